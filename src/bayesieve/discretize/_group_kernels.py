@@ -1,0 +1,207 @@
+"""Compiled loops of the MODL value grouping with three classes and more (two classes are an interval problem)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+EPSILON = 1e-9  # nats: smaller changes of cost are rounding noise
+
+jit = njit(cache=True, nogil=True, error_model="numpy")
+
+
+@jit
+def _log_factorial(n, table):
+    # Fractional counts (non-integer weights) have no table; x! is then Gamma(x + 1).
+    if table.size == 0:
+        return math.lgamma(n + 1.0)
+    return table[int(n)]
+
+
+@jit
+def _part(a, b, sign, log_factorials):
+    """Cost of the labels of the group with counts a + sign * b; an empty group costs nothing."""
+    n_classes = a.size
+    total = a[0] + sign * b[0]
+    cost = -_log_factorial(total, log_factorials)
+    for j in range(1, n_classes):
+        count = a[j] + sign * b[j]
+        cost -= _log_factorial(count, log_factorials)
+        total += count
+    if total <= 0:
+        return 0.0
+    constant = _log_factorial(n_classes - 1, log_factorials)
+    return cost + _log_factorial(total + (n_classes - 1), log_factorials) - constant
+
+
+@jit
+def merge_pairs(counts, prior, log_factorials):
+    """Merge the cheapest pair of groups down to one; group of every value in the best state met (fewest groups on ties)."""
+    n, n_classes = counts.shape
+    table = counts.copy()
+    alive = np.ones(n, dtype=np.bool_)
+    costs = np.empty(n)
+    total = 0.0
+    for v in range(n):
+        costs[v] = _part(table[v], table[v], 0, log_factorials)
+        total += costs[v]
+    nearest = np.full(n, -1)
+    delta = np.full(n, np.inf)  # cheapest merge with a group of larger index
+    for v in range(n):
+        for w in range(v + 1, n):
+            change = _part(table[v], table[w], 1, log_factorials) - costs[v] - costs[w]
+            if change < delta[v]:
+                delta[v] = change
+                nearest[v] = w
+    first = np.empty(n, dtype=np.int64)
+    second = np.empty(n, dtype=np.int64)
+    best = total + prior[n]
+    best_step = 0
+    for step in range(1, n):
+        v = np.argmin(delta)
+        w = nearest[v]
+        first[step], second[step] = v, w
+        total += delta[v]
+        costs[v] += costs[w] + delta[v]
+        for j in range(n_classes):
+            table[v, j] += table[w, j]
+        alive[w] = False
+        delta[w] = np.inf
+        for u in range(n):
+            if not alive[u]:
+                continue
+            if u == v or nearest[u] == v or nearest[u] == w:
+                delta[u] = np.inf
+                nearest[u] = -1
+                for x in range(u + 1, n):
+                    if alive[x]:
+                        change = _part(table[u], table[x], 1, log_factorials) - costs[u] - costs[x]
+                        if change < delta[u]:
+                            delta[u] = change
+                            nearest[u] = x
+            elif u < v:
+                change = _part(table[u], table[v], 1, log_factorials) - costs[u] - costs[v]
+                if change < delta[u]:
+                    delta[u] = change
+                    nearest[u] = v
+        if total + prior[n - step] <= best + EPSILON:
+            best = total + prior[n - step]
+            best_step = step
+    group = np.arange(n)
+    for step in range(1, best_step + 1):
+        for v in range(n):
+            if group[v] == second[step]:
+                group[v] = first[step]
+    return group
+
+
+@jit
+def move_values(counts, group, prior, log_factorials):
+    """Move single values between groups (or into an empty one), and merge groups, best change first, until nothing falls."""
+    n, n_classes = counts.shape
+    table = np.zeros_like(counts)
+    size = np.zeros(n, dtype=np.int64)
+    costs = np.zeros(n)
+    n_groups = 0
+    for v in range(n):
+        if size[group[v]] == 0:
+            n_groups += 1
+        size[group[v]] += 1
+        for j in range(n_classes):
+            table[group[v], j] += counts[v, j]
+    for g in range(n):
+        costs[g] = _part(table[g], table[g], 0, log_factorials)
+    while True:
+        best, best_value, best_from, best_to = -EPSILON, -1, -1, -1
+        for g in range(n):
+            if size[g] == 0:
+                continue
+            for h in range(g + 1, n):
+                if size[h] == 0:
+                    continue
+                change = _part(table[g], table[h], 1, log_factorials) - costs[g] - costs[h]
+                change += prior[n_groups - 1] - prior[n_groups]
+                if change < best:
+                    best, best_value, best_from, best_to = change, -1, h, g
+        for v in range(n):
+            g = group[v]
+            left = _part(table[g], counts[v], -1, log_factorials) - costs[g]
+            tried_empty = size[g] == 1
+            for h in range(n):
+                if h == g or (size[h] == 0 and tried_empty):
+                    continue
+                parts = n_groups
+                if size[h] == 0:
+                    tried_empty = True
+                    parts += 1
+                if size[g] == 1:
+                    parts -= 1
+                change = left + _part(table[h], counts[v], 1, log_factorials) - costs[h] + prior[parts] - prior[n_groups]
+                if change < best:
+                    best, best_value, best_from, best_to = change, v, g, h
+        if best_from < 0:
+            return group
+        for v in range(n):
+            if (best_value < 0 and group[v] == best_from) or v == best_value:
+                group[v] = best_to
+                size[best_from] -= 1
+                if size[best_to] == 0:
+                    n_groups += 1
+                size[best_to] += 1
+                for j in range(n_classes):
+                    table[best_from, j] -= counts[v, j]
+                    table[best_to, j] += counts[v, j]
+        if size[best_from] == 0:
+            n_groups -= 1
+        costs[best_from] = _part(table[best_from], table[best_from], 0, log_factorials)
+        costs[best_to] = _part(table[best_to], table[best_to], 0, log_factorials)
+
+
+@jit
+def optimal_groups(counts, prior, log_factorials):
+    """Exact optimum over all partitions of the values by dynamic programming over subsets: O(3^values x groups)."""
+    n, n_classes = counts.shape
+    n_subsets = 1 << n
+    cost = np.zeros(n_subsets)
+    row = np.zeros(n_classes, dtype=counts.dtype)
+    for subset in range(1, n_subsets):
+        row[:] = 0
+        for v in range(n):
+            if subset >> v & 1:
+                for j in range(n_classes):
+                    row[j] += counts[v, j]
+        cost[subset] = _part(row, row, 0, log_factorials)
+    lowest = np.full((n_subsets, n + 1), np.inf)
+    origin = np.zeros((n_subsets, n + 1), dtype=np.int32)
+    lowest[0, 0] = 0.0
+    for subset in range(1, n_subsets):
+        low = subset & -subset
+        rest = subset ^ low
+        extra = rest
+        while True:  # the group of the lowest value of the subset is low + extra
+            part = low | extra
+            before = lowest[subset ^ part]
+            for g in range(n):
+                value = before[g] + cost[part]
+                if value < lowest[subset, g + 1]:
+                    lowest[subset, g + 1] = value
+                    origin[subset, g + 1] = part
+            if extra == 0:
+                break
+            extra = (extra - 1) & rest
+    best, groups = np.inf, 1
+    for g in range(1, n + 1):
+        if lowest[n_subsets - 1, g] + prior[g] < best - EPSILON:
+            best = lowest[n_subsets - 1, g] + prior[g]
+            groups = g
+    group = np.zeros(n, dtype=np.int64)
+    subset = n_subsets - 1
+    for g in range(groups, 0, -1):
+        part = origin[subset, g]
+        for v in range(n):
+            if part >> v & 1:
+                group[v] = g - 1
+        subset ^= part
+    return group

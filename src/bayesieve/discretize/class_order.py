@@ -1,0 +1,60 @@
+"""Rows listed class by class: the order in which columns are counted, shared by all columns of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class ClassOrder:
+    """Rows sorted by class, those of weight zero left out.
+
+    rows : (n,) row numbers, class after class; offsets : (n_classes + 1,) where each class starts; weights : (n,) in that order, or
+    empty when every row counts once; integral : whether all weights are whole numbers, so that counts stay exact integers.
+    """
+
+    rows: np.ndarray
+    offsets: np.ndarray
+    weights: np.ndarray
+    integral: bool
+    n_rows: int
+
+    @classmethod
+    def of(cls, class_codes: np.ndarray, n_classes: int, weights: np.ndarray | None) -> ClassOrder:
+        if weights is None:
+            rows = np.argsort(class_codes, kind="stable")  # a radix sort for small codes
+            kept_codes, kept_weights, integral = class_codes, np.zeros(0), True
+        else:
+            kept = np.flatnonzero(weights > 0.0)
+            rows = kept[np.argsort(class_codes[kept], kind="stable")]
+            kept_codes, kept_weights = class_codes[kept], weights[rows]
+            integral = bool(np.all(kept_weights == np.floor(kept_weights))) and kept_weights.sum() < 2**31
+        if len(class_codes) < 2**31:
+            rows = rows.astype(np.int32)
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(kept_codes, minlength=n_classes))])
+        return cls(rows, offsets, kept_weights, integral, len(class_codes))
+
+    @property
+    def n_classes(self) -> int:
+        return self.offsets.size - 1
+
+    @property
+    def count_type(self) -> type:
+        return np.int32 if self.integral else np.float64
+
+    @property
+    def total(self) -> float:
+        """Number of rows, or sum of the weights."""
+        return float(self.weights.sum()) if self.weights.size else float(self.rows.size)
+
+    def class_codes(self) -> np.ndarray:
+        """Class code of every listed row."""
+        return np.repeat(np.arange(self.n_classes), np.diff(self.offsets))
+
+    def class_totals(self) -> np.ndarray:
+        """Rows (or weight) of every class."""
+        if self.weights.size == 0:
+            return np.diff(self.offsets).astype(float)
+        return np.bincount(self.class_codes(), weights=self.weights, minlength=self.n_classes)

@@ -1,0 +1,83 @@
+"""The terms of the published MODL criteria that do not depend on where the bounds are.
+
+Intervals:  log N + log C(N+I-1, I-1) + sum_i part_i        (Boulle 2007, section 2.3, after Boulle 2006)
+Groups:     log V + log B(V, G)       + sum_g part_g        (Boulle 2007, section 2.3, after Boulle 2005)
+part(N_1..N_J) = log C(N+J-1, J-1) + log(N! / prod_j N_j!)
+
+N rows, J classes, I intervals, V distinct values, G groups; B(V, G) is the number of partitions of V values into at most G groups.
+All costs are in nats.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+_TABLE_LIMIT = 1 << 24  # entries (128 MiB): beyond, counts are treated as real numbers and log n! is computed each time
+_EXACT_PARTITIONS = 25  # values up to which the numbers of partitions are summed exactly
+_table = np.zeros(0)
+_table_lock = threading.Lock()
+
+
+def log_factorials(n: int) -> np.ndarray:
+    """Table of log i! for i = 0..n at least; empty (compute instead) beyond 16 million rows."""
+    global _table
+    if n > _TABLE_LIMIT:
+        return np.zeros(0)
+    with _table_lock:
+        if _table.size <= n:
+            # Grown by doubling, so that many small columns or growing tables do not rebuild it each time.
+            size = max(1024, n + 1, min(2 * _table.size, 1 << 17))
+            _table = gammaln(np.arange(1.0, size + 1.0))
+        return _table
+
+
+def interval_prior(n: float, max_parts: int) -> np.ndarray:
+    """Cost in nats of announcing i intervals among n rows and their bounds, for i = 0..max_parts (0 is impossible).
+
+    log n + log C(n+i-1, i-1), the binomial accumulated term by term so that no digits cancel.
+    """
+    i = np.arange(1, max_parts)
+    prior = np.full(max_parts + 1, np.inf)
+    prior[1:] = np.log(n) + np.concatenate([[0.0], np.cumsum(np.log((n + i) / i))])
+    return prior
+
+
+def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
+    """log B(n_values, g) for g = 0..max_groups (minus infinity at 0): partitions of the values into at most g groups.
+
+    B(V, G) = sum_{i=1..G} i^V / i! * sum_{q=0..G-i} (-1)^q / q!: every term is positive, so the logarithms can be summed without
+    cancellation for any V. Small V are summed exactly from Stirling numbers of the second kind.
+    """
+    result = np.full(max_groups + 1, -np.inf)
+    if n_values <= _EXACT_PARTITIONS:
+        stirling = [1] + [0] * n_values
+        for _ in range(n_values):
+            stirling = [0] + [stirling[g - 1] + g * stirling[g] for g in range(1, n_values + 1)]
+        for g in range(1, max_groups + 1):
+            result[g] = np.log(float(sum(stirling[1 : g + 1])))
+        return result
+    i = np.arange(1, max_groups + 1)
+    alternating = np.cumsum((-1.0) ** np.arange(max_groups) / np.exp(gammaln(np.arange(1.0, max_groups + 1.0))))
+    with np.errstate(divide="ignore"):
+        log_alternating = np.log(np.maximum(alternating, 0.0))
+    terms = n_values * np.log(i) - gammaln(i + 1.0)
+    for g in range(1, max_groups + 1):
+        result[g] = logsumexp(terms[:g] + log_alternating[:g][::-1])
+    return result
+
+
+def group_prior(n_values: int, max_groups: int) -> np.ndarray:
+    """Cost in nats of announcing g groups of the values, for g = 0..max_groups: log V + log B(V, g) (0 groups are impossible)."""
+    prior = np.log(n_values) + log_partitions(n_values, max_groups)
+    prior[0] = np.inf
+    return prior
+
+
+def part_cost(counts: np.ndarray) -> float:
+    """Cost in nats of the class labels of one part with these class counts: log C(n+J-1, J-1) + log(n! / prod_j n_j!)."""
+    counts = np.asarray(counts, dtype=float)
+    n_classes = counts.size
+    return float(gammaln(counts.sum() + n_classes) - gammaln(n_classes) - gammaln(counts + 1.0).sum())
