@@ -89,3 +89,9 @@ def snb_codes(name: str) -> np.ndarray:
             group_of = {value: g for g, group in enumerate(levels["groups"]) for value in group}
             codes[:, k] = [group_of[text] for text in raw_column(name, column)]
     return codes
+
+
+@functools.cache
+def level_names(name: str) -> dict[str, list[str]]:
+    """The names of the levels of each column of codes/NAME.csv, in the order of the codes."""
+    return json.loads((FOLDER / "codes" / f"{name}.levels.json").read_text(encoding="utf-8"))
