@@ -1,0 +1,37 @@
+"""The examples and the code of the README run as they are printed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+
+
+def run(arguments: list[str], folder: Path) -> str:
+    """Run Python in a folder and return what it prints."""
+    result = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_example(script: Path, tmp_path: Path) -> None:
+    assert run([str(script)], tmp_path).strip()
+
+
+def test_code_of_the_readme(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    assert len(blocks) == 2
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    (tmp_path / "readme.py").write_text("\n".join(blocks), encoding="utf-8")
+    run(["readme.py"], tmp_path)
+    assert (tmp_path / "report.html").stat().st_size > 0
