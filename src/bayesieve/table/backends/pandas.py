@@ -1,0 +1,76 @@
+"""One column of a pandas frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesieve.table.backends import arrays
+from bayesieve.table.backends import pyarrow as arrow
+from bayesieve.table.backends.dtypes import type_of_dtype
+
+
+def column_type(column: Any) -> str | None:
+    """See `bayesieve.table.backends`."""
+    import narwhals as nw
+    import pandas as pd
+
+    if column.dtype == object:
+        return None
+    if isinstance(column.dtype, pd.ArrowDtype):
+        return arrow.column_type(_to_arrow(column))
+    if isinstance(column.dtype, pd.SparseDtype):
+        return arrays.column_type(column.sparse.to_dense().to_numpy())
+    return type_of_dtype(nw.from_native(column, series_only=True).dtype)
+
+
+def plain(column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """See `bayesieve.table.backends`."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.ArrowDtype):
+        return arrow.plain(_to_arrow(column), type_)
+    if isinstance(column.dtype, pd.SparseDtype):
+        column = column.sparse.to_dense()
+    if type_ == "datetime":
+        return arrays.plain(column.to_numpy(dtype="datetime64[us]"), type_)  # in UTC where there is a time zone
+    if isinstance(column.dtype, np.dtype):
+        return arrays.plain(column.to_numpy(), type_)
+    if not column.hasnans:
+        return column.to_numpy(dtype=column.dtype.numpy_dtype), None
+    if column.dtype.kind == "f":
+        return column.to_numpy(dtype=np.float64, na_value=np.nan), None
+    fill = False if type_ == "boolean" else 0
+    return column.fillna(fill).to_numpy(dtype=column.dtype.numpy_dtype), column.isna().to_numpy()
+
+
+def encoded(column: Any) -> tuple[np.ndarray, list[Any]]:
+    """See `bayesieve.table.backends`."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy().astype(np.int32), column.cat.categories.tolist()
+    if isinstance(column.dtype, pd.ArrowDtype) or getattr(column.dtype, "storage", None) == "pyarrow":
+        return arrow.encoded(_to_arrow(column))
+    if isinstance(column.dtype, pd.SparseDtype):
+        column = column.sparse.to_dense()
+    return arrays.encoded(column.to_numpy(dtype=object))
+
+
+def _to_arrow(column: Any) -> Any:
+    import pyarrow as pa
+
+    data = pa.array(column)
+    return data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
+
+
+def take(column: Any, rows: np.ndarray) -> Any:
+    """See `bayesieve.table.backends`."""
+    return column.iloc[rows]
+
+
+def value(column: Any, row: int) -> Any:
+    """See `bayesieve.table.backends`."""
+    found = column.iloc[row]
+    return found.item() if isinstance(found, np.generic) else found

@@ -1,0 +1,81 @@
+"""One column of a polars frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesieve.table.backends import arrays
+from bayesieve.table.backends.dtypes import type_of_dtype
+
+
+def column_type(column: Any) -> str | None:
+    """See `bayesieve.table.backends`."""
+    import narwhals as nw
+    import polars as pl
+
+    if column.dtype == pl.Null:
+        return "number"
+    return type_of_dtype(nw.from_native(column, series_only=True).dtype)
+
+
+def plain(column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """See `bayesieve.table.backends`."""
+    import polars as pl
+
+    if column.dtype == pl.Null:
+        return np.full(len(column), np.nan), None
+    if column.dtype == pl.Decimal or column.dtype in (pl.Int128, pl.UInt128):
+        column = column.cast(pl.Float64)
+    if type_ in ("datetime", "duration"):
+        column = column.dt.cast_time_unit("us")
+    column = column.to_physical()
+    if type_ == "time":
+        column = column // 1000  # polars counts nanoseconds since midnight
+    if column.null_count() == 0:
+        return column.to_numpy(), None
+    if column.dtype.is_float():
+        return column.to_numpy(), None  # nulls become NaN
+    zero = False if column.dtype == pl.Boolean else 0
+    return column.fill_null(zero).to_numpy(), column.is_null().to_numpy()
+
+
+def encoded(column: Any) -> tuple[np.ndarray, list[Any]]:
+    """See `bayesieve.table.backends`."""
+    import polars as pl
+
+    if column.dtype == pl.Object:
+        return arrays.encoded(column.to_numpy())
+    if column.dtype == pl.Binary or column.dtype.is_nested():
+        return arrays.encoded_objects(column.to_list())
+    if column.dtype == pl.String:
+        # Its own pool of categories: the shared one would hand out codes that grow with every other column.
+        pool = pl.Categories.random()
+        column = column.cast(pl.Categorical(pool))
+        values = pool.to_series().to_list()  # while `column` lives: an unused pool is emptied
+        return _physical(column), values
+    if column.dtype == pl.Enum:
+        return _physical(column), column.dtype.categories.to_list()
+    # The pool of categories may be shared with other columns and far larger than what this one uses.
+    used = column.drop_nulls().unique()
+    position = np.full(int(used.to_physical().max() or 0) + 2, -1, dtype=np.int32)
+    position[used.to_physical().to_numpy()] = np.arange(len(used))
+    return position[_physical(column)], used.cast(pl.String).to_list()
+
+
+def _physical(column: Any) -> np.ndarray:
+    """The codes of a Categorical or Enum column as int32, -1 for nulls."""
+    import polars as pl
+
+    return column.to_physical().cast(pl.UInt32).fill_null(2**32 - 1).to_numpy().view(np.int32)
+
+
+def take(column: Any, rows: np.ndarray) -> Any:
+    """See `bayesieve.table.backends`."""
+    return column.gather(rows)
+
+
+def value(column: Any, row: int) -> Any:
+    """See `bayesieve.table.backends`."""
+    return column[row]

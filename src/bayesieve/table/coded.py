@@ -1,0 +1,95 @@
+"""`CodedTable`: the table every count and every search reads, one contiguous run of codes per feature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesieve.table.levels import FeatureLevels
+
+
+@dataclass
+class CodedTable:
+    """Codes of all features, with class codes and row weights where there are any.
+
+    Attributes
+    ----------
+    codes : unsigned array, shape (n_features, n_rows), C-contiguous
+        uint8, or uint16/uint32 when a feature has over 255/65535 levels. A code of ``n_levels[k]`` or larger is
+        "unseen": it contributes nothing.
+    n_levels : int64 array, shape (n_features,)
+    names : tuple of str
+    class_codes : unsigned array, shape (n_rows,), or None
+    classes : array, shape (n_classes,), or None
+    weights : float64 array, shape (n_rows,), or None
+        None means every row counts once.
+    levels : tuple of FeatureLevels or None
+        What the codes mean, where they came from raw values.
+    """
+
+    codes: np.ndarray
+    n_levels: np.ndarray
+    names: tuple[str, ...]
+    class_codes: np.ndarray | None = None
+    classes: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    levels: tuple[FeatureLevels, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.codes.ndim != 2 or self.codes.dtype.kind != "u":
+            raise ValueError("codes must be a 2-D array of unsigned integers, one row per feature.")
+        self.codes = np.ascontiguousarray(self.codes)
+        self.n_levels = np.asarray(self.n_levels, dtype=np.int64)
+        self.names = tuple(self.names)
+        for what, length in (("n_levels", len(self.n_levels)), ("names", len(self.names))):
+            if length != self.n_features:
+                raise ValueError(f"codes has {self.n_features} features but {what} has {length} entries.")
+        for what, rows in (("class_codes", self.class_codes), ("weights", self.weights)):
+            if rows is not None and len(rows) != self.n_rows:
+                raise ValueError(f"codes has {self.n_rows} rows but {what} has {len(rows)}.")
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.codes.shape[1])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.codes.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; 0 when there is no target."""
+        return 0 if self.classes is None else len(self.classes)
+
+    def select(self, features: Any) -> CodedTable:
+        """The same rows, of these features only (positions, a slice or a boolean mask)."""
+        picked = np.arange(self.n_features)[features if isinstance(features, slice) else np.asarray(features)]
+        return CodedTable(
+            codes=self.codes[picked],
+            n_levels=self.n_levels[picked],
+            names=tuple(self.names[k] for k in picked),
+            class_codes=self.class_codes,
+            classes=self.classes,
+            weights=self.weights,
+            levels=None if self.levels is None else tuple(self.levels[k] for k in picked),
+        )
+
+    def take(self, rows: Any) -> CodedTable:
+        """The same features, of these rows only (positions, a slice or a boolean mask)."""
+        if not isinstance(rows, slice):
+            rows = np.asarray(rows)
+            if rows.dtype == bool:
+                rows = np.flatnonzero(rows)
+        return CodedTable(
+            codes=self.codes[:, rows] if isinstance(rows, slice) else np.take(self.codes, rows, axis=1),
+            n_levels=self.n_levels,
+            names=self.names,
+            class_codes=None if self.class_codes is None else self.class_codes[rows],
+            classes=self.classes,
+            weights=None if self.weights is None else self.weights[rows],
+            levels=self.levels,
+        )

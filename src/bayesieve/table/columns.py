@@ -1,0 +1,222 @@
+"""One raw column, converted when asked: to numbers, or to codes of its distinct values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+
+from bayesieve.table.backends import arrays, backend
+from bayesieve.table.temporal import MICROSECONDS_PER_DAY, TEMPORAL, format_temporal, parse_number
+from bayesieve.table.values import Scalar, canonical_text, is_missing, sort_codes
+
+Kind = Literal["numeric", "categorical"]
+KINDS = ("numeric", "categorical")
+
+
+@dataclass(frozen=True)
+class Categories:
+    """A column as codes of its distinct values.
+
+    Attributes
+    ----------
+    codes : int32 array, shape (n_rows,)
+        Index into `values`; -1 = missing.
+    values : list of bool, int, float or str
+        Distinct values, in ascending order of their canonical text: the order depends neither on the dataframe library
+        nor on the order of the rows.
+    """
+
+    codes: np.ndarray
+    values: list[Scalar]
+
+
+class Column:
+    """One column of a `Table`. Nothing is converted or kept before it is asked for.
+
+    Different columns may be converted in different threads; the heavy parts release the GIL, except for columns of
+    Python objects.
+
+    Parameters
+    ----------
+    name : str
+    data : native column
+        A polars Series, pandas Series, pyarrow ChunkedArray or 1-D NumPy array.
+    library : str
+        Which of `bayesieve.table.backends.BACKENDS` reads it.
+    kind : "numeric", "categorical" or None
+        None takes the kind that follows from the column's type.
+    rows : int array or None
+        The rows that count, in this order; None means all.
+    """
+
+    def __init__(
+        self, name: str, data: Any, library: str, kind: Kind | None = None, rows: np.ndarray | None = None
+    ) -> None:
+        self.name = name
+        self._data = data
+        self._library = library
+        self._kind = kind
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._data) if self._rows is None else len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"Column({self.name!r}, kind={self.kind!r}, type={self.type!r}, n_rows={len(self)})"
+
+    @property
+    def _backend(self) -> ModuleType:
+        return backend(self._library)
+
+    @cached_property
+    def _natural_type(self) -> str:
+        found = self._backend.column_type(self._data)
+        return found if found is not None else arrays.objects_type(np.asarray(self._data, dtype=object))
+
+    @property
+    def kind(self) -> Kind:
+        """How the column is read: "numeric" or "categorical"."""
+        if self._kind is not None:
+            return self._kind
+        return "numeric" if self._natural_type in ("number", *TEMPORAL) else "categorical"
+
+    @property
+    def type(self) -> str:
+        """What the values are: number, boolean, text, category, date, datetime, duration, time or mixed."""
+        if self._kind == "numeric" and self._natural_type not in TEMPORAL:
+            return "number"
+        return self._natural_type
+
+    def take(self, rows: np.ndarray) -> Column:
+        """The same column, of these rows only; the values are gathered when they are converted."""
+        part = Column(
+            self.name, self._data, self._library, self._kind, rows if self._rows is None else self._rows[rows]
+        )
+        part._natural_type = self._natural_type  # a subset must not change what the column is
+        return part
+
+    def value(self, row: int) -> Any:
+        """The raw value of one row, None if missing."""
+        found = self._backend.value(self._data, int(row if self._rows is None else self._rows[row]))
+        return None if is_missing(found) else found
+
+    def numbers(self) -> np.ndarray:
+        """The column as float64, NaN = missing; without a copy where the memory allows it.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            Dates are days and datetimes microseconds since 1970-01-01, durations microseconds, times of day
+            microseconds since midnight.
+
+        Raises
+        ------
+        ValueError
+            If a value is infinite, or is a text that is not a number; the message names the column.
+        """
+        return self.numbers_as(self.type if self.type in TEMPORAL else "number")
+
+    def numbers_as(self, type_: str) -> np.ndarray:
+        """`numbers` of a given type: dates read as datetimes, text read as dates, and so on."""
+        natural = self._natural_type
+        if natural in ("text", "category", "mixed"):
+            values = self._parsed(type_)
+        else:
+            values = self._plain_numbers()
+            if natural != type_ and not (natural == "boolean" and type_ == "number"):
+                values = self._converted(values, natural, type_)
+        self._refuse_infinite(values)
+        return values
+
+    def categories(self) -> Categories:
+        """The column as codes of its distinct values, sorted by their canonical text."""
+        if self._natural_type not in ("number", "boolean", *TEMPORAL):
+            return Categories(*sort_codes(*self._backend.encoded(self._selected())))
+        codes, raw = _encode_plain(*self.plain())
+        if self._natural_type in TEMPORAL:
+            return Categories(*sort_codes(codes, [format_temporal(number, self._natural_type) for number in raw]))
+        return Categories(*sort_codes(codes, raw))
+
+    def plain(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Values and missing mask (None: no mask, but NaN is missing) of a number, boolean or temporal column."""
+        values, missing = self._backend.plain(self._selected(), self._natural_type)
+        return values, missing
+
+    def _selected(self) -> Any:
+        return self._data if self._rows is None else self._backend.take(self._data, self._rows)
+
+    def _plain_numbers(self) -> np.ndarray:
+        values, missing = self.plain()
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+        if missing is not None:
+            numbers = numbers if numbers is not values else numbers.copy()
+            numbers[missing] = np.nan
+        return numbers
+
+    def _converted(self, values: np.ndarray, natural: str, type_: str) -> np.ndarray:
+        if (natural, type_) == ("date", "datetime"):
+            return values * MICROSECONDS_PER_DAY
+        if (natural, type_) == ("datetime", "date"):
+            return values / MICROSECONDS_PER_DAY
+        if np.isnan(values).all():
+            return values
+        raise ValueError(
+            f"Column {self.name!r} holds values of type {natural} where values of type {type_} are expected; "
+            f"convert the column to {type_} first."
+        )
+
+    def _parsed(self, type_: str) -> np.ndarray:
+        """Text read as numbers: every distinct value once."""
+        categories = self.categories()
+        numbers = np.empty(len(categories.values) + 1)
+        numbers[-1] = np.nan  # the missing code, -1
+        for i, value in enumerate(categories.values):
+            text = canonical_text(value)
+            try:
+                numbers[i] = parse_number(text, type_)
+            except ValueError:
+                row = int(np.flatnonzero(categories.codes == i)[0])
+                raise ValueError(
+                    f"Column {self.name!r} is read as a {type_} but row {row} holds {_quoted(text)}; "
+                    f"correct the value or read the column as categorical."
+                ) from None
+        return numbers[categories.codes]
+
+    def _refuse_infinite(self, values: np.ndarray) -> None:
+        infinite = np.isinf(values)
+        if infinite.any():
+            raise ValueError(
+                f"Column {self.name!r} contains infinity (first in row {int(np.argmax(infinite))}); "
+                f"replace infinite values by a missing value (NaN) or by a finite limit."
+            )
+
+
+def _encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.ndarray, Sequence[Any]]:
+    """Distinct values of a number or boolean array; NaN counts as missing."""
+    raw: Sequence[Any]
+    if values.dtype.kind == "b":
+        codes, raw = values.astype(np.int32), [False, True]
+    elif values.dtype.kind in "iu" and len(values) and _span(values) <= max(1024, len(values)):
+        lowest = int(values.min())
+        codes = (values.astype(np.int64, copy=False) - lowest).astype(np.int32)
+        raw = range(lowest, lowest + _span(values) + 1)
+    else:
+        distinct, inverse = np.unique(values, return_inverse=True)
+        codes = inverse.astype(np.int32)
+        raw = list(distinct) if distinct.dtype.kind == "f" and distinct.itemsize < 8 else distinct.tolist()
+    if missing is not None:
+        codes[missing] = -1
+    return codes, raw
+
+
+def _span(values: np.ndarray) -> int:
+    return int(values.max()) - int(values.min())
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,0 +1,223 @@
+"""`FeatureLevels`: the only definition of how a raw value becomes a code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayesieve.table.columns import Categories, Column, Kind
+from bayesieve.table.labels import group_labels, interval_labels
+from bayesieve.table.values import canonical_text
+
+TYPES = ("number", "boolean", "text", "category", "date", "datetime", "duration", "time", "mixed")
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureLevels:
+    """The levels of one feature: intervals of a numeric column, or groups of the values of a categorical one.
+
+    Parameters
+    ----------
+    name : str
+    kind : "numeric" or "categorical"
+    type : str
+        `Column.type` of the training column; decides how cut points are printed.
+    cut_points : float array or None
+        Numeric: ascending; level i is (cut[i-1], cut[i]]. May begin with -inf: then level 0 holds missing values only.
+    groups : tuple of tuples or None
+        Categorical: the values of each level; None inside a group stands for missing.
+    missing_code : int or None
+        Level of missing values; None if they were never seen in training, and then they get the unseen code.
+    counts : array, shape (n_levels, n_classes), or None
+        Training rows (or weight) per level and class.
+    level_score : float
+        How much the levels say about the target, in [0, 1).
+
+    Raises
+    ------
+    ValueError
+        If the parts contradict each other; the message names the feature.
+    """
+
+    name: str
+    kind: Kind
+    type: str
+    cut_points: np.ndarray | None = None
+    groups: tuple[tuple[object, ...], ...] | None = None
+    missing_code: int | None = None
+    counts: np.ndarray | None = None
+    level_score: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("numeric", "categorical"):
+            raise ValueError(f"Feature {self.name!r}: kind must be 'numeric' or 'categorical', not {self.kind!r}.")
+        if self.type not in TYPES:
+            raise ValueError(f"Feature {self.name!r}: type {self.type!r} is not one of {', '.join(TYPES)}.")
+        if self.kind == "numeric":
+            self._check_cut_points()
+        else:
+            self._check_groups()
+        self._check_rest()
+
+    def _check_cut_points(self) -> None:
+        if self.groups is not None or self.cut_points is None:
+            raise ValueError(f"Feature {self.name!r} is numeric: it needs cut_points and has no groups.")
+        cuts = np.array(self.cut_points, dtype=np.float64)
+        ascending = bool(np.all(np.diff(cuts) > 0)) if cuts.ndim == 1 and not np.isnan(cuts).any() else False
+        if not ascending or np.isposinf(cuts).any():
+            raise ValueError(f"Feature {self.name!r}: cut_points must be strictly ascending numbers below infinity.")
+        cuts.flags.writeable = False
+        object.__setattr__(self, "cut_points", cuts)
+
+    def _check_groups(self) -> None:
+        if self.cut_points is not None or self.groups is None:
+            raise ValueError(f"Feature {self.name!r} is categorical: it needs groups and has no cut_points.")
+        groups = tuple(tuple(group) for group in self.groups)
+        if not groups or not all(groups):
+            raise ValueError(f"Feature {self.name!r}: every group needs at least one value.")
+        object.__setattr__(self, "groups", groups)
+        with_missing = [code for code, group in enumerate(groups) if None in group]
+        if with_missing != ([] if self.missing_code is None else [self.missing_code]):
+            raise ValueError(
+                f"Feature {self.name!r}: missing_code must be the one group that contains None, or None without one."
+            )
+        if len(self._code_of_text) != sum(len(group) for group in groups) - len(with_missing):
+            raise ValueError(f"Feature {self.name!r}: a value may stand in one group only, and once.")
+
+    def _check_rest(self) -> None:
+        missing = self.missing_code
+        if missing is not None:
+            if isinstance(missing, bool) or not isinstance(missing, (int, np.integer)):
+                raise ValueError(f"Feature {self.name!r}: missing_code must be a whole number or None.")
+            if not 0 <= missing < self.n_levels:
+                raise ValueError(f"Feature {self.name!r}: missing_code must be a level, from 0 to {self.n_levels - 1}.")
+            object.__setattr__(self, "missing_code", int(missing))
+        if self.counts is not None:
+            counts = np.asarray(self.counts)
+            if counts.ndim != 2 or len(counts) != self.n_levels or counts.dtype.kind not in "iuf":
+                raise ValueError(f"Feature {self.name!r}: counts must have one row of numbers per level.")
+            if not np.isfinite(counts).all() or (counts < 0).any():
+                raise ValueError(f"Feature {self.name!r}: counts must be finite and not negative.")
+            object.__setattr__(self, "counts", counts)
+        if not 0 <= self.level_score < 1:
+            raise ValueError(f"Feature {self.name!r}: level_score must be in [0, 1).")
+        object.__setattr__(self, "level_score", float(self.level_score))
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        if self.cut_points is not None:
+            return len(self.cut_points) + 1
+        assert self.groups is not None
+        return len(self.groups)
+
+    @property
+    def unseen_code(self) -> int:
+        """The code of values that belong to no level: `n_levels`."""
+        return self.n_levels
+
+    @property
+    def code_dtype(self) -> np.dtype[Any]:
+        """The smallest unsigned type that holds the codes 0 .. n_levels."""
+        return smallest_unsigned(self.n_levels)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """A short text for each level; long groups are cut (see `all_labels`)."""
+        if self.cut_points is not None:
+            return interval_labels(self.cut_points, self.type, self.missing_code)
+        assert self.groups is not None
+        return group_labels(self.groups, full=False)
+
+    @cached_property
+    def all_labels(self) -> tuple[str, ...]:
+        """A text for each level, with every value of every group."""
+        if self.cut_points is not None:
+            return self.labels
+        assert self.groups is not None
+        return group_labels(self.groups, full=True)
+
+    @cached_property
+    def _code_of_text(self) -> dict[str, int]:
+        assert self.groups is not None
+        return {
+            canonical_text(value): code
+            for code, group in enumerate(self.groups)
+            for value in group
+            if value is not None
+        }
+
+    def code(self, column: Column) -> np.ndarray:
+        """The level of every row.
+
+        Parameters
+        ----------
+        column : Column
+            Of any type that can be read as this feature: text is parsed for a numeric feature, numbers are compared as
+            text for a categorical one.
+
+        Returns
+        -------
+        ndarray of uint8, uint16 or uint32, shape (n_rows,)
+            `unseen_code` for values of no level and for missing values if there were none in training.
+
+        Raises
+        ------
+        ValueError
+            If a numeric feature meets text that is not a number, or infinity.
+        """
+        if self.kind == "numeric":
+            return self.code_numbers(column.numbers_as(self.type if self.type in _NUMBER_TYPES else "number"))
+        return self.code_categories(column.categories())
+
+    def code_numbers(self, values: np.ndarray) -> np.ndarray:
+        """`code` of a numeric feature from numbers already converted (float64, NaN = missing)."""
+        from bayesieve.table._kernels import code_numbers
+
+        assert self.cut_points is not None
+        codes = np.empty(len(values), dtype=self.code_dtype)
+        missing = self.unseen_code if self.missing_code is None else self.missing_code
+        code_numbers(np.ascontiguousarray(values, dtype=np.float64), self.cut_points, missing, codes)
+        return codes
+
+    def code_categories(self, categories: Categories) -> np.ndarray:
+        """`code` of a categorical feature from categories already converted."""
+        unseen = self.unseen_code
+        lookup = np.empty(len(categories.values) + 1, dtype=self.code_dtype)
+        lookup[:-1] = [self._code_of_text.get(canonical_text(value), unseen) for value in categories.values]
+        lookup[-1] = unseen if self.missing_code is None else self.missing_code  # the missing code, -1
+        return lookup[categories.codes]
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary of plain values for JSON; floats survive exactly, -inf is the text "-inf"."""
+        from bayesieve.table.levels_json import levels_to_json
+
+        return levels_to_json(self)
+
+    @classmethod
+    def from_json(cls, data: Any) -> FeatureLevels:
+        """The levels written by `to_json`; ValueError with one sentence for anything else."""
+        from bayesieve.table.levels_json import levels_from_json
+
+        return levels_from_json(data)
+
+
+_NUMBER_TYPES = ("number", "date", "datetime", "duration", "time")
+
+
+def smallest_unsigned(highest: int) -> np.dtype[Any]:
+    """The smallest unsigned integer type that holds `highest`."""
+    return np.dtype(np.uint8 if highest <= 255 else np.uint16 if highest <= 65535 else np.uint32)
+
+
+def code_table(columns: Sequence[Column], levels: Sequence[FeatureLevels]) -> np.ndarray:
+    """The codes of several features, shape (n_features, n_rows), one contiguous run per feature."""
+    dtype = smallest_unsigned(max(level.n_levels for level in levels))
+    codes = np.empty((len(levels), len(columns[0])), dtype=dtype)
+    for k, (column, level) in enumerate(zip(columns, levels, strict=True)):
+        codes[k] = level.code(column)
+    return codes

@@ -1,0 +1,227 @@
+"""The target of a classifier as class codes, and row weights."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesieve.table.columns import Column
+from bayesieve.table.levels import smallest_unsigned
+
+_MIXED = "The labels in y mix text with other types; convert them all to text, for example with y.astype(str)."
+
+
+@dataclass(frozen=True)
+class Target:
+    """Class labels as codes.
+
+    Attributes
+    ----------
+    codes : uint8, uint16 or int32 array, shape (n_rows,)
+        Index into `classes`.
+    classes : array, shape (n_classes,)
+        Distinct labels, sorted as `numpy.unique` does.
+    """
+
+    codes: np.ndarray
+    classes: np.ndarray
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+
+def as_target(y: Any) -> Target:
+    """Read class labels.
+
+    Parameters
+    ----------
+    y : array-like, shape (n_rows,)
+        A pandas, polars or pyarrow series, a NumPy array or a list, of text, booleans or whole numbers. A column
+        vector, shape (n_rows, 1), is accepted with scikit-learn's warning.
+
+    Returns
+    -------
+    Target
+
+    Raises
+    ------
+    ValueError
+        If `y` is None, empty, not one-dimensional, has missing labels, or holds continuous values.
+
+    Examples
+    --------
+    >>> target = as_target(["no", "yes", "no"])
+    >>> target.codes, target.classes
+    (array([0, 1, 0], dtype=uint8), array(['no', 'yes'], dtype='<U3'))
+    """
+    column, as_unicode = _label_column(y)
+    if len(column) == 0:
+        raise ValueError("Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required.")
+    if column.type == "number":
+        labels, codes = _numeric_labels(column)
+    elif column.type in ("text", "category", "mixed", "boolean"):
+        labels, codes = _category_labels(column, as_unicode)
+    else:
+        raise ValueError(
+            f"Unknown label type: {column.type}. Classes must be text, booleans or whole numbers; convert y to text."
+        )
+    return Target(_smallest(codes, len(labels)), labels)
+
+
+def _label_column(y: Any) -> tuple[Column, bool]:
+    """`y` as one column, and whether its text labels are to be a NumPy text array (they came as one, or as a list)."""
+    import narwhals as nw
+
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    dependencies = nw.dependencies
+    if dependencies.is_into_dataframe(y):
+        frame = nw.from_native(y, eager_only=True)
+        if frame.shape[1] != 1:
+            raise ValueError(f"y should be a 1d array, got an array of shape {frame.shape} instead.")
+        _warn_column_vector()
+        y = frame.get_column(frame.columns[0]).to_native()
+    if dependencies.is_into_series(y):
+        series = nw.from_native(y, series_only=True)
+        library = str(series.implementation.value)
+        if library not in ("pandas", "polars", "pyarrow"):
+            y, library = series.to_pandas(), "pandas"
+        return Column("y", y, library), False
+    array = _label_array(y)
+    return Column("y", array, "arrays"), array.dtype.kind in "UT" or isinstance(y, (list, tuple))
+
+
+def _label_array(y: Any) -> np.ndarray:
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(y):
+        raise TypeError("Sparse data was passed for y, but dense data is required; pass y.toarray().ravel() instead.")
+    if isinstance(y, (str, bytes, dict)) or np.ndim(y) == 0:
+        raise ValueError(f"Expected array-like (array or non-string sequence), got {y!r}.")
+    if hasattr(y, "to_numpy") and not hasattr(y, "__array__"):
+        y = y.to_numpy()  # pyarrow.Array
+    array = np.asarray(y)
+    if array.dtype.kind in "US" and isinstance(y, (list, tuple)) and not all(isinstance(v, (str, bytes)) for v in y):
+        array = np.array(y, dtype=object)  # NumPy made text of numbers
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported as labels.")
+    if array.ndim == 2 and array.shape[1] == 1:
+        _warn_column_vector()
+        array = array.ravel()
+    if array.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
+    return array
+
+
+def _warn_column_vector() -> None:
+    from sklearn.exceptions import DataConversionWarning
+
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ), for "
+        "example using ravel().",
+        DataConversionWarning,
+        stacklevel=5,
+    )
+
+
+def _numeric_labels(column: Column) -> tuple[np.ndarray, np.ndarray]:
+    values, missing = column.plain()
+    if missing is not None:
+        _refuse_missing(missing)
+    dtype = values.dtype
+    if dtype.kind == "f":
+        _refuse_missing(np.isnan(values))
+        if np.isinf(values).any():
+            raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
+        if (values != np.trunc(values)).any():
+            raise ValueError(
+                "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete "
+                "classes on a regression target with continuous values."
+            )
+        if np.abs(values).max() < 2**53:
+            values = values.astype(np.int64)
+    lowest = values.min()
+    if values.dtype.kind in "iu" and int(values.max()) - int(lowest) <= max(1024, len(values)):
+        codes = values - lowest if values.dtype.itemsize >= 4 else values.astype(np.int64) - int(lowest)
+        present = np.flatnonzero(np.bincount(codes.astype(np.intp, copy=False)))
+        position = np.zeros(int(present[-1]) + 1, dtype=np.int32)
+        position[present] = np.arange(len(present))
+        return (present + int(lowest)).astype(dtype), position[codes]
+    labels, codes = np.unique(values, return_inverse=True)
+    return labels.astype(dtype), codes
+
+
+def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.ndarray]:
+    categories = column.categories()
+    _refuse_missing(categories.codes < 0)
+    values = categories.values
+    types = {type(value) for value in values}
+    if len(types) > 1:
+        if str in types:
+            raise ValueError(_MIXED)
+        raise ValueError("The labels in y mix booleans and numbers; convert them all to one type.")
+    if types == {float}:
+        raise ValueError("Unknown label type: continuous. Labels must be text, booleans or whole numbers.")
+    order = sorted(range(len(values)), key=lambda i: values[i])  # numbers by size, not by their text
+    position = np.empty(len(values), dtype=np.int32)
+    position[order] = np.arange(len(values))
+    dtype = {str: None if as_unicode else object, bool: bool, int: None}[types.pop()]
+    return np.array([values[i] for i in order], dtype=dtype), position[categories.codes]
+
+
+def _refuse_missing(missing: np.ndarray) -> None:
+    if missing.any():
+        raise ValueError(
+            f"Input y contains NaN or missing labels (first in row {int(np.argmax(missing))}); "
+            f"remove these rows or give them a label."
+        )
+
+
+def _smallest(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    dtype = smallest_unsigned(max(n_classes - 1, 0))
+    return codes.astype(dtype if dtype.itemsize <= 2 else np.int32)
+
+
+def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Read row weights.
+
+    Parameters
+    ----------
+    sample_weight : array-like, shape (n_rows,), a number, or None
+    n_rows : int
+
+    Returns
+    -------
+    float64 array, shape (n_rows,), or None
+        None when every row counts once.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative, missing or infinite, all are zero, or there are not `n_rows` of them.
+    """
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must hold one number per row.") from None
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if len(weights) != n_rows:
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
+    if not np.isfinite(weights).all():
+        row = int(np.argmin(np.isfinite(weights)))
+        raise ValueError(f"Input sample_weight contains NaN or infinity (first in row {row}).")
+    if (weights < 0).any():
+        raise ValueError(f"Negative values in sample_weight (first in row {int(np.argmax(weights < 0))}).")
+    if not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number; all weights are zero.")
+    return None if (weights == 1).all() else np.ascontiguousarray(weights)

@@ -1,0 +1,106 @@
+"""Dates, datetimes, durations and times as ordered numbers, and back to text.
+
+Dates are days and datetimes microseconds since 1970-01-01 (UTC where there is a time zone); durations are microseconds,
+times of day microseconds since midnight.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from bayesieve.table.values import shorten_iso
+
+TEMPORAL = ("date", "datetime", "duration", "time")
+MICROSECONDS_PER_DAY = 86_400_000_000
+_UNIX_EPOCH = dt.date(1970, 1, 1).toordinal()
+
+
+def time_to_microseconds(time: dt.time) -> int:
+    """Microseconds since midnight."""
+    return ((time.hour * 60 + time.minute) * 60 + time.second) * 1_000_000 + time.microsecond
+
+
+def date_to_days(date: dt.date) -> int:
+    """Days since 1970-01-01."""
+    return date.toordinal() - _UNIX_EPOCH
+
+
+def datetime_to_microseconds(moment: dt.datetime) -> int:
+    """Microseconds since 1970-01-01, in UTC where the datetime has a time zone."""
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
+    return (moment - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
+
+
+def format_temporal(number: float, type_: str) -> str:
+    """The text of a number of type "date", "datetime", "duration" or "time"; fractions of a day show as a time."""
+    if type_ == "date":
+        if float(number).is_integer():
+            return str(np.datetime64(int(number), "D"))
+        return format_temporal(number * MICROSECONDS_PER_DAY, "datetime")
+    microseconds = round(number)
+    if type_ == "datetime":
+        return shorten_iso(str(np.datetime64(microseconds, "us")))
+    if type_ == "time":
+        if not 0 <= microseconds < MICROSECONDS_PER_DAY:
+            return str(dt.timedelta(microseconds=microseconds))
+        return (dt.datetime.min + dt.timedelta(microseconds=microseconds)).time().isoformat()
+    return _format_duration(microseconds)
+
+
+def _format_duration(microseconds: int) -> str:
+    sign = "-" if microseconds < 0 else ""
+    days, rest = divmod(abs(microseconds), MICROSECONDS_PER_DAY)
+    clock = (dt.datetime.min + dt.timedelta(microseconds=rest)).time().isoformat() if rest else ""
+    return sign + " ".join(part for part in (f"{days}d" if days or not rest else "", clock) if part)
+
+
+def _parse_duration(text: str) -> float:
+    sign, body = (-1, text[1:]) if text.startswith("-") else (1, text)
+    days, _, clock = body.rpartition("d") if "d" in body else ("0", "", body)
+    microseconds = int(days or 0) * MICROSECONDS_PER_DAY
+    if "d" in body and not clock:
+        return float(sign * microseconds)
+    return float(sign * (microseconds + time_to_microseconds(dt.time.fromisoformat(clock.strip()))))
+
+
+def _parse_datetime(text: str) -> float:
+    return float(datetime_to_microseconds(dt.datetime.fromisoformat(text)))
+
+
+def _parse_date(text: str) -> float:
+    microseconds = _parse_datetime(text)
+    return microseconds / MICROSECONDS_PER_DAY
+
+
+def _parse_number(text: str) -> float:
+    if "_" in text:
+        raise ValueError(text)
+    return float(text)
+
+
+_PARSERS: dict[str, Callable[[str], float]] = {
+    "number": _parse_number,
+    "date": _parse_date,
+    "datetime": _parse_datetime,
+    "time": lambda text: float(time_to_microseconds(dt.time.fromisoformat(text))),
+    "duration": _parse_duration,
+}
+
+
+def parse_number(text: str, type_: str) -> float:
+    """Read one text as a number of type "number", "date", "datetime", "duration" or "time"; blank means missing (NaN).
+
+    Raises ValueError when the text is none.
+    """
+    text = text.strip()
+    if not text:
+        return math.nan
+    try:
+        return _PARSERS[type_](text)
+    except OverflowError as error:
+        raise ValueError(text) from error

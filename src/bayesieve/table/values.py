@@ -1,0 +1,139 @@
+"""The canonical text of a category value: what makes two raw values the same category."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+Scalar = str | int | float | bool
+
+# Integers beyond this are no longer all exact in a float64, so a float that large is printed as a float.
+_EXACT_INTEGERS = 1e16
+_MERGE_ORDER = {bool: 0, int: 1, float: 2, str: 3}
+
+
+def is_missing(value: object) -> bool:
+    """Whether a scalar stands for a missing value: None, NaN, NaT or ``pandas.NA``."""
+    if value is None:
+        return True
+    if isinstance(value, (str, bool, int, np.integer, np.bool_)):
+        return False
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    if type(value).__name__ == "NAType":
+        return True
+    try:
+        return bool(value != value)  # NaN and NaT are the values that differ from themselves
+    except (TypeError, ValueError):
+        return False
+
+
+def canonical_value(value: Any) -> Scalar:
+    """The plain Python scalar that stands for a raw value: bool, int, float or str (everything else as text)."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return _canonical_float(value)
+    if isinstance(value, str):
+        return str(value)
+    return _text_of_object(value)
+
+
+def canonical_text(value: Any) -> str:
+    """The text through which category values are compared.
+
+    ``3``, ``3.0``, ``np.int64(3)`` and ``"3"`` are all ``"3"``; True is ``"True"``; dates are written as in ISO 8601
+    (a datetime at midnight as its date); anything else is ``str(value)``.
+
+    Examples
+    --------
+    >>> [canonical_text(v) for v in (3, 3.0, "3", True, -0.0)]
+    ['3', '3', '3', 'True', '0']
+    """
+    value = canonical_value(value)
+    return value if isinstance(value, str) else str(value)
+
+
+def _canonical_float(value: float | np.floating[Any]) -> int | float:
+    number = float(value)
+    if number.is_integer() and abs(number) < _EXACT_INTEGERS:
+        return int(number)
+    if isinstance(value, np.floating) and value.itemsize < 8 and math.isfinite(number):
+        # The shortest text in the value's own precision: float32(0.1) is "0.1", as in the CSV file it came from.
+        return float(str(value))
+    return number
+
+
+def _text_of_object(value: Any) -> str:
+    if isinstance(value, (np.datetime64, dt.datetime)):
+        text = str(value) if isinstance(value, np.datetime64) else value.isoformat()
+        return shorten_iso(text)
+    if isinstance(value, (dt.date, dt.time)):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    if type(value).__name__ == "Decimal":
+        return canonical_text(int(value)) if value == value.to_integral_value() else str(value.normalize())
+    return str(value)
+
+
+def shorten_iso(text: str) -> str:
+    """An ISO date and time without the parts that say nothing: trailing zero fractions, seconds at midnight."""
+    date, separator, time = text.partition("T")
+    if not separator:
+        return text
+    if "." in time and "+" not in time:
+        time = time.rstrip("0").rstrip(".")
+    return date if time in ("00:00:00", "00:00") else f"{date}T{time}"
+
+
+def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
+    """Merge raw values with the same canonical text and sort them by it.
+
+    Parameters
+    ----------
+    raw : iterable of scalars
+        Distinct raw values; missing ones (None, NaN ...) are allowed.
+
+    Returns
+    -------
+    values : list of bool, int, float or str
+        One representative per canonical text, in ascending order of that text.
+    position : int32 array, one entry more than `raw`
+        Where each raw value went, -1 for missing ones. The extra last entry is -1, so that indexing this array with
+        codes maps the missing code -1 to itself.
+    """
+    scalars = [None if is_missing(value) else canonical_value(value) for value in raw]
+    texts = [value if isinstance(value, str) or value is None else str(value) for value in scalars]
+    best: dict[str, Scalar] = {}
+    for text, value in zip(texts, scalars, strict=True):
+        if text is None or value is None:
+            continue
+        known = best.get(text)
+        if known is None or _MERGE_ORDER[type(value)] < _MERGE_ORDER[type(known)]:
+            best[text] = value
+    order = sorted(best)
+    index: dict[str | None, int] = {text: i for i, text in enumerate(order)}
+    index[None] = -1
+    position = np.empty(len(texts) + 1, dtype=np.int32)
+    position[:-1] = [index[text] for text in texts]
+    position[-1] = -1
+    return [best[text] for text in order], position
+
+
+def sort_codes(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list[Scalar]]:
+    """Recode a dictionary encoding (-1 = missing): values merged and sorted by canonical text, unused ones dropped."""
+    counts = np.bincount(codes.astype(np.intp, copy=False) + 1, minlength=len(raw) + 1)[1:]
+    used = np.flatnonzero(counts)
+    values, used_position = merge_values([raw[int(i)] for i in used])
+    position = np.full(len(raw) + 1, -1, dtype=np.int32)
+    position[used] = used_position[:-1]
+    if np.array_equal(position[:-1], np.arange(len(raw))) and codes.dtype == np.int32:
+        return codes, values
+    return position[codes], values
