@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesieve.table.backends import arrays, backend
+from bayesieve.table.backends import backend, objects
 from bayesieve.table.temporal import MICROSECONDS_PER_DAY, TEMPORAL, format_temporal, parse_number
-from bayesieve.table.values import Scalar, canonical_text, is_missing, sort_codes
+from bayesieve.table.values import Scalar, canonical_text, drop_unused, is_missing, sort_codes
 
 Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
@@ -76,7 +76,7 @@ class Column:
     @cached_property
     def _natural_type(self) -> str:
         found = self._backend.column_type(self._data)
-        return found if found is not None else arrays.objects_type(np.asarray(self._data, dtype=object))
+        return found if found is not None else objects.objects_type(np.asarray(self._data, dtype=object))
 
     @property
     def kind(self) -> Kind:
@@ -211,7 +211,7 @@ def _encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.nd
         raw = list(distinct) if distinct.dtype.kind == "f" and distinct.itemsize < 8 else distinct.tolist()
     if missing is not None:
         codes[missing] = -1
-    return codes, raw
+    return drop_unused(codes, raw)
 
 
 def _span(values: np.ndarray) -> int:

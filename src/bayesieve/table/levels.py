@@ -179,9 +179,11 @@ class FeatureLevels:
         from bayesieve.table._kernels import code_numbers
 
         assert self.cut_points is not None
+        tree = np.full((1 << max(1, len(self.cut_points).bit_length())) - 1, np.inf)
+        tree[: len(self.cut_points)] = self.cut_points
         codes = np.empty(len(values), dtype=self.code_dtype)
         missing = self.unseen_code if self.missing_code is None else self.missing_code
-        code_numbers(np.ascontiguousarray(values, dtype=np.float64), self.cut_points, missing, codes)
+        code_numbers(np.ascontiguousarray(values, dtype=np.float64), tree, missing, codes)
         return codes
 
     def code_categories(self, categories: Categories) -> np.ndarray:

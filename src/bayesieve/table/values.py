@@ -128,12 +128,20 @@ def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
 
 
 def sort_codes(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list[Scalar]]:
-    """Recode a dictionary encoding (-1 = missing): values merged and sorted by canonical text, unused ones dropped."""
-    counts = np.bincount(codes.astype(np.intp, copy=False) + 1, minlength=len(raw) + 1)[1:]
-    used = np.flatnonzero(counts)
-    values, used_position = merge_values([raw[int(i)] for i in used])
-    position = np.full(len(raw) + 1, -1, dtype=np.int32)
-    position[used] = used_position[:-1]
-    if np.array_equal(position[:-1], np.arange(len(raw))) and codes.dtype == np.int32:
+    """Recode a dictionary encoding (-1 = missing) of values that all occur: merged and sorted by canonical text."""
+    values, position = merge_values(raw)
+    if np.array_equal(position[:-1], np.arange(len(raw))):
         return codes, values
     return position[codes], values
+
+
+def drop_unused(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
+    """A dictionary encoding (-1 = missing) without the values that do not occur."""
+    used = np.zeros(len(raw) + 1, dtype=bool)
+    used[codes] = True
+    rows = np.flatnonzero(used[:-1])  # the last entry stands for the missing code
+    if len(rows) == len(raw):
+        return codes, list(raw)
+    position = np.full(len(raw) + 1, -1, dtype=np.int32)
+    position[rows] = np.arange(len(rows))
+    return position[codes], [raw[int(i)] for i in rows]

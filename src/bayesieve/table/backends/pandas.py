@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.backends import arrays
+from bayesieve.table.backends import arrays, objects
 from bayesieve.table.backends import pyarrow as arrow
 from bayesieve.table.backends.dtypes import type_of_dtype
+from bayesieve.table.values import drop_unused
 
 
 def column_type(column: Any) -> str | None:
@@ -50,12 +51,12 @@ def encoded(column: Any) -> tuple[np.ndarray, list[Any]]:
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy().astype(np.int32), column.cat.categories.tolist()
+        return drop_unused(column.cat.codes.to_numpy().astype(np.int32), column.cat.categories.tolist())
     if isinstance(column.dtype, pd.ArrowDtype) or getattr(column.dtype, "storage", None) == "pyarrow":
         return arrow.encoded(_to_arrow(column))
     if isinstance(column.dtype, pd.SparseDtype):
         column = column.sparse.to_dense()
-    return arrays.encoded(column.to_numpy(dtype=object))
+    return objects.encoded(column.to_numpy(dtype=object))
 
 
 def _to_arrow(column: Any) -> Any:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.backends import arrays
+from bayesieve.table.backends import objects
 from bayesieve.table.backends.dtypes import type_of_dtype
+from bayesieve.table.values import drop_unused
 
 
 def column_type(column: Any) -> str | None:
@@ -46,9 +47,9 @@ def encoded(column: Any) -> tuple[np.ndarray, list[Any]]:
     import polars as pl
 
     if column.dtype == pl.Object:
-        return arrays.encoded(column.to_numpy())
+        return objects.encoded(column.to_numpy())
     if column.dtype == pl.Binary or column.dtype.is_nested():
-        return arrays.encoded_objects(column.to_list())
+        return objects.encoded_one_by_one(column.to_list())
     if column.dtype == pl.String:
         # Its own pool of categories: the shared one would hand out codes that grow with every other column.
         pool = pl.Categories.random()
@@ -56,7 +57,7 @@ def encoded(column: Any) -> tuple[np.ndarray, list[Any]]:
         values = pool.to_series().to_list()  # while `column` lives: an unused pool is emptied
         return _physical(column), values
     if column.dtype == pl.Enum:
-        return _physical(column), column.dtype.categories.to_list()
+        return drop_unused(_physical(column), column.dtype.categories.to_list())
     # The pool of categories may be shared with other columns and far larger than what this one uses.
     used = column.drop_nulls().unique()
     position = np.full(int(used.to_physical().max() or 0) + 2, -1, dtype=np.int32)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.backends import arrays
+from bayesieve.table.backends import objects
+from bayesieve.table.values import drop_unused
 
 
 def column_type(column: Any) -> str | None:
@@ -72,17 +73,17 @@ def encoded(column: Any) -> tuple[np.ndarray, list[Any]]:
     import pyarrow as pa
     import pyarrow.types as pt
 
-    if pt.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-    elif _is_text(column.type):
-        column = column.dictionary_encode()
-    else:
-        return arrays.encoded_objects(column.to_pylist())
+    came_encoded = pt.is_dictionary(column.type)
+    if not came_encoded and not _is_text(column.type):
+        return objects.encoded_one_by_one(column.to_pylist())
+    column = column.unify_dictionaries() if came_encoded else column.dictionary_encode()
     if column.num_chunks == 0:
         return np.empty(0, dtype=np.int32), []
     # The chunks share one dictionary now, so their indices can simply be joined.
     parts = [chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in column.chunks]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts), column.chunk(0).dictionary.to_pylist()
+    codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    values = column.chunk(0).dictionary.to_pylist()
+    return drop_unused(codes, values) if came_encoded else (codes, values)
 
 
 def _is_text(kind: Any) -> bool:

@@ -1,0 +1,182 @@
+"""Arrays of Python objects: what they are, and their codes."""
+
+from __future__ import annotations
+
+import ctypes
+import datetime as dt
+import sys
+from collections.abc import Callable, Iterable
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from bayesieve.table.temporal import date_to_days, datetime_to_microseconds, time_to_microseconds
+from bayesieve.table.values import is_missing
+
+_FEW_ROWS = 20_000
+
+
+def missing_objects(column: np.ndarray) -> np.ndarray:
+    """Which entries of an object array are None, NaN, NaT or ``pandas.NA``."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None:
+        return np.asarray(pandas.isna(column))
+    return np.fromiter((is_missing(value) for value in column), dtype=bool, count=len(column))
+
+
+def encoded(column: np.ndarray) -> tuple[np.ndarray, list[Any]]:
+    """Codes (-1 = missing) and distinct raw values of an object array."""
+    by_identity = _encoded_by_identity(column)
+    if by_identity is not None:
+        return by_identity
+    by_text = _encoded_text(column)
+    return encoded_one_by_one(column.tolist()) if by_text is None else by_text
+
+
+def _encoded_by_identity(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
+    """Encode by the addresses of the objects: the same few objects usually stand in all rows. None if there are many.
+
+    The loop neither touches the objects nor needs the GIL. Equal values at different addresses are merged later, as
+    different spellings of one value are.
+    """
+    if len(column) < _FEW_ROWS:
+        return None
+    from bayesieve.table._kernels import code_addresses
+
+    column = np.ascontiguousarray(column)
+    memory = (ctypes.c_char * column.nbytes).from_address(column.ctypes.data)
+    addresses: np.ndarray = np.frombuffer(memory, dtype=np.int64)  # type: ignore[call-overload]
+    codes = np.empty(len(column), dtype=np.int32)
+    rows = code_addresses(addresses, codes)
+    return (codes, column[rows].tolist()) if len(rows) else None
+
+
+def _encoded_text(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
+    """Encode an array of text and missing values; None if there is anything else in it."""
+    import polars as pl
+
+    from bayesieve.table.backends import polars
+
+    # Polars takes text and None, and fails late when NaN stands for missing; pandas, if it is there, takes that too.
+    if not any(type(value) is float for value in column[:1000]):
+        try:
+            return polars.encoded(pl.Series(column.tolist(), dtype=pl.String, strict=True))
+        except (TypeError, pl.exceptions.PolarsError):
+            pass
+    if not _is_text_to_pandas(column):
+        return None
+    codes, raw = sys.modules["pandas"].factorize(column)
+    return codes.astype(np.int32), raw.tolist()
+
+
+def _is_text_to_pandas(column: np.ndarray) -> bool:
+    """Whether an object array is text and missing values only, if pandas is there to tell."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and pandas.api.types.infer_dtype(column, skipna=True) == "string"
+
+
+def encoded_one_by_one(values: Iterable[Any]) -> tuple[np.ndarray, list[Any]]:
+    """Encode any Python objects: True, 1 and 1.0 stay apart, what cannot be hashed goes by its text."""
+    index: dict[Any, int] = {}
+    raw: list[Any] = []
+    codes: list[int] = []
+    for value in values:
+        key: Any = (value.__class__, value)
+        try:
+            code = index.get(key)
+        except TypeError:
+            value = str(value)
+            key = (object, value)
+            code = index.get(key)
+        if code is None:
+            code = -1 if is_missing(value) else len(raw)
+            if code >= 0:
+                raw.append(value)
+            index[key] = code
+        codes.append(code)
+    return np.array(codes, dtype=np.int32), raw
+
+
+def objects_type(column: np.ndarray) -> str:
+    """The `Column.type` of an object array: what all its values are, or "mixed"."""
+    by_identity = _encoded_by_identity(column)
+    if by_identity is not None:
+        column = np.empty(len(by_identity[1]), dtype=object)
+        column[:] = by_identity[1]
+    if _is_text_to_pandas(column):
+        return "text"
+    names = {name for kind in set(map(type, column)) if (name := _name_of_type(kind, column)) is not None}
+    if not names:
+        return "number"  # all missing
+    if names == {"date", "datetime"}:
+        return "datetime"
+    return names.pop() if len(names) == 1 else "mixed"
+
+
+def _name_of_type(kind: type, column: np.ndarray) -> str | None:
+    """The `Column.type` of one Python type, None when all its values are missing."""
+    if kind is type(None) or kind.__name__ in ("NAType", "NaTType") or _all_missing(column, kind):
+        return None
+    if issubclass(kind, (complex, np.complexfloating)):
+        raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
+    for base, name in (
+        ((bool, np.bool_), "boolean"),
+        ((np.timedelta64, dt.timedelta), "duration"),
+        ((Number, np.number), "number"),
+        (str, "text"),
+        ((dt.datetime, np.datetime64), "datetime"),
+        (dt.date, "date"),
+        (dt.time, "time"),
+    ):
+        if issubclass(kind, base):
+            return name
+    return "mixed"
+
+
+def _all_missing(column: np.ndarray, kind: type) -> bool:
+    """Whether all values of a type that has a missing value are just that."""
+    if not issubclass(kind, (float, np.floating, np.datetime64, np.timedelta64)):
+        return False
+    return all(is_missing(value) for value in column if type(value) is kind)
+
+
+def plain(column: np.ndarray, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """Values and missing mask of an object array of numbers, booleans, dates or times."""
+    missing = missing_objects(column)
+    present = column[~missing]
+    if type_ in _COUNT:
+        found = np.array([_COUNT[type_](value) for value in present], dtype=np.int64)
+    else:
+        found = present.astype(bool if type_ == "boolean" else _dtype_of_numbers(present))
+    values = np.zeros(len(column), dtype=found.dtype)
+    values[~missing] = found
+    return values, missing if missing.any() else None
+
+
+def _dtype_of_numbers(present: np.ndarray) -> type:
+    """Whole numbers stay whole, so that long identifiers used as categories are not rounded."""
+    whole = all(issubclass(kind, (int, np.integer)) for kind in set(map(type, present)))
+    return np.int64 if whole and len(present) and max(abs(present.max()), abs(present.min())) < 2**63 else np.float64
+
+
+def _moment_to_microseconds(value: Any) -> int:
+    if isinstance(value, np.datetime64):
+        return int(value.astype("datetime64[us]").astype(np.int64))
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime.combine(value, dt.time())
+    return datetime_to_microseconds(value)
+
+
+def _duration_to_microseconds(value: Any) -> int:
+    if isinstance(value, np.timedelta64):
+        return int(value.astype("timedelta64[us]").astype(np.int64))
+    return value // dt.timedelta(microseconds=1)
+
+
+_COUNT: dict[str, Callable[[Any], int]] = {
+    "date": date_to_days,
+    "datetime": _moment_to_microseconds,
+    "duration": _duration_to_microseconds,
+    "time": time_to_microseconds,
+}
