@@ -1,0 +1,56 @@
+"""Selective naive Bayes: a raw table -> a small, accurate, calibrated and explainable classifier."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bayesieve.discretize import (
+        EqualFrequencyDiscretizer,
+        EqualWidthDiscretizer,
+        MODLDiscretizer,
+        MODLGrouper,
+        TableEncoder,
+    )
+    from bayesieve.selection import AllFeatures, BayesianAveraging, CompressionAveraging, MAPSelector
+
+__version__ = "0.1.0"
+
+# Names are imported when they are first used, so that importing the package costs next to nothing.
+_HOMES = {
+    "AllFeatures": "bayesieve.selection",
+    "BayesianAveraging": "bayesieve.selection",
+    "CompressionAveraging": "bayesieve.selection",
+    "EqualFrequencyDiscretizer": "bayesieve.discretize",
+    "EqualWidthDiscretizer": "bayesieve.discretize",
+    "MAPSelector": "bayesieve.selection",
+    "MODLDiscretizer": "bayesieve.discretize",
+    "MODLGrouper": "bayesieve.discretize",
+    "TableEncoder": "bayesieve.discretize",
+}
+
+__all__ = [
+    "AllFeatures",
+    "BayesianAveraging",
+    "CompressionAveraging",
+    "EqualFrequencyDiscretizer",
+    "EqualWidthDiscretizer",
+    "MAPSelector",
+    "MODLDiscretizer",
+    "MODLGrouper",
+    "TableEncoder",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bayesieve' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

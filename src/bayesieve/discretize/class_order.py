@@ -58,3 +58,10 @@ class ClassOrder:
         if self.weights.size == 0:
             return np.diff(self.offsets).astype(float)
         return np.bincount(self.class_codes(), weights=self.weights, minlength=self.n_classes)
+
+    def only(self, kept: np.ndarray) -> ClassOrder:
+        """The same order of the rows that ``kept`` (n_rows bool) marks."""
+        mine = kept[self.rows]
+        offsets = np.concatenate([[0], np.cumsum(mine)])[self.offsets]
+        weights = self.weights[mine] if self.weights.size else self.weights
+        return ClassOrder(self.rows[mine], offsets, weights, self.integral, self.n_rows)

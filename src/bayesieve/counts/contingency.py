@@ -1,0 +1,54 @@
+"""Levels x classes counts of every feature of a coded table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesieve.table import CodedTable
+
+
+@dataclass(frozen=True)
+class ContingencyCounts:
+    """Counts (or sums of weights) of every level of every feature by class.
+
+    counts : (levels of all features, n_classes) float; offsets : (n_features + 1,) where each feature starts in it;
+    class_counts : (n_classes,) rows (or weight) of each class. Two blocks of rows are merged exactly with ``+``.
+    """
+
+    counts: np.ndarray
+    offsets: np.ndarray
+    class_counts: np.ndarray
+
+    @classmethod
+    def of(cls, coded: CodedTable) -> ContingencyCounts:
+        """Count a coded table that carries its classes."""
+        from bayesieve.counts._kernels import count_codes
+
+        if coded.class_codes is None:
+            raise ValueError("The coded table carries no classes to count by; code it together with its target.")
+        offsets = np.concatenate([[0], np.cumsum(coded.n_levels)]).astype(np.int64)
+        counts = np.zeros((offsets[-1], coded.n_classes))
+        weights = np.zeros(0) if coded.weights is None else coded.weights
+        count_codes(coded.codes, coded.class_codes, weights, coded.n_levels, offsets, counts)
+        class_counts = np.bincount(coded.class_codes, weights=coded.weights, minlength=coded.n_classes).astype(float)
+        return cls(counts, offsets, class_counts)
+
+    @property
+    def n_features(self) -> int:
+        return self.offsets.size - 1
+
+    @property
+    def total(self) -> float:
+        """Number of rows, or sum of the weights."""
+        return float(self.class_counts.sum())
+
+    def feature(self, k: int) -> np.ndarray:
+        """(n_levels, n_classes) counts of feature ``k``."""
+        return self.counts[self.offsets[k] : self.offsets[k + 1]]
+
+    def __add__(self, other: ContingencyCounts) -> ContingencyCounts:
+        if not np.array_equal(self.offsets, other.offsets) or self.counts.shape != other.counts.shape:
+            raise ValueError("Counts of different features, levels or classes cannot be added.")
+        return ContingencyCounts(self.counts + other.counts, self.offsets, self.class_counts + other.class_counts)

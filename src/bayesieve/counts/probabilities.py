@@ -1,0 +1,42 @@
+"""Counts -> log probabilities, the one place where smoothing happens."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Literal
+
+import numpy as np
+
+Smoothing = Literal["m-estimate"] | float
+
+
+def check_smoothing(smoothing: object) -> None:
+    """Raise ValueError unless ``smoothing`` is ``"m-estimate"`` or a positive finite number."""
+    if isinstance(smoothing, str) and smoothing == "m-estimate":
+        return
+    if isinstance(smoothing, Real) and not isinstance(smoothing, bool) and 0.0 < float(smoothing) < math.inf:
+        return
+    raise ValueError(f"smoothing must be 'm-estimate' or a positive number (Laplace's alpha), got {smoothing!r}.")
+
+
+def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) -> np.ndarray:
+    """log P(level | class) of one feature.
+
+    Parameters
+    ----------
+    counts : (n_levels, n_classes) rows (or weight) of each level and class.
+    total : number of rows N (or sum of the weights) of the table.
+    smoothing : ``"m-estimate"``: (N_ij + 1/N) / (N_j + J/N), m = J/N and p = 1/J of Boulle (2007), section 3.1;
+        a number: Laplace's (N_ij + alpha) / (N_j + alpha * levels), as scikit-learn's ``CategoricalNB``.
+
+    Returns
+    -------
+    (n_levels, n_classes) natural logarithms.
+    """
+    n_levels, n_classes = counts.shape
+    per_class = counts.sum(axis=0)
+    if smoothing == "m-estimate":
+        return np.log(counts + 1.0 / total) - np.log(per_class + n_classes / total)
+    alpha = float(smoothing)
+    return np.log(counts + alpha) - np.log(per_class + alpha * n_levels)

@@ -1,0 +1,41 @@
+"""Cost of a selective naive Bayes model: prior of the subset plus the labels given it (Boulle 2007, equation 4)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+from bayesieve.criteria.row_ratios import RatioTables, RowRatios
+
+
+class MAPCost:
+    """cost(M) = log(K + 1) + log C(K + K_m - 1, K_m) - sum_n log P_M(y_n | x_n), in nats; lower is better.
+
+    K is the number of features of the table, informative or not; K_m the number selected. Additive over rows but for the prior.
+
+    References
+    ----------
+    Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, JMLR 8, equation 4.
+    """
+
+    name = "map"
+    lower_is_better = True
+
+    def __init__(self, n_features: int) -> None:
+        selected = np.arange(1, n_features + 1)
+        self._prior = np.full(n_features + 1, np.log(n_features + 1))
+        # log C(K + m - 1, m), and nothing to choose when no feature is selected.
+        self._prior[1:] += gammaln(n_features + selected) - gammaln(selected + 1.0) - gammaln(max(n_features, 1))
+
+    def prior(self, n_selected: np.ndarray | int) -> np.ndarray | float:
+        """Cost in nats of announcing a subset of this size."""
+        return self._prior[n_selected]
+
+    @staticmethod
+    def sums(rows: RowRatios, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
+        """Part of the cost of each candidate that is a sum over the rows of one block."""
+        return rows.log_loss_sums(tables, features, adding)
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray) -> np.ndarray:
+        """Costs in nats from the sums over all rows and the number of features each candidate selects."""
+        return sums + self._prior[n_selected]

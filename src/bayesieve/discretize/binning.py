@@ -1,0 +1,133 @@
+"""Unsupervised discretization: bins of equal frequency or of equal width."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.column_coder import CodedColumn, ColumnCoder
+from bayesieve.discretize.criterion import interval_prior
+from bayesieve.discretize.partition import total_cost
+from bayesieve.table import Column, FeatureLevels
+
+
+class _Binner(ColumnCoder):
+    kind = "numeric"
+    supervised = False
+
+    def __init__(self, n_bins: int = 10, *, n_jobs: int | None = -1) -> None:
+        self.n_bins = n_bins
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> _Binner:
+        super().fit(X, y, sample_weight)
+        self.cut_points_ = [np.array(level.cut_points) for level in self.levels_]
+        return self
+
+    fit.__doc__ = ColumnCoder.fit.__doc__
+
+    @abstractmethod
+    def _cut_points(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Ascending cut points of the known values (ascending distinct) with their weights."""
+
+    def fit_column(self, column: Column, order: ClassOrder, *, missing_apart: bool = False) -> CodedColumn:
+        values = column.numbers()
+        listed = values[order.rows]
+        known = ~np.isnan(listed)
+        weights = order.weights[known] if order.weights.size else None
+        distinct, which = np.unique(listed[known], return_inverse=True)
+        frequency = np.bincount(which, weights=weights, minlength=distinct.size).astype(float)
+        cuts = self._cut_points(distinct, frequency) if distinct.size > 1 else np.zeros(0)
+        has_missing = not known.all()
+        if has_missing and distinct.size:
+            # Bins are not chosen by cost, so missing values always keep a level of their own.
+            cuts = np.concatenate([[-np.inf], cuts])
+        levels = FeatureLevels(
+            name=column.name, kind="numeric", type=column.type, cut_points=cuts, missing_code=0 if has_missing else None
+        )
+        codes = levels.code_numbers(values)
+        counts = np.zeros((levels.n_levels, order.n_classes))
+        np.add.at(counts, (codes[order.rows], order.class_codes()), order.weights if order.weights.size else 1.0)
+        # Bins chosen without the classes are still worth what they tell about them.
+        prior = interval_prior(order.total, max(1, levels.n_levels))
+        cost, null_cost = total_cost(counts, prior[levels.n_levels]), total_cost(counts.sum(axis=0)[None, :], prior[1])
+        score = max(0.0, 1.0 - cost / null_cost) if order.n_classes > 1 and null_cost > 0 else 0.0
+        return CodedColumn(replace(levels, counts=counts, level_score=score), codes, cost, null_cost)
+
+    def _check_options(self) -> None:
+        if not isinstance(self.n_bins, Integral) or self.n_bins < 1:
+            raise ValueError(f"n_bins must be a positive whole number, got {self.n_bins!r}.")
+
+
+class EqualFrequencyDiscretizer(_Binner):
+    """Bins that hold about the same number of rows; equal values stay together, so there may be fewer bins than asked for.
+
+    Parameters
+    ----------
+    n_bins : int, default=10
+    n_jobs : int or None, default=-1
+        Threads; -1 means all cores.
+
+    Attributes
+    ----------
+    cut_points_ : list of float arrays
+        Ascending cut points (midpoints between neighbouring distinct values); a first cut of -inf separates missing values.
+    levels_ : tuple of FeatureLevels
+
+    Examples
+    --------
+    >>> from bayesieve import EqualFrequencyDiscretizer
+    >>> EqualFrequencyDiscretizer(n_bins=2).fit([[1.0], [2.0], [3.0], [40.0]]).cut_points_[0].tolist()
+    [2.5]
+    """
+
+    def _cut_points(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        cumulated = np.cumsum(weights)[:-1]
+        targets = np.cumsum(weights)[-1] * np.arange(1, self.n_bins) / self.n_bins
+        # The bound nearest to each target, the lower one on ties.
+        after = np.clip(np.searchsorted(cumulated, targets), 0, cumulated.size - 1)
+        before = np.maximum(after - 1, 0)
+        nearest = np.where(targets - cumulated[before] <= cumulated[after] - targets, before, after)
+        return _midpoints(values, np.unique(nearest))
+
+
+class EqualWidthDiscretizer(_Binner):
+    """Bins of the same width between the smallest and the largest value; bins nobody falls into are dropped.
+
+    Parameters
+    ----------
+    n_bins : int, default=10
+    n_jobs : int or None, default=-1
+        Threads; -1 means all cores.
+
+    Attributes
+    ----------
+    cut_points_ : list of float arrays
+        Ascending cut points; a first cut of -inf separates missing values.
+    levels_ : tuple of FeatureLevels
+
+    Examples
+    --------
+    >>> from bayesieve import EqualWidthDiscretizer
+    >>> EqualWidthDiscretizer(n_bins=3).fit([[0.0], [3.0], [5.0], [9.0]]).cut_points_[0].tolist()
+    [3.0, 6.0]
+    """
+
+    def _cut_points(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        share = np.arange(1, self.n_bins) / self.n_bins
+        cuts = values[0] * (1.0 - share) + values[-1] * share
+        bins = np.searchsorted(cuts, values)  # values equal to a cut belong below it
+        occupied = np.unique(bins)
+        return np.unique(cuts[occupied[:-1]])
+
+
+def _midpoints(values: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Cut points between each of the values numbered ``below`` and the next one."""
+    low, high = values[below], values[below + 1]
+    middle = low / 2 + high / 2 if np.any(np.abs(values) > 1e307) else (low + high) / 2
+    return np.where(middle >= high, low, middle)

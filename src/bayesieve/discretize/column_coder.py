@@ -1,0 +1,138 @@
+"""What all discretizers share: fit one `FeatureLevels` per column, then code columns with it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.engine import map_in_threads
+from bayesieve.table import Column, FeatureLevels, Table, as_sample_weight, as_target
+from bayesieve.table.columns import Kind
+from bayesieve.table.estimator_input import fit_table, new_table
+from bayesieve.table.levels import code_table
+
+
+@dataclass(frozen=True)
+class CodedColumn:
+    """A column with its levels, the MODL costs in nats (NaN where no criterion was used), and the codes of its rows."""
+
+    levels: FeatureLevels
+    codes: np.ndarray
+    cost: float = float("nan")
+    null_cost: float = float("nan")
+
+
+class ColumnCoder(TransformerMixin, BaseEstimator):
+    """Base of the estimators that code columns of one kind.
+
+    In a table of mixed columns the columns of the other kind are left out; ``get_feature_names_out`` names those coded.
+    """
+
+    kind: ClassVar[Kind]
+    supervised: ClassVar[bool] = True
+
+    @abstractmethod
+    def fit_column(self, column: Column, order: ClassOrder, *, missing_apart: bool = False) -> CodedColumn:
+        """Levels and codes of one column; ``missing_apart`` gives missing values a level of their own."""
+
+    def fit_known(self, column: Column, order: ClassOrder) -> CodedColumn:
+        """As ``fit_column``, from the rows where the column is known: missing values get no level."""
+        known = ~np.isnan(column.numbers()) if self.kind == "numeric" else column.categories().codes >= 0
+        if known.all() or not known[order.rows].any():
+            return self.fit_column(column, order, missing_apart=True)
+        return self.fit_column(column, order.only(known))
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ColumnCoder:
+        """Find the levels of every column.
+
+        Parameters
+        ----------
+        X : dataframe or 2-D array, shape (n_rows, n_columns)
+        y : array-like, shape (n_rows,)
+            Class labels.
+        sample_weight : array-like, shape (n_rows,), optional
+            Weights multiply counts: a weight of 2 equals the row repeated.
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        table = fit_table(self, X)
+        order = class_order(table, y, sample_weight, supervised=self.supervised, owner=type(self).__name__)
+        self._positions = self._own_columns(table)
+        columns = [table.column(i) for i in self._positions]
+        fitted = map_in_threads(lambda column: self.fit_column(column, order), columns, getattr(self, "n_jobs", None))
+        self.levels_ = tuple(coded.levels for coded in fitted)
+        self.costs_ = np.array([coded.cost for coded in fitted])
+        self.null_costs_ = np.array([coded.null_cost for coded in fitted])
+        self.level_scores_ = np.array([coded.levels.level_score for coded in fitted])
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Codes of the columns.
+
+        Returns
+        -------
+        array of unsigned integers, shape (n_rows, n_columns)
+            A value that belongs to no level (never seen in training) gets the number of levels as its code.
+        """
+        check_is_fitted(self, "levels_")
+        table = new_table(self, X)
+        return code_table([table.column(i) for i in self._positions], self.levels_).T
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the coded columns."""
+        check_is_fitted(self, "levels_")
+        return np.asarray([level.name for level in self.levels_], dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.levels_)
+
+    def _own_columns(self, table: Table) -> list[int]:
+        return [i for i in range(table.n_columns) if table.column(i).kind == self.kind]
+
+    def _check_options(self) -> None:
+        """Raise ValueError when a constructor parameter has no meaning."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "levels_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = self.supervised
+        return tags
+
+
+def class_order(
+    table: Table, y: Any, sample_weight: Any, *, supervised: bool = True, owner: str = "This estimator"
+) -> ClassOrder:
+    """Rows of the table by class; all in one class where there is no target.
+
+    Raises
+    ------
+    ValueError
+        If a needed target is missing, lengths differ, or all weights are zero.
+    """
+    weights = as_sample_weight(sample_weight, table.n_rows)
+    if y is None and not supervised:
+        order = ClassOrder.of(np.zeros(table.n_rows, dtype=np.uint8), 1, weights)
+    else:
+        if y is None:
+            raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
+        target = as_target(y)
+        check_consistent_length(target.codes, np.empty(table.n_rows))
+        order = ClassOrder.of(target.codes, target.n_classes, weights)
+    if order.rows.size == 0:
+        raise ValueError("All values of sample_weight are zero: no row is left to learn from.")
+    return order

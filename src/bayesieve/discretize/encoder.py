@@ -1,0 +1,258 @@
+"""`TableEncoder`: a raw table of mixed columns -> codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
+from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.column_coder import CodedColumn, ColumnCoder, class_order
+from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
+from bayesieve.discretize.values import ValueCoder
+from bayesieve.engine import map_in_threads
+from bayesieve.table import CodedTable, Column, FeatureLevels, Table, as_sample_weight, as_target
+from bayesieve.table.estimator_input import fit_table, new_table
+from bayesieve.table.levels import smallest_unsigned
+
+_NUMERIC: dict[str, Any] = {
+    "modl": MODLDiscretizer,
+    "equal-frequency": EqualFrequencyDiscretizer,
+    "equal-width": EqualWidthDiscretizer,
+}
+_CATEGORICAL: dict[str, Any] = {"modl": MODLGrouper, "values": ValueCoder}
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Code every column of a mixed table: intervals for numbers, groups for categories.
+
+    Parameters
+    ----------
+    numeric : {"modl", "equal-frequency", "equal-width"} or estimator, default="modl"
+        How numeric columns are cut; an estimator is a discretizer of this package, for its options.
+    categorical : {"modl", "values"} or estimator, default="modl"
+        ``"modl"`` groups values; ``"values"`` keeps every value apart.
+    missing : {"level", "ignore"}, default="level"
+        ``"level"``: missing values seen in training are a level of their own (unless the feature says nothing about the classes).
+        ``"ignore"``: they add nothing to any class, in training and afterwards.
+    unseen : {"ignore"}, default="ignore"
+        A category never seen in training, or a missing value in a column that had none, gets the code "number of levels", which adds
+        nothing to the log probability of any class. It is counted in ``unseen_counts_`` and is never an error.
+    kinds : dict or None, default=None
+        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, where the inferred one is not wanted.
+    n_jobs : int or None, default=-1
+        Threads that code columns; -1 means all cores. Results do not depend on it.
+
+    Attributes
+    ----------
+    levels_ : tuple of FeatureLevels
+        One per column.
+    level_scores_ : float array, shape (n_columns,)
+        1 - cost / null cost of the MODL criterion; 0 for a column that says nothing about the classes.
+    unseen_counts_ : int array, shape (n_columns,)
+        Values without a level met by ``transform`` since the fit.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from bayesieve import TableEncoder
+    >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10, "job": ["a", None, "b", "b"] * 10})
+    >>> encoder = TableEncoder().fit(frame, [0, 0, 1, 1] * 10)
+    >>> encoder.levels_[0].labels
+    ('<= 33', '> 33')
+    >>> encoder.transform(frame)[:3].tolist()
+    [[0, 2], [0, 1], [1, 0]]
+    """
+
+    def __init__(
+        self,
+        *,
+        numeric: str | ColumnCoder = "modl",
+        categorical: str | ColumnCoder = "modl",
+        missing: Literal["level", "ignore"] = "level",
+        unseen: Literal["ignore"] = "ignore",
+        kinds: Mapping[str, str] | None = None,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.numeric = numeric
+        self.categorical = categorical
+        self.missing = missing
+        self.unseen = unseen
+        self.kinds = kinds
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableEncoder:
+        """Find the levels of every column.
+
+        Parameters
+        ----------
+        X : dataframe or 2-D array, shape (n_rows, n_columns)
+        y : array-like, shape (n_rows,)
+            Class labels.
+        sample_weight : array-like, shape (n_rows,), optional
+            Weights multiply counts: a weight of 2 equals the row repeated.
+
+        Returns
+        -------
+        self
+        """
+        self.fit_coded(X, y, sample_weight)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Fit, and return the codes of the same rows."""
+        return self.fit_coded(X, y, sample_weight).codes.T
+
+    def fit_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
+        """Fit, and return the same rows as a `CodedTable` with classes, weights and levels."""
+        coders = {
+            "numeric": _coder(self.numeric, _NUMERIC, "numeric"),
+            "categorical": _coder(self.categorical, _CATEGORICAL, "categorical"),
+        }
+        if self.missing not in ("level", "ignore"):
+            raise ValueError(f"missing must be 'level' or 'ignore', got {self.missing!r}.")
+        if self.unseen != "ignore":
+            raise ValueError(f"unseen must be 'ignore', got {self.unseen!r}.")
+        table = fit_table(self, X, kinds=self.kinds)
+        order = class_order(table, y, sample_weight, owner=type(self).__name__)
+        codes = _Codes(table)
+
+        def fit_column(i: int) -> FeatureLevels:
+            column = table.column(i)
+            coded = self._fit_column(coders[column.kind], column, order)
+            codes.put(i, coded.codes)
+            return coded.levels
+
+        self.levels_ = tuple(map_in_threads(fit_column, range(table.n_columns), self.n_jobs))
+        self.level_scores_ = np.array([level.level_score for level in self.levels_])
+        self.unseen_counts_ = np.zeros(table.n_columns, dtype=np.int64)
+        target = as_target(y)
+        self.classes_ = target.classes
+        return CodedTable(
+            codes=codes.matrix(),
+            n_levels=self._n_levels(),
+            names=table.names,
+            class_codes=target.codes,
+            classes=target.classes,
+            weights=as_sample_weight(sample_weight, table.n_rows),
+            levels=self.levels_,
+        )
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Codes of a table with the same columns.
+
+        Returns
+        -------
+        array of unsigned integers, shape (n_rows, n_columns)
+            uint8, or uint16 when a feature has over 255 levels; each column is one contiguous run.
+        """
+        return self.transform_coded(X).codes.T
+
+    def transform_coded(self, X: Any) -> CodedTable:
+        """As ``transform``, as a `CodedTable` without classes."""
+        check_is_fitted(self, "levels_")
+        table = new_table(self, X, kinds=self.kinds)
+        codes = _Codes(table)
+
+        def code(i: int) -> None:
+            codes.put(i, self.levels_[i].code(table.column(i)))
+
+        map_in_threads(code, range(table.n_columns), self.n_jobs if table.n_rows >= _PARALLEL_ROWS else None)
+        matrix = codes.matrix(highest=int(max(level.n_levels for level in self.levels_)))
+        # Counted in place, and under no lock: two concurrent calls may lose counts, never codes.
+        self.unseen_counts_ += [int(np.count_nonzero(matrix[i] == level.n_levels)) for i, level in enumerate(self.levels_)]
+        return CodedTable(codes=matrix, n_levels=self._n_levels(), names=table.names, levels=self.levels_)
+
+    def to_frame(self) -> Any:
+        """One row per feature and level (polars): label, whether it holds missing values, count, and the count of every class."""
+        import polars as pl
+
+        check_is_fitted(self, "levels_")
+        rows = []
+        for feature, level in enumerate(self.levels_):
+            counts = np.asarray(level.counts, dtype=float)
+            for code, label in enumerate(level.all_labels):
+                row = {
+                    "feature": level.name,
+                    "kind": level.kind,
+                    "level_score": self.level_scores_[feature],
+                    "code": code,
+                    "level": label,
+                    "missing": level.missing_code == code,
+                    "count": counts[code].sum(),
+                }
+                row.update({f"count_{c}": count for c, count in zip(self._class_names(), counts[code], strict=True)})
+                rows.append(row)
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the coded columns: those of the table."""
+        check_is_fitted(self, "levels_")
+        return np.asarray([level.name for level in self.levels_], dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.levels_)
+
+    def _n_levels(self) -> np.ndarray:
+        return np.array([level.n_levels for level in self.levels_], dtype=np.int64)
+
+    def _class_names(self) -> list[str]:
+        return [str(label) for label in self.classes_]
+
+    def _fit_column(self, coder: ColumnCoder, column: Column, order: ClassOrder) -> CodedColumn:
+        if self.missing == "level":
+            return coder.fit_column(column, order, missing_apart=True)
+        return coder.fit_known(column, order)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "levels_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        return tags
+
+
+_PARALLEL_ROWS = 20_000  # below, starting threads costs more than coding
+
+
+class _Codes:
+    """The code matrix while its columns are written by several threads: bytes, unless some column has over 255 levels."""
+
+    def __init__(self, table: Table) -> None:
+        self._bytes = np.empty((table.n_columns, table.n_rows), dtype=np.uint8)
+        self._wide: dict[int, np.ndarray] = {}
+
+    def put(self, i: int, codes: np.ndarray) -> None:
+        if codes.dtype == np.uint8:
+            self._bytes[i] = codes
+        else:
+            self._wide[i] = codes
+
+    def matrix(self, highest: int = 0) -> np.ndarray:
+        dtype = max([np.dtype(np.uint8), smallest_unsigned(highest), *(codes.dtype for codes in self._wide.values())])
+        if dtype == np.uint8:
+            return self._bytes
+        matrix = self._bytes.astype(dtype)
+        for i, codes in self._wide.items():
+            matrix[i] = codes
+        return matrix
+
+
+def _coder(choice: str | ColumnCoder, known: dict[str, Any], kind: str) -> ColumnCoder:
+    if isinstance(choice, ColumnCoder):
+        if choice.kind != kind:
+            raise ValueError(f"{type(choice).__name__} does not code {kind} columns; pass another coder as {kind}=.")
+        choice._check_options()
+        return choice
+    if not isinstance(choice, str) or choice not in known:
+        raise ValueError(f"{kind} must be one of {', '.join(map(repr, known))} or a coder, got {choice!r}.")
+    return known[choice]()

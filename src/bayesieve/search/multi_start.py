@@ -1,0 +1,197 @@
+"""MS(FFWBW): fast forward-backward passes from several shuffles (Boulle 2007, algorithm 1)."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesieve.engine import effective_jobs
+from bayesieve.search.state import SearchState, SubsetProblem
+from bayesieve.search.trace import Clock, SearchTrace, TraceRecorder
+
+Progress = Callable[[int, int, float], None]
+"""Called with the starts done, the starts in all and the best criterion so far."""
+
+_WAVE = 4  # starts that run without knowing of each other: fixed, so that results do not depend on the number of threads
+_PARALLEL_WORK = 2_000_000  # rows x candidates below which threads cost more than they bring
+_BATCH_WORK = 20_000  # rows a batch of speculative evaluations may touch before waste outweighs the calls saved
+_STATE_BYTES = 512 << 20  # states of all threads together
+
+
+@dataclass(frozen=True)
+class MultiStart:
+    """Multi-start fast forward-backward search.
+
+    Each start shuffles the features and adds every one that lowers the cost, shuffles again and drops every one whose absence lowers
+    it, until nothing changes or ``max_iter`` rounds are over. ``n_starts=None`` means log2(K N) starts.
+
+    Costs of subsets met before are looked up. Starts run in waves of four; a wave sees the costs found by earlier waves, which
+    makes the result independent of ``n_jobs``.
+    """
+
+    n_starts: int | None = None
+    max_iter: int = 5
+    seed: int = 0
+    max_seconds: float | None = None
+    n_jobs: int | None = -1
+
+    def run(self, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None = None) -> SearchTrace:
+        """Search, and return everything that was evaluated; Ctrl-C or the end of ``max_seconds`` keeps what was found so far."""
+        clock = Clock(self.max_seconds)
+        n_starts = self.n_starts or max(1, math.ceil(math.log2(max(2, problem.n_features * problem.n_rows))))
+        rng = np.random.default_rng(self.seed)
+        zobrist = rng.integers(1, 2**63, size=problem.n_features, dtype=np.uint64)
+        seeds = rng.integers(0, 2**63, size=n_starts)
+        known: dict[int, float] = {}
+        walks: list[TraceRecorder] = []
+        stop = threading.Event()
+        spare: list[SearchState] = []
+        workers = self._workers(problem)
+        interrupted = False
+
+        def walk(number: int) -> _Walk:
+            state = spare.pop() if spare else SearchState(problem)
+            state.reset()
+            result = _Walk(state, zobrist, known, np.random.default_rng(seeds[number]), clock, stop)
+            result.run(self.max_iter)
+            spare.append(state)
+            return result
+
+        for first in range(0, n_starts, _WAVE):
+            wave = range(first, min(first + _WAVE, n_starts))
+            finished, interrupted = _run_wave(walk, wave, workers, stop)
+            for result in finished:
+                known.update(result.found)
+                walks.append(result.recorder)
+            if progress is not None:
+                progress(len(walks), n_starts, min(min(known.values(), default=np.inf), walks[0].null_cost) if walks else np.inf)
+            if interrupted or clock.is_up:
+                break
+        if not walks:
+            walks = [TraceRecorder(SearchState(problem).cost)]
+        complete = not interrupted and not stop.is_set() and len(walks) == n_starts
+        return SearchTrace(names, walks, complete=complete, seconds=clock.seconds)
+
+    def _workers(self, problem: SubsetProblem) -> int:
+        if problem.n_rows * max(1, problem.candidates.size) < _PARALLEL_WORK:
+            return 1
+        state_bytes = 8 * problem.n_rows * max(1, problem.n_classes - 1)
+        return max(1, min(effective_jobs(self.n_jobs), _WAVE, _STATE_BYTES // state_bytes))
+
+
+def _run_wave(
+    walk: Callable[[int], _Walk], wave: range, workers: int, stop: threading.Event
+) -> tuple[list[_Walk], bool]:
+    """Results of the walks of one wave in order, and whether the user interrupted them."""
+    if workers == 1:
+        finished: list[_Walk] = []
+        for number in wave:
+            try:
+                finished.append(walk(number))
+            except KeyboardInterrupt:
+                stop.set()
+                return finished, True
+            if stop.is_set():
+                break
+        return finished, finished[-1].interrupted if finished else False
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(walk, number) for number in wave]
+        interrupted = False
+        pending = set(futures)
+        while pending:
+            try:
+                # A wait without limit could not be interrupted on every platform.
+                _, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+            except KeyboardInterrupt:
+                interrupted = True
+                stop.set()
+        return [future.result() for future in futures], interrupted
+
+
+class _Walk:
+    """One start: a walk through subsets that only ever goes to cheaper ones."""
+
+    def __init__(
+        self,
+        state: SearchState,
+        zobrist: np.ndarray,
+        known: dict[int, float],
+        rng: np.random.Generator,
+        clock: Clock,
+        stop: threading.Event,
+    ) -> None:
+        self._state = state
+        self._zobrist = zobrist
+        self._known = known
+        self._rng = rng
+        self._clock = clock
+        self._stop = stop
+        self._key = np.uint64(0)
+        self._batch = max(1, min(256, _BATCH_WORK // max(1, state.problem.n_rows)))
+        self.found: dict[int, float] = {}
+        self.recorder = TraceRecorder(state.cost)
+        self.interrupted = False
+
+    def run(self, max_iter: int) -> None:
+        try:
+            for _ in range(max_iter):
+                added = self._pass(adding=True)
+                dropped = self._pass(adding=False)
+                if self._halted or not (added or dropped):
+                    break
+        except KeyboardInterrupt:
+            # Everything recorded so far stands; the move under way was not recorded yet.
+            self.interrupted = True
+            self._stop.set()
+
+    @property
+    def _halted(self) -> bool:
+        if self._clock.is_up:
+            self._stop.set()
+        return self._stop.is_set()
+
+    def _pass(self, *, adding: bool) -> bool:
+        """Try every feature once, in random order; whether any move was made."""
+        state = self._state
+        order = self._rng.permutation(state.problem.candidates)
+        order = order[state.selected[order] != adding]
+        at, size, improved = 0, 1, False
+        while at < order.size and not self._halted:
+            batch = order[at : at + max(size, self._batch)]
+            keys = self._key ^ self._zobrist[batch]
+            costs = self._costs(batch, keys)
+            better = np.flatnonzero(costs < state.cost - 1e-10 * (1.0 + abs(state.cost)))
+            tried = int(better[0]) + 1 if better.size else batch.size
+            accepted = np.zeros(tried, dtype=bool)
+            if better.size:
+                accepted[-1] = True
+                state.flip(int(batch[tried - 1]), float(costs[tried - 1]))
+                self._key = keys[tried - 1]
+                improved = True
+            self.recorder.record(batch[:tried], np.full(tried, adding), costs[:tried], accepted, keys[:tried], self._clock.seconds)
+            # Evaluating ahead pays while nothing is accepted: the rows' state is read once for the whole batch.
+            size = 1 if better.size else min(2 * size, 16)
+            at += tried
+        return improved
+
+    def _costs(self, features: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        costs = np.empty(features.size)
+        unknown = []
+        for i, key in enumerate(keys.tolist()):
+            cost = self.found.get(key)
+            if cost is None:
+                cost = self._known.get(key)
+            if cost is None:
+                unknown.append(i)
+            else:
+                costs[i] = cost
+        if unknown:
+            costs[unknown] = self._state.candidates(features[unknown])
+            for i in unknown:
+                self.found[int(keys[i])] = float(costs[i])
+        return costs

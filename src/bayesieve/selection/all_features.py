@@ -1,0 +1,47 @@
+"""Every feature, with weight 1: the classic naive Bayes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesieve.counts import Smoothing
+from bayesieve.search import SearchState, SearchTrace, SubsetProblem, TraceRecorder
+from bayesieve.search.trace import Clock
+from bayesieve.selection.base import CodedSelector
+from bayesieve.table import CodedTable
+
+
+class AllFeatures(CodedSelector):
+    """Weight 1 for every feature with at least two levels.
+
+    Parameters
+    ----------
+    smoothing : "m-estimate" or float, default="m-estimate"
+        As `DiscreteNB` takes it; used for the cost in the trace.
+    encoder : "modl", TableEncoder or None, default="modl"
+        None: the table is coded already.
+
+    Examples
+    --------
+    >>> from bayesieve import AllFeatures
+    >>> from sklearn.datasets import load_iris
+    >>> AllFeatures().fit(*load_iris(return_X_y=True)).weights_.tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+
+    def __init__(self, *, smoothing: Smoothing = "m-estimate", encoder: object = "modl") -> None:
+        super().__init__(smoothing=smoothing, encoder=encoder)
+
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        clock = Clock(None)
+        problem = SubsetProblem.of(coded, self.smoothing)
+        state = SearchState(problem)
+        recorder = TraceRecorder(state.cost)
+        for step, feature in enumerate(problem.candidates):
+            moved = np.array([feature])
+            cost = state.candidates(moved)
+            state.add(int(feature), float(cost[0]))
+            key = np.array([step + 1], dtype=np.uint64)
+            recorder.record(moved, np.ones(1, dtype=bool), cost, np.ones(1, dtype=bool), key, clock.seconds)
+        self.trace_ = SearchTrace(coded.names, [recorder], complete=True, seconds=clock.seconds)
+        return state.selected.astype(float)

@@ -1,0 +1,141 @@
+"""The frame of every selector: encode the table, find a weight for each feature."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.discretize import TableEncoder
+from bayesieve.discretize.codes import read_codes
+from bayesieve.table import CodedTable, as_sample_weight, as_target
+from bayesieve.table.estimator_input import copy_features, new_table
+from bayesieve.table.frames import as_array
+
+
+class CodedSelector(SelectorMixin, BaseEstimator):
+    """Base of all selectors. Subclasses say in ``_search`` what weight each feature of a coded table deserves.
+
+    Attributes
+    ----------
+    weights_ : float array, shape (n_features,)
+        Weight of each feature, in [0, 1].
+    support_ : bool array, shape (n_features,)
+        Features of positive weight.
+    trace_ : SearchTrace
+        Every subset that was evaluated.
+    encoder_ : TableEncoder or None
+    """
+
+    def __init__(self, *, smoothing: Smoothing = "m-estimate", encoder: Any = "modl") -> None:
+        self.smoothing = smoothing
+        self.encoder = encoder
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CodedSelector:
+        """Find the weights of the features.
+
+        Parameters
+        ----------
+        X : dataframe or 2-D array, shape (n_rows, n_features)
+            A raw table; codes (integers from 0) with ``encoder=None``.
+        y : array-like, shape (n_rows,)
+            Class labels.
+        sample_weight : array-like, shape (n_rows,), optional
+            Weights multiply counts and losses: a weight of 2 equals the row repeated.
+
+        Returns
+        -------
+        self
+        """
+        if self.encoder is None:
+            self.encoder_ = None
+            if y is None:
+                raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+            codes = read_codes(self, X, reset=True)
+            coded = with_classes(codes, y, sample_weight)
+        else:
+            self.encoder_ = make_encoder(self.encoder)
+            coded = self.encoder_.fit_coded(X, y, sample_weight)
+            copy_features(self, self.encoder_)
+        return self.fit_coded(coded)
+
+    def fit_coded(self, coded: CodedTable) -> CodedSelector:
+        """As ``fit``, on a coded table with classes; what was coded before is not coded again."""
+        check_smoothing(self.smoothing)
+        self._check_options()
+        if coded.n_classes < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes in the target to tell apart, got 1 class only "
+                f"({coded.classes[0]!r})."
+                if coded.classes is not None and len(coded.classes)
+                else f"{type(self).__name__} needs a target with classes."
+            )
+        if not hasattr(self, "n_features_in_"):
+            self.n_features_in_ = coded.n_features
+        self.weights_ = self._search(coded)
+        self.support_ = self.weights_ > 0
+        return self
+
+    @abstractmethod
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        """Set ``trace_`` and return the weights."""
+
+    def _check_options(self) -> None:
+        """Raise ValueError when a constructor parameter has no meaning."""
+
+    def _get_support_mask(self) -> np.ndarray:
+        check_is_fitted(self, "support_")
+        return self.support_
+
+    def transform(self, X: Any) -> Any:
+        """The selected columns of ``X``, as the same kind of table."""
+        check_is_fitted(self, "support_")
+        table = new_table(self, X)
+        kept = np.flatnonzero(self.support_)
+        if table.named:
+            import narwhals as nw
+
+            frame = nw.from_native(X, eager_only=True)
+            return frame.select([table.names[i] for i in kept]).to_native()
+        if hasattr(X, "iloc"):
+            return X.iloc[:, kept]
+        return as_array(X)[:, kept]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        coded = self.encoder is None
+        tags.input_tags.allow_nan = not coded
+        tags.input_tags.string = not coded
+        tags.input_tags.categorical = True
+        tags.input_tags.positive_only = coded
+        tags.target_tags.required = True
+        return tags
+
+
+def make_encoder(encoder: Any) -> TableEncoder:
+    """A fresh encoder from ``"modl"`` or a `TableEncoder` with options."""
+    if isinstance(encoder, TableEncoder):
+        return clone(encoder)
+    if isinstance(encoder, str) and encoder == "modl":
+        return TableEncoder()
+    raise ValueError(f"encoder must be 'modl', a TableEncoder, or None for codes, got {encoder!r}.")
+
+
+def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
+    """The same codes with class codes and row weights."""
+    target = as_target(y)
+    check_consistent_length(codes.codes.T, target.codes)
+    return CodedTable(
+        codes=codes.codes,
+        n_levels=codes.n_levels,
+        names=codes.names,
+        class_codes=target.codes,
+        classes=target.classes,
+        weights=as_sample_weight(sample_weight, codes.n_rows),
+        levels=codes.levels,
+    )

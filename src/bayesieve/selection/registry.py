@@ -1,0 +1,32 @@
+"""Selectors by the names that `SelectiveNB` and the command line use."""
+
+from __future__ import annotations
+
+from sklearn.base import clone
+
+from bayesieve.selection.all_features import AllFeatures
+from bayesieve.selection.averaging import BayesianAveraging, CompressionAveraging
+from bayesieve.selection.base import CodedSelector
+from bayesieve.selection.map import MAPSelector
+
+SELECTORS: dict[str, type[CodedSelector]] = {
+    "all": AllFeatures,
+    "map": MAPSelector,
+    "bayesian": BayesianAveraging,
+    "compression": CompressionAveraging,
+}
+
+
+def make_selector(selector: str | CodedSelector) -> CodedSelector:
+    """A fresh selector from its name, or a clone of the one given.
+
+    Raises
+    ------
+    ValueError
+        For a name that does not exist.
+    """
+    if isinstance(selector, CodedSelector):
+        return clone(selector)
+    if isinstance(selector, str) and selector in SELECTORS:
+        return SELECTORS[selector]()
+    raise ValueError(f"selector must be one of {', '.join(map(repr, SELECTORS))} or a selector object, got {selector!r}.")

@@ -1,0 +1,89 @@
+"""What the MAP selector and both averagings share: the search through subsets that they read their weights from."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from bayesieve.counts import Smoothing
+from bayesieve.engine.progress import SearchProgress
+from bayesieve.search import MultiStart, SearchTrace, SubsetProblem, search_exhaustively
+from bayesieve.selection.base import CodedSelector
+from bayesieve.table import CodedTable
+
+_AUTO_FEATURES = 15  # features up to which exhaustive="auto" enumerates ...
+_AUTO_WORK = 1_500_000_000  # ... unless subsets x rows x (classes - 1) exceed about a second of work
+
+
+class SubsetSearchSelector(CodedSelector):
+    """A selector that reads its weights from the trace of a search by the cost of Boulle (2007), equation 4."""
+
+    def __init__(
+        self,
+        *,
+        n_starts: int | None = None,
+        max_iter: int = 5,
+        exhaustive: bool | Literal["auto"] = "auto",
+        max_seconds: float | None = None,
+        smoothing: Smoothing = "m-estimate",
+        encoder: Any = "modl",
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(smoothing=smoothing, encoder=encoder)
+        self.n_starts = n_starts
+        self.max_iter = max_iter
+        self.exhaustive = exhaustive
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        problem = SubsetProblem.of(coded, self.smoothing)
+        with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as progress:
+            if self._enumerates(problem):
+                trace = search_exhaustively(problem, coded.names, max_seconds=self.max_seconds, progress=progress)
+            else:
+                search = MultiStart(self.n_starts, self.max_iter, self._seed(), self.max_seconds, self.n_jobs)
+                trace = search.run(problem, coded.names, progress)
+        if not trace.complete and (self.max_seconds is None or trace.seconds < self.max_seconds):
+            warnings.warn(
+                f"The search was interrupted after {trace.n_models} models: {type(self).__name__} keeps the best so far.",
+                UserWarning,
+                stacklevel=2,
+            )
+        self.trace_ = trace
+        return self._weigh(trace)
+
+    def _weigh(self, trace: SearchTrace) -> np.ndarray:
+        raise NotImplementedError
+
+    def _enumerates(self, problem: SubsetProblem) -> bool:
+        if self.exhaustive != "auto":
+            return bool(self.exhaustive)
+        work = 2.0**problem.candidates.size * problem.n_rows * (problem.n_classes - 1)
+        return problem.candidates.size <= _AUTO_FEATURES and work <= _AUTO_WORK
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return 0
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _check_options(self) -> None:
+        for name, lowest in (("n_starts", 1), ("max_iter", 1)):
+            value = getattr(self, name)
+            if not (value is None and name == "n_starts") and (not isinstance(value, Integral) or value < lowest):
+                raise ValueError(f"{name} must be a whole number of at least {lowest}, got {value!r}.")
+        if not (isinstance(self.exhaustive, (bool, np.bool_)) or self.exhaustive == "auto"):
+            raise ValueError(f"exhaustive must be True, False or 'auto', got {self.exhaustive!r}.")
+        limit = self.max_seconds
+        if limit is not None and not (isinstance(limit, Real) and limit >= 0):
+            raise ValueError(f"max_seconds must be None or a number of seconds, got {limit!r}.")

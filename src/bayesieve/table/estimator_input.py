@@ -1,0 +1,90 @@
+"""Tables as estimators take them: scikit-learn's rules on feature names and numbers, for any dataframe."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesieve.table.frames import Table, as_table
+
+
+def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None) -> Table:
+    """Read ``X`` and remember its feature names and number on ``estimator`` (``feature_names_in_``, ``n_features_in_``)."""
+    table = as_table(X, kinds=kinds)
+    remember_features(estimator, table)
+    return table
+
+
+def remember_features(estimator: Any, table: Table) -> None:
+    """Set ``n_features_in_`` and, where the data came with names, ``feature_names_in_``."""
+    estimator.n_features_in_ = table.n_columns
+    if table.named:
+        estimator.feature_names_in_ = np.asarray(table.names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def copy_features(estimator: Any, fitted: Any) -> None:
+    """Take over the feature names and number that ``fitted``, a part of ``estimator``, was fitted on."""
+    estimator.n_features_in_ = fitted.n_features_in_
+    if hasattr(fitted, "feature_names_in_"):
+        estimator.feature_names_in_ = fitted.feature_names_in_
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def new_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None) -> Table:
+    """Read ``X`` and check it against what ``estimator`` was fitted on.
+
+    Raises
+    ------
+    ValueError
+        If columns are missing, new, or in another order.
+    """
+    fitted_names = getattr(estimator, "feature_names_in_", None)
+    table = as_table(X, kinds=kinds if fitted_names is None else _known(kinds, X))
+    owner = type(estimator).__name__
+    if fitted_names is not None and table.named:
+        _check_names(list(fitted_names), list(table.names))
+    elif fitted_names is not None:
+        warnings.warn(
+            f"X does not have valid feature names, but {owner} was fitted with feature names", UserWarning, stacklevel=3
+        )
+    elif table.named:
+        warnings.warn(f"X has feature names, but {owner} was fitted without feature names", UserWarning, stacklevel=3)
+    if table.n_columns != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {table.n_columns} features, but {owner} is expecting {estimator.n_features_in_} features as input."
+        )
+    return table
+
+
+def _known(kinds: Mapping[str, str] | None, X: Any) -> Mapping[str, str] | None:
+    """The kinds of columns that ``X`` has: a missing column is reported by name further on, not as a wrong kind."""
+    if not kinds:
+        return None
+    names = set(as_table(X).names)
+    return {name: kind for name, kind in kinds.items() if name in names}
+
+
+def _check_names(fitted: list[str], given: list[str]) -> None:
+    if fitted == given:
+        return
+    message = "The feature names should match those that were passed during fit.\n"
+    unexpected = sorted(set(given) - set(fitted))
+    missing = sorted(set(fitted) - set(given))
+    if unexpected:
+        message += "Feature names unseen at fit time:\n" + _listed(unexpected)
+    if missing:
+        message += "Feature names seen at fit time, yet now missing:\n" + _listed(missing)
+    if not unexpected and not missing:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    raise ValueError(message)
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    lines = [f"- {name}\n" for name in names[:most]]
+    return "".join(lines) + ("- ...\n" if len(names) > most else "")
