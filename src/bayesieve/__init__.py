@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         MODLGrouper,
         TableEncoder,
     )
+    from bayesieve.naive_bayes import DiscreteNB
     from bayesieve.selection import AllFeatures, BayesianAveraging, CompressionAveraging, MAPSelector
 
 __version__ = "0.1.0"
@@ -22,6 +23,7 @@ _HOMES = {
     "AllFeatures": "bayesieve.selection",
     "BayesianAveraging": "bayesieve.selection",
     "CompressionAveraging": "bayesieve.selection",
+    "DiscreteNB": "bayesieve.naive_bayes",
     "EqualFrequencyDiscretizer": "bayesieve.discretize",
     "EqualWidthDiscretizer": "bayesieve.discretize",
     "MAPSelector": "bayesieve.selection",
@@ -34,6 +36,7 @@ __all__ = [
     "AllFeatures",
     "BayesianAveraging",
     "CompressionAveraging",
+    "DiscreteNB",
     "EqualFrequencyDiscretizer",
     "EqualWidthDiscretizer",
     "MAPSelector",

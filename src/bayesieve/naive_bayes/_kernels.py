@@ -1,0 +1,24 @@
+"""Compiled sums of log probabilities over the features of coded rows."""
+
+from __future__ import annotations
+
+from numba import njit
+
+_ROWS = 2048  # rows summed at a time, so that their sums stay in the first-level cache
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_log_probabilities(codes, n_levels, starts, table, joint):
+    """joint[i, j] += table[starts[k] + code * J + j] over the features k in order; codes of no level add nothing."""
+    n_features, n_rows = codes.shape
+    n_classes = joint.shape[1]
+    for begin in range(0, n_rows, _ROWS):
+        stop = min(begin + _ROWS, n_rows)
+        for k in range(n_features):
+            first, levels = starts[k], n_levels[k]
+            for i in range(begin, stop):
+                code = codes[k, i]
+                if code < levels:
+                    at = first + code * n_classes
+                    for j in range(n_classes):
+                        joint[i, j] += table[at + j]

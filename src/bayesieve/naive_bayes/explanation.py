@@ -1,0 +1,61 @@
+"""The decision on a row, taken apart: what each feature adds to the log probability of each class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Contributions of the features to the log joint probability of rows, in nats.
+
+    rows : (n_rows,) row numbers; features : names; classes : labels; prior : (n_classes,) log prior;
+    contributions : (n_rows, n_features, n_classes) weight * log P(level | class), 0 where the value has no level;
+    values, levels : (n_rows, n_features) lists of raw values and of the labels of their levels; weights : (n_features,).
+    """
+
+    rows: np.ndarray
+    features: Sequence[str]
+    classes: np.ndarray
+    prior: np.ndarray
+    contributions: np.ndarray
+    values: list[list[Any]]
+    levels: list[list[str]]
+    weights: np.ndarray
+
+    def joint_log_proba(self) -> np.ndarray:
+        """(n_rows, n_classes) log joint: the prior plus the contributions, summed in the order the classifier sums them."""
+        joint = np.tile(self.prior, (len(self.rows), 1))
+        for k in range(len(self.features)):
+            joint += self.contributions[:, k]
+        return joint
+
+    def to_frame(self) -> Any:
+        """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``,
+        ``contribution`` (nats) and ``prior``, the log prior of the class (the same on all its rows)."""
+        import polars as pl
+
+        n_rows, n_features, n_classes = self.contributions.shape
+        labels = self.classes.tolist()
+        per_row = n_classes * n_features
+        return pl.DataFrame(
+            {
+                "row": np.repeat(np.asarray(self.rows, dtype=np.int64), per_row),
+                "class": [label for _ in range(n_rows) for label in labels for _ in range(n_features)],
+                "feature": list(self.features) * (n_rows * n_classes),
+                "value": [text for row in self.values for _ in range(n_classes) for text in map(_text, row)],
+                "level": [level for row in self.levels for _ in range(n_classes) for level in row],
+                "weight": np.tile(self.weights, n_rows * n_classes),
+                "contribution": self.contributions.transpose(0, 2, 1).ravel(),
+                "prior": np.tile(np.repeat(self.prior, n_features), n_rows),
+            },
+            schema_overrides={"feature": pl.String, "value": pl.String, "level": pl.String},
+        )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
