@@ -6,7 +6,9 @@ from bayesieve.table.coded import CodedTable
 from bayesieve.table.columns import Categories, Column
 from bayesieve.table.frames import Table, as_table
 from bayesieve.table.levels import FeatureLevels
+from bayesieve.table.reading import read_table
 from bayesieve.table.target import Target, as_sample_weight, as_target
+from bayesieve.table.writing import write_atomically
 
 __all__ = [
     "Categories",
@@ -18,4 +20,6 @@ __all__ = [
     "as_sample_weight",
     "as_table",
     "as_target",
+    "read_table",
+    "write_atomically",
 ]

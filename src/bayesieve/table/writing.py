@@ -1,0 +1,72 @@
+"""Writing a file so that nobody ever sees half of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+
+def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a whole file or nothing: to a temporary file in the same folder, flushed to disk, then put in place.
+
+    Parameters
+    ----------
+    path : str or path
+        An existing file is replaced, keeping its access rights; a symbolic link stays one.
+    content : str or bytes
+        Text is written as UTF-8, line ends as they are.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder does not exist.
+    ValueError
+        If `path` is a folder, or cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise ValueError(f"{path} is a folder; give the name of a file to write.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {target.parent} to write {target.name} in; create it first.")
+    data = content.encode() if isinstance(content, str) else content
+    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
+    try:
+        _write_through(temporary, data, _mode(target))
+        os.replace(temporary, target)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise ValueError(
+                f"{path} cannot be written ({error.strerror}); check the folder's rights and space."
+            ) from error
+        raise
+    _sync_folder(target.parent)
+
+
+def _mode(target: Path) -> int:
+    """The access rights of the file to be replaced, or those of a new file (which the process's umask then cuts)."""
+    try:
+        return target.stat().st_mode & 0o777
+    except OSError:
+        return 0o666
+
+
+def _write_through(path: Path, data: bytes, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name itself survive a power cut, where the system can."""
+    with contextlib.suppress(OSError, AttributeError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
