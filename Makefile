@@ -6,6 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?= -n auto --maxprocesses 8
 
 .PHONY: help demo test lint bench clean
+.DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    fit a classifier on examples/data/german_credit.csv and write demo-output/"
