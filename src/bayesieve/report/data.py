@@ -1,7 +1,8 @@
 """What a report says, as plain frozen data.
 
-The classifier fills these in; `render_report` and `render_card` only draw them. Every field is a number, a text, a boolean, None or
-a tuple of such, so that `json.dumps(dataclasses.asdict(data))` works. Numbers of rows are floats because rows may carry weights.
+The classifier fills these in; `render_report` and `render_card` only draw them. Every field is a number, a text, a
+boolean, None or a tuple of such, so that `json.dumps(dataclasses.asdict(data))` works. Numbers of rows are floats
+because rows may carry weights.
 """
 
 from __future__ import annotations
@@ -51,14 +52,16 @@ class FeatureSummary:
     kind : str
         ``"numeric"`` or ``"categorical"``.
     type : str
-        ``"number"``, ``"boolean"``, ``"text"``, ``"category"``, ``"date"``, ``"datetime"``, ``"duration"``, ``"time"`` or ``"mixed"``.
+        ``"number"``, ``"boolean"``, ``"text"``, ``"category"``, ``"date"``, ``"datetime"``, ``"duration"``,
+        ``"time"`` or ``"mixed"``.
     weight : float
         In [0, 1]; 0 means that the feature is not used.
     level_score : float
         1 - cost / null cost of its levels, in [0, 1).
     n_levels : int
     importance : float
-        Share of the model's evidence that comes from the feature, in [0, 1]: mean absolute contribution, summing to 1 over the features.
+        Share of the model's evidence that comes from the feature, in [0, 1]: mean absolute contribution, summing to 1
+        over the features.
     note : str or None
         One sentence that a reader should not miss, for example why the feature says nothing about the target.
     levels : tuple of LevelRow
@@ -96,7 +99,7 @@ class SearchSummary:
     name : str
         The selector, for example ``"compression"``.
     description : str
-        One sentence on what it does.
+        One sentence on what it does, with capital letter and full stop.
     n_models : int
         Distinct models evaluated.
     n_starts : int
@@ -122,7 +125,16 @@ class SearchSummary:
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """Rows whose predicted probability of a class fell in one bin: mean prediction, observed share of the class, number of rows."""
+    """Rows whose predicted probability of a class fell in one bin.
+
+    Attributes
+    ----------
+    predicted : float
+        Mean predicted probability.
+    observed : float
+        Share of the rows that are of the class.
+    count : int
+    """
 
     predicted: float
     observed: float

@@ -1,0 +1,127 @@
+"""How numbers and texts are printed in a report."""
+
+from __future__ import annotations
+
+import math
+import re
+
+ABSENT = "–"
+MINUS = "\N{MINUS SIGN}"
+# Control characters and lone surrogates have no place in an HTML document; the latter could not even be written to a
+# file.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def _is_absent(value: float | None) -> bool:
+    return value is None or math.isnan(value)
+
+
+def _with_minus(text: str) -> str:
+    """Typographic minus, and no sign on a number that rounds to zero."""
+    if text.startswith("-"):
+        return MINUS + text[1:] if any(digit in text for digit in "123456789n") else text[1:]
+    return text
+
+
+def format_number(value: float | None, digits: int = 3) -> str:
+    """A number with a fixed number of decimals, a dash when there is none.
+
+    Examples
+    --------
+    >>> format_number(0.80905), format_number(1234.5, 1), format_number(float("nan"))
+    ('0.809', '1,234.5', '–')
+    """
+    if value is None or _is_absent(value):
+        return ABSENT
+    return _with_minus(f"{value:,.{digits}f}")
+
+
+def format_count(value: float | None) -> str:
+    """A number of rows: whole where it is whole, one decimal where rows carry weights.
+
+    Examples
+    --------
+    >>> format_count(12345.0), format_count(12.34)
+    ('12,345', '12.3')
+    """
+    if value is None or _is_absent(value):
+        return ABSENT
+    return format_number(value, 0 if float(value).is_integer() or abs(value) >= 1000 else 1)
+
+
+def format_percent(value: float | None, digits: int = 1) -> str:
+    """A share as a percentage.
+
+    Examples
+    --------
+    >>> format_percent(0.775), format_percent(None)
+    ('77.5%', '–')
+    """
+    if value is None or _is_absent(value):
+        return ABSENT
+    return format_number(100 * value, digits) + ("%" if math.isfinite(value) else "")
+
+
+def format_signed(value: float | None, digits: int = 2) -> str:
+    """A number that always shows its sign, unless it rounds to zero.
+
+    Examples
+    --------
+    >>> format_signed(1.234), format_signed(-0.5), format_signed(-0.001)
+    ('+1.23', '−0.50', '0.00')
+    """
+    text = format_number(value, digits)
+    if value is None or not value > 0 or not any(digit in text for digit in "123456789n"):
+        return text
+    return "+" + text
+
+
+def format_seconds(value: float | None) -> str:
+    """A duration with the unit that suits it.
+
+    Examples
+    --------
+    >>> format_seconds(0.0123), format_seconds(3.21), format_seconds(754)
+    ('12 ms', '3.2 s', '12 min 34 s')
+    """
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    if value < 1:
+        return f"{1000 * value:.0f} ms"
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, seconds = divmod(round(value), 60)
+    return f"{minutes} min {seconds} s"
+
+
+def plural(number: float, singular: str, several: str | None = None) -> str:
+    """The number with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "level"), plural(1200, "level"), plural(2, "class", "classes")
+    ('1 level', '1,200 levels', '2 classes')
+    """
+    noun = singular if number == 1 else several or singular + "s"
+    return f"{format_count(number)} {noun}"
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most `limit` characters, an ellipsis in place of the rest.
+
+    Examples
+    --------
+    >>> shorten("a long label", 8)
+    'a long …'
+    """
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def visible(text: str) -> str:
+    """The text, or words in its place when nothing of it would be seen."""
+    return text if text.strip() else "(empty)" if not text else "(blank)"
+
+
+def printable(text: str) -> str:
+    """Characters that no HTML document may hold become U+FFFD."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
