@@ -13,6 +13,7 @@ from bayesieve.report.data import (
     ReportData,
     SearchSummary,
 )
+from bayesieve.report.render import render_card, render_report
 
 __all__ = [
     "Contribution",
@@ -24,4 +25,6 @@ __all__ = [
     "ReliabilityBin",
     "ReportData",
     "SearchSummary",
+    "render_card",
+    "render_report",
 ]

@@ -1,0 +1,139 @@
+"""Drawing of the plain data: one HTML document, or a fragment for notebooks."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from bayesieve.report import formats
+from bayesieve.report.data import ReportData
+from bayesieve.report.figures.bars import bar_width
+from bayesieve.report.figures.curves import UNIT_TICKS
+from bayesieve.report.figures.scale import polyline
+from bayesieve.report.sections.explained import explained_sections
+from bayesieve.report.sections.features import feature_section
+from bayesieve.report.sections.overview import class_balance, kept_features, key_figures
+from bayesieve.report.sections.performance import performance_section
+from bayesieve.report.sections.search import search_section
+
+if TYPE_CHECKING:
+    import jinja2
+
+N_CARD_FEATURES = 8
+
+
+def render_report(data: ReportData) -> str:
+    """Draw a report as one HTML document.
+
+    The document needs nothing but itself: styles, charts and its few lines of script are inside, and a content
+    security policy forbids any request. It reads without scripts, on paper, and in light and dark.
+
+    Parameters
+    ----------
+    data : ReportData
+
+    Returns
+    -------
+    str
+        The document, to be written as UTF-8.
+
+    Examples
+    --------
+    >>> from bayesieve.report import ReportData
+    >>> data = ReportData(
+    ...     title="Iris", target="species", n_rows=150, n_columns=4, classes=("a", "b"), class_counts=(50, 100),
+    ...     headline="Nothing was searched.", features=(), search=None, performance=None, explained=(), warnings=(),
+    ...     settings=(), version="0.1.0", created="2025-11-20",
+    ... )
+    >>> render_report(data).startswith("<!doctype html>")
+    True
+    """
+    script = _template_text("report.js")
+    text = (
+        _environment()
+        .get_template("report.html")
+        .render(
+            data=data,
+            tiles=key_figures(data),
+            balance=class_balance(data),
+            n_kept=kept_features(data),
+            features=feature_section(data),
+            search=search_section(data.search),
+            performance=performance_section(data),
+            explained=explained_sections(data),
+            unit_ticks=UNIT_TICKS,
+            style=_markup(_template_text("report.css")),
+            script=_markup(script),
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        )
+    )
+    return formats.printable(text)
+
+
+def render_card(data: ReportData) -> str:
+    """Draw the short HTML repr of a model: title, key figures and heaviest features.
+
+    Parameters
+    ----------
+    data : ReportData
+
+    Returns
+    -------
+    str
+        A fragment without scripts. Colours are taken from the page around it, so that it fits light and dark themes;
+        all styles are inline, so that it leaves the page as it was.
+    """
+    kept = [feature for feature in data.features if feature.weight > 0]
+    text = (
+        _environment()
+        .get_template("card.html")
+        .render(
+            data=data,
+            tiles=key_figures(data),
+            heaviest=kept[:N_CARD_FEATURES],
+            n_more=max(0, len(kept) - N_CARD_FEATURES),
+        )
+    )
+    return formats.printable(text)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_template_text),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        number=formats.format_number,
+        count=formats.format_count,
+        percent=formats.format_percent,
+        signed=formats.format_signed,
+        seconds=formats.format_seconds,
+        plural=formats.plural,
+        shorten=formats.shorten,
+        visible=formats.visible,
+        polyline=polyline,
+        width=bar_width,
+    )
+    return environment
+
+
+@lru_cache(maxsize=32)
+def _template_text(name: str) -> str:
+    return resources.files("bayesieve.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _markup(trusted: str) -> str:
+    """Text of our own that is not to be escaped."""
+    from markupsafe import Markup
+
+    return Markup(trusted)

@@ -1,0 +1,63 @@
+"""Single decisions taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bayesieve.report.data import Contribution, ExplainedRow, ReportData
+from bayesieve.report.figures.waterfall import Waterfall, WaterfallBar, waterfall
+from bayesieve.report.formats import plural
+
+MAX_CONTRIBUTIONS = 12
+
+
+@dataclass(frozen=True)
+class ContributionLine:
+    """A feature's part in the decision; `source` is None for the features summed up in one line."""
+
+    name: str
+    source: Contribution | None
+    bar: WaterfallBar
+
+
+@dataclass(frozen=True)
+class ExplainedSection:
+    """One row: the class it speaks for, the class it speaks against, and the sum from prior to posterior."""
+
+    row: ExplainedRow
+    favoured: int
+    against: int
+    prior: WaterfallBar
+    lines: tuple[ContributionLine, ...]
+    posterior: WaterfallBar
+    chart: Waterfall
+
+
+def explained_sections(data: ReportData) -> tuple[ExplainedSection, ...]:
+    """One entry an explained row; none when there are fewer than two classes to weigh against each other."""
+    if len(data.classes) < 2:
+        return ()
+    return tuple(_explained(row, data.classes) for row in data.explained)
+
+
+def compared_classes(row: ExplainedRow, classes: Sequence[str]) -> tuple[int, int]:
+    """(favoured, against): the second class against the first of two, else the predicted one against the runner-up."""
+    if len(classes) == 2:
+        return 1, 0
+    ranked = sorted(range(len(classes)), key=lambda j: (-row.probabilities[j], j))
+    predicted = classes.index(row.predicted) if row.predicted in classes else ranked[0]
+    return predicted, next(j for j in ranked if j != predicted)
+
+
+def _explained(row: ExplainedRow, classes: Sequence[str]) -> ExplainedSection:
+    favoured, against = compared_classes(row, classes)
+    amounts = [(c.contributions[favoured] - c.contributions[against], c) for c in row.contributions]
+    amounts = sorted((a for a in amounts if a[0] != 0), key=lambda a: -abs(a[0]))
+    named, rest = amounts[:MAX_CONTRIBUTIONS], amounts[MAX_CONTRIBUTIONS:]
+    steps = [amount for amount, _ in named] + ([sum(amount for amount, _ in rest)] if rest else [])
+    chart = waterfall(row.prior[favoured] - row.prior[against], steps)
+    lines = [ContributionLine(c.feature, c, bar) for (_, c), bar in zip(named, chart.bars[1:], strict=False)]
+    if rest:
+        lines.append(ContributionLine(plural(len(rest), "other feature"), None, chart.bars[-2]))
+    return ExplainedSection(row, favoured, against, chart.bars[0], tuple(lines), chart.bars[-1], chart)

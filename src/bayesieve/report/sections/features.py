@@ -1,0 +1,187 @@
+"""The table of features, and the levels of those that are kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bayesieve.report.data import FeatureSummary, LevelRow, ReportData
+from bayesieve.report.figures.bars import (
+    DivergingBar,
+    Segment,
+    bar_width,
+    diverging_bar,
+    evidence_limit,
+    stacked_segments,
+)
+from bayesieve.report.formats import format_percent, plural
+
+MAX_TABLE_ROWS = 1000
+MAX_DETAILS = 100
+MAX_LEVELS = 50
+MAX_LABEL = 64
+MAX_FULL_LABEL = 1000
+N_OPEN = 5
+
+
+@dataclass(frozen=True)
+class FeatureLine:
+    """A line of the table of features."""
+
+    rank: int
+    feature: FeatureSummary
+    kind: str
+    detailed: bool
+    weight_width: float
+    importance_width: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A diverging bar and the class that it speaks of."""
+
+    class_index: int
+    bar: DivergingBar
+
+
+@dataclass(frozen=True)
+class LevelLine:
+    """A level: its label, rows, class probabilities and evidence."""
+
+    label: str
+    full_label: str | None
+    level: LevelRow
+    share_width: float
+    probability: float
+    segments: tuple[Segment, ...]
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True)
+class FeatureDetail:
+    """A kept feature with its levels."""
+
+    line: FeatureLine
+    levels: tuple[LevelLine, ...]
+    is_open: bool
+    hidden: str | None
+
+
+@dataclass(frozen=True)
+class FeatureSection:
+    """All that is said about features, with sentences on what was left out."""
+
+    lines: tuple[FeatureLine, ...]
+    table_cap: str | None
+    details: tuple[FeatureDetail, ...]
+    details_cap: str | None
+    evidence_limit: float
+    any_clipped: bool
+
+
+def feature_section(data: ReportData) -> FeatureSection:
+    """Heaviest features first, as given; the table and the details are capped."""
+    largest = max((f.importance for f in data.features if math.isfinite(f.importance)), default=0.0)
+    kept = [i for i, feature in enumerate(data.features) if feature.weight > 0]
+    detailed = {i for i in kept[:MAX_DETAILS] if data.features[i].levels}
+    shown = data.features[:MAX_TABLE_ROWS]
+    lines = tuple(_line(i, f, i in detailed, largest) for i, f in enumerate(shown))
+    limit = evidence_limit([_evidence_values(data.features[i].levels) for i in sorted(detailed)])
+    details = tuple(
+        _detail(_line(i, data.features[i], True, largest), limit, n < N_OPEN) for n, i in enumerate(sorted(detailed))
+    )
+    clipped = any(e.bar.clipped for d in details for level in d.levels for e in level.evidence)
+    table_cap = details_cap = None
+    if len(data.features) > len(shown):
+        table_cap = (
+            f"The table shows the {len(shown):,} heaviest of {plural(len(data.features), 'feature')}; "
+            "features.csv and the model's summary list all of them."
+        )
+    if len(kept) > MAX_DETAILS:
+        details_cap = f"Details are shown for the {MAX_DETAILS} heaviest of the {plural(len(kept), 'kept feature')}."
+    return FeatureSection(lines, table_cap, details, details_cap, limit, clipped)
+
+
+def kind_label(feature: FeatureSummary) -> str:
+    """The kind, with the type where the kind does not already say it."""
+    usual = {"numeric": {"number"}, "categorical": {"text", "category"}}
+    return feature.kind if feature.type in usual.get(feature.kind, set()) else f"{feature.kind}, {feature.type}"
+
+
+def _line(index: int, feature: FeatureSummary, detailed: bool, largest: float) -> FeatureLine:
+    return FeatureLine(
+        rank=index + 1,
+        feature=feature,
+        kind=kind_label(feature),
+        detailed=detailed,
+        weight_width=bar_width(feature.weight, 1.0),
+        importance_width=bar_width(feature.importance, largest),
+    )
+
+
+def _detail(line: FeatureLine, limit: float, is_open: bool) -> FeatureDetail:
+    levels = line.feature.levels
+    shown = _shown_levels(levels)
+    largest = max((levels[i].share for i in shown), default=0.0)
+    hidden = None
+    if len(shown) < len(levels):
+        rows = sum(levels[i].share for i in set(range(len(levels))) - set(shown))
+        hidden = (
+            f"The {len(shown)} levels with most rows, of {len(levels):,}; "
+            f"the others hold {format_percent(rows)} of the rows."
+        )
+    return FeatureDetail(line, tuple(_level_line(levels[i], largest, limit) for i in shown), is_open, hidden)
+
+
+def _shown_levels(levels: Sequence[LevelRow]) -> list[int]:
+    """The most frequent levels in their own order, the missing level always among them."""
+    by_count = sorted(range(len(levels)), key=lambda i: (not levels[i].is_missing, -levels[i].count, i))
+    return sorted(by_count[:MAX_LEVELS])
+
+
+def _level_line(level: LevelRow, largest_share: float, limit: float) -> LevelLine:
+    short, full = shortened_label(level.label)
+    two_classes = len(level.class_probabilities) == 2
+    return LevelLine(
+        label=short,
+        full_label=full,
+        level=level,
+        share_width=bar_width(level.share, largest_share),
+        probability=level.class_probabilities[1] if two_classes else math.nan,
+        segments=() if two_classes else tuple(stacked_segments(level.class_probabilities)),
+        evidence=_evidence(level.evidence, limit),
+    )
+
+
+def shortened_label(label: str) -> tuple[str, str | None]:
+    """A label that fits its column, and the whole one (itself capped) where something was cut."""
+    if len(label) <= MAX_LABEL:
+        return label, None
+    full = label
+    if len(label) > MAX_FULL_LABEL:
+        full = f"{label[:MAX_FULL_LABEL]}… and {len(label) - MAX_FULL_LABEL:,} more characters"
+    return label[: MAX_LABEL - 1].rstrip() + "…", full
+
+
+def evidence_amounts(evidence: Sequence[float]) -> list[tuple[int, float]]:
+    """(class, nats) of the bars that sum up a level.
+
+    Two classes: the second against the first, as log-odds. More: the class that the level speaks for most and the one
+    it speaks against most, both against the average over the classes.
+    """
+    if len(evidence) < 2:
+        return []
+    if len(evidence) == 2:
+        return [(1, evidence[1] - evidence[0])]
+    against = min(range(len(evidence)), key=lambda j: (evidence[j], j))
+    most = max(range(len(evidence)), key=lambda j: (evidence[j], -j))
+    return [(against, evidence[against]), (most, evidence[most])]
+
+
+def _evidence_values(levels: Sequence[LevelRow]) -> list[float]:
+    return [value for level in levels for _, value in evidence_amounts(level.evidence)]
+
+
+def _evidence(evidence: Sequence[float], limit: float) -> tuple[Evidence, ...]:
+    return tuple(Evidence(j, diverging_bar(value, limit)) for j, value in evidence_amounts(evidence))

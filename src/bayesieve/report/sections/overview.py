@@ -1,0 +1,92 @@
+"""Key figures and the balance of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bayesieve.report.data import Performance, ReportData
+from bayesieve.report.figures.bars import N_CLASS_COLOURS, Segment, stacked_segments
+from bayesieve.report.formats import format_count, format_number, format_percent, plural
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One key figure: what it is, its value, and what to compare it with."""
+
+    name: str
+    value: str
+    beside: str
+    comparison: str
+
+
+@dataclass(frozen=True)
+class ClassBalance:
+    """Shares of the classes among the training rows."""
+
+    segments: tuple[Segment, ...]
+    shares: tuple[float, ...]
+    coloured: bool
+    n_named: int
+
+
+def kept_features(data: ReportData) -> int:
+    """Features with a weight above zero."""
+    return sum(feature.weight > 0 for feature in data.features)
+
+
+def key_figures(data: ReportData) -> tuple[Tile, ...]:
+    """The tiles under the headline; those of performance only where it was measured."""
+    kept = Tile(
+        "Features kept",
+        format_count(kept_features(data)),
+        f"of {format_count(len(data.features))}",
+        "weight above zero",
+    )
+    if data.performance is not None:
+        return (kept, *_performance_tiles(data.performance))
+    tiles = [kept, Tile("Rows", format_count(data.n_rows), "", plural(data.n_columns, "column"))]
+    tiles.append(Tile("Classes", format_count(len(data.classes)), "", f"of {data.target}"))
+    if data.search is not None:
+        tiles.append(
+            Tile("Models evaluated", format_count(data.search.n_models), "", plural(data.search.n_starts, "start"))
+        )
+    return tuple(tiles)
+
+
+def _performance_tiles(performance: Performance) -> tuple[Tile, ...]:
+    return (
+        Tile("AUC", format_number(performance.auc), "", "0.5 is chance, 1 is perfect"),
+        Tile(
+            "Accuracy",
+            format_percent(performance.accuracy),
+            "",
+            f"{format_percent(performance.majority_accuracy)} by always answering the majority class",
+        ),
+        Tile(
+            "Log loss",
+            format_number(performance.log_loss),
+            "nats",
+            f"{format_number(performance.class_entropy)} without any feature",
+        ),
+        Tile(
+            "Compression rate",
+            format_percent(performance.compression_rate),
+            "",
+            "of the uncertainty about the target removed",
+        ),
+    )
+
+
+def class_shares(class_counts: Sequence[float]) -> tuple[float, ...]:
+    """Counts over their sum; zeros when there are no rows."""
+    total = sum(class_counts)
+    return tuple(count / total if total > 0 else 0.0 for count in class_counts)
+
+
+def class_balance(data: ReportData) -> ClassBalance:
+    """Base rates, as a stacked bar."""
+    shares = class_shares(data.class_counts)
+    segments = tuple(stacked_segments(shares))
+    named = sum(segment.index is not None for segment in segments)
+    return ClassBalance(segments, shares, len(data.classes) <= N_CLASS_COLOURS, named)

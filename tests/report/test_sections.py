@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from bayesieve.report import LevelRow
+from bayesieve.report.sections import features as feature_table
+from bayesieve.report.sections.explained import MAX_CONTRIBUTIONS, explained_sections
+from bayesieve.report.sections.features import evidence_amounts, feature_section, kind_label, shortened_label
+from bayesieve.report.sections.overview import key_figures
+from bayesieve.report.sections.performance import performance_section
+from tests.report.sample import german_credit, synthetic
+
+
+def test_table_and_details_are_capped_with_a_sentence():
+    data = synthetic(n_classes=2, n_features=1500, n_levels=2)
+    section = feature_section(data)
+    assert len(section.lines) == feature_table.MAX_TABLE_ROWS
+    assert "1,000 heaviest of 1,500 features" in (section.table_cap or "")
+    assert len(section.details) == feature_table.MAX_DETAILS
+    assert "100 heaviest of the" in (section.details_cap or "")
+
+
+def test_details_only_for_features_that_are_kept():
+    data = german_credit()
+    section = feature_section(data)
+    assert {d.line.feature.name for d in section.details} == {f.name for f in data.features if f.weight > 0}
+    assert section.table_cap is None
+    assert section.details_cap is None
+    assert [line.detailed for line in section.lines] == [f.weight > 0 for f in data.features]
+
+
+def test_many_levels_keep_the_most_frequent_and_the_missing_one_in_order():
+    levels = tuple(
+        LevelRow(
+            "missing" if i == 0 else f"v{i}", i == 0, float(i), i / 19900, (float(i), 0.0), (0.9, 0.1), (0.1, -0.1)
+        )
+        for i in range(200)
+    )
+    data = synthetic(n_classes=2, n_features=1)
+    data = replace(data, features=(replace(data.features[0], weight=1.0, levels=levels, n_levels=200),))
+    detail = feature_section(data).details[0]
+    assert [line.level.label for line in detail.levels] == ["missing", *(f"v{i}" for i in range(151, 200))]
+    assert "50 levels with most rows, of 200" in (detail.hidden or "")
+
+
+def test_long_labels_are_shortened_and_kept_whole_up_to_a_limit():
+    assert shortened_label("short") == ("short", None)
+    short, full = shortened_label("{" + ", ".join(f"value {i}" for i in range(40)) + "}")
+    assert len(short) <= feature_table.MAX_LABEL
+    assert short.endswith("…")
+    assert full is not None
+    assert full.endswith("value 39}")
+    short, full = shortened_label("x" * 100_000)
+    assert full is not None
+    assert len(full) < 1100
+    assert "99,000 more characters" in full
+
+
+def test_evidence_of_two_classes_is_the_log_odds_of_the_second():
+    assert evidence_amounts((-0.3, 0.3)) == [(1, pytest.approx(0.6))]
+    assert evidence_amounts((0.5, -1.0, 0.5)) == [(1, -1.0), (0, 0.5)]
+    assert evidence_amounts((0.0,)) == []
+
+
+def test_kind_names_the_type_where_it_adds_something():
+    feature = german_credit().features[0]
+    assert kind_label(replace(feature, kind="numeric", type="number")) == "numeric"
+    assert kind_label(replace(feature, kind="numeric", type="date")) == "numeric, date"
+    assert kind_label(replace(feature, kind="categorical", type="boolean")) == "categorical, boolean"
+
+
+def test_key_figures_without_performance():
+    data = german_credit()
+    with_performance = {tile.name: tile.value for tile in key_figures(data)}
+    assert with_performance == {
+        "Features kept": "11",
+        "AUC": "0.790",
+        "Accuracy": "75.7%",
+        "Log loss": "0.495",
+        "Compression rate": "19.0%",
+    }
+    names = [tile.name for tile in key_figures(replace(data, performance=None))]
+    assert names == ["Features kept", "Rows", "Classes", "Models evaluated"]
+    assert [t.name for t in key_figures(replace(data, performance=None, search=None))] == names[:-1]
+
+
+def test_two_classes_show_the_charts_of_the_second_only():
+    section = performance_section(synthetic(n_classes=2))
+    assert section is not None
+    assert [c.label for c in section.charts] == ["B"]
+
+
+def test_many_classes_are_capped_most_frequent_first():
+    section = performance_section(synthetic(n_classes=40))
+    assert section is not None
+    assert len(section.charts) == 30
+    assert "30 most frequent of 40" in (section.charts_cap or "")
+    assert section.confusion == ()
+    counts = [c.count for c in section.confusions]
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_explained_rows_add_up_to_the_posterior_log_odds():
+    for data in (german_credit(), synthetic(n_classes=3), synthetic(n_classes=5, n_features=60)):
+        for section in explained_sections(data):
+            p = section.row.probabilities
+            assert section.posterior.value == pytest.approx(
+                math.log(p[section.favoured] / p[section.against]), abs=1e-9
+            )
+            assert section.prior.value + sum(line.bar.value for line in section.lines) == pytest.approx(
+                section.posterior.value
+            )
+            sizes = [abs(line.bar.value) for line in section.lines if line.source is not None]
+            assert sizes == sorted(sizes, reverse=True)
+            assert len(section.lines) <= MAX_CONTRIBUTIONS + 1
+
+
+def test_more_classes_compare_the_prediction_with_the_runner_up():
+    section = explained_sections(synthetic(n_classes=5))[0]
+    ranked = sorted(section.row.probabilities, reverse=True)
+    assert section.row.probabilities[section.favoured] == ranked[0]
+    assert section.row.probabilities[section.against] == ranked[1]
+
+
+def test_contributions_beyond_the_limit_are_summed_up():
+    section = explained_sections(synthetic(n_classes=2, n_features=60))[0]
+    assert section.lines[-1].source is None
+    assert section.lines[-1].name.endswith("other features")
