@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from bayesieve.report import render_report
+from bayesieve.report.sections.explained import explained_sections
 from tests.report.markup import drawings, read, texts
 from tests.report.sample import german_credit, synthetic
 
@@ -123,6 +124,13 @@ def test_drawings_stay_inside_their_view_box(name):
             assert all(
                 0 <= float(shape.attrib[k]) <= 100 for k in ("x1", "x2", "y1", "y2", "x", "y") if k in shape.attrib
             )
+
+
+def test_explained_rows_wear_the_colours_of_their_classes():
+    data = synthetic(n_classes=5)
+    section = explained_sections(data)[0]
+    used = set(re.findall(r'<td class="fall"><i [^>]*></i><span class="(k\d)"', render_report(data)))
+    assert used == {f"k{section.favoured}", f"k{section.against}"}
 
 
 def test_missing_levels_stand_out():
