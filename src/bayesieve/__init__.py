@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bayesieve.classifier import SelectiveNB, load
     from bayesieve.discretize import (
         EqualFrequencyDiscretizer,
         EqualWidthDiscretizer,
@@ -29,7 +30,9 @@ _HOMES = {
     "MAPSelector": "bayesieve.selection",
     "MODLDiscretizer": "bayesieve.discretize",
     "MODLGrouper": "bayesieve.discretize",
+    "SelectiveNB": "bayesieve.classifier",
     "TableEncoder": "bayesieve.discretize",
+    "load": "bayesieve.classifier",
 }
 
 __all__ = [
@@ -42,8 +45,10 @@ __all__ = [
     "MAPSelector",
     "MODLDiscretizer",
     "MODLGrouper",
+    "SelectiveNB",
     "TableEncoder",
     "__version__",
+    "load",
 ]
 
 

@@ -152,10 +152,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         return self.transform_coded(X).codes.T
 
-    def transform_coded(self, X: Any) -> CodedTable:
-        """As ``transform``, as a `CodedTable` without classes."""
+    def read(self, X: Any, owner: Any = None) -> Table:
+        """``X`` as a table with the columns of the fit; messages speak of ``owner``, an estimator that this encoder is part of."""
+        return new_table(self if owner is None else owner, X, kinds=self.kinds)
+
+    def transform_coded(self, X: Any, owner: Any = None) -> CodedTable:
+        """As ``transform``, as a `CodedTable` without classes; ``X`` may be a `Table` that was read already."""
         check_is_fitted(self, "levels_")
-        table = new_table(self, X, kinds=self.kinds)
+        table = X if isinstance(X, Table) else self.read(X, owner)
         codes = _Codes(table)
 
         def code(i: int) -> None:

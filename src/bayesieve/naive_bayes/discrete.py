@@ -155,7 +155,12 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
                 self.class_log_prior_ = np.log(self.class_count_) - np.log(total)
         else:
             self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
+        self.update_weights()
+
+    def update_weights(self) -> DiscreteNB:
+        """Take a changed ``feature_weights`` over without counting again."""
         self.feature_weights_ = check_weights(self.feature_weights, len(self.feature_count_))
+        return self
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Log joint probabilities: log prior plus the weighted log probabilities of the levels.
@@ -207,14 +212,14 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         coded = read_codes(self, X, reset=False)
         names = getattr(self, "feature_names_in_", np.array([f"x{k}" for k in range(coded.n_features)]))
         used, contributions = self.contributions(coded.codes)
-        texts = [[str(code) for code in row] for row in coded.codes[used].T]
+        texts = coded.codes[used].T.astype(str).astype(object)
         explanation = Explanation(
             rows=np.arange(coded.n_rows),
             features=[str(names[k]) for k in used],
             classes=self.classes_,
             prior=self.class_log_prior_,
             contributions=contributions,
-            values=[list(row) for row in texts],
+            values=texts,
             levels=texts,
             weights=self.feature_weights_[used],
         )

@@ -15,7 +15,8 @@ class Explanation:
 
     rows : (n_rows,) row numbers; features : names; classes : labels; prior : (n_classes,) log prior;
     contributions : (n_rows, n_features, n_classes) weight * log P(level | class), 0 where the value has no level;
-    values, levels : (n_rows, n_features) lists of raw values and of the labels of their levels; weights : (n_features,).
+    values, levels : (n_rows, n_features) object arrays: raw values as text (None: missing) and labels of their levels;
+    weights : (n_features,).
     """
 
     rows: np.ndarray
@@ -23,8 +24,8 @@ class Explanation:
     classes: np.ndarray
     prior: np.ndarray
     contributions: np.ndarray
-    values: list[list[Any]]
-    levels: list[list[str]]
+    values: np.ndarray
+    levels: np.ndarray
     weights: np.ndarray
 
     def joint_log_proba(self) -> np.ndarray:
@@ -47,8 +48,8 @@ class Explanation:
                 "row": np.repeat(np.asarray(self.rows, dtype=np.int64), per_row),
                 "class": [label for _ in range(n_rows) for label in labels for _ in range(n_features)],
                 "feature": list(self.features) * (n_rows * n_classes),
-                "value": [text for row in self.values for _ in range(n_classes) for text in map(_text, row)],
-                "level": [level for row in self.levels for _ in range(n_classes) for level in row],
+                "value": _for_each_class(self.values, n_classes),
+                "level": _for_each_class(self.levels, n_classes),
                 "weight": np.tile(self.weights, n_rows * n_classes),
                 "contribution": self.contributions.transpose(0, 2, 1).ravel(),
                 "prior": np.tile(np.repeat(self.prior, n_features), n_rows),
@@ -57,5 +58,6 @@ class Explanation:
         )
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
+def _for_each_class(texts: np.ndarray, n_classes: int) -> list[str | None]:
+    n_rows, n_features = texts.shape
+    return np.broadcast_to(texts[:, None, :], (n_rows, n_classes, n_features)).ravel().tolist()

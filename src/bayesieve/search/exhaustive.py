@@ -66,4 +66,4 @@ def search_exhaustively(
                         break
         except KeyboardInterrupt:
             complete = False
-    return SearchTrace(names, [recorder], complete=complete, seconds=clock.seconds)
+    return SearchTrace.of(names, [recorder], complete=complete, seconds=clock.seconds)

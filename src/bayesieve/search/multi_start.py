@@ -75,7 +75,7 @@ class MultiStart:
         if not walks:
             walks = [TraceRecorder(SearchState(problem).cost)]
         complete = not interrupted and not stop.is_set() and len(walks) == n_starts
-        return SearchTrace(names, walks, complete=complete, seconds=clock.seconds)
+        return SearchTrace.of(names, walks, complete=complete, seconds=clock.seconds)
 
     def _workers(self, problem: SubsetProblem) -> int:
         if problem.n_rows * max(1, problem.candidates.size) < _PARALLEL_WORK:

@@ -33,6 +33,27 @@ class TraceRecorder:
         self.seconds.append(np.full(features.size, seconds))
 
 
+@dataclass(frozen=True)
+class Moves:
+    """Moves in the order they were tried, walk after walk: one entry of every array per move."""
+
+    start: np.ndarray
+    feature: np.ndarray
+    adding: np.ndarray
+    cost: np.ndarray
+    accepted: np.ndarray
+    distinct: np.ndarray
+    seconds: np.ndarray
+
+    @property
+    def sign(self) -> np.ndarray:
+        return np.where(self.adding, 1, -1)
+
+    def walk(self, start: int) -> slice:
+        """Where the moves of one walk stand."""
+        return slice(*np.searchsorted(self.start, [start, start + 1]))
+
+
 class SearchTrace:
     """Every subset of features that a search evaluated.
 
@@ -49,26 +70,55 @@ class SearchTrace:
     seconds : duration of the search.
     """
 
-    def __init__(self, names: tuple[str, ...], walks: list[TraceRecorder], *, complete: bool, seconds: float, empty_key: int = 0) -> None:
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        moves: Moves,
+        *,
+        null_criterion: float,
+        best_criterion: float,
+        n_starts: int,
+        n_models: int,
+        complete: bool,
+        seconds: float,
+    ) -> None:
         self.names = names
+        self.null_criterion = null_criterion
+        self.best_criterion = best_criterion
+        self.n_starts = n_starts
+        self.n_models = n_models
         self.complete = complete
         self.seconds = seconds
-        self.null_criterion = walks[0].null_cost
-        self.n_starts = len(walks)
-        self._start = np.repeat(np.arange(len(walks)), [sum(f.size for f in walk.features) for walk in walks])
-        self._feature = _join([f for w in walks for f in w.features], np.int64)
-        self._adding = _join([f for w in walks for f in w.adding], bool)
-        self._cost = _join([f for w in walks for f in w.costs], float)
-        self._accepted = _join([f for w in walks for f in w.accepted], bool)
-        self._seconds = _join([f for w in walks for f in w.seconds], float)
-        keys = _join([f for w in walks for f in w.keys], np.uint64)
-        # A subset counts once however often it is met: at its first record, in the order of the starts.
-        self._distinct = np.zeros(keys.size, dtype=bool)
-        self._distinct[np.unique(keys, return_index=True)[1]] = True
-        self._distinct &= keys != np.uint64(empty_key)
-        self._sign = np.where(self._adding, 1, -1)
-        self.n_models = 1 + int(self._distinct.sum())
-        self.best_criterion = min(self.null_criterion, float(self._cost.min(initial=np.inf)))
+        self._moves = moves
+
+    @classmethod
+    def of(cls, names: tuple[str, ...], walks: list[TraceRecorder], *, complete: bool, seconds: float) -> SearchTrace:
+        """The trace of one walk or several, in the order of their starts."""
+        keys = _join([part for walk in walks for part in walk.keys], np.uint64)
+        # A subset counts once however often it is met: at its first record, in the order of the starts. Key 0 is the empty subset.
+        distinct = np.zeros(keys.size, dtype=bool)
+        distinct[np.unique(keys, return_index=True)[1]] = True
+        distinct &= keys != 0
+        moves = Moves(
+            start=np.repeat(np.arange(len(walks)), [sum(part.size for part in walk.features) for walk in walks]),
+            feature=_join([part for walk in walks for part in walk.features], np.int64),
+            adding=_join([part for walk in walks for part in walk.adding], bool),
+            cost=_join([part for walk in walks for part in walk.costs], float),
+            accepted=_join([part for walk in walks for part in walk.accepted], bool),
+            distinct=distinct,
+            seconds=_join([part for walk in walks for part in walk.seconds], float),
+        )
+        null_cost = walks[0].null_cost
+        return cls(
+            names,
+            moves,
+            null_criterion=null_cost,
+            best_criterion=min(null_cost, float(moves.cost.min(initial=np.inf))),
+            n_starts=len(walks),
+            n_models=1 + int(distinct.sum()),
+            complete=complete,
+            seconds=seconds,
+        )
 
     @property
     def n_features(self) -> int:
@@ -76,64 +126,112 @@ class SearchTrace:
 
     def best_subset(self) -> np.ndarray:
         """(n_features,) bool: the subset of lowest criterion, the first met on ties."""
-        selected = np.zeros(self.n_features, dtype=bool)
-        if self._cost.size == 0 or self._cost.min() >= self.null_criterion:
-            return selected
-        best = int(self._cost.argmin())
-        before = (self._start[:best] == self._start[best]) & self._accepted[:best]
-        moves = np.append(np.flatnonzero(before), best)
-        np.add.at(counts := np.zeros(self.n_features, dtype=int), self._feature[moves], self._sign[moves])
-        return counts > 0
+        moves, selected = self._moves, np.zeros(self.n_features, dtype=int)
+        if moves.cost.size and moves.cost.min() < self.null_criterion:
+            best = int(moves.cost.argmin())
+            before = (moves.start[:best] == moves.start[best]) & moves.accepted[:best]
+            made = np.append(np.flatnonzero(before), best)
+            np.add.at(selected, moves.feature[made], moves.sign[made])
+        return selected > 0
 
     def average(self, null_weight: float, weights: np.ndarray) -> np.ndarray:
         """(n_features,) share of the models' weight that goes to models with each feature.
 
-        ``weights`` holds one weight for every record of ``model_costs()``, ``null_weight`` that of the empty subset.
+        ``weights`` holds one weight for every entry of ``model_costs()``, ``null_weight`` that of the empty subset.
         """
-        weight = np.zeros(self._cost.size)
-        weight[self._distinct] = weights
+        moves = self._moves
+        weight = np.zeros(moves.cost.size)
+        weight[moves.distinct] = weights
         total = null_weight + weight.sum()
         if total <= 0.0:
             return np.zeros(self.n_features)
         # A rejected move counts for its own subset only; an accepted one for all that follow in its walk.
         following = weight.copy()
         for start in range(self.n_starts):
-            first, stop = np.searchsorted(self._start, [start, start + 1])
-            suffix = np.cumsum(weight[first:stop][::-1])[::-1]
-            following[first:stop] = np.where(self._accepted[first:stop], suffix, weight[first:stop])
+            walk = moves.walk(start)
+            suffix = np.cumsum(weight[walk][::-1])[::-1]
+            following[walk] = np.where(moves.accepted[walk], suffix, weight[walk])
         sums = np.zeros(self.n_features)
-        np.add.at(sums, self._feature, self._sign * following)
+        np.add.at(sums, moves.feature, moves.sign * following)
         return np.clip(sums / total, 0.0, 1.0)
 
     def model_costs(self) -> np.ndarray:
         """(n_models - 1,) criterion in nats of the distinct subsets evaluated, the empty one left out."""
-        return self._cost[self._distinct]
+        return self._moves.cost[self._moves.distinct]
 
-    def moves(self, *, evaluated: bool = False) -> dict[str, np.ndarray | list[Any]]:
-        """Columns of the trace: the accepted moves of every start, or all evaluated ones."""
-        size = np.zeros(self._cost.size, dtype=np.int64)
-        step = np.zeros(self._cost.size, dtype=np.int64)
+    def path(self, *, evaluated: bool = False) -> dict[str, list[Any]]:
+        """Columns of the trace, one entry per accepted move (``evaluated=True``: per evaluated move) and per start."""
+        columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         for start in range(self.n_starts):
-            first, stop = np.searchsorted(self._start, [start, start + 1])
-            moved = self._accepted[first:stop]
-            sign = self._sign[first:stop]
-            before = np.cumsum(sign * moved) - sign * moved
-            size[first:stop] = before + sign
-            step[first:stop] = np.cumsum(moved) + ~moved
-        kept = np.arange(self._cost.size) if evaluated else np.flatnonzero(self._accepted)
-        rows: dict[str, list[Any]] = {key: [] for key in ("start", "step", "move", "feature", "n_features", "criterion", "seconds", "accepted")}
-        for start in range(self.n_starts):
-            mine = kept[self._start[kept] == start]
-            rows["start"] += [start] * (1 + mine.size)
-            rows["step"] += [0, *step[mine].tolist()]
-            rows["move"] += ["start", *("add" if add else "drop" for add in self._adding[mine])]
-            rows["feature"] += [None, *(self.names[f] for f in self._feature[mine])]
-            rows["n_features"] += [0, *size[mine].tolist()]
-            rows["criterion"] += [self.null_criterion, *self._cost[mine].tolist()]
-            rows["seconds"] += [float(self._seconds[mine[0]]) if mine.size else 0.0, *self._seconds[mine].tolist()]
-            rows["accepted"] += [True, *self._accepted[mine].tolist()]
-        rows["validation"] = [None] * len(rows["start"])
-        return rows
+            for name, values in self._walk_path(start, evaluated).items():
+                columns[name] += values
+        return columns
+
+    def _walk_path(self, start: int, evaluated: bool) -> dict[str, list[Any]]:
+        moves = self._moves
+        walk = moves.walk(start)
+        accepted, sign = moves.accepted[walk], moves.sign[walk]
+        size = np.cumsum(sign * accepted) - sign * accepted + sign
+        step = np.cumsum(accepted) + ~accepted
+        kept = slice(None) if evaluated else accepted
+        adding, seconds = moves.adding[walk][kept], moves.seconds[walk][kept].tolist()
+        return {
+            "start": [start] * (1 + adding.size),
+            "step": [0, *step[kept].tolist()],
+            "move": ["start", *("add" if add else "drop" for add in adding)],
+            "feature": [None, *(self.names[f] for f in moves.feature[walk][kept])],
+            "n_features": [0, *size[kept].tolist()],
+            "criterion": [self.null_criterion, *moves.cost[walk][kept].tolist()],
+            "validation": [None] * (1 + adding.size),
+            "seconds": [seconds[0] if seconds else 0.0, *seconds],
+            "accepted": [True, *accepted[kept].tolist()],
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The accepted moves and the totals, as plain values."""
+        kept = self._moves.accepted
+        return {
+            "null_criterion": self.null_criterion,
+            "best_criterion": self.best_criterion,
+            "n_starts": self.n_starts,
+            "n_models": self.n_models,
+            "complete": self.complete,
+            "seconds": self.seconds,
+            "start": self._moves.start[kept].tolist(),
+            "feature": self._moves.feature[kept].tolist(),
+            "adding": self._moves.adding[kept].tolist(),
+            "cost": self._moves.cost[kept].tolist(),
+            "move_seconds": self._moves.seconds[kept].tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
+        """What ``to_json`` wrote: the walks, without the subsets they passed by. KeyError, TypeError or ValueError otherwise."""
+        feature = np.array(data["feature"], dtype=np.int64)
+        start = np.array(data["start"], dtype=np.int64)
+        moves = Moves(
+            start=start,
+            feature=feature,
+            adding=np.array(data["adding"], dtype=bool),
+            cost=np.array(data["cost"], dtype=float),
+            accepted=np.ones(feature.size, dtype=bool),
+            distinct=np.ones(feature.size, dtype=bool),
+            seconds=np.array(data["move_seconds"], dtype=float),
+        )
+        sizes = {part.shape for part in (feature, start, moves.adding, moves.cost, moves.seconds)}
+        inside = np.all((feature >= 0) & (feature < len(names))) and np.all((start >= 0) & (start < int(data["n_starts"])))
+        if len(sizes) != 1 or feature.ndim != 1 or not inside or np.any(np.diff(start) < 0):
+            raise ValueError("the moves of the search do not fit together")
+        return cls(
+            names,
+            moves,
+            null_criterion=float(data["null_criterion"]),
+            best_criterion=float(data["best_criterion"]),
+            n_starts=int(data["n_starts"]),
+            n_models=int(data["n_models"]),
+            complete=bool(data["complete"]),
+            seconds=float(data["seconds"]),
+        )
 
     def to_frame(self, *, evaluated: bool = False) -> Any:
         """The walk as a polars dataframe.
@@ -144,10 +242,13 @@ class SearchTrace:
         """
         import polars as pl
 
-        columns = self.moves(evaluated=evaluated)
-        names = ["start", "step", "move", "feature", "n_features", "criterion", "validation", "seconds"]
+        columns = self.path(evaluated=evaluated)
+        names = _COLUMNS if evaluated else _COLUMNS[:-1]
         schema = {"move": pl.String, "feature": pl.String, "validation": pl.Float64, "criterion": pl.Float64, "seconds": pl.Float64}
-        return pl.DataFrame({name: columns[name] for name in names + ["accepted"] * evaluated}, schema_overrides=schema)
+        return pl.DataFrame({name: columns[name] for name in names}, schema_overrides=schema)
+
+
+_COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "validation", "seconds", "accepted")
 
 
 class Clock:

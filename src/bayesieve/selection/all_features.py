@@ -43,5 +43,5 @@ class AllFeatures(CodedSelector):
             state.add(int(feature), float(cost[0]))
             key = np.array([step + 1], dtype=np.uint64)
             recorder.record(moved, np.ones(1, dtype=bool), cost, np.ones(1, dtype=bool), key, clock.seconds)
-        self.trace_ = SearchTrace(coded.names, [recorder], complete=True, seconds=clock.seconds)
+        self.trace_ = SearchTrace.of(coded.names, [recorder], complete=True, seconds=clock.seconds)
         return state.selected.astype(float)

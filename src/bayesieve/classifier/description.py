@@ -1,0 +1,90 @@
+"""What was found, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from bayesieve.classifier.selective import SelectiveNB
+
+_MOST_CLASSES = 6
+_MOST_FEATURES = 3
+_SUSPICIOUS_SCORE = 0.95
+
+SELECTOR_SENTENCES = {
+    "all": "Every feature that says something about the target has weight 1 (classic naive Bayes).",
+    "map": "The most probable subset of features was selected (Boullé 2007, SNB(MAP)).",
+    "bayesian": "Weights are posterior probabilities, averaged over the models of the search (Boullé 2007, SNB(BMA)).",
+    "compression": (
+        "Weights are averaged over the models of the search, each counting by how well it compresses the classes (Boullé 2007, SNB(CMA))."
+    ),
+}
+
+
+def describe(model: SelectiveNB) -> str:
+    """One paragraph on a fitted model."""
+    levels = model.encoder_.levels_
+    silent = sum(level.n_levels == 1 for level in levels)
+    kept = model.n_features_selected_
+    sentences = [
+        f"Trained on {model.n_rows_:,} rows with {_counted(len(levels), 'feature')} and {len(model.classes_)} classes ({_class_shares(model)})."
+    ]
+    if kept == 0:
+        sentences.append("No feature says anything reliable about the target: predictions are the shares of the classes.")
+    else:
+        heaviest = model.selected_features_[:_MOST_FEATURES]
+        verb = "carries" if kept == 1 else "carry"
+        sentences.append(f"{kept} of {_counted(len(levels), 'feature')} {verb} weight; {_heaviest(heaviest)}.")
+    if silent:
+        sentences.append(f"{_counted(silent, 'feature')} {'says' if silent == 1 else 'say'} nothing about the target on {'its' if silent == 1 else 'their'} own.")
+    return " ".join(sentences)
+
+
+def feature_note(model: SelectiveNB, k: int) -> str | None:
+    """What a reader should not miss about a feature."""
+    level = model.encoder_.levels_[k]
+    if level.n_levels == 1:
+        return "One level: says nothing about the target."
+    if model.feature_weights_[k] == 0:
+        return "Informative alone, but adds nothing to the other features."
+    return None
+
+
+def warnings_of(model: SelectiveNB) -> list[str]:
+    """Sentences on what looks wrong with the data or the search."""
+    found = []
+    for level in model.encoder_.levels_:
+        if level.level_score > _SUSPICIOUS_SCORE:
+            found.append(
+                f"Feature {level.name} tells the classes apart almost alone (level score {level.level_score:.3f}): "
+                "make sure that it is known before the target is."
+            )
+    if not model.trace_.complete:
+        found.append(f"The search was stopped early, after {model.trace_.n_models:,} models; a longer one may find better weights.")
+    shares = model.naive_bayes_.class_count_ / model.naive_bayes_.class_count_.sum()
+    rare = [str(label) for label, count in zip(model.classes_, model.naive_bayes_.class_count_, strict=True) if count < 10]
+    if rare:
+        named = ", ".join(rare[:5]) + (" and others" if len(rare) > 5 else "")
+        found.append(f"Fewer than 10 training rows of class {named}: its probabilities are uncertain.")
+    elif shares.min() < 0.01:
+        found.append(f"Class {model.classes_[int(shares.argmin())]} has {100 * shares.min():.2f} % of the rows only: judge the model by AUC rather than accuracy.")
+    return found
+
+
+def _class_shares(model: SelectiveNB) -> str:
+    counts = model.naive_bayes_.class_count_
+    order = np.argsort(-counts, kind="stable")
+    texts = [f"{model.classes_[j]} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MOST_CLASSES]]
+    return ", ".join(texts) + (", ..." if len(order) > _MOST_CLASSES else "")
+
+
+def _heaviest(names: list[str]) -> str:
+    if len(names) == 1:
+        return f"the heaviest is {names[0]}"
+    return f"the heaviest are {', '.join(names[:-1])} and {names[-1]}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,327 @@
+"""`SelectiveNB`: the end-to-end classifier on raw tables."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.naive_bayes import DiscreteNB, Explanation
+from bayesieve.naive_bayes.calibration import sampled_rows, shrinkage
+from bayesieve.naive_bayes.importance import importances
+from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
+from bayesieve.selection.base import make_encoder
+from bayesieve.table import CodedTable
+from bayesieve.table.estimator_input import copy_features
+
+if TYPE_CHECKING:
+    from bayesieve.report.data import Performance
+
+
+class SelectiveNB(ClassifierMixin, BaseEstimator):
+    """Selective naive Bayes classifier on raw, mixed tables.
+
+    Codes every column (intervals of numbers, groups of categories), decides how much weight each feature deserves, and predicts
+    with P(j | x) proportional to P(j) prod_k P(x_k | j)^w_k. Takes any dataframe that narwhals reads, or a 2-D array; missing
+    values and categories never seen in training are no error.
+
+    Parameters
+    ----------
+    selector : str or selector, default="compression"
+        What finds the weights: ``"all"``, ``"map"``, ``"bayesian"``, ``"compression"``, or a selector object with its options.
+    encoder : "modl" or TableEncoder, default="modl"
+        How columns are coded.
+    smoothing : "m-estimate" or float, default="m-estimate"
+        As `DiscreteNB` takes it; also used by a selector given by name.
+    calibrate : bool or "auto", default="auto"
+        True: all weights are multiplied by one factor in (0, 1] that minimises the log loss of the training rows, which corrects
+        the overconfidence left after averaging. "auto": with compression-based averaging only.
+    max_seconds : float or None, default=None
+        Time after which a selector given by name stops searching and keeps what it has.
+    random_state : int, RandomState or None, default=None
+        Seed of a selector given by name; None is a fixed seed.
+    n_jobs : int or None, default=-1
+        Threads; -1 means all cores. Results do not depend on it.
+    verbose : int, default=0
+        1 shows the progress of the search on the error stream.
+
+    Attributes
+    ----------
+    classes_ : array, shape (n_classes,)
+    feature_weights_ : float array, shape (n_features,)
+        Weight of each column in the predictions, in [0, 1].
+    weight_factor_ : float
+        What calibration multiplied the selector's weights by.
+    selected_features_ : list of str
+        Names of the features with positive weight, heaviest first.
+    n_features_selected_ : int
+    feature_importances_ : float array, shape (n_features,)
+        Share of the evidence that comes from each feature.
+    selector_, encoder_, trace_
+        The fitted selector, the fitted `TableEncoder`, and the record of the search.
+    naive_bayes_ : DiscreteNB
+        The predictor on codes.
+    n_rows_ : int
+        Training rows.
+
+    References
+    ----------
+    Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, JMLR 8.
+
+    Examples
+    --------
+    >>> from bayesieve import SelectiveNB
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = SelectiveNB().fit(X, y)
+    >>> model.selected_features_[:2]
+    ['petal width (cm)', 'petal length (cm)']
+    >>> model.predict(X[:1]).tolist()
+    [0]
+    """
+
+    def __init__(
+        self,
+        selector: str | CodedSelector = "compression",
+        *,
+        encoder: Any = "modl",
+        smoothing: Smoothing = "m-estimate",
+        calibrate: bool | Literal["auto"] = "auto",
+        max_seconds: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+        verbose: int = 0,
+    ) -> None:
+        self.selector = selector
+        self.encoder = encoder
+        self.smoothing = smoothing
+        self.calibrate = calibrate
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SelectiveNB:
+        """Code the table, weigh its features, count.
+
+        Parameters
+        ----------
+        X : dataframe or 2-D array, shape (n_rows, n_features)
+        y : array-like, shape (n_rows,)
+            Class labels.
+        sample_weight : array-like, shape (n_rows,), optional
+            Weights multiply counts: a weight of 2 equals the row repeated.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For tables or targets that nothing can be learnt from; the sentence names the column and the remedy.
+        """
+        check_smoothing(self.smoothing)
+        if not isinstance(self.calibrate, (bool, np.bool_)) and self.calibrate != "auto":
+            raise ValueError(f"calibrate must be True, False or 'auto', got {self.calibrate!r}.")
+        self.selector_ = self._make_selector()
+        self.encoder_ = make_encoder(self.encoder)
+        if not isinstance(self.encoder, BaseEstimator):
+            self.encoder_.set_params(n_jobs=self.n_jobs)
+        coded = self.encoder_.fit_coded(X, y, sample_weight)
+        copy_features(self, self.encoder_)
+        self.classes_ = coded.classes
+        self.n_rows_ = coded.n_rows
+        self.target_name_ = _name_of(y)
+        self.selector_.fit_coded(coded)
+        self.trace_ = self.selector_.trace_
+        self._set_weights(coded)
+        return self
+
+    def _make_selector(self) -> CodedSelector:
+        selector = make_selector(self.selector)
+        if isinstance(self.selector, str):
+            options = ("smoothing", "max_seconds", "random_state", "n_jobs", "verbose")
+            known = inspect.signature(type(selector)).parameters
+            selector.set_params(**{name: getattr(self, name) for name in options if name in known})
+        return selector
+
+    def _set_weights(self, coded: CodedTable) -> None:
+        weights = self.selector_.weights_
+        predictor = DiscreteNB(smoothing=self.smoothing, feature_weights=weights).fit(coded)
+        self.weight_factor_ = 1.0
+        if self.calibrate is True or (self.calibrate == "auto" and isinstance(self.selector_, CompressionAveraging)):
+            rows = sampled_rows(coded.n_rows)
+            joint = predictor.predict_joint_log_proba(coded.take(rows))
+            sample_weight = None if coded.weights is None else coded.weights[rows]
+            prior = predictor.class_log_prior_
+            self.weight_factor_ = shrinkage(joint - prior, prior, coded.class_codes[rows], sample_weight)
+            predictor.set_params(feature_weights=self.weight_factor_ * weights).update_weights()
+        self._adopt(predictor)
+
+    def _adopt(self, predictor: DiscreteNB) -> None:
+        """Take the fitted predictor over, and what follows from it."""
+        self.naive_bayes_ = predictor
+        self.feature_weights_ = predictor.feature_weights_
+        heaviest = np.argsort(-self.feature_weights_, kind="stable")
+        names = self._names()
+        self.selected_features_ = [names[k] for k in heaviest if self.feature_weights_[k] > 0]
+        self.n_features_selected_ = len(self.selected_features_)
+        self.feature_importances_ = importances(predictor.feature_count_, predictor.class_count_, self.feature_weights_)
+
+    def _names(self) -> list[str]:
+        return [level.name for level in self.encoder_.levels_]
+
+    def _coded(self, X: Any) -> CodedTable:
+        check_is_fitted(self, "naive_bayes_")
+        return self.encoder_.transform_coded(X, owner=self)
+
+    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
+        """Log prior plus the weighted log probabilities of the levels, in nats, shape (n_rows, n_classes)."""
+        return self.naive_bayes_.predict_joint_log_proba(self._coded(X))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Log probabilities of the classes, shape (n_rows, n_classes)."""
+        return self.naive_bayes_.predict_log_proba(self._coded(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, shape (n_rows, n_classes)."""
+        return self.naive_bayes_.predict_proba(self._coded(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Most probable class of each row; the first one on ties."""
+        return self.naive_bayes_.predict(self._coded(X))
+
+    def explain(self, X: Any) -> Any:
+        """What each feature of positive weight adds to the log joint probability of each class.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per row, class and feature: ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``, ``contribution``
+            (nats) and ``prior`` (log prior of the class). Contributions plus prior add up to ``predict_joint_log_proba``.
+        """
+        return self.explanation(X).to_frame()
+
+    def explanation(self, X: Any) -> Explanation:
+        """The arrays behind `explain`."""
+        check_is_fitted(self, "naive_bayes_")
+        table = self.encoder_.read(X, owner=self)
+        coded = self.encoder_.transform_coded(table)
+        used, contributions = self.naive_bayes_.contributions(coded.codes)
+        values = np.empty((coded.n_rows, used.size), dtype=object)
+        labels = np.empty_like(values)
+        for at, k in enumerate(used):
+            level, column = self.encoder_.levels_[k], table.column(k)
+            names = np.array([*level.all_labels, "(not seen in training)"], dtype=object)
+            labels[:, at] = names[np.minimum(coded.codes[k], level.n_levels)]
+            raw = [column.value(row) for row in range(coded.n_rows)]
+            values[:, at] = [None if value is None else str(value) for value in raw]
+        return Explanation(
+            rows=np.arange(coded.n_rows),
+            features=[self._names()[k] for k in used],
+            classes=self.classes_,
+            prior=self.naive_bayes_.class_log_prior_,
+            contributions=contributions,
+            values=values,
+            levels=labels,
+            weights=self.feature_weights_[used],
+        )
+
+    def summary(self) -> Any:
+        """One row per feature, heaviest first (polars): feature, kind, weight, level_score, importance, n_levels."""
+        import polars as pl
+
+        check_is_fitted(self, "naive_bayes_")
+        levels = self.encoder_.levels_
+        frame = pl.DataFrame(
+            {
+                "feature": self._names(),
+                "kind": [level.kind for level in levels],
+                "weight": self.feature_weights_,
+                "level_score": self.encoder_.level_scores_,
+                "importance": self.feature_importances_,
+                "n_levels": [level.n_levels for level in levels],
+            }
+        )
+        return frame.sort(["weight", "level_score"], descending=True, maintain_order=True)
+
+    def describe(self) -> str:
+        """What was found, in one paragraph."""
+        from bayesieve.classifier.description import describe
+
+        check_is_fitted(self, "naive_bayes_")
+        return describe(self)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        cv: int = 5,
+        held_out: bool = False,
+        n_explained: int = 3,
+        title: str | None = None,
+    ) -> Performance | None:
+        """Write a self-contained HTML report.
+
+        Parameters
+        ----------
+        path : file to write.
+        X, y : rows to measure on, and to explain some of; without them the report shows the model only.
+        sample_weight : row weights of ``X``.
+        cv : folds. The figures come from models trained on the other folds of ``X``, so ``X`` may be the training table.
+        held_out : True: ``X`` was not used for training; this very model is measured on it.
+        n_explained : number of rows explained.
+        title : headline; by default it names the target.
+
+        Returns
+        -------
+        Performance or None
+            The figures shown.
+        """
+        from bayesieve.classifier.report_data import report_data
+        from bayesieve.report import render_report
+        from bayesieve.table.writing import write_atomically
+
+        check_is_fitted(self, "naive_bayes_")
+        data = report_data(self, X, y, sample_weight, cv=cv, held_out=held_out, n_explained=n_explained, title=title)
+        write_atomically(path, render_report(data))
+        return data.performance
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as JSON: every parameter, exact to the last bit; read it with `bayesieve.load`."""
+        from bayesieve.classifier.persistence import save
+
+        check_is_fitted(self, "naive_bayes_")
+        save(self, path)
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "naive_bayes_"):
+            return super()._repr_html_()
+        from bayesieve.classifier.report_data import report_data
+        from bayesieve.report import render_card
+
+        return render_card(report_data(self))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "naive_bayes_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _name_of(y: Any) -> str | None:
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else None

@@ -1,0 +1,71 @@
+"""Predictions for rows that the model has not seen."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+from bayesieve.table import as_target
+from bayesieve.table.frames import as_array
+
+
+def out_of_fold_log_proba(
+    estimator: Any, X: Any, y: Any, *, n_folds: int = 5, seed: int = 0, sample_weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Log probabilities of every row from a model trained on the other folds (stratified cross-validation).
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_log_proba``; cloned for every fold.
+    X, y : table and labels.
+    n_folds : number of folds, at most the size of the largest class.
+    seed : of the shuffle before folding.
+
+    Returns
+    -------
+    log_proba (n_rows, n_classes), class codes (n_rows,), class labels. A class missing from a training fold gets half a row.
+
+    Raises
+    ------
+    ValueError
+        If every class has a single row.
+    """
+    target = as_target(y)
+    codes = target.codes.astype(np.int64)
+    largest = int(np.bincount(codes).max())
+    n_folds = min(n_folds, largest)
+    if n_folds < 2:
+        raise ValueError("Cross-validation needs at least two rows of some class.")
+    log_proba = np.empty((codes.size, target.n_classes))
+    with warnings.catch_warnings():
+        # A class smaller than the number of folds is missing from some of them: dealt with below.
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        folds = list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(codes, codes))
+    for train, test in folds:
+        model = clone(estimator)
+        labels = target.classes[codes[train]]
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
+        model.fit(take_rows(X, train), labels, **weights)
+        found = model.predict_log_proba(take_rows(X, test))
+        column = np.searchsorted(target.classes, model.classes_)
+        part = np.full((test.size, target.n_classes), np.log(0.5 / train.size))
+        part[:, column] = found
+        log_proba[test] = part
+    return log_proba, codes, target.classes
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Rows of a dataframe or array, as the same kind of table."""
+    if isinstance(X, np.ndarray):
+        return X[rows]
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if isinstance(X, (list, tuple)):
+        return as_array(X)[rows]
+    import narwhals as nw
+
+    return nw.from_native(X, eager_only=True)[rows].to_native()
