@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -16,8 +17,15 @@ SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 
 def run(arguments: list[str], folder: Path) -> str:
     """Run Python in a folder and return what it prints."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
     result = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
     )
     assert result.returncode == 0, result.stderr
     return result.stdout
