@@ -111,6 +111,7 @@ class ColumnCoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         tags.target_tags.required = self.supervised
+        tags.transformer_tags.preserves_dtype = []  # codes come out whatever goes in
         return tags
 
 

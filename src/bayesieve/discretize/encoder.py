@@ -167,7 +167,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         map_in_threads(code, range(table.n_columns), self.n_jobs if table.n_rows >= _PARALLEL_ROWS else None)
         matrix = codes.matrix(highest=int(max(level.n_levels for level in self.levels_)))
-        # Counted in place, and under no lock: two concurrent calls may lose counts, never codes.
+        if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
+            self.unseen_counts_ = self.unseen_counts_.copy()
+        # Counted under no lock: two concurrent calls may lose counts, never codes.
         self.unseen_counts_ += [int(np.count_nonzero(matrix[i] == level.n_levels)) for i, level in enumerate(self.levels_)]
         return CodedTable(codes=matrix, n_levels=self._n_levels(), names=table.names, levels=self.levels_)
 
@@ -222,6 +224,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = []  # codes come out whatever goes in
         return tags
 
 

@@ -197,7 +197,8 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable class of each row; the first one on ties."""
-        return self.classes_[self.predict_joint_log_proba(X).argmax(axis=1)]
+        joint = self.predict_joint_log_proba(X)
+        return self.classes_[joint.argmax(axis=1)]
 
     def explain(self, X: Any) -> Any:
         """What each feature of positive weight adds to the log joint of each class.

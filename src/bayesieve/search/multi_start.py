@@ -43,7 +43,7 @@ class MultiStart:
     def run(self, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None = None) -> SearchTrace:
         """Search, and return everything that was evaluated; Ctrl-C or the end of ``max_seconds`` keeps what was found so far."""
         clock = Clock(self.max_seconds)
-        n_starts = self.n_starts or max(1, math.ceil(math.log2(max(2, problem.n_features * problem.n_rows))))
+        n_starts = self.n_starts or max(1, math.ceil(math.log2(max(2.0, problem.n_features * problem.total))))
         rng = np.random.default_rng(self.seed)
         zobrist = rng.integers(1, 2**63, size=problem.n_features, dtype=np.uint64)
         seeds = rng.integers(0, 2**63, size=n_starts)

@@ -16,7 +16,8 @@ from bayesieve.table import CodedTable
 class SubsetProblem:
     """What all states of a search share: the rows, the naive Bayes tables, the criterion and the features worth trying.
 
-    ``candidates`` are the features with at least two levels; the criterion still counts all of them.
+    ``candidates`` are the features with at least two levels; the criterion still counts all of them. ``total`` is the number of
+    rows, or the sum of their weights.
     """
 
     blocks: tuple[ClassBlock, ...]
@@ -25,6 +26,7 @@ class SubsetProblem:
     criterion: MAPCost
     candidates: np.ndarray
     n_features: int
+    total: float
 
     @classmethod
     def of(cls, coded: CodedTable, smoothing: Smoothing = "m-estimate") -> SubsetProblem:
@@ -37,6 +39,7 @@ class SubsetProblem:
             criterion=MAPCost(coded.n_features),
             candidates=np.flatnonzero(coded.n_levels > 1),
             n_features=coded.n_features,
+            total=counts.total,
         )
 
     @property

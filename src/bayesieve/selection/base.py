@@ -104,6 +104,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             return frame.select([table.names[i] for i in kept]).to_native()
         if hasattr(X, "iloc"):
             return X.iloc[:, kept]
+        if self.encoder is None:
+            read_codes(self, X, reset=False)
         return as_array(X)[:, kept]
 
     def __sklearn_tags__(self) -> Any:

@@ -59,6 +59,7 @@ class SubsetSearchSelector(CodedSelector):
                 stacklevel=2,
             )
         self.trace_ = trace
+        self.n_iter_ = trace.n_starts
         return self._weigh(trace)
 
     def _weigh(self, trace: SearchTrace) -> np.ndarray:
@@ -67,7 +68,7 @@ class SubsetSearchSelector(CodedSelector):
     def _enumerates(self, problem: SubsetProblem) -> bool:
         if self.exhaustive != "auto":
             return bool(self.exhaustive)
-        work = 2.0**problem.candidates.size * problem.n_rows * (problem.n_classes - 1)
+        work = 2.0**problem.candidates.size * problem.total * (problem.n_classes - 1)
         return problem.candidates.size <= _AUTO_FEATURES and work <= _AUTO_WORK
 
     def _seed(self) -> int:
