@@ -92,6 +92,13 @@ class Column:
             return "number"
         return self._natural_type
 
+    def read_as(self, name: str, kind: str | None) -> Column:
+        """The same column under another name or, unless `kind` is None, as another kind."""
+        if name == self.name and kind is None:
+            return self
+        chosen: Kind | None = self._kind if kind is None else "numeric" if kind == "numeric" else "categorical"
+        return Column(name, self._data, self._library, chosen, self._rows)
+
     def take(self, rows: np.ndarray) -> Column:
         """The same column, of these rows only; the values are gathered when they are converted."""
         part = Column(
@@ -201,10 +208,8 @@ def _encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.nd
     raw: Sequence[Any]
     if values.dtype.kind == "b":
         codes, raw = values.astype(np.int32), [False, True]
-    elif values.dtype.kind in "iu" and len(values) and _span(values) <= max(1024, len(values)):
-        lowest = int(values.min())
-        codes = (values.astype(np.int64, copy=False) - lowest).astype(np.int32)
-        raw = range(lowest, lowest + _span(values) + 1)
+    elif (offsets := whole_offsets(values)) is not None:
+        codes, raw = offsets
     else:
         distinct, inverse = np.unique(values, return_inverse=True)
         codes = inverse.astype(np.int32)
@@ -214,8 +219,18 @@ def _encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.nd
     return drop_unused(codes, raw)
 
 
-def _span(values: np.ndarray) -> int:
-    return int(values.max()) - int(values.min())
+def whole_offsets(values: np.ndarray) -> tuple[np.ndarray, range] | None:
+    """Integers that span no more numbers than there are rows: distances to the lowest (int32), and the range.
+
+    None for other arrays; this spares the others' sort.
+    """
+    if values.dtype.kind not in "iu" or not len(values):
+        return None
+    lowest, highest = int(values.min()), int(values.max())
+    if highest - lowest > max(1024, len(values)):
+        return None
+    wide = values.astype(np.int64 if values.dtype.kind == "i" else np.uint64, copy=False)
+    return (wide - wide.dtype.type(lowest)).astype(np.int32), range(lowest, highest + 1)
 
 
 def _quoted(text: str) -> str:

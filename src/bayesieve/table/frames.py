@@ -81,35 +81,19 @@ def as_table(X: Any, *, kinds: Mapping[str, str] | None = None, feature_names: S
     >>> table.names, table.column(0).kind, table.column(1).kind
     (('x0', 'x1'), 'numeric', 'categorical')
     """
-    if isinstance(X, Table):
-        columns, library, names = list(X._columns), None, list(X.names) if X.named else None
-        n_rows = X.n_rows
-    else:
-        columns, names, n_rows, library = _read(X)
+    columns, named = (X._columns, X.named) if isinstance(X, Table) else _read(X)
+    n_rows = len(columns[0]) if columns else _rows_without_columns(X)
     _refuse_empty(n_rows, len(columns))
-    named = names is not None
-    if feature_names is not None:
-        names = _given_names(feature_names, len(columns))
-    elif names is None:
-        names = [f"x{i}" for i in range(len(columns))]
+    names = [c.name for c in columns] if feature_names is None else _given_names(feature_names, len(columns))
     _refuse_duplicates(names)
     _check_kinds(kinds, names)
-    chosen = [(kinds or {}).get(name) for name in names]
-    if library is None:
-        made = [
-            Column(name, c._data, c._library, kind or c._kind, c._rows)  # type: ignore[arg-type]
-            for name, kind, c in zip(names, chosen, columns, strict=True)
-        ]
-    else:
-        made = [
-            Column(name, data, library, kind)  # type: ignore[arg-type]
-            for name, kind, data in zip(names, chosen, columns, strict=True)
-        ]
+    chosen = kinds or {}
+    made = [column.read_as(name, chosen.get(name)) for name, column in zip(names, columns, strict=True)]
     return Table(made, n_rows, named)
 
 
-def _read(X: Any) -> tuple[list[Any], list[str] | None, int, str]:
-    """Native columns, names if there are any, number of rows and the library of `X`."""
+def _read(X: Any) -> tuple[Sequence[Column], bool]:
+    """The columns of `X`, and whether their names came with it."""
     import narwhals as nw
 
     dependencies = nw.dependencies
@@ -121,27 +105,37 @@ def _read(X: Any) -> tuple[list[Any], list[str] | None, int, str]:
     if dependencies.is_polars_lazyframe(X) or dependencies.is_dask_dataframe(X) or dependencies.is_ibis_table(X):
         raise TypeError(f"{type(X)} is not in memory yet; call its collect(), compute() or execute() first.")
     if dependencies.is_into_dataframe(X):
-        return _read_frame(nw.from_native(X, eager_only=True))
+        try:
+            return _read_frame(nw.from_native(X, eager_only=True))
+        except nw.exceptions.DuplicateError:
+            _refuse_duplicates([str(name) for name in getattr(X, "column_names", X.columns)])
+            raise
     if hasattr(X, "__arrow_c_stream__"):
         import polars as pl
 
         return _read_frame(nw.from_native(pl.DataFrame(X), eager_only=True))
     array = as_array(X)
-    return [array[:, i] for i in range(array.shape[1])], None, array.shape[0], "arrays"
+    return [Column(f"x{i}", array[:, i], "arrays") for i in range(array.shape[1])], False
 
 
-def _read_frame(frame: Any) -> tuple[list[Any], list[str] | None, int, str]:
+def _read_frame(frame: Any) -> tuple[Sequence[Column], bool]:
     library = str(frame.implementation.value)
     native = frame.to_native()
     if library == "pyarrow":
-        return native.columns, list(native.column_names), native.num_rows, library
+        return [Column(n, c, library) for n, c in zip(native.column_names, native.columns, strict=True)], True
     if library == "polars":
-        return native.get_columns(), native.columns, native.height, library
+        return [Column(c.name, c, library) for c in native.get_columns()], True
     if library != "pandas":  # modin, cuDF: pandas is what they convert to
         native = frame.to_pandas()
-        library = "pandas"
-    columns = [native.iloc[:, i] for i in range(native.shape[1])]
-    return columns, _string_names(list(native.columns)), native.shape[0], library
+    names = _string_names(list(native.columns))
+    labels = [f"x{i}" for i in range(native.shape[1])] if names is None else names
+    return [Column(n, native.iloc[:, i], "pandas") for i, n in enumerate(labels)], names is not None
+
+
+def _rows_without_columns(X: Any) -> int:
+    """The number of rows of something that has no columns, for the message that refuses it."""
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape else len(X)
 
 
 def _string_names(names: list[Any]) -> list[str] | None:

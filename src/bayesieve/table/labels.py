@@ -35,21 +35,42 @@ def _between(texts: Sequence[str]) -> list[str]:
 
 
 def cut_texts(cut_points: np.ndarray, type_: str) -> list[str]:
-    """Cut points with as few digits as tell each from its neighbours."""
-    if type_ in TEMPORAL:
-        return [format_temporal(float(cut), type_) for cut in cut_points]
+    """Cut points as short texts, exact where that is short, always enough to tell each from its neighbours."""
     cuts = [float(cut) for cut in cut_points]
-    return [_short_number(cut, cuts[i - 1] if i else None, cuts[i + 1] if i + 1 < len(cuts) else None)
-            for i, cut in enumerate(cuts)]  # fmt: skip
+    if type_ == "date":
+        return _date_texts(cuts)
+    gaps = [_smallest_gap(cuts, i) for i in range(len(cuts))]
+    if type_ in TEMPORAL:
+        return [_short_temporal(cut, type_, gap) for cut, gap in zip(cuts, gaps, strict=True)]
+    return [_short_number(cut, gap) for cut, gap in zip(cuts, gaps, strict=True)]
 
 
-def _short_number(number: float, below: float | None, above: float | None) -> str:
-    """At least 4 digits, and enough that the rounding error stays below a hundredth of the distance to a neighbour."""
-    gaps = [abs(number - other) for other in (below, above) if other is not None]
-    allowed = min(gaps) / 100 if gaps else math.inf
-    for digits in range(4, 17):
+def _smallest_gap(cuts: Sequence[float], i: int) -> float:
+    return min((abs(cuts[i] - cuts[j]) for j in (i - 1, i + 1) if 0 <= j < len(cuts)), default=math.inf)
+
+
+def _date_texts(cuts: Sequence[float]) -> list[str]:
+    """A cut between two days is named after the first: no date lies between them."""
+    days = [math.floor(cut) for cut in cuts]
+    distinct = len(set(days)) == len(days)
+    return [format_temporal(day if distinct else cut, "date") for day, cut in zip(days, cuts, strict=True)]
+
+
+def _short_temporal(cut: float, type_: str, gap: float) -> str:
+    """Whole seconds if neighbours are far enough away."""
+    seconds = round(cut / 1e6) * 1e6
+    return format_temporal(seconds if abs(cut - seconds) <= gap / 100 else cut, type_)
+
+
+def _short_number(number: float, gap: float) -> str:
+    """Up to 7 digits if they are exact (a rounded 5119.5 would misplace 5120), else rounded by a hundredth of a gap."""
+    exact = f"{number:.7g}"
+    if float(exact) == number:
+        return _plain_digits(exact)
+    before_point = len(str(int(abs(number)))) if abs(number) < 1e9 else 0
+    for digits in range(max(4, before_point + 1), 17):
         text = f"{number:.{digits}g}"
-        if abs(float(text) - number) <= allowed:
+        if abs(float(text) - number) <= gap / 100:
             return _plain_digits(text)
     return repr(number)
 

@@ -67,8 +67,7 @@ class FeatureLevels:
         if self.groups is not None or self.cut_points is None:
             raise ValueError(f"Feature {self.name!r} is numeric: it needs cut_points and has no groups.")
         cuts = np.array(self.cut_points, dtype=np.float64)
-        ascending = bool(np.all(np.diff(cuts) > 0)) if cuts.ndim == 1 and not np.isnan(cuts).any() else False
-        if not ascending or np.isposinf(cuts).any():
+        if cuts.ndim != 1 or np.isnan(cuts).any() or np.isposinf(cuts).any() or not (cuts[1:] > cuts[:-1]).all():
             raise ValueError(f"Feature {self.name!r}: cut_points must be strictly ascending numbers below infinity.")
         cuts.flags.writeable = False
         object.__setattr__(self, "cut_points", cuts)
@@ -98,8 +97,8 @@ class FeatureLevels:
             object.__setattr__(self, "missing_code", int(missing))
         if self.counts is not None:
             counts = np.asarray(self.counts)
-            if counts.ndim != 2 or len(counts) != self.n_levels or counts.dtype.kind not in "iuf":
-                raise ValueError(f"Feature {self.name!r}: counts must have one row of numbers per level.")
+            if counts.ndim != 2 or len(counts) != self.n_levels or not counts.size or counts.dtype.kind not in "iuf":
+                raise ValueError(f"Feature {self.name!r}: counts must have one row per level and one number per class.")
             if not np.isfinite(counts).all() or (counts < 0).any():
                 raise ValueError(f"Feature {self.name!r}: counts must be finite and not negative.")
             object.__setattr__(self, "counts", counts)

@@ -9,9 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.columns import Column
+from bayesieve.table.columns import Column, whole_offsets
 from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.values import drop_unused
 
+_CONTINUOUS = (
+    "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on a "
+    "regression target with continuous values."
+)
 _MIXED = "The labels in y mix text with other types; convert them all to text, for example with y.astype(str)."
 
 
@@ -101,11 +106,11 @@ def _label_array(y: Any) -> np.ndarray:
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(y):
         raise TypeError("Sparse data was passed for y, but dense data is required; pass y.toarray().ravel() instead.")
-    if isinstance(y, (str, bytes, dict)) or np.ndim(y) == 0:
-        raise ValueError(f"Expected array-like (array or non-string sequence), got {y!r}.")
     if hasattr(y, "to_numpy") and not hasattr(y, "__array__"):
         y = y.to_numpy()  # pyarrow.Array
     array = np.asarray(y)
+    if isinstance(y, (str, bytes, dict)) or array.ndim == 0:
+        raise ValueError(f"Expected array-like (array or non-string sequence), got {y!r}.")
     if array.dtype.kind in "US" and isinstance(y, (list, tuple)) and not all(isinstance(v, (str, bytes)) for v in y):
         array = np.array(y, dtype=object)  # NumPy made text of numbers
     if array.dtype.kind == "c":
@@ -139,19 +144,13 @@ def _numeric_labels(column: Column) -> tuple[np.ndarray, np.ndarray]:
         if np.isinf(values).any():
             raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
         if (values != np.trunc(values)).any():
-            raise ValueError(
-                "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete "
-                "classes on a regression target with continuous values."
-            )
+            raise ValueError(_CONTINUOUS)
         if np.abs(values).max() < 2**53:
             values = values.astype(np.int64)
-    lowest = values.min()
-    if values.dtype.kind in "iu" and int(values.max()) - int(lowest) <= max(1024, len(values)):
-        codes = values - lowest if values.dtype.itemsize >= 4 else values.astype(np.int64) - int(lowest)
-        present = np.flatnonzero(np.bincount(codes.astype(np.intp, copy=False)))
-        position = np.zeros(int(present[-1]) + 1, dtype=np.int32)
-        position[present] = np.arange(len(present))
-        return (present + int(lowest)).astype(dtype), position[codes]
+    offsets = whole_offsets(values)
+    if offsets is not None:
+        codes, present = drop_unused(*offsets)
+        return np.array(present, dtype=dtype), codes
     labels, codes = np.unique(values, return_inverse=True)
     return labels.astype(dtype), codes
 
@@ -161,12 +160,12 @@ def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.n
     _refuse_missing(categories.codes < 0)
     values = categories.values
     types = {type(value) for value in values}
+    if str in types and len(types) > 1:
+        raise ValueError(_MIXED)
+    if float in types:
+        raise ValueError(_CONTINUOUS)
     if len(types) > 1:
-        if str in types:
-            raise ValueError(_MIXED)
         raise ValueError("The labels in y mix booleans and numbers; convert them all to one type.")
-    if types == {float}:
-        raise ValueError("Unknown label type: continuous. Labels must be text, booleans or whole numbers.")
     order = sorted(range(len(values)), key=lambda i: values[i])  # numbers by size, not by their text
     position = np.empty(len(values), dtype=np.int32)
     position[order] = np.arange(len(values))

@@ -38,6 +38,8 @@ def datetime_to_microseconds(moment: dt.datetime) -> int:
 
 def format_temporal(number: float, type_: str) -> str:
     """The text of a number of type "date", "datetime", "duration" or "time"; fractions of a day show as a time."""
+    if abs(number) * (MICROSECONDS_PER_DAY if type_ == "date" else 1) >= 2**63:
+        return f"{number:g}"  # beyond any calendar
     if type_ == "date":
         if float(number).is_integer():
             return str(np.datetime64(int(number), "D"))

@@ -11,8 +11,8 @@ import numpy as np
 
 Scalar = str | int | float | bool
 
-# Integers beyond this are no longer all exact in a float64, so a float that large is printed as a float.
-_EXACT_INTEGERS = 1e16
+# Beyond the integer types of any table a whole float is printed as a float.
+_LARGEST_INTEGER = 2.0**64
 _MERGE_ORDER = {bool: 0, int: 1, float: 2, str: 3}
 
 
@@ -62,7 +62,7 @@ def canonical_text(value: Any) -> str:
 
 def _canonical_float(value: float | np.floating[Any]) -> int | float:
     number = float(value)
-    if number.is_integer() and abs(number) < _EXACT_INTEGERS:
+    if number.is_integer() and abs(number) < _LARGEST_INTEGER:
         return int(number)
     if isinstance(value, np.floating) and value.itemsize < 8 and math.isfinite(number):
         # The shortest text in the value's own precision: float32(0.1) is "0.1", as in the CSV file it came from.

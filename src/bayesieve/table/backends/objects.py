@@ -62,7 +62,7 @@ def _encoded_text(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
     if not any(type(value) is float for value in column[:1000]):
         try:
             return polars.encoded(pl.Series(column.tolist(), dtype=pl.String, strict=True))
-        except (TypeError, pl.exceptions.PolarsError):
+        except (TypeError, ValueError, pl.exceptions.PolarsError):
             pass
     if not _is_text_to_pandas(column):
         return None

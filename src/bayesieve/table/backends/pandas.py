@@ -34,7 +34,7 @@ def plain(column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
         return arrow.plain(_to_arrow(column), type_)
     if isinstance(column.dtype, pd.SparseDtype):
         column = column.sparse.to_dense()
-    if type_ == "datetime":
+    if type_ == "datetime" and column.dtype != object:
         return arrays.plain(column.to_numpy(dtype="datetime64[us]"), type_)  # in UTC where there is a time zone
     if isinstance(column.dtype, np.dtype):
         return arrays.plain(column.to_numpy(), type_)

@@ -1,0 +1,79 @@
+"""The coded table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bayesieve.table import CodedTable, FeatureLevels
+
+
+def _table(**parts: Any) -> CodedTable:
+    whole: dict[str, Any] = {
+        "codes": np.array([[0, 1, 2, 1], [1, 0, 0, 1]], dtype=np.uint8),
+        "n_levels": [3, 2],
+        "names": ["a", "b"],
+        "class_codes": np.array([0, 1, 1, 0], dtype=np.uint8),
+        "classes": np.array(["no", "yes"]),
+        "weights": np.array([1.0, 2.0, 3.0, 4.0]),
+        "levels": tuple(
+            FeatureLevels(n, "numeric", "number", cut_points=np.array(c)) for n, c in (("a", [1, 2]), ("b", [1]))
+        ),
+        **parts,
+    }
+    return CodedTable(**whole)
+
+
+def test_sizes() -> None:
+    table = _table()
+    assert (table.n_features, table.n_rows, table.n_classes) == (2, 4, 2)
+    assert table.n_levels.dtype == np.int64
+    assert table.names == ("a", "b")
+    assert _table(classes=None, class_codes=None).n_classes == 0
+
+
+@pytest.mark.parametrize("features", [[1], np.array([False, True]), slice(1, 2)])
+def test_select(features: Any) -> None:
+    part = _table().select(features)
+    assert part.codes.tolist() == [[1, 0, 0, 1]]
+    assert (part.names, part.n_levels.tolist(), part.n_rows) == (("b",), [2], 4)
+    assert part.levels is not None
+    assert [level.name for level in part.levels] == ["b"]
+    assert _table(levels=None).select(features).levels is None
+
+
+@pytest.mark.parametrize("rows", [[1, 3], np.array([False, True, False, True]), slice(1, None, 2)])
+def test_take(rows: Any) -> None:
+    part = _table().take(rows)
+    assert part.codes.tolist() == [[1, 1], [0, 1]]
+    assert part.codes.flags.c_contiguous
+    assert part.class_codes is not None
+    assert part.class_codes.tolist() == [1, 0]
+    assert part.weights is not None
+    assert part.weights.tolist() == [2, 4]
+    bare = _table(class_codes=None, weights=None).take(rows)
+    assert bare.class_codes is None
+    assert bare.weights is None
+
+
+def test_codes_are_made_contiguous() -> None:
+    codes = np.asfortranarray(np.zeros((2, 4), dtype=np.uint16))
+    assert _table(codes=codes).codes.flags.c_contiguous
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"codes": np.zeros(4, dtype=np.uint8)}, "codes must be a 2-D array of unsigned integers"),
+        ({"codes": np.zeros((2, 4))}, "codes must be a 2-D array of unsigned integers"),
+        ({"n_levels": [3]}, "codes has 2 features but n_levels has 1 entries"),
+        ({"names": ["a"]}, "codes has 2 features but names has 1 entries"),
+        ({"class_codes": np.zeros(3)}, "codes has 4 rows but class_codes has 3"),
+        ({"weights": np.zeros(3)}, "codes has 4 rows but weights has 3"),
+    ],
+)
+def test_contradictions_are_refused(parts: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        _table(**parts)

@@ -1,0 +1,105 @@
+"""Reading a column as numbers of some type."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from bayesieve.table import Column, as_table
+
+
+def _column(values: list[Any], kind: str | None = None) -> Column:
+    return as_table(pl.DataFrame({"a": values}, strict=False), kinds=None if kind is None else {"a": kind}).column(0)
+
+
+def test_infinity_is_refused() -> None:
+    X = np.array([[1.0, 1.0], [2.0, -np.inf], [3.0, np.inf]])
+    assert as_table(X).column(0).numbers().tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match=r"Column 'x1' contains infinity \(first in row 1\); replace"):
+        as_table(X).column(1).numbers()
+    with pytest.raises(ValueError, match="Column 'a' contains infinity"):
+        _column(["1", "inf"], "numeric").numbers()
+
+
+def test_text_read_as_numbers() -> None:
+    column = _column([" 1", "2.5e1", None, "", "nan"], "numeric")
+    np.testing.assert_array_equal(column.numbers(), [1, 25, np.nan, np.nan, np.nan])
+    with pytest.raises(ValueError, match="Column 'a' is read as a number but row 1 holds 'x'; correct"):
+        _column(["1", "x"], "numeric").numbers()
+    with pytest.raises(ValueError, match="holds '1_000'"):
+        _column(["1_000"], "numeric").numbers()
+    long = "y" * 100
+    with pytest.raises(ValueError, match=r"holds 'yyy\S+\.\.\.'") as error:
+        _column([long], "numeric").numbers()
+    assert long not in str(error.value)
+
+
+def test_booleans_read_as_numbers() -> None:
+    np.testing.assert_array_equal(_column([True, None, False], "numeric").numbers(), [1, np.nan, 0])
+
+
+def test_dates_and_datetimes_stand_for_each_other() -> None:
+    dates, moments = _column([dt.date(2020, 1, 2), None]), _column([dt.datetime(2020, 1, 2, 12), None])
+    np.testing.assert_array_equal(moments.numbers_as("date"), [18263.5, np.nan])
+    np.testing.assert_array_equal(dates.numbers_as("datetime"), [18263 * 86400e6, np.nan])
+    text = _column(["2020-01-02", "2020-01-02T12:00", None])
+    np.testing.assert_array_equal(text.numbers_as("date"), [18263, 18263.5, np.nan])
+    np.testing.assert_array_equal(text.numbers_as("datetime"), np.array([18263, 18263.5, np.nan]) * 86400e6)
+    np.testing.assert_array_equal(_column(["1d 00:00:01", "-1d"]).numbers_as("duration"), [86401e6, -86400e6])
+    np.testing.assert_array_equal(_column(["00:00:01"]).numbers_as("time"), [1e6])
+
+
+def test_other_types_do_not() -> None:
+    with pytest.raises(
+        ValueError, match="Column 'a' holds values of type number where values of type date are expected"
+    ):
+        _column([1.0]).numbers_as("date")
+    with pytest.raises(ValueError, match="type duration where values of type datetime"):
+        _column([dt.timedelta(1)]).numbers_as("datetime")
+    assert np.isnan(_column([None, None]).numbers_as("date")).all()
+
+
+def test_numbers_as_categories() -> None:
+    assert _column([10, 9, None, 10], "categorical").categories().codes.tolist() == [0, 1, -1, 0]
+    assert _column([10, 9, None, 10], "categorical").categories().values == [10, 9]  # by their text
+    assert _column([1.5, 2.0, -0.0, 0.0]).categories().values == [0, 1.5, 2]
+    large = [2**62, 2**62 + 1, None, -(2**62)]
+    assert _column(large).categories().values == sorted(filter(None, large), key=str)
+    assert as_table(np.array(large, dtype=object).reshape(-1, 1)).column(0).categories().values == [
+        -(2**62),
+        2**62,
+        2**62 + 1,
+    ]
+    assert _column([0, 10**9]).categories().values == [0, 10**9]
+    assert as_table(np.array([[2**64 - 1], [2**64 - 2]], dtype=np.uint64)).column(0).categories().codes.tolist() == [
+        1,
+        0,
+    ]
+    assert as_table(np.array([[-128], [127]], dtype=np.int8)).column(0).categories().values == [-128, 127]
+
+
+def test_values_that_are_written_alike_are_one_category() -> None:
+    values = np.array([3, 3.0, "3", np.int64(3), True, "True", None, np.nan, pd.NA, pd.NaT, {"a": 1}], dtype=object)
+    column = as_table(values.reshape(-1, 1)).column(0)
+    assert (column.kind, column.type) == ("categorical", "mixed")
+    assert column.categories().values == [3, True, "{'a': 1}"]
+    assert column.categories().codes.tolist() == [0, 0, 0, 0, 1, 1, -1, -1, -1, -1, 2]
+    assert column.value(7) is None
+
+
+def test_category_of_numbers() -> None:
+    frame = pd.DataFrame({"a": pd.Categorical([2, 1, None, 2], categories=[3, 2, 1])})
+    categories = as_table(frame).column(0).categories()
+    assert (categories.values, categories.codes.tolist()) == ([1, 2], [1, 0, -1, 1])
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    values = ["b", "a", None, "c", "b"]
+    forward, backward = _column(values).categories(), _column(values[::-1]).categories()
+    assert forward.values == backward.values
+    np.testing.assert_array_equal(forward.codes, backward.codes[::-1])

@@ -1,0 +1,212 @@
+"""How raw values become codes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import pickle
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayesieve.table import Column, FeatureLevels, as_table
+from bayesieve.table.levels import code_table
+
+
+def _column(values: list[Any]) -> Column:
+    return as_table(pl.DataFrame({"a": values}, strict=False)).column(0)
+
+
+def _numeric(cuts: list[float], missing: int | None = None, type_: str = "number") -> FeatureLevels:
+    return FeatureLevels("a", "numeric", type_, cut_points=np.array(cuts, dtype=float), missing_code=missing)
+
+
+def _categorical(groups: list[tuple[object, ...]], missing: int | None = None) -> FeatureLevels:
+    return FeatureLevels("a", "categorical", "text", groups=tuple(groups), missing_code=missing)
+
+
+cut_lists = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=70, unique=True).map(sorted)
+numbers = st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30)
+
+
+@given(cuts=cut_lists, values=numbers, missing_first=st.booleans(), data=st.data())
+def test_every_number_lands_in_its_interval(
+    cuts: list[float], values: list[float | None], missing_first: bool, data: st.DataObject
+) -> None:
+    cuts = [-np.inf, *cuts] if missing_first else cuts
+    values = [*values, *[c for c in cuts if np.isfinite(c)]]
+    levels = _numeric(cuts, data.draw(st.none() | st.integers(0, len(cuts))))
+    codes = levels.code(_column(values))
+    assert codes.dtype == np.uint8
+    edges = [-np.inf, *cuts, np.inf]
+    for value, code in zip(values, codes, strict=True):
+        if value is None:
+            assert code == (levels.unseen_code if levels.missing_code is None else levels.missing_code)
+        else:
+            assert edges[code] < value <= edges[code + 1]
+
+
+@pytest.mark.parametrize(
+    ("n_cuts", "dtype"), [(0, "u1"), (1, "u1"), (254, "u1"), (255, "u2"), (65534, "u2"), (65535, "u4")]
+)
+def test_codes_are_as_small_as_possible(n_cuts: int, dtype: str) -> None:
+    levels = _numeric(list(range(n_cuts)))
+    values = np.array([-1.0, n_cuts / 2 + 0.25, n_cuts + 1, np.nan])
+    codes = levels.code_numbers(values)
+    assert codes.dtype == np.dtype(dtype)
+    expected = np.searchsorted(np.arange(n_cuts), values)
+    assert codes.tolist() == [*expected[:3], levels.unseen_code]
+    assert levels.n_levels == n_cuts + 1 == levels.unseen_code
+
+
+def test_missing_alone_or_with_the_lowest_interval() -> None:
+    column = _column([1.0, None, 3.0, 5.0])
+    assert _numeric([-np.inf, 3.0], 0).code(column).tolist() == [1, 0, 1, 2]
+    assert _numeric([3.0], 0).code(column).tolist() == [0, 0, 0, 1]
+    assert _numeric([3.0]).code(column).tolist() == [0, 2, 0, 1]
+
+
+def test_numeric_levels_read_other_types() -> None:
+    assert _numeric([2.0]).code(_column(["1", " 3.5", None])).tolist() == [0, 1, 2]
+    assert _numeric([0.5]).code(_column([True, False])).tolist() == [1, 0]
+    days = _numeric([18262.5], type_="date")
+    moments = [dt.datetime(2020, 1, 1, 11), dt.datetime(2020, 1, 1, 13), None]
+    assert days.code(_column(moments)).tolist() == [0, 1, 2]
+    assert days.code(_column([dt.date(2020, 1, 1), dt.date(2020, 1, 2)])).tolist() == [0, 1]
+    assert days.code(_column(["2020-01-01", "2020-01-02"])).tolist() == [0, 1]
+    with pytest.raises(ValueError, match="Column 'a' is read as a number but row 0 holds 'x'"):
+        _numeric([2.0]).code(_column(["x"]))
+    with pytest.raises(ValueError, match="type number where values of type date"):
+        days.code(_column([1.0]))
+
+
+def test_categorical_levels() -> None:
+    levels = _categorical([("a", 3), ("b", None, True)], 1)
+    assert levels.code(_column(["a", "3", "b", None, "c", "True"])).tolist() == [0, 0, 1, 1, 2, 1]
+    assert levels.code(_column([3, 3.0, None, 4])).tolist() == [0, 0, 1, 2]
+    assert levels.code(_column([True, False, None])).tolist() == [1, 2, 1]
+    assert _categorical([("a",)]).code(_column(["a", None, "b"])).tolist() == [0, 1, 1]
+    assert _categorical([("2020-01-01",)]).code(_column([dt.date(2020, 1, 1)])).tolist() == [0]
+
+
+@given(values=st.lists(st.none() | st.sampled_from("abcdefgh"), min_size=1), split=st.integers(1, 7))
+def test_every_category_lands_in_its_group(values: list[str | None], split: int) -> None:
+    groups = [tuple("abcdefg"[:split]), (None, *"abcdefg"[split:])]
+    codes = _categorical(groups, 1).code(_column(values))
+    for value, code in zip(values, codes, strict=True):
+        assert code == 2 if value == "h" else value in groups[code]
+
+
+def test_code_table() -> None:
+    table = as_table(pl.DataFrame({"a": [1.0, 5.0], "b": ["x", "y"]}))
+    levels = [_numeric([2.0]), _categorical([("x",)])]
+    codes = code_table([table.column(0), table.column(1)], levels)
+    assert codes.tolist() == [[0, 1], [0, 1]]
+    assert codes.dtype == np.uint8
+    assert codes.flags.c_contiguous
+    assert code_table([table.column(0)], [_numeric(list(range(300)))]).dtype == np.uint16
+
+
+@pytest.mark.parametrize(
+    ("levels", "labels"),
+    [
+        (_numeric([3.5, 7]), ("<= 3.5", "3.5 < .. <= 7", "> 7")),
+        (_numeric([-np.inf, 3.5], 0), ("missing", "<= 3.5", "> 3.5")),
+        (_numeric([3.5], 0), ("<= 3.5 or missing", "> 3.5")),
+        (_numeric([3.5], 1), ("<= 3.5", "> 3.5 or missing")),
+        (_numeric([]), ("any value",)),
+        (_numeric([], 0), ("any value or missing",)),
+        (_numeric([-np.inf], 0), ("missing", "any value")),
+        (_numeric([5119.5, 12345.678901]), ("<= 5119.5", "5119.5 < .. <= 12345.7", "> 12345.7")),
+        (_numeric([1e6, 1234567.5, 1e9]), (
+            "<= 1000000", "1000000 < .. <= 1234567.5", "1234567.5 < .. <= 1e9", "> 1e9")),
+        (_numeric([0.123456789, 0.1234568]), ("<= 0.123456789", "0.123456789 < .. <= 0.1234568", "> 0.1234568")),
+        (_numeric([1 / 3]), ("<= 0.3333", "> 0.3333")),
+        (_numeric([-0.0, 1e-7, 1e20]), ("<= 0", "0 < .. <= 1e-07", "1e-07 < .. <= 1e20", "> 1e20")),
+        (_numeric([18262.5], type_="date"), ("<= 2020-01-01", "> 2020-01-01")),
+        (_numeric([18262.25, 18262.5], type_="date"), (
+            "<= 2020-01-01T06:00:00", "2020-01-01T06:00:00 < .. <= 2020-01-01T12:00:00", "> 2020-01-01T12:00:00")),
+        (_numeric([18262 * 86400e6 + 5e5], type_="datetime"), ("<= 2020-01-01", "> 2020-01-01")),
+        (_numeric([1.5e6, 1.75e6], type_="time"), (
+            "<= 00:00:01.500000", "00:00:01.500000 < .. <= 00:00:01.750000", "> 00:00:01.750000")),
+        (_numeric([86400e6], type_="duration"), ("<= 1d", "> 1d")),
+        (_categorical([("a",), ("b", "c")]), ("a", "{b, c}")),
+        (_categorical([("a", None), (3, True)], 0), ("a or missing", "{3, True}")),
+        (_categorical([(None,), tuple("abcdefg")], 0), ("missing", "{a, b, c, +4 more}")),
+        (_categorical([("x" * 100,)]), ("x" * 39 + "…",)),
+    ],
+)  # fmt: skip
+def test_labels(levels: FeatureLevels, labels: tuple[str, ...]) -> None:
+    assert levels.labels == labels
+    assert len(levels.all_labels) == levels.n_levels
+
+
+def test_all_labels_hold_every_value() -> None:
+    assert _categorical([(None, *"abcdefg"), ("y" * 100,)], 0).all_labels == (
+        "{a, b, c, d, e, f, g} or missing",
+        "y" * 100,
+    )
+
+
+@given(cut_lists)
+def test_labels_tell_cut_points_apart(cuts: list[float]) -> None:
+    labels = _numeric(cuts).labels
+    assert len(set(labels)) == len(labels) == len(cuts) + 1
+    texts = [label.split(" <= ")[-1].removeprefix("<= ") for label in labels[:-1]]
+    assert [float(text) for text in texts] == sorted({float(text) for text in texts})
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"kind": "ordinal"}, "kind must be 'numeric' or 'categorical'"),
+        ({"type": "colour"}, "type 'colour' is not one of"),
+        ({"cut_points": None}, "is numeric: it needs cut_points"),
+        ({"groups": (("a",),)}, "is numeric: it needs cut_points and has no groups"),
+        ({"cut_points": [2.0, 1.0]}, "strictly ascending"),
+        ({"cut_points": [1.0, 1.0]}, "strictly ascending"),
+        ({"cut_points": [np.nan]}, "strictly ascending"),
+        ({"cut_points": [1.0, np.inf]}, "strictly ascending numbers below infinity"),
+        ({"cut_points": [-np.inf, -np.inf]}, "strictly ascending"),
+        ({"cut_points": [[1.0]]}, "strictly ascending"),
+        ({"missing_code": -1}, "missing_code must be a level, from 0 to 1"),
+        ({"missing_code": 2}, "missing_code must be a level, from 0 to 1"),
+        ({"missing_code": True}, "missing_code must be a whole number"),
+        ({"missing_code": 0.0}, "missing_code must be a whole number"),
+        ({"counts": np.ones((3, 2))}, "counts must have one row per level"),
+        ({"counts": np.ones(2)}, "counts must have one row per level"),
+        ({"counts": np.ones((2, 0))}, "counts must have one row per level"),
+        ({"counts": -np.ones((2, 2))}, "finite and not negative"),
+        ({"counts": np.full((2, 2), np.nan)}, "finite and not negative"),
+        ({"level_score": 1.0}, r"level_score must be in \[0, 1\)"),
+        ({"level_score": -0.1}, r"level_score must be in \[0, 1\)"),
+        ({"level_score": np.nan}, r"level_score must be in \[0, 1\)"),
+        ({"kind": "categorical"}, "is categorical: it needs groups"),
+        ({"kind": "categorical", "cut_points": None, "groups": ()}, "every group needs at least one value"),
+        ({"kind": "categorical", "cut_points": None, "groups": ((),)}, "every group needs at least one value"),
+        ({"kind": "categorical", "cut_points": None, "groups": (("a",), ("a",))}, "one group only"),
+        ({"kind": "categorical", "cut_points": None, "groups": ((3, "3"),)}, "one group only"),
+        ({"kind": "categorical", "cut_points": None, "groups": ((None,),)}, "missing_code must be the one group"),
+        ({"kind": "categorical", "cut_points": None, "groups": (("a",),), "missing_code": 0}, "the one group"),
+        ({"kind": "categorical", "cut_points": None, "groups": ((None,), (None,)), "missing_code": 0}, "the one group"),
+    ],
+)
+def test_contradictions_are_refused(parts: dict[str, Any], message: str) -> None:
+    whole: dict[str, Any] = {"name": "a", "kind": "numeric", "type": "number", "cut_points": [1.0], **parts}
+    with pytest.raises(ValueError, match="Feature 'a'.*" + message):
+        FeatureLevels(**whole)
+
+
+def test_levels_are_kept_safe() -> None:
+    cuts = np.array([1.0, 2.0])
+    levels = FeatureLevels("a", "numeric", "number", cut_points=cuts)
+    cuts[0] = 9
+    assert levels.cut_points is not None
+    assert levels.cut_points.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        levels.cut_points[0] = 9
+    again = pickle.loads(pickle.dumps(levels))
+    assert again.code(_column([1.5])).tolist() == [1]

@@ -1,0 +1,275 @@
+"""The same table must be read the same, whatever library holds it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bayesieve.table import as_table
+from tests.table.libraries import LIBRARIES
+
+DATA: dict[str, list[Any]] = {
+    "float": [1.5, None, -3.0, 4.25, 1.5],
+    "int": [3, 1, 2, 10, 3],
+    "int with gaps": [3, None, 2, 10, 3],
+    "text": ["b", "ä", None, "b", ""],
+    "bool": [True, False, True, True, False],
+    "bool with gaps": [True, None, False, None, True],
+    "date": [dt.date(2020, 1, 2), None, dt.date(1969, 12, 31), dt.date(2020, 1, 2), dt.date(1970, 1, 1)],
+    "moment": [
+        dt.datetime(2020, 1, 2),
+        None,
+        dt.datetime(1970, 1, 1, 0, 0, 1),
+        None,
+        dt.datetime(2020, 1, 2, 3, 4, 5, 6),
+    ],
+    "span": [dt.timedelta(days=1), None, dt.timedelta(microseconds=5), dt.timedelta(0), dt.timedelta(days=1)],
+}
+NUMBERS = {
+    "float": [1.5, np.nan, -3, 4.25, 1.5],
+    "int": [3, 1, 2, 10, 3],
+    "int with gaps": [3, np.nan, 2, 10, 3],
+    "bool": [1, 0, 1, 1, 0],
+    "bool with gaps": [1, np.nan, 0, np.nan, 1],
+    "date": [18263, np.nan, -1, 18263, 0],
+    "moment": [18263 * 86400e6, np.nan, 1e6, np.nan, 18263 * 86400e6 + 11045e6 + 6],
+    "span": [86400e6, np.nan, 5, 0, 86400e6],
+}
+CATEGORIES: dict[str, tuple[list[int], list[Any]]] = {
+    "float": ([1, -1, 0, 2, 1], [-3, 1.5, 4.25]),
+    "int": ([3, 0, 2, 1, 3], [1, 10, 2, 3]),
+    "int with gaps": ([2, -1, 1, 0, 2], [10, 2, 3]),
+    "text": ([1, 2, -1, 1, 0], ["", "b", "ä"]),
+    "bool": ([1, 0, 1, 1, 0], [False, True]),
+    "bool with gaps": ([1, -1, 0, -1, 1], [False, True]),
+    "date": ([2, -1, 0, 2, 1], ["1969-12-31", "1970-01-01", "2020-01-02"]),
+    "moment": ([1, -1, 0, -1, 2], ["1970-01-01T00:00:01", "2020-01-02", "2020-01-02T03:04:05.000006"]),
+    "span": ([2, -1, 0, 1, 2], ["00:00:00.000005", "0d", "1d"]),
+}
+CATEGORICAL = {"text", "bool", "bool with gaps"}
+
+
+@pytest.fixture(params=LIBRARIES, ids=str)
+def library(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_one_column_is_the_same_in_all_libraries(library: str, name: str) -> None:
+    column = as_table(LIBRARIES[library]({name: DATA[name]})).column(0)
+    assert column.kind == ("categorical" if name in CATEGORICAL else "numeric")
+    categories = column.categories()
+    codes, values = CATEGORIES[name]
+    assert categories.codes.dtype == np.int32
+    assert categories.codes.tolist() == codes
+    assert categories.values == values
+    assert [type(value) for value in categories.values] == [type(value) for value in values]
+    if name in NUMBERS:
+        numbers = column.numbers()
+        assert numbers.dtype == np.float64
+        np.testing.assert_array_equal(numbers, NUMBERS[name])
+
+
+def test_a_whole_table(library: str) -> None:
+    table = as_table(LIBRARIES[library](DATA))
+    assert table.named == (library not in ("numpy objects", "rows"))
+    assert table.names == (tuple(DATA) if table.named else tuple(f"x{i}" for i in range(len(DATA))))
+    assert (table.n_rows, table.n_columns, len(table)) == (5, len(DATA), 5)
+    assert "5 rows" in repr(table)
+    for i, name in enumerate(DATA):
+        assert table.column(i).categories().values == CATEGORIES[name][1]
+
+
+def test_types(library: str) -> None:
+    table = as_table(LIBRARIES[library](DATA))
+    types = [table.column(i).type for i in range(table.n_columns)]
+    text = (
+        "category"
+        if library in ("pandas category", "polars categorical", "polars enum", "pyarrow dictionary")
+        else "text"
+    )
+    expected = ["number", "number", "number", text, "boolean", "boolean", "date", "datetime", "duration"]
+    assert types == expected
+    assert "n_rows=5" in repr(table.column(0))
+
+
+def test_raw_values(library: str) -> None:
+    table = as_table(LIBRARIES[library](DATA))
+    assert [table.column(0).value(i) for i in range(5)] == [1.5, None, -3.0, 4.25, 1.5]
+    assert [table.column(3).value(i) for i in range(5)] == ["b", "ä", None, "b", ""]
+    assert table.column(5).value(1) is None
+    assert table.column(6).value(1) is None
+    assert table.column(7).value(1) is None
+
+
+@pytest.mark.parametrize(
+    "rows", [np.array([4, 0, 2]), [4, 0, 2], np.array([True, False, True, False, True]), slice(0, 5, 2)], ids=repr
+)
+def test_rows_can_be_taken(library: str, rows: Any) -> None:
+    picked = np.arange(5)[rows]
+    table = as_table(LIBRARIES[library](DATA)).take(rows)
+    assert table.n_rows == len(picked)
+    for i, name in enumerate(DATA):
+        column = table.column(i)
+        values, codes = column.categories().values, column.categories().codes
+        full_codes, full_values = CATEGORIES[name]
+        assert [values[c] if c >= 0 else None for c in codes] == [
+            full_values[full_codes[r]] if full_codes[r] >= 0 else None for r in picked
+        ]
+        assert sorted(map(str, values)) == [str(v) for v in values]
+        if name in NUMBERS:
+            np.testing.assert_array_equal(column.numbers(), np.array(NUMBERS[name])[picked])
+    again = table.take([1])
+    assert again.column(0).value(0) == table.column(0).value(1)
+
+
+def test_a_subset_keeps_the_kind_of_the_whole() -> None:
+    mixed = as_table(np.array([[1, "a"], [2, 3]], dtype=object)).take([1])
+    assert mixed.column(1).kind == "categorical"
+    assert mixed.column(1).type == "mixed"
+
+
+def test_columns_convert_in_parallel(library: str) -> None:
+    data = {f"c{i}": [["a", "b", None, "c"][(i * j) % 4] for j in range(200)] for i in range(12)}
+    table = as_table(LIBRARIES[library](data))
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda i: table.column(i).categories(), range(12)))
+    for i, categories in enumerate(found):
+        alone = as_table(LIBRARIES[library](data)).column(i).categories()
+        assert categories.values == alone.values
+        np.testing.assert_array_equal(categories.codes, alone.codes)
+
+
+def test_no_copy_of_float_columns() -> None:
+    values = np.asfortranarray(np.random.default_rng(0).normal(size=(50, 2)))
+    assert np.shares_memory(as_table(values).column(1).numbers(), values)
+    frame = pd.DataFrame(values, columns=["a", "b"])
+    assert np.shares_memory(as_table(frame).column(1).numbers(), frame["b"].to_numpy())
+    polars = pl.DataFrame({"a": values[:, 0]})
+    assert np.shares_memory(as_table(polars).column(0).numbers(), polars["a"].to_numpy())
+    arrow = pa.table({"a": values[:, 0]})
+    assert np.shares_memory(as_table(arrow).column(0).numbers(), arrow["a"].chunk(0).to_numpy())
+
+
+def test_the_data_is_never_written_to() -> None:
+    values = np.array([[1.0, np.nan], [np.nan, 2.0]])
+    values.flags.writeable = False
+    table = as_table(values)
+    np.testing.assert_array_equal(table.column(0).numbers(), [1, np.nan])
+    assert table.column(0).categories().codes.tolist() == [0, -1]
+    integers = pd.DataFrame({"a": pd.array([1, None], dtype="Int64")})
+    as_table(integers).column(0).numbers()
+    assert integers["a"].tolist() == [1, pd.NA]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT], ids=repr)
+@pytest.mark.parametrize("shared", [True, False])
+def test_long_object_columns_of_text(missing: Any, shared: bool) -> None:
+    """Long columns are encoded by the addresses of their objects, or as text where there are too many objects."""
+    words = ["b", "a", missing, "cc"]
+    values = np.empty(30_000, dtype=object)
+    values[:] = [words[i % 4] if shared or i % 4 == 2 else "".join(list(words[i % 4])) for i in range(30_000)]
+    for X in (values.reshape(-1, 1), pd.DataFrame({"a": pd.Series(values, dtype=object)})):
+        column = as_table(X).column(0)
+        assert (column.kind, column.type) == ("categorical", "text")
+        assert column.categories().values == ["a", "b", "cc"]
+        assert column.categories().codes[:5].tolist() == [1, 0, -1, 2, 1]
+
+
+def test_long_object_columns_of_other_things() -> None:
+    many = np.array([f"value {i}" for i in range(30_000)], dtype=object)
+    assert as_table(many.reshape(-1, 1)).column(0).categories().values == sorted(many)
+    mixed = np.array([[3, 3.0, "3", True, None, dt.date(2020, 1, 1)][i % 6] for i in range(30_000)], dtype=object)
+    column = as_table(mixed.reshape(-1, 1)).column(0)
+    assert column.type == "mixed"
+    assert column.categories().values == ["2020-01-01", 3, True]
+    assert column.categories().codes[:6].tolist() == [1, 1, 1, 2, -1, 0]
+    numbers = np.array([float(i) for i in range(30_000)], dtype=object)
+    assert as_table(numbers.reshape(-1, 1)).column(0).kind == "numeric"
+
+
+words = st.one_of(st.none(), st.text(max_size=3))
+columns = st.integers(1, 12).flatmap(
+    lambda n: st.fixed_dictionaries(
+        {
+            "text": st.lists(words, min_size=n, max_size=n),
+            "float": st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), min_size=n, max_size=n),
+            "int": st.lists(st.integers(-(2**53), 2**53), min_size=n, max_size=n),
+            "bool": st.lists(st.booleans(), min_size=n, max_size=n),
+        }
+    )
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=columns)
+def test_libraries_agree_on_any_table(data: dict[str, list[Any]]) -> None:
+    tables = {name: as_table(make(data)) for name, make in LIBRARIES.items()}
+    reference = tables["polars"]
+    for name, table in tables.items():
+        for i, column_name in enumerate(data):
+            if all(v is None for v in data[column_name]):
+                assert set(table.column(i).categories().codes.tolist()) == {-1}
+                continue
+            expected, found = reference.column(i), table.column(i)
+            assert found.kind == expected.kind, name
+            assert found.categories().values == expected.categories().values, name
+            np.testing.assert_array_equal(found.categories().codes, expected.categories().codes, err_msg=name)
+            if found.kind == "numeric":
+                np.testing.assert_array_equal(found.numbers(), expected.numbers(), err_msg=name)
+
+
+def test_unusual_native_columns() -> None:
+    decimal = pl.DataFrame({"a": pl.Series(["1.50", "2"]).cast(pl.Decimal(10, 2))})
+    assert as_table(decimal).column(0).numbers().tolist() == [1.5, 2]
+    assert as_table(decimal.to_arrow()).column(0).numbers().tolist() == [1.5, 2]
+    nested = pl.DataFrame({"a": [[1, 2], [3], None]})
+    assert as_table(nested).column(0).categories().values == ["[1, 2]", "[3]"]
+    assert as_table(nested.to_arrow()).column(0).categories().values == ["[1, 2]", "[3]"]
+    nothing = {"a": [None, None]}
+    for X in (pl.DataFrame(nothing), pa.table(nothing), pd.DataFrame(nothing), [[None], [None]]):
+        assert as_table(X).column(0).kind == "numeric"
+        assert np.isnan(as_table(X).column(0).numbers()).all()
+        assert as_table(X).column(0).categories().values == []
+    objects = pl.DataFrame({"a": pl.Series([{1}, None], dtype=pl.Object)})
+    assert as_table(objects).column(0).categories().values == ["{1}"]
+    binary = pl.DataFrame({"a": [b"x", None]})
+    assert as_table(binary).column(0).categories().values == ["x"]
+    sparse = pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 1.5, 0.0])})
+    assert as_table(sparse).column(0).numbers().tolist() == [0, 1.5, 0]
+    period = pd.DataFrame({"a": pd.period_range("2020-01", periods=2, freq="M")})
+    assert as_table(period).column(0).categories().values == ["2020-01", "2020-02"]
+    aware = pd.DataFrame({"a": pd.to_datetime(["2020-01-01T02:00+02:00"])})
+    assert as_table(aware).column(0).numbers().tolist() == [18262 * 86400e6]
+    times = pl.DataFrame({"a": [dt.time(0, 0, 1), None, dt.time(12)]})
+    for X in (times, times.to_arrow(), [[dt.time(0, 0, 1)], [None], [dt.time(12)]]):
+        np.testing.assert_array_equal(as_table(X).column(0).numbers(), [1e6, np.nan, 43200e6])
+        assert as_table(X).column(0).categories().values == ["00:00:01", "12:00:00"]
+    chunked = pa.table({"a": pa.chunked_array([["a", None], ["b"], []], type=pa.string())})
+    assert as_table(chunked).column(0).categories().codes.tolist() == [0, -1, 1]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["f2", "f4", "f8", "i1", "i8", "u8", "?", "U3", "S3", "M8[D]", "M8[us]", "m8[s]", "O"]
+)
+def test_arrays_of_any_type(dtype: str) -> None:
+    array = np.array([[1, 0], [0, 1]]).astype(dtype)
+    column = as_table(array).column(0)
+    assert column.kind == ("categorical" if dtype in ("?", "U3", "S3") else "numeric")
+    assert column.categories().codes.tolist() in ([1, 0], [0, 1])
+    if column.kind == "numeric":
+        assert np.isfinite(column.numbers()).all()
+
+
+def test_small_floats_print_as_in_their_own_precision() -> None:
+    column = as_table(np.array([[0.1], [0.25]], dtype=np.float32)).column(0)
+    assert column.categories().values == [0.1, 0.25]

@@ -1,0 +1,227 @@
+"""Tables in files, good and bad."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import random
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bayesieve.table import as_table, read_table
+from bayesieve.table.csv_files import sniff_separator
+from bayesieve.table.text_types import typed_text
+
+
+def _write(folder: Path, content: str | bytes, name: str = "table.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        ("a,b\n1,x\n2,y\n", {"a": [1, 2], "b": ["x", "y"]}),
+        ("a,b\r\n1,x\r\n2,y\r\n", {"a": [1, 2], "b": ["x", "y"]}),
+        ("a,b\r1,x\r2,y\r", {"a": [1, 2], "b": ["x", "y"]}),
+        ("a,b\n1,x\n2,y", {"a": [1, 2], "b": ["x", "y"]}),
+        ("a;b\n1,5;x\n2;y,z\n", {"a": [1.5, 2.0], "b": ["x", "y,z"]}),
+        ("a\tb\n1\tx,y\n", {"a": [1], "b": ["x,y"]}),
+        ("a|b\n1|x\n", {"a": [1], "b": ["x"]}),
+        ("a\n1\n2\n", {"a": [1, 2]}),
+        ("a b\nx y\n", {"a b": ["x y"]}),
+        ('a,b\n"x,""y""\nz",1\n', {"a": ['x,"y"\nz'], "b": [1]}),
+        ('"a;b",c\n"1;2",3\n', {"a;b": ["1;2"], "c": [3]}),
+        ("\ufeffa,b\n1,2\n", {"a": [1], "b": [2]}),
+        ("ä;b\nö;1\n".encode("utf-16"), {"ä": ["ö"], "b": [1]}),
+        ("ä;b\nö€;1\n".encode("cp1252"), {"ä": ["ö€"], "b": [1]}),
+        (b"a;b\n\x81\xe4;1\n", {"a": ["\x81ä"], "b": [1]}),
+        ("a, b\n 1, x\n2 ,y \n", {"a": [1, 2], "b": ["x", "y"]}),
+        ("a,b\n1,2\n\n3,4\n\n\n", {"a": [1, 3], "b": [2, 4]}),
+        ("a\n1\n\n3\n\n", {"a": [1, None, 3]}),
+        (",b\n7,2\n", {"column_1": [7], "b": [2]}),
+        ("a,b,\n1,2,\n3,4,\n", {"a": [1, 3], "b": [2, 4]}),
+        ("a,b\n,1\n,2\n", {"a": [None, None], "b": [1, 2]}),
+        ('a,b\n"",1\nx,\n', {"a": [None, "x"], "b": [1, None]}),
+        ("a,b\nNA,NA\n1.5,x\n", {"a": [None, 1.5], "b": ["NA", "x"]}),
+        ("a\n?\n-2\n", {"a": [None, -2]}),
+        ("a\nNA\nNA\n", {"a": [None, None]}),
+        ("a\n1e5\n-2.5E-3\n+3\n", {"a": [1e5, -0.0025, 3]}),
+        ("a,b\n2020-01-02,2020-01-02 03:04:05\nNA,?\n", {
+            "a": [dt.date(2020, 1, 2), None], "b": [dt.datetime(2020, 1, 2, 3, 4, 5), None]}),
+        ("a\n2020-01-02T03:04:05Z\n2020-01-02T03:04\n", {
+            "a": [dt.datetime(2020, 1, 2, 3, 4, 5), dt.datetime(2020, 1, 2, 3, 4)]}),
+        ("a\n10:00:00\n11:00:00\n", {"a": [dt.time(10), dt.time(11)]}),
+        ("a\n2020-01-02\nsoon\n", {"a": ["2020-01-02", "soon"]}),
+        ("a,b,c\ntrue,True,FALSE\nfalse,False,TRUE\n", {"a": [True, False], "b": [True, False], "c": [False, True]}),
+        ("a,b\n#x,1\ny,2\n", {"a": ["#x", "y"], "b": [1, 2]}),
+        ("a,b\nx,1\n,\n", {"a": ["x"], "b": [1]}),
+    ],
+)  # fmt: skip
+def test_text_tables(tmp_path: Path, content: str | bytes, columns: dict[str, list[Any]]) -> None:
+    assert read_table(_write(tmp_path, content)).to_dict(as_series=False) == columns
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [("x", "x"), ("1.5", 1.5), ("1e3", 1000.0), ("NA", None), ("", None), (" 7", 7), (str(10**30), 1e30)],
+)
+def test_types_follow_from_all_rows(tmp_path: Path, last: str, expected: Any) -> None:
+    """The last of many rows may change the type of the column, and only of this one."""
+    frame = read_table(_write(tmp_path, "a,b,c,d\n" + "1,true,x,2020-01-01\n" * 5000 + last + ",false,y,2020-01-02\n"))
+    assert frame["a"][-1] == expected
+    assert frame["a"][0] == ("1" if isinstance(expected, str) else 1)
+    assert frame["a"].dtype == (
+        pl.String if isinstance(expected, str) else pl.Float64 if isinstance(expected, float) else pl.Int64
+    )
+    assert frame.dtypes[1:] == [pl.Boolean, pl.String, pl.Date]
+
+
+def test_other_formats(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": [1, 2], "b": ["x", None]})
+    frame.write_parquet(tmp_path / "t.parquet")
+    frame.write_ipc(tmp_path / "t.arrow")
+    frame.write_ipc(tmp_path / "t.FEATHER")
+    frame.write_ipc_stream(tmp_path / "s.arrow")
+    frame.write_csv(tmp_path / "t.tsv", separator="\t")
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(frame.write_csv().encode()))
+    (tmp_path / "packed.csv").write_bytes(gzip.compress(frame.write_csv().encode()))
+    (tmp_path / "t.txt").write_text(frame.write_csv(separator="|"))
+    frame.write_csv(tmp_path / "many.names.csv")
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == 9
+    for path in files:
+        assert read_table(path).equals(frame), path
+        assert read_table(str(path)).equals(frame)
+
+
+def test_tabs_are_preferred_in_tsv_files(tmp_path: Path) -> None:
+    assert read_table(_write(tmp_path, "a,b\tc\n1,2\t3\n", "t.tsv")).columns == ["a,b", "c"]
+
+
+REFUSED: list[tuple[str, bytes, str]] = [
+    ("empty.csv", b"", "is empty; a table needs a header line and at least one row"),
+    ("blank.csv", b"\n \n", "is empty"),
+    ("empty.parquet", b"", "is empty"),
+    ("header.csv", b"a,b\n", "has columns but no rows; a table needs at least one row"),
+    ("header.csv", b"a,b", "has columns but no rows"),
+    ("short.csv", b"a,b,c\n1,2,3\n1,2\n", r"has 2 fields in row 3 \(counting the header\) where the header has 3"),
+    ("short.csv", b'a,b,c\n"x,y",2,\n1\n', r"has 1 fields in row 3"),
+    ("long.csv", b"a,b\n1,2\n1,2,3\n", r"has 3 fields in row 3 \(counting the header\) where the header has 2"),
+    ("names.csv", b"a,b,a\n1,2,3\n", "has more than one column named 'a'"),
+    ("names.csv", b"a, a\n1,2\n", "has more than one column named 'a'"),
+    ("quote.csv", b'a,b\n1,"x\n2,y\n', "cannot be cut into columns; check its quotes and separators"),
+    ("nul.csv", b"a,b\n1,\x00\n", "is not a text table: it holds binary data"),
+    ("junk.csv", random.Random(0).randbytes(2000), "is not a text table"),
+    ("control.csv", b"a,b\n" + b"\x01\x02\x03" * 20, "is not a text table"),
+    ("parquet.csv", b"PAR1....", "is not a text table but a Parquet file; name it .parquet"),
+    ("sheet.csv", b"PK\x03\x04....", "a zip archive or a spreadsheet; save the table as CSV"),
+    ("plain.csv.gz", b"a,b\n1,2\n", "is not a gzip file, though its name says so"),
+    ("cut.csv.gz", gzip.compress(b"a,b\n1,2\n" * 1000)[:-10], "is a damaged gzip file"),
+    (
+        "junk.parquet",
+        random.Random(1).randbytes(500),
+        "cannot be read as a table; it is damaged or not what its name says",
+    ),
+    ("junk.arrow", random.Random(2).randbytes(500), "cannot be read as a table"),
+    ("junk.arrow", b"ARROW1" + random.Random(3).randbytes(500), "cannot be read as a table"),
+    ("table.xlsx", b"x", "has a name that does not say what it holds; name it .csv"),
+    ("table", b"a,b\n1,2\n", "has a name that does not say what it holds"),
+    ("table.gz", b"a,b\n1,2\n", "has a name that does not say what it holds"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), REFUSED, ids=[case[0] for case in REFUSED])
+def test_refused_files(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    path = _write(tmp_path, content, name)
+    with pytest.raises(ValueError, match=message) as error:
+        read_table(path)
+    assert type(error.value) is ValueError
+    assert str(error.value).startswith(str(path))
+    assert "\n" not in str(error.value)
+
+
+def test_missing_files_and_folders(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*nothing\.csv; check its name and folder"):
+        read_table(tmp_path / "nothing.csv")
+    with pytest.raises(ValueError, match="is a folder, not a file"):
+        read_table(tmp_path)
+
+
+def test_no_rows_in_other_formats(tmp_path: Path) -> None:
+    pl.DataFrame({"a": []}).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="has columns but no rows"):
+        read_table(tmp_path / "t.parquet")
+    pl.DataFrame().write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="has no columns"):
+        read_table(tmp_path / "t.parquet")
+
+
+def test_the_same_table_from_any_file(tmp_path: Path) -> None:
+    """A model trained on Parquet reads CSV: kinds and categories must be the same."""
+    frame = pl.DataFrame(
+        {
+            "text": ["b", None, "a"],
+            "number": [1.5, None, 3.0],
+            "whole": [1, 2, None],
+            "flag": [True, None, False],
+            "date": [dt.date(2020, 1, 1), None, dt.date(2021, 1, 1)],
+            "moment": [dt.datetime(2020, 1, 1, 1), None, dt.datetime(2021, 1, 1, 0, 0, 0, 5)],
+        }
+    )
+    frame.write_parquet(tmp_path / "t.parquet")
+    frame.write_csv(tmp_path / "t.csv")
+    left, right = as_table(read_table(tmp_path / "t.parquet")), as_table(read_table(tmp_path / "t.csv"))
+    for i in range(left.n_columns):
+        assert left.column(i).kind == right.column(i).kind
+        if left.column(i).type != "boolean":
+            assert left.column(i).type == right.column(i).type
+        assert left.column(i).categories().values == right.column(i).categories().values
+        assert left.column(i).categories().codes.tolist() == right.column(i).categories().codes.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "separator"),
+    [("a,b\n1,2", ","), ("a;b\n1,5;2", ";"), ("a\tb\n1\t2", "\t"), ("a|b\n1|2", "|"), ("a\n1", ","),
+     ("a b;c\nx;y", ";"),
+     ("name,note\nx,a;b;c\ny,d;e", ","), ('"a,b";c\n"1,2";3', ";"), ("", ",")],
+)  # fmt: skip
+def test_separators(text: str, separator: str) -> None:
+    assert sniff_separator(text) == separator
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(content=st.binary(max_size=60) | st.text(alphabet='a1,;"\n\r\t .ä', max_size=40).map(str.encode))
+def test_any_file_is_read_or_refused_with_one_sentence(tmp_path: Path, content: bytes) -> None:
+    for name in ("t.csv", "t.csv.gz", "t.parquet", "t.arrow"):
+        found: pl.DataFrame | ValueError
+        try:
+            found = read_table(_write(tmp_path, content, name))
+        except ValueError as error:
+            found = error
+        if isinstance(found, pl.DataFrame):
+            assert found.height > 0
+            assert found.width > 0
+        else:
+            assert type(found) is ValueError
+            assert "\n" not in str(found)
+
+
+@given(
+    st.lists(st.integers(-(2**63), 2**63 - 1) | st.none(), min_size=1).filter(lambda v: any(x is not None for x in v))
+)
+def test_whole_numbers_survive_text(numbers: list[int | None]) -> None:
+    column = pl.Series([None if n is None else str(n) for n in numbers], dtype=pl.String)
+    assert typed_text(column).to_list() == numbers
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_floats_survive_text(numbers: list[float]) -> None:
+    column = pl.Series([repr(n) for n in numbers], dtype=pl.String)
+    assert typed_text(column).cast(pl.Float64).to_list() == numbers

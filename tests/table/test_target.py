@@ -1,0 +1,176 @@
+"""Class labels and row weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.exceptions import DataConversionWarning
+
+from bayesieve.table import as_sample_weight, as_target
+from tests.table.libraries import LIBRARIES
+
+LABELS: dict[str, list[Any]] = {
+    "text": ["no", "yes", "ähm", "no"],
+    "whole": [2, -1, 10, 2],
+    "floats": [2.0, -1.0, 10.0, 2.0],
+    "bool": [True, False, True, True],
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=str)
+@pytest.mark.parametrize("labels", LABELS, ids=str)
+def test_labels_of_all_libraries(library: str, labels: str) -> None:
+    y = LABELS[labels]
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+        target = as_target(LIBRARIES[library]({"y": y}))
+    classes, codes = np.unique(np.array(y), return_inverse=True)
+    assert target.classes.tolist() == classes.tolist()
+    assert target.codes.tolist() == codes.tolist()
+    assert target.codes.dtype == np.uint8
+    assert target.n_classes == len(classes)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["b", "a", "b"],
+        np.array(["b", "a", "b"]),
+        np.array(["b", "a", "b"], dtype=object),
+        pd.Series(["b", "a", "b"]),
+        pd.Series(["b", "a", "b"], dtype="category"),
+        pd.Series([3, 1, 3]),
+        pd.Series([3, 1, 3], dtype="Int64"),
+        pd.Series([3, 20, 3], dtype="category"),
+        pl.Series(["b", "a", "b"]),
+        pa.chunked_array([["b", "a"], ["b"]]),
+        pa.array(["b", "a", "b"]),
+        [3, 1, 3],
+        (3, 1, 3),
+        np.array([3, 1, 3], dtype=np.int8),
+        np.array([3, 1, 3], dtype=np.uint64),
+        np.array([2**40, 0, 2**40]),
+        np.array([3, 1, 3], dtype=np.float32),
+        np.array([3, 1, 3], dtype=object),
+        np.array([1e300, 1, 1e300]),
+        np.array([True, False, True]),
+        [True, False, True],
+    ],
+    ids=lambda y: f"{type(y).__module__}.{getattr(y, 'dtype', getattr(y, 'type', 'list'))}",
+)
+def test_classes_are_those_of_numpy(y: Any) -> None:
+    target = as_target(y)
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    assert target.classes.tolist() == classes.tolist()
+    assert target.codes.tolist() == codes.tolist()
+    if isinstance(y, np.ndarray) and y.dtype != object:
+        assert target.classes.dtype == y.dtype
+    assert target.classes[target.codes].tolist() == np.asarray(y).tolist()
+
+
+@given(y=st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-5, 5), min_size=1))
+def test_any_whole_labels(y: list[int]) -> None:
+    array = np.array(y, dtype=np.int64)
+    target = as_target(array)
+    np.testing.assert_array_equal(target.classes[target.codes], array)
+    assert (np.diff(target.classes.astype(object)) > 0).all()
+
+
+def test_one_class_is_a_target() -> None:
+    target = as_target(["a", "a"])
+    assert (target.classes.tolist(), target.codes.tolist()) == (["a"], [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "dtype"), [(256, np.uint8), (257, np.uint16), (65536, np.uint16), (65537, np.int32)]
+)
+def test_codes_are_as_small_as_possible(n_classes: int, dtype: type) -> None:
+    target = as_target(np.arange(n_classes))
+    assert target.codes.dtype == dtype
+    np.testing.assert_array_equal(target.codes, np.arange(n_classes))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "requires y to be passed, but the target y is None"),
+        ([], r"Found array with 0 sample\(s\)"),
+        ([1.5, 2.0], "Unknown label type: continuous. Maybe you are trying to fit a classifier"),
+        (np.array([1.5, 2.0], dtype=object), "Unknown label type: continuous"),
+        (pl.Series([1.5, 2.0]), "Unknown label type: continuous"),
+        (pd.Series([1.5, 2.0], dtype="category"), "Unknown label type: continuous"),
+        (np.array([np.inf, 1.0]), "Input y contains infinity or a value too large for dtype"),
+        (np.array([1.0, np.nan]), r"Input y contains NaN or missing labels \(first in row 1\)"),
+        (["a", None], "contains NaN or missing labels"),
+        (pd.Series([1, None], dtype="Int64"), "contains NaN or missing labels"),
+        (pl.Series(["a", None]), "contains NaN or missing labels"),
+        (pd.Series(["a", np.nan], dtype="category"), "contains NaN or missing labels"),
+        (np.array([None, None], dtype=object), "contains NaN or missing labels"),
+        (np.zeros((3, 2)), r"y should be a 1d array, got an array of shape \(3, 2\) instead"),
+        (pl.DataFrame({"a": [1], "b": [2]}), "y should be a 1d array"),
+        ("abc", r"Expected array-like \(array or non-string sequence\), got 'abc'"),
+        (3, r"Expected array-like \(array or non-string sequence\), got 3"),
+        (np.array([1j]), "Complex data not supported"),
+        (["a", 1], "labels in y mix text with other types"),
+        (np.array([True, 2], dtype=object), "labels in y mix booleans and numbers"),
+        (pd.Series(pd.to_datetime(["2020-01-01"])), "Unknown label type: datetime"),
+    ],
+    ids=repr,
+)
+def test_refused_targets(y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        as_target(y)
+
+
+def test_sparse_targets_are_refused() -> None:
+    from scipy import sparse
+
+    with pytest.raises(TypeError, match="Sparse data was passed for y"):
+        as_target(sparse.csr_matrix(np.eye(2)))
+
+
+def test_weights() -> None:
+    assert as_sample_weight(None, 3) is None
+    assert as_sample_weight([1, 1, 1], 3) is None
+    assert as_sample_weight(1, 3) is None
+    for weights in (
+        [1, 2, 0],
+        pd.Series([1, 2, 0]),
+        pl.Series([1, 2, 0]),
+        pa.array([1, 2, 0]),
+        np.array([1, 2, 0], "f4"),
+    ):
+        found = as_sample_weight(weights, 3)
+        assert found is not None
+        assert found.dtype == np.float64
+        assert found.tolist() == [1, 2, 0]
+    original = np.array([1.0, 2.0])
+    as_sample_weight(original, 2)
+    assert original.tolist() == [1, 2]
+    found = as_sample_weight(2.5, 2)
+    assert found is not None
+    assert found.tolist() == [2.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, -1, 1], r"Negative values in sample_weight \(first in row 1\)"),
+        ([1, np.nan, 1], r"sample_weight contains NaN or infinity \(first in row 1\)"),
+        ([1, None, 1], "sample_weight contains NaN or infinity"),
+        ([1, 1, np.inf], r"infinity \(first in row 2\)"),
+        ([1, 1], r"sample_weight.shape == \(2,\), expected \(3,\)!"),
+        ([[1, 1, 1]], "Sample weights must be 1D array or scalar"),
+        (["a", "b", "c"], "sample_weight must hold one number per row"),
+        ([0, 0, 0], "at least one non-zero number; all weights are zero"),
+    ],
+)
+def test_refused_weights(weights: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        as_sample_weight(weights, 3)
