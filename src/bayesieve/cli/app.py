@@ -1,0 +1,32 @@
+"""The commands, put together."""
+
+from __future__ import annotations
+
+import typer
+
+from bayesieve.cli.errors import Commands
+from bayesieve.cli.explain import explain
+from bayesieve.cli.fit import fit
+from bayesieve.cli.info import info
+from bayesieve.cli.options import Debug, Version
+from bayesieve.cli.predict import predict
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+for command in (fit, predict, explain, info):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def bayesieve(context: typer.Context, version: Version = False, debug: Debug = False) -> None:
+    """Selective naive Bayes: a raw table becomes a small, calibrated and explained classifier.
+
+    Tables are CSV, TSV, Parquet or Arrow files with numbers, categories, dates and missing values mixed.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), nl=False)

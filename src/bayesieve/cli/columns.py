@@ -1,0 +1,46 @@
+"""Columns named on the command line, and columns a model needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bayesieve.cli.errors import CommandError
+from bayesieve.cli.text import listed, quoted, similar
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def require_column(name: str, names: Sequence[str], path: Path, role: str) -> None:
+    """Refuse the name of a column that a table lacks, with those that may be meant."""
+    if name in names:
+        return
+    meant = similar(name, names)
+    hint = f"did you mean {' or '.join(quoted(other) for other in meant)}?" if meant else f"it has {listed(names)}"
+    raise CommandError(f"{path} has no column {quoted(name)} ({role}); {hint}")
+
+
+def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
+    """The columns of a table that a model was trained on, in its order; others are left out.
+
+    A column of weight 0 that the table lacks is not needed: it is filled with missing values.
+    """
+    import polars as pl
+
+    names = [level.name for level in model.encoder_.levels_]
+    missing = [name for name in names if name not in frame.columns]
+    lacking = [name for name in missing if name in set(model.selected_features_)]
+    if lacking:
+        column = "a column" if len(lacking) == 1 else "columns"
+        raise CommandError(f"{path} lacks {column} that the model needs: {listed(lacking)}")
+    chosen = frame.with_columns(pl.lit(None).alias(name) for name in missing).select(names)
+    return chosen if hasattr(model, "feature_names_in_") else _unnamed(chosen)
+
+
+def _unnamed(frame: pl.DataFrame) -> Any:
+    """For a model trained on an array: the same columns without names."""
+    import numpy as np
+
+    return np.array(frame.rows(), dtype=object)

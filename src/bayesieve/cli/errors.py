@@ -1,0 +1,152 @@
+"""Every error as one line on the error stream and an exit status, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, TextIO
+
+import typer
+from typer.core import TyperGroup
+
+from bayesieve.cli.text import one_line
+
+BAD_INPUT = 2
+INTERNAL = 1
+INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+_UsageError: type[Any] = typer.BadParameter.__bases__[0]  # typer carries a copy of click or depends on it, by version
+
+
+class CommandError(Exception):
+    """Something that the user can put right: its text is the line shown."""
+
+
+class Interrupted(BaseException):
+    """Ctrl-C where it ends the command, rather than a search that keeps the best so far."""
+
+
+@contextmanager
+def interruptible(consequence: str) -> Iterator[None]:
+    """Let Ctrl-C end the block and the command, saying what that leaves behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are none of this thread's business
+        return
+
+    def interrupt(*_: Any) -> None:
+        raise Interrupted(consequence)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class Commands(TyperGroup):
+    """The commands, with errors shown the same way wherever they come from."""
+
+    _debug = False
+
+    def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
+        """Run a command and exit with its status."""
+        self._debug = "--debug" in (sys.argv[1:] if args is None else args)
+        if not extra.get("standalone_mode", True):
+            return super().main(args, *others, **extra)
+        try:
+            status = super().main(args, *others, **extra | {"standalone_mode": False})
+        except _UsageError as error:
+            status = self._end(error, _usage(error), BAD_INPUT)
+        except typer.Abort as error:
+            status = self._end(error, "interrupted", INTERRUPTED)
+        sys.exit(status if isinstance(status, int) else 0)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command named in the context; errors leave as exit statuses."""
+        try:
+            with _warnings_as_lines():
+                result = super().invoke(ctx)
+            sys.stdout.flush()
+        except (typer.Exit, typer.Abort, _UsageError):
+            raise
+        except BrokenPipeError as error:
+            _silence_stdout()
+            raise typer.Exit(BROKEN_PIPE) from error
+        except (KeyboardInterrupt, Interrupted) as error:
+            what = f"interrupted: {error}" if str(error) else "interrupted"
+            raise typer.Exit(self._end(error, what, INTERRUPTED)) from error
+        except Exception as error:
+            raise typer.Exit(self._end(error, *_explained(error))) from error
+        return result
+
+    def _end(self, error: BaseException, message: str, status: int) -> int:
+        if self._debug:
+            traceback.print_exception(error)
+        typer.echo(f"error: {one_line(message)}", err=True)
+        return status
+
+
+def _usage(error: Any) -> str:
+    context = error.ctx
+    hint = f" (see {context.command_path} --help)" if context is not None else ""
+    return f"{error.format_message().rstrip('.')}{hint}"
+
+
+def _explained(error: Exception) -> tuple[str, int]:
+    """What to say about an exception, and the status to exit with."""
+    if isinstance(error, CommandError):
+        return str(error), BAD_INPUT
+    if isinstance(error, (ValueError, OSError)) and _raised_by_bayesieve(error.__traceback__):
+        return str(error), BAD_INPUT
+    if isinstance(error, OSError):
+        return f"{error.filename or 'a file'}: {error.strerror or error}", BAD_INPUT
+    if isinstance(error, MemoryError):
+        return f"not enough memory{f' ({error})' if str(error) else ''}; use fewer rows or columns", INTERNAL
+    kind = type(error).__name__
+    return f"internal error ({kind}: {error}); please report it with what --debug shows", INTERNAL
+
+
+def _raised_by_bayesieve(trace: TracebackType | None) -> bool:
+    """Whether the library itself refused something, rather than code below it tripping over a mistake."""
+    if trace is None:
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return str(trace.tb_frame.f_globals.get("__name__", "")).startswith("bayesieve.")
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Warnings meant for users as lines on the error stream; those meant for programmers not at all."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = _show_warning
+        yield
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    typer.echo(f"warning: {one_line(str(message))}", err=True)
+
+
+def _silence_stdout() -> None:
+    """Whoever read our output has gone: the flush at exit must not complain about it again."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

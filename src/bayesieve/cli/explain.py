@@ -1,0 +1,77 @@
+"""`bayesieve explain`: what each feature contributes to the decision on a row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayesieve.cli import compiling, files
+from bayesieve.cli.columns import model_columns
+from bayesieve.cli.explained_row import show_row
+from bayesieve.cli.options import Debug, ModelFile, TableFile
+from bayesieve.cli.rows import chosen_rows
+from bayesieve.cli.screen import Screen
+from bayesieve.cli.text import counted, thousands
+
+_FIRST = 3  # rows shown unless others are asked for
+
+
+def explain(
+    model: ModelFile,
+    table: TableFile,
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROWS",
+            help=f"Rows, counted from 0, such as 0,5,10-12; otherwise the first {_FIRST}, or all with --output.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="CSV, TSV, Parquet or Arrow file to write instead, one line per row, class and feature.",
+            show_default=False,
+        ),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Explain the prediction of rows of TABLE.
+
+    Every feature adds to the log probability of each class, in nats; prior and contributions add up to the total.
+    """
+    files.check_output(output)
+    screen = Screen()
+    fitted = files.read_model(model, screen)
+    frame = files.read_table(table, screen)
+    if rows is not None:
+        numbers = chosen_rows(rows, frame.height)
+    else:
+        numbers = list(range(frame.height if output is not None else min(_FIRST, frame.height)))
+    X = model_columns(fitted, frame[numbers], table)
+    with compiling.announced(screen), screen.working(f"Explaining {counted(len(numbers), 'row')} ..."):
+        explanation = _explanation(fitted, X, numbers)
+        probability = fitted.predict_proba(X)
+    if output is not None:
+        files.write_frame(explanation.to_frame(), output)
+        screen.line(f"{counted(len(numbers), 'row')} explained in {output}")
+        return
+    for at in range(len(numbers)):
+        show_row(screen, explanation, probability[at], at)
+    if rows is None and frame.height > len(numbers):
+        more = thousands(frame.height - len(numbers))
+        screen.note(f"{more} rows more: choose with --rows, or write all with --output")
+
+
+def _explanation(model: Any, X: Any, numbers: list[int]) -> Any:
+    """The explanation of some rows, under the numbers they have in their table."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    return replace(model.explanation(X), rows=np.asarray(numbers))

@@ -1,0 +1,44 @@
+"""The features of a model as a printed table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bayesieve.cli.screen import Column, Screen
+from bayesieve.cli.text import counted
+
+_COLUMNS = (
+    Column("feature", name=True),
+    Column("kind"),
+    Column("levels", number=True),
+    Column("level score", number=True),
+    Column("importance", number=True),
+    Column("weight", number=True),
+    Column("", bar=True),
+)
+
+
+def show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
+    """Print these features, heaviest first, and how many features more the model keeps."""
+    if not model.selected_features_:
+        screen.line("No feature says anything reliable about the target: predictions are the shares of the classes.")
+        return
+    wanted = set(names)
+    rows = [row for row in model.summary().iter_rows(named=True) if row["feature"] in wanted]
+    screen.table(_COLUMNS, [_cells(row) for row in rows])
+    more = model.n_features_selected_ - len(rows)
+    if more > 0:
+        screen.line(f"and {counted(more, 'feature')} of less weight", "dim")
+
+
+def _cells(row: dict[str, Any]) -> list[Any]:
+    return [
+        row["feature"],
+        row["kind"],
+        str(row["n_levels"]),
+        f"{row['level_score']:.4f}",
+        f"{100 * row['importance']:.1f} %",
+        f"{row['weight']:.4f}",
+        row["weight"],
+    ]

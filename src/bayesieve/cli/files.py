@@ -1,0 +1,110 @@
+"""Tables and models from files, and results into files, whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bayesieve.cli.errors import CommandError
+from bayesieve.cli.screen import Screen
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_SEPARATORS = {".csv": ",", ".txt": "\t", ".tsv": "\t", ".tab": "\t"}
+_PARQUET = (".parquet", ".pq")
+_ARROW = (".arrow", ".feather", ".ipc")
+
+
+def read_table(path: Path, screen: Screen) -> pl.DataFrame:
+    """The table in a file."""
+    from bayesieve.table import reading
+
+    with screen.working(f"Reading {path} ..."):
+        return reading.read_table(path)
+
+
+def read_model(path: Path, screen: Screen) -> Any:
+    """The model in a file."""
+    from bayesieve.classifier import load
+
+    with screen.working(f"Reading {path} ..."):
+        return load(path)
+
+
+def written_by(path: Path) -> str | None:
+    """The version that wrote a model file, which a loaded model no longer knows."""
+    version = json.loads(path.read_bytes()).get("written_by")
+    return version if isinstance(version, str) else None
+
+
+def open_folder(path: Path) -> None:
+    """Make a folder to write into, unless it is there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise CommandError(f"{path} is a file, not a folder; choose another --output") from None
+    except NotADirectoryError:
+        raise CommandError(f"{path} cannot be created, because part of it is a file; choose another --output") from None
+    except OSError as error:
+        raise CommandError(f"{path} cannot be created ({error.strerror}); choose another --output") from error
+
+
+def check_output(path: Path | None) -> None:
+    """Refuse a file that could not be written in the end before any work is done."""
+    if path is None:
+        return
+    kind = _kind(path)
+    if kind not in (*_SEPARATORS, *_PARQUET, *_ARROW) or (_zipped(path) and kind not in _SEPARATORS):
+        endings = ".csv, .tsv, .parquet or .arrow"
+        raise CommandError(f"{path} has a name that does not say how to write it; end it in {endings}")
+    if path.is_dir():
+        raise CommandError(f"{path} is a folder; give the name of a file to write")
+    if not path.parent.is_dir():
+        raise CommandError(f"there is no folder {path.parent} to write {path.name} in; create it first")
+
+
+def write_frame(frame: pl.DataFrame, path: Path | None) -> None:
+    """Write a frame in the format its name says; None is CSV on standard output."""
+    if path is None:
+        _write_to_stdout(frame.write_csv())
+        return
+    from bayesieve.table import write_atomically
+
+    write_atomically(path, _as_bytes(frame, path))
+
+
+def _as_bytes(frame: pl.DataFrame, path: Path) -> bytes:
+    kind = _kind(path)
+    if kind in _SEPARATORS:
+        text = frame.write_csv(separator=_SEPARATORS[kind]).encode()
+        return gzip.compress(text, mtime=0) if _zipped(path) else text
+    buffer = io.BytesIO()
+    if kind in _PARQUET:
+        frame.write_parquet(buffer)
+    else:
+        frame.write_ipc(buffer)
+    return buffer.getvalue()
+
+
+def _kind(path: Path) -> str:
+    return (Path(path.stem).suffix if _zipped(path) else path.suffix).lower()
+
+
+def _zipped(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+def _write_to_stdout(text: str) -> None:
+    """Always UTF-8 with plain line ends, whatever the terminal speaks: what is printed may be saved."""
+    binary = getattr(sys.stdout, "buffer", None)
+    if binary is None:
+        sys.stdout.write(text)
+        return
+    sys.stdout.flush()
+    binary.write(text.encode())
+    binary.flush()

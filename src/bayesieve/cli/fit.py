@@ -1,0 +1,148 @@
+"""`bayesieve fit`: a table becomes a model, a list of features and a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayesieve.cli import compiling, files
+from bayesieve.cli.errors import CommandError, interruptible
+from bayesieve.cli.fit_summary import show_summary
+from bayesieve.cli.options import Debug, TableFile
+from bayesieve.cli.screen import Screen
+from bayesieve.cli.text import listed, quoted, similar
+from bayesieve.cli.training import TrainingTable, columns_of, training_table
+
+_DATA, _SEARCH, _OUTPUT = "Columns", "Search", "Output"
+
+
+def fit(
+    table: TableFile,
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target", "-t", metavar="NAME", help="Column to predict.", rich_help_panel=_DATA, show_default=False
+        ),
+    ],
+    weight: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of row weights.", rich_help_panel=_DATA, show_default=False),
+    ] = None,
+    ignore: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.", rich_help_panel=_DATA),
+    ] = [],  # noqa: B006
+    numeric: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN", help="Column to read as numbers; may be repeated.", rich_help_panel=_DATA),
+    ] = [],  # noqa: B006
+    categorical: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN", help="Column to read as categories; may be repeated.", rich_help_panel=_DATA),
+    ] = [],  # noqa: B006
+    selector: Annotated[
+        str,
+        typer.Option(
+            "--selector",
+            "-s",
+            metavar="NAME",
+            help="How features are weighed: compression, bayesian (averages of models), map (the best subset) or all.",
+            rich_help_panel=_SEARCH,
+        ),
+    ] = "compression",
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="Time after which the search keeps what it has.", rich_help_panel=_SEARCH, show_default=False
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the search.", rich_help_panel=_SEARCH, min=0, max=2**32 - 1)] = 0,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Threads; -1 is one for each core.", rich_help_panel=_SEARCH)
+    ] = -1,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write into.", rich_help_panel=_OUTPUT)
+    ] = Path("bayesieve-output"),
+    folds: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Cross-validation folds behind the report's figures; 0 for none.", rich_help_panel=_OUTPUT
+        ),
+    ] = 5,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Write no report.html, and measure nothing.", rich_help_panel=_OUTPUT)
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.", rich_help_panel=_OUTPUT)
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Learn a model from TABLE.
+
+    Writes model.json, features.csv and report.html, and prints what was found. Ctrl-C during the search keeps the best
+    model so far.
+    """
+    _check_options(selector, folds, jobs)
+    screen = Screen(quiet)
+    columns = columns_of(target, weight, ignore, numeric, categorical)
+    frame = files.read_table(table, screen)
+    data = training_table(frame, columns, table, screen)
+    files.open_folder(output)
+
+    model = _new_model(selector, columns.kinds, max_seconds, seed, jobs, screen)
+    with compiling.announced(screen):
+        model.fit(data.X, data.y, data.weights)
+    model.target_name_ = target
+    model.set_params(verbose=0)
+    written = [("model", output / "model.json"), ("features", output / "features.csv")]
+    model.save(output / "model.json")
+    files.write_frame(model.summary(), output / "features.csv")
+    performance = None
+    if not no_report:
+        performance = _write_report(model, data, output / "report.html", folds, screen)
+        written.append(("report", output / "report.html"))
+    show_summary(screen, model, performance, written)
+
+
+def _check_options(selector: str, folds: int, jobs: int) -> None:
+    from bayesieve.selection import SELECTORS
+
+    if selector not in SELECTORS:
+        meant = similar(selector, list(SELECTORS))
+        hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose {listed(SELECTORS, most=len(SELECTORS))}"
+        raise CommandError(f"there is no selector {quoted(selector)}; {hint}")
+    if folds == 1:
+        raise CommandError("--folds 1 leaves nothing to learn from; use 0 for no cross-validation, or 2 and more")
+    if jobs == 0:
+        raise CommandError("--jobs 0 has no meaning; use a number of threads, or -1 for one for each core")
+
+
+def _new_model(
+    selector: str, kinds: dict[str, str], max_seconds: float | None, seed: int, jobs: int, screen: Screen
+) -> Any:
+    from bayesieve import SelectiveNB, TableEncoder
+
+    return SelectiveNB(
+        selector,
+        encoder=TableEncoder(kinds=kinds, n_jobs=jobs) if kinds else "modl",
+        max_seconds=max_seconds,
+        random_state=seed,
+        n_jobs=jobs,
+        verbose=0 if screen.quiet else 1,
+    )
+
+
+def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, screen: Screen) -> Any:
+    """Write the report, measured where possible; Ctrl-C ends it, also where a search would make do with less."""
+    lone = data.classes_too_rare_to_measure()
+    if folds and lone:
+        screen.warn(
+            f"nothing is measured by cross-validation: it needs two classes of two rows, and {listed(lone)} has one"
+        )
+        folds = 0
+    what = f"Measuring by {folds}-fold cross-validation" if folds else "Writing the report"
+    left = f"model.json and features.csv are in {path.parent}, a report of this model is not"
+    with interruptible(left), screen.working(f"{what} ..."):
+        return model.report(path, data.X, data.y, sample_weight=data.weights, cv=folds)

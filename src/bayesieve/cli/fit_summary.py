@@ -1,0 +1,62 @@
+"""What `fit` says at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bayesieve.cli.feature_table import show_features
+from bayesieve.cli.screen import Screen
+from bayesieve.cli.text import counted, quoted, thousands, visible
+
+_MOST_CLASSES = 6
+
+
+def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence[tuple[str, Path]]) -> None:
+    """Print what was found, how well it predicts, and which files hold it."""
+    found = [
+        ("table", f"{counted(model.n_rows_, 'row')}, {counted(model.n_features_in_, 'feature')}"),
+        ("target", f"{quoted(model.target_name_)}, {class_shares(model)}"),
+        ("kept", f"{kept(model)} ({search(model)})"),
+    ]
+    screen.pairs(found)
+    screen.line()
+    show_features(screen, model, model.selected_features_[:10])
+    if performance is not None:
+        screen.line()
+        screen.line(performance.protocol, "dim")
+        screen.pairs(figures(performance))
+    screen.line()
+    screen.pairs([(name, str(path)) for name, path in written])
+
+
+def class_shares(model: Any) -> str:
+    """`2 classes: good 70.0 %, bad 30.0 %`, the most frequent first."""
+    counts = model.naive_bayes_.class_count_
+    order = sorted(range(len(counts)), key=lambda j: (-counts[j], j))
+    shares = [f"{visible(model.classes_[j])} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MOST_CLASSES]]
+    more = f", {len(order) - _MOST_CLASSES} more" if len(order) > _MOST_CLASSES else ""
+    return f"{len(order)} classes: {', '.join(shares)}{more}"
+
+
+def kept(model: Any) -> str:
+    """`12 of 20 features`."""
+    return f"{thousands(model.n_features_selected_)} of {counted(model.n_features_in_, 'feature')}"
+
+
+def search(model: Any) -> str:
+    """What was searched for how long."""
+    trace = model.trace_
+    early = "" if trace.complete else ", stopped early"
+    return f"selector {model.selector!r}, {counted(trace.n_models, 'model')} evaluated in {trace.seconds:.1f} s{early}"
+
+
+def figures(performance: Any) -> list[tuple[str, str]]:
+    """The figures of merit by name."""
+    return [
+        ("AUC", f"{performance.auc:.4f}"),
+        ("accuracy", f"{performance.accuracy:.4f} (most frequent class: {performance.majority_accuracy:.4f})"),
+        ("log loss", f"{performance.log_loss:.4f} nats a row (class shares: {performance.class_entropy:.4f})"),
+        ("compression rate", f"{performance.compression_rate:.4f}"),
+    ]

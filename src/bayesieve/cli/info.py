@@ -1,0 +1,42 @@
+"""`bayesieve info`: what a model is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayesieve.cli import files
+from bayesieve.cli.feature_table import show_features
+from bayesieve.cli.fit_summary import class_shares, kept, search
+from bayesieve.cli.options import Debug, ModelFile
+from bayesieve.cli.screen import Screen
+from bayesieve.cli.text import counted, quoted
+
+
+def info(
+    model: ModelFile,
+    all_features: Annotated[bool, typer.Option("--all", help="List features of weight 0, too.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Show what MODEL is: its target, classes, features and weights."""
+    screen = Screen()
+    fitted = files.read_model(model, screen)
+    screen.pairs(_facts(fitted, model))
+    screen.line()
+    names = fitted.summary()["feature"].to_list() if all_features else fitted.selected_features_
+    show_features(screen, fitted, names)
+
+
+def _facts(model: Any, path: Path) -> list[tuple[str, str]]:
+    version = files.written_by(path)
+    return [
+        ("model", str(path)),
+        *([("written by", f"bayesieve {version}")] if version else []),
+        ("target", f"{quoted(model.target_name_) if model.target_name_ else 'without a name'}, {class_shares(model)}"),
+        ("trained on", f"{counted(model.n_rows_, 'row')}, {counted(model.n_features_in_, 'feature')}"),
+        ("kept", f"{kept(model)} ({search(model)})"),
+        ("smoothing", str(model.smoothing)),
+        ("calibration", f"weights multiplied by {model.weight_factor_:.4g}" if model.weight_factor_ != 1 else "none"),
+    ]

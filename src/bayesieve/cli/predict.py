@@ -1,0 +1,58 @@
+"""`bayesieve predict`: a model and a table become predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bayesieve.cli import compiling, files
+from bayesieve.cli.columns import model_columns
+from bayesieve.cli.options import Debug, ModelFile, TableFile
+from bayesieve.cli.screen import Screen
+from bayesieve.cli.text import counted
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def predict(
+    model: ModelFile,
+    table: TableFile,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="CSV, TSV, Parquet or Arrow file to write, by its ending; without it, CSV goes to standard output.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Predict the class of every row of TABLE, with the probability of each class.
+
+    Columns may stand in any order; those that MODEL does not know are ignored.
+    """
+    files.check_output(output)
+    screen = Screen(quiet)
+    fitted = files.read_model(model, screen)
+    frame = files.read_table(table, screen)
+    X = model_columns(fitted, frame, table)
+    with compiling.announced(screen), screen.working(f"Predicting {counted(frame.height, 'row')} ..."):
+        predictions = _predictions(fitted, X)
+    files.write_frame(predictions, output)
+    if output is not None:
+        screen.line(f"{counted(frame.height, 'prediction')} in {output}")
+
+
+def _predictions(model: Any, X: Any) -> pl.DataFrame:
+    import polars as pl
+
+    probability = model.predict_proba(X)
+    labels = pl.Series("prediction", model.classes_.tolist())
+    shares = {f"P({label})": probability[:, j] for j, label in enumerate(model.classes_.tolist())}
+    return pl.DataFrame({"prediction": labels.gather(probability.argmax(axis=1)), **shares})

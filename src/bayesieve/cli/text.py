@@ -1,0 +1,58 @@
+"""Names from data as text for people."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+# Signs that turn the direction of the text after them, which could make a line say something else.
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def visible(text: object) -> str:
+    """A text with control characters spelt out, so that no name can move the cursor or break a line."""
+    return "".join(_escaped(c) if c in _TURNING or unicodedata.category(c) in _UNPRINTABLE else c for c in str(text))
+
+
+_UNPRINTABLE = frozenset(("Cc", "Cs", "Zl", "Zp"))
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def one_line(text: str) -> str:
+    """A message of several lines as one."""
+    return visible(" ".join(text.split()))
+
+
+def quoted(name: object) -> str:
+    """A name in quotation marks."""
+    return f"'{visible(name)}'"
+
+
+def listed(names: Iterable[object], most: int = 5) -> str:
+    """Names in quotation marks, the first few of many."""
+    names = list(names)
+    shown = [quoted(name) for name in names[:most]]
+    if len(names) > most:
+        return f"{', '.join(shown)} and {len(names) - most} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def similar(name: str, names: Sequence[str]) -> list[str]:
+    """Up to three of the names that somebody who typed `name` may have meant, likeliest first."""
+    folded = {other.casefold(): other for other in reversed(names)}
+    close = difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)
+    return [folded[other] for other in close]
+
+
+def thousands(number: float) -> str:
+    """A count of rows: whole where it is, digits in groups of three."""
+    return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.2f}"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 row`, `2 rows`."""
+    return f"{thousands(number)} {noun if number == 1 else plural or noun + 's'}"

@@ -1,0 +1,140 @@
+"""From a table and the options of `fit` to what the classifier takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bayesieve.cli.columns import require_column
+from bayesieve.cli.errors import CommandError
+from bayesieve.cli.screen import Screen
+from bayesieve.cli.text import counted, listed, quoted, thousands
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MOST_NUMERIC_CLASSES = 100
+_FEWEST_ROWS_PER_CLASS = 2  # on average; a text column with fewer names its rows, it does not class them
+_SMALL = 20  # classes up to which any number of rows is taken
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column is what: the target, row weights, columns to leave out, and kinds given by hand."""
+
+    target: str
+    weight: str | None
+    ignored: tuple[str, ...]
+    kinds: dict[str, str]
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """Features, labels and row weights of the rows whose target is known."""
+
+    X: pl.DataFrame
+    y: pl.Series
+    weights: Any
+
+    def classes_too_rare_to_measure(self) -> list[object]:
+        """The classes of a single row, if fewer than two classes have more: a fold may then lack all but one class."""
+        rows = self.y.value_counts(sort=True)
+        lone = rows.filter(rows["count"] == 1)[self.y.name].to_list()
+        return lone if rows.height - len(lone) < 2 else []
+
+
+def columns_of(
+    target: str, weight: str | None, ignored: list[str], numeric: list[str], categorical: list[str]
+) -> Columns:
+    """The options that name columns, checked against each other."""
+    both = [name for name in numeric if name in categorical]
+    if both:
+        raise CommandError(f"column {quoted(both[0])} is given as --numeric and as --categorical; choose one")
+    if weight == target:
+        raise CommandError(f"column {quoted(target)} cannot be both --target and --weight")
+    for name, option in ((target, "--target"), (weight, "--weight")):
+        for others, other in ((ignored, "--ignore"), (numeric, "--numeric"), (categorical, "--categorical")):
+            if name in others:
+                raise CommandError(f"column {quoted(name)} cannot be both {option} and {other}")
+    kinds = dict.fromkeys(numeric, "numeric") | dict.fromkeys(categorical, "categorical")
+    return Columns(target, weight, tuple(ignored), {name: kind for name, kind in kinds.items() if name not in ignored})
+
+
+def training_table(frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen) -> TrainingTable:
+    """Split a table into features, target and weights, and refuse targets that are no classes."""
+    for name, option in (
+        (columns.target, "--target"),
+        *(((columns.weight, "--weight"),) if columns.weight is not None else ()),
+        *((name, "--ignore") for name in columns.ignored),
+        *((name, f"--{kind}") for name, kind in columns.kinds.items()),
+    ):
+        require_column(name, frame.columns, path, option)
+    frame = _rows_with_target(frame, columns.target, screen)
+    y = frame[columns.target]
+    _refuse_other_than_classes(y)
+    left_out = {columns.target, columns.weight, *columns.ignored}
+    X = frame.select(name for name in frame.columns if name not in left_out)
+    if X.width == 0:
+        raise CommandError(f"{path} has no column left to learn from besides {listed(sorted(filter(None, left_out)))}")
+    return TrainingTable(X, y, None if columns.weight is None else _weights(frame[columns.weight]))
+
+
+def _rows_with_target(frame: pl.DataFrame, target: str, screen: Screen) -> pl.DataFrame:
+    import polars as pl
+
+    known = pl.col(target).is_not_null()
+    if frame.schema[target].is_float():
+        known &= pl.col(target).is_not_nan()
+    kept = frame.filter(known)
+    dropped = frame.height - kept.height
+    if kept.height == 0:
+        raise CommandError(f"the target {quoted(target)} is missing in all rows")
+    if dropped:
+        rows = f"{counted(dropped, 'row')} of {thousands(frame.height)}"
+        screen.warn(f"the target {quoted(target)} is missing in {rows}, which are left out")
+    return kept
+
+
+def _refuse_other_than_classes(y: pl.Series) -> None:
+    import polars as pl
+
+    name, kind = quoted(y.name), y.dtype
+    n_classes = y.n_unique()
+    if n_classes == 1:
+        raise CommandError(f"the target {name} has one class only ({quoted(y[0])}); it takes two to tell apart")
+    if kind.is_float() and not (y.is_finite().all() and (y == y.round()).all()):
+        raise CommandError(f"the target {name} holds continuous numbers, not classes; cut it into classes first")
+    if kind.is_numeric() and n_classes > _MOST_NUMERIC_CLASSES:
+        raise CommandError(
+            f"the target {name} holds {thousands(n_classes)} different numbers, more than the {_MOST_NUMERIC_CLASSES} "
+            "that may be classes; cut it into classes first"
+        )
+    if kind.is_temporal() or kind.is_nested() or kind == pl.Object:
+        raise CommandError(f"the target {name} holds {_called(kind)}, not classes; name another column")
+    if n_classes > _SMALL and n_classes * _FEWEST_ROWS_PER_CLASS > len(y):
+        raise CommandError(
+            f"the target {name} has {thousands(n_classes)} different values in {counted(len(y), 'row')}: it names rows, "
+            "it does not class them; name another column"
+        )
+
+
+def _called(kind: pl.DataType) -> str:
+    if not kind.is_temporal():
+        return "lists or structures"
+    return {"Date": "dates", "Datetime": "dates", "Duration": "durations"}.get(type(kind).__name__, "times")
+
+
+def _weights(column: pl.Series) -> Any:
+    name = quoted(column.name)
+    if not column.dtype.is_numeric():
+        raise CommandError(f"the --weight column {name} does not hold numbers")
+    values = column.cast(float)
+    bad = ~(values.is_finite() & (values >= 0)).fill_null(False)
+    if bad.any():
+        first = values[int(bad.arg_true()[0])]
+        what = "a missing value" if first is None else f"the value {first:g}"
+        raise CommandError(f"the --weight column {name} holds {what}; weights are numbers from 0 up")
+    if not values.sum() > 0:
+        raise CommandError(f"the --weight column {name} holds zeros only")
+    return values.to_numpy()
