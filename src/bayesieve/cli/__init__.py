@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 
 
 def main() -> None:
     """Run the command line on the arguments of this process and exit."""
-    from bayesieve.cli.app import app
-
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal without Unicode shows \N escapes where it would otherwise end the program.
-        with contextlib.suppress(AttributeError, ValueError):
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    _make_streams_usable()
+    try:
+        from bayesieve.cli.app import app
+    except KeyboardInterrupt:
+        sys.exit("error: Interrupted.")
     app(prog_name="bayesieve")
+
+
+def _make_streams_usable() -> None:
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+            continue
+        # A terminal without Unicode shows escapes where it would otherwise end the program.
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="backslashreplace")

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import typer
 from typer.core import TyperGroup
 
-from bayesieve.cli.text import one_line
+from bayesieve.cli.text import sentence
 
 BAD_INPUT = 2
 INTERNAL = 1
@@ -66,7 +66,7 @@ class Commands(TyperGroup):
         except _UsageError as error:
             status = self._end(error, _usage(error), BAD_INPUT)
         except typer.Abort as error:
-            status = self._end(error, "interrupted", INTERRUPTED)
+            status = self._end(error, "Interrupted", INTERRUPTED)
         sys.exit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
@@ -81,7 +81,7 @@ class Commands(TyperGroup):
             _silence_stdout()
             raise typer.Exit(BROKEN_PIPE) from error
         except (KeyboardInterrupt, Interrupted) as error:
-            what = f"interrupted: {error}" if str(error) else "interrupted"
+            what = f"Interrupted: {error}" if str(error) else "Interrupted"
             raise typer.Exit(self._end(error, what, INTERRUPTED)) from error
         except Exception as error:
             raise typer.Exit(self._end(error, *_explained(error))) from error
@@ -90,28 +90,32 @@ class Commands(TyperGroup):
     def _end(self, error: BaseException, message: str, status: int) -> int:
         if self._debug:
             traceback.print_exception(error)
-        typer.echo(f"error: {one_line(message)}", err=True)
+        typer.echo(f"error: {sentence(message)}", err=True)
         return status
 
 
 def _usage(error: Any) -> str:
     context = error.ctx
     hint = f" (see {context.command_path} --help)" if context is not None else ""
-    return f"{error.format_message().rstrip('.')}{hint}"
+    return f"{error.format_message().removesuffix('.')}{hint}"
 
 
 def _explained(error: Exception) -> tuple[str, int]:
     """What to say about an exception, and the status to exit with."""
     if isinstance(error, CommandError):
         return str(error), BAD_INPUT
-    if isinstance(error, (ValueError, OSError)) and _raised_by_bayesieve(error.__traceback__):
+    if isinstance(error, ValueError) and _raised_by_bayesieve(error.__traceback__):
         return str(error), BAD_INPUT
-    if isinstance(error, OSError):
-        return f"{error.filename or 'a file'}: {error.strerror or error}", BAD_INPUT
+    if isinstance(error, OSError):  # the system's have a number, the library's a sentence
+        return str(error) if error.errno is None else f"{_named(error.filename)}: {error.strerror}", BAD_INPUT
     if isinstance(error, MemoryError):
-        return f"not enough memory{f' ({error})' if str(error) else ''}; use fewer rows or columns", INTERNAL
+        return f"Not enough memory{f' ({error})' if str(error) else ''}; use fewer rows or columns", INTERNAL
     kind = type(error).__name__
-    return f"internal error ({kind}: {error}); please report it with what --debug shows", INTERNAL
+    return f"Internal error ({kind}: {error}); please report it with what --debug shows", INTERNAL
+
+
+def _named(filename: object) -> str:
+    return "Standard output" if filename is None else str(filename)
 
 
 def _raised_by_bayesieve(trace: TracebackType | None) -> bool:
@@ -141,7 +145,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    typer.echo(f"warning: {one_line(str(message))}", err=True)
+    typer.echo(f"warning: {sentence(str(message))}", err=True)
 
 
 def _silence_stdout() -> None:

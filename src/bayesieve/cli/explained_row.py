@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from bayesieve.cli.screen import Column, Screen
+from bayesieve.cli.screen import Screen
+from bayesieve.cli.tables import Column
 from bayesieve.cli.text import visible
 
 _MOST_CLASSES = 6
 _MOST_VALUE = 24
 _MOST_LEVEL = 32
+_MOST_TITLE = 16
 
 
 def show_row(screen: Screen, explanation: Any, probability: Any, at: int) -> None:
@@ -33,7 +35,7 @@ def show_row(screen: Screen, explanation: Any, probability: Any, at: int) -> Non
         rows.append(
             [
                 explanation.features[k],
-                _short("missing" if value is None else value, _MOST_VALUE),
+                _short(_value(value), _MOST_VALUE),
                 _short(explanation.levels[at, k], _MOST_LEVEL),
                 f"{explanation.weights[k]:.3f}",
                 *_compared(parts[k], winner, other),
@@ -41,12 +43,12 @@ def show_row(screen: Screen, explanation: Any, probability: Any, at: int) -> Non
         )
     rows.append(["total", "", "", "", *_compared(total, winner, other)[:-1], None])
     columns = (
-        Column("feature", name=True),
+        Column("feature"),
         Column("value"),
         Column("level"),
         Column("weight", number=True),
-        Column(labels[winner], number=True),
-        Column(labels[other], number=True),
+        Column(_short(labels[winner], _MOST_TITLE), number=True),
+        Column(_short(labels[other], _MOST_TITLE), number=True),
         Column("difference", number=True),
         Column("", bar=True),
     )
@@ -61,6 +63,16 @@ def _probabilities(labels: list[str], probability: Any, order: list[int]) -> str
 def _compared(nats: Any, winner: int, other: int) -> list[Any]:
     difference = float(nats[winner] - nats[other])
     return [f"{nats[winner]:.4f}", f"{nats[other]:.4f}", f"{difference:+.4f}", difference]
+
+
+def _value(value: str | None) -> str:
+    """A raw value, numbers to six digits."""
+    if value is None:
+        return "missing"
+    try:
+        return f"{float(value):.6g}" if "." in value else value
+    except ValueError:
+        return value
 
 
 def _short(text: object, most: int) -> str:

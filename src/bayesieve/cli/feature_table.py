@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bayesieve.cli.screen import Column, Screen
+from bayesieve.cli.screen import Screen
+from bayesieve.cli.tables import Column
 from bayesieve.cli.text import counted
 
 _COLUMNS = (
-    Column("feature", name=True),
+    Column("feature"),
     Column("kind"),
     Column("levels", number=True),
     Column("level score", number=True),

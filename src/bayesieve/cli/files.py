@@ -65,7 +65,7 @@ def check_output(path: Path | None) -> None:
     if path.is_dir():
         raise CommandError(f"{path} is a folder; give the name of a file to write")
     if not path.parent.is_dir():
-        raise CommandError(f"there is no folder {path.parent} to write {path.name} in; create it first")
+        raise CommandError(f"There is no folder {path.parent} to write {path.name} in; create it first")
 
 
 def write_frame(frame: pl.DataFrame, path: Path | None) -> None:

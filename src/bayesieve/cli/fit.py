@@ -12,7 +12,7 @@ from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.fit_summary import show_summary
 from bayesieve.cli.options import Debug, TableFile
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import listed, quoted, similar
+from bayesieve.cli.text import counted, listed, quoted, similar
 from bayesieve.cli.training import TrainingTable, columns_of, training_table
 
 _DATA, _SEARCH, _OUTPUT = "Columns", "Search", "Output"
@@ -55,12 +55,16 @@ def fit(
     max_seconds: Annotated[
         float | None,
         typer.Option(
-            min=0, help="Time after which the search keeps what it has.", rich_help_panel=_SEARCH, show_default=False
+            metavar="SECONDS",
+            help="Time after which the search keeps what it has.",
+            rich_help_panel=_SEARCH,
+            show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the search.", rich_help_panel=_SEARCH, min=0, max=2**32 - 1)] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.", rich_help_panel=_SEARCH)] = 0,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Threads; -1 is one for each core.", rich_help_panel=_SEARCH)
+        int,
+        typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is one for each core.", rich_help_panel=_SEARCH),
     ] = -1,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write into.", rich_help_panel=_OUTPUT)
@@ -68,7 +72,7 @@ def fit(
     folds: Annotated[
         int,
         typer.Option(
-            min=0, help="Cross-validation folds behind the report's figures; 0 for none.", rich_help_panel=_OUTPUT
+            metavar="N", help="Cross-validation folds behind the report's figures; 0: none.", rich_help_panel=_OUTPUT
         ),
     ] = 5,
     no_report: Annotated[
@@ -81,10 +85,12 @@ def fit(
 ) -> None:
     """Learn a model from TABLE.
 
-    Writes model.json, features.csv and report.html, and prints what was found. Ctrl-C during the search keeps the best
-    model so far.
+    Writes model.json, features.csv and report.html, and prints what was found.
+
+    Ctrl-C during the search keeps the best model so far.
     """
-    _check_options(selector, folds, jobs)
+    _check_selector(selector)
+    _check_numbers(max_seconds, seed, jobs, folds)
     screen = Screen(quiet)
     columns = columns_of(target, weight, ignore, numeric, categorical)
     frame = files.read_table(table, screen)
@@ -92,6 +98,8 @@ def fit(
     files.open_folder(output)
 
     model = _new_model(selector, columns.kinds, max_seconds, seed, jobs, screen)
+    if screen.shows_progress:
+        screen.note(f"Fitting {counted(data.X.height, 'row')} of {counted(data.X.width, 'feature')} ...")
     with compiling.announced(screen):
         model.fit(data.X, data.y, data.weights)
     model.target_name_ = target
@@ -106,17 +114,24 @@ def fit(
     show_summary(screen, model, performance, written)
 
 
-def _check_options(selector: str, folds: int, jobs: int) -> None:
+def _check_selector(selector: str) -> None:
     from bayesieve.selection import SELECTORS
 
     if selector not in SELECTORS:
         meant = similar(selector, list(SELECTORS))
         hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose {listed(SELECTORS, most=len(SELECTORS))}"
-        raise CommandError(f"there is no selector {quoted(selector)}; {hint}")
-    if folds == 1:
-        raise CommandError("--folds 1 leaves nothing to learn from; use 0 for no cross-validation, or 2 and more")
+        raise CommandError(f"There is no selector {quoted(selector)}; {hint}")
+
+
+def _check_numbers(max_seconds: float | None, seed: int, jobs: int, folds: int) -> None:
+    if max_seconds is not None and not max_seconds >= 0:
+        raise CommandError(f"--max-seconds {max_seconds:g} has no meaning; use a number of seconds from 0 up")
+    if seed < 0:
+        raise CommandError(f"--seed {seed} has no meaning; use a whole number from 0 up")
     if jobs == 0:
         raise CommandError("--jobs 0 has no meaning; use a number of threads, or -1 for one for each core")
+    if folds < 0 or folds == 1:
+        raise CommandError(f"--folds {folds} has no meaning; use 2 or more, or 0 for no cross-validation")
 
 
 def _new_model(
@@ -139,7 +154,7 @@ def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, scree
     lone = data.classes_too_rare_to_measure()
     if folds and lone:
         screen.warn(
-            f"nothing is measured by cross-validation: it needs two classes of two rows, and {listed(lone)} has one"
+            f"Nothing is measured by cross-validation: it needs two classes of two rows, and {listed(lone)} has one"
         )
         folds = 0
     what = f"Measuring by {folds}-fold cross-validation" if folds else "Writing the report"

@@ -22,9 +22,10 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def one_line(text: str) -> str:
-    """A message of several lines as one."""
-    return visible(" ".join(text.split()))
+def sentence(text: str) -> str:
+    """A message as one line that ends like a sentence."""
+    line = visible(" ".join(text.split()))
+    return line if line.endswith((".", "?", "!", ")")) else f"{line}."
 
 
 def quoted(name: object) -> str:

@@ -50,13 +50,13 @@ def columns_of(
     """The options that name columns, checked against each other."""
     both = [name for name in numeric if name in categorical]
     if both:
-        raise CommandError(f"column {quoted(both[0])} is given as --numeric and as --categorical; choose one")
+        raise CommandError(f"Column {quoted(both[0])} is given as --numeric and as --categorical; choose one")
     if weight == target:
-        raise CommandError(f"column {quoted(target)} cannot be both --target and --weight")
+        raise CommandError(f"Column {quoted(target)} cannot be both --target and --weight")
     for name, option in ((target, "--target"), (weight, "--weight")):
         for others, other in ((ignored, "--ignore"), (numeric, "--numeric"), (categorical, "--categorical")):
             if name in others:
-                raise CommandError(f"column {quoted(name)} cannot be both {option} and {other}")
+                raise CommandError(f"Column {quoted(name)} cannot be both {option} and {other}")
     kinds = dict.fromkeys(numeric, "numeric") | dict.fromkeys(categorical, "categorical")
     return Columns(target, weight, tuple(ignored), {name: kind for name, kind in kinds.items() if name not in ignored})
 
@@ -89,10 +89,10 @@ def _rows_with_target(frame: pl.DataFrame, target: str, screen: Screen) -> pl.Da
     kept = frame.filter(known)
     dropped = frame.height - kept.height
     if kept.height == 0:
-        raise CommandError(f"the target {quoted(target)} is missing in all rows")
+        raise CommandError(f"The target {quoted(target)} is missing in all rows")
     if dropped:
         rows = f"{counted(dropped, 'row')} of {thousands(frame.height)}"
-        screen.warn(f"the target {quoted(target)} is missing in {rows}, which are left out")
+        screen.warn(f"The target {quoted(target)} is missing in {rows}, which are left out")
     return kept
 
 
@@ -102,20 +102,20 @@ def _refuse_other_than_classes(y: pl.Series) -> None:
     name, kind = quoted(y.name), y.dtype
     n_classes = y.n_unique()
     if n_classes == 1:
-        raise CommandError(f"the target {name} has one class only ({quoted(y[0])}); it takes two to tell apart")
+        raise CommandError(f"The target {name} has one class only ({quoted(y[0])}); it takes two to tell apart")
     if kind.is_float() and not (y.is_finite().all() and (y == y.round()).all()):
-        raise CommandError(f"the target {name} holds continuous numbers, not classes; cut it into classes first")
+        raise CommandError(f"The target {name} holds continuous numbers, not classes; cut it into classes first")
     if kind.is_numeric() and n_classes > _MOST_NUMERIC_CLASSES:
         raise CommandError(
-            f"the target {name} holds {thousands(n_classes)} different numbers, more than the {_MOST_NUMERIC_CLASSES} "
+            f"The target {name} holds {thousands(n_classes)} different numbers, more than the {_MOST_NUMERIC_CLASSES} "
             "that may be classes; cut it into classes first"
         )
     if kind.is_temporal() or kind.is_nested() or kind == pl.Object:
-        raise CommandError(f"the target {name} holds {_called(kind)}, not classes; name another column")
+        raise CommandError(f"The target {name} holds {_called(kind)}, not classes; name another column")
     if n_classes > _SMALL and n_classes * _FEWEST_ROWS_PER_CLASS > len(y):
         raise CommandError(
-            f"the target {name} has {thousands(n_classes)} different values in {counted(len(y), 'row')}: it names rows, "
-            "it does not class them; name another column"
+            f"The target {name} has {thousands(n_classes)} different values in {counted(len(y), 'row')}: it names "
+            "rows, it does not class them; name another column"
         )
 
 
@@ -128,13 +128,13 @@ def _called(kind: pl.DataType) -> str:
 def _weights(column: pl.Series) -> Any:
     name = quoted(column.name)
     if not column.dtype.is_numeric():
-        raise CommandError(f"the --weight column {name} does not hold numbers")
+        raise CommandError(f"The --weight column {name} does not hold numbers")
     values = column.cast(float)
     bad = ~(values.is_finite() & (values >= 0)).fill_null(False)
     if bad.any():
         first = values[int(bad.arg_true()[0])]
         what = "a missing value" if first is None else f"the value {first:g}"
-        raise CommandError(f"the --weight column {name} holds {what}; weights are numbers from 0 up")
+        raise CommandError(f"The --weight column {name} holds {what}; weights are numbers from 0 up")
     if not values.sum() > 0:
-        raise CommandError(f"the --weight column {name} holds zeros only")
+        raise CommandError(f"The --weight column {name} holds zeros only")
     return values.to_numpy()
