@@ -11,10 +11,11 @@ import numpy as np
 class ClassOrder:
     """Rows sorted by class, those of weight zero left out.
 
-    rows : (n,) row numbers, class after class; offsets : (n_classes + 1,) where each class starts; weights : (n,) in that order, or
+    codes : (n_rows,) class codes; rows : (n,) row numbers, class after class; offsets : (n_classes + 1,) where each class starts; weights : (n,) in that order, or
     empty when every row counts once; integral : whether all weights are whole numbers, so that counts stay exact integers.
     """
 
+    codes: np.ndarray
     rows: np.ndarray
     offsets: np.ndarray
     weights: np.ndarray
@@ -34,7 +35,7 @@ class ClassOrder:
         if len(class_codes) < 2**31:
             rows = rows.astype(np.int32)
         offsets = np.concatenate([[0], np.cumsum(np.bincount(kept_codes, minlength=n_classes))])
-        return cls(rows, offsets, kept_weights, integral, len(class_codes))
+        return cls(class_codes, rows, offsets, kept_weights, integral, len(class_codes))
 
     @property
     def n_classes(self) -> int:
@@ -64,4 +65,4 @@ class ClassOrder:
         mine = kept[self.rows]
         offsets = np.concatenate([[0], np.cumsum(mine)])[self.offsets]
         weights = self.weights[mine] if self.weights.size else self.weights
-        return ClassOrder(self.rows[mine], offsets, weights, self.integral, self.n_rows)
+        return ClassOrder(self.codes, self.rows[mine], offsets, weights, self.integral, self.n_rows)

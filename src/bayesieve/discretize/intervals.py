@@ -16,6 +16,8 @@ MAX_OPTIMAL_BLOCKS = 20_000
 """Blocks of distinct values up to which ``method="optimal"`` is offered (time grows with their square)."""
 
 _MAX_EXACT_BLOCKS = 256  # up to here the exact optimum takes about as long as the greedy search
+_ROWS_PER_DISTINCT = 12  # counting distinct values in a hash table beats sorting when each comes at least this often
+_LEAST_COUNTED = 5000  # rows; below, sorting takes no time either
 _MAX_QUEUED_BLOCKS = 4096  # beyond, neighbours are first joined in rounds down to this many
 
 
@@ -64,44 +66,67 @@ class _Blocks:
     """A column as cumulated class counts of blocks of neighbouring distinct values; missing values are block 0 where there are any."""
 
     def __init__(self, values: np.ndarray, order: ClassOrder) -> None:
-        from bayesieve.discretize._interval_kernels import merge_classes
+        if not self._count(values, order):
+            self._sort(values, order)
 
-        n_classes = order.n_classes
+    def _count(self, values: np.ndarray, order: ClassOrder) -> bool:
+        """Blocks from the distinct values, counted in one pass; False when there are too many of them."""
+        from bayesieve.discretize._block_kernels import count_distinct, join_counted
+
+        n_rows, most = order.rows.size, order.rows.size // _ROWS_PER_DISTINCT
+        if order.weights.size or n_rows < max(_LEAST_COUNTED, order.n_rows) or _looks_distinct(values, most):
+            return False
+        distinct, counts, missing = count_distinct(np.ascontiguousarray(values), order.codes, order.n_classes, most)
+        if distinct.size == 0:
+            return False
+        ranked = np.argsort(distinct)
+        self._allocate(distinct.size, missing, order)
+        self._finish(join_counted(distinct[ranked], counts[ranked], self.cumulated, self._lower, self._upper, int(self.has_missing)))
+        return True
+
+    def _sort(self, values: np.ndarray, order: ClassOrder) -> None:
+        """Blocks from the values of each class, sorted and merged."""
+        from bayesieve.discretize._block_kernels import merge_classes
+
         by_class = values[order.rows]
-        weights, kept_weights = order.weights, order.weights
-        offsets = np.zeros(n_classes + 1, dtype=np.int64)
-        missing = np.zeros(n_classes)
+        weights, kept_weights = order.weights, np.empty_like(order.weights)
+        offsets = np.zeros(order.n_classes + 1, dtype=np.int64)
+        missing = np.zeros(order.n_classes)
         # The known values of each class move to the front of by_class, sorted; the rest of the buffer is not read again.
-        for j in range(n_classes):
+        for j in range(order.n_classes):
             start, stop = order.offsets[j], order.offsets[j + 1]
             segment = by_class[start:stop]
             if weights.size == 0:
                 segment.sort()
-                known = int(np.searchsorted(segment, np.nan))  # missing values are sorted to the end
-                missing[j] = segment.size - known
             else:
                 ranks = np.argsort(segment, kind="stable")
-                segment, segment_weights = segment[ranks], weights[start:stop][ranks]
-                known = int(segment.size - np.isnan(segment).sum())
+                segment = segment[ranks]
+            known = int(np.searchsorted(segment, np.nan))  # missing values are sorted to the end
+            missing[j] = segment.size - known
+            if weights.size:
+                segment_weights = weights[start:stop][ranks]
                 missing[j] = segment_weights[known:].sum()
-                if j == 0:
-                    kept_weights = np.empty_like(weights)
                 kept_weights[offsets[j] : offsets[j] + known] = segment_weights[:known]
             by_class[offsets[j] : offsets[j] + known] = segment[:known]
             offsets[j + 1] = offsets[j] + known
-        self.has_missing = bool(missing.sum() > 0)
+        self._allocate(int(offsets[-1]), missing, order)
         first = int(self.has_missing)
-        # Memory that is never written is never used: the arrays are as long as the worst case, most pages stay untouched.
-        capacity = int(offsets[-1]) + 1 + first
-        cumulated = np.empty((capacity + 1, n_classes), dtype=order.count_type)
-        lower, upper = np.empty(capacity), np.empty(capacity)
-        cumulated[0] = 0
+        self._finish(merge_classes(by_class, offsets, kept_weights, self.cumulated, self._lower, self._upper, first))
+
+    def _allocate(self, n_values: int, missing: np.ndarray, order: ClassOrder) -> None:
+        """Room for one block per value, the missing block written; memory that is never written is never used."""
+        self.has_missing = bool(missing.sum() > 0)
+        capacity = n_values + 1 + int(self.has_missing)
+        self.cumulated = np.empty((capacity + 1, order.n_classes), dtype=order.count_type)
+        self._lower, self._upper = np.empty(capacity), np.empty(capacity)
+        self.cumulated[0] = 0
         if self.has_missing:
-            cumulated[1] = missing
-            lower[0] = upper[0] = -np.inf
-        n = merge_classes(by_class, offsets, kept_weights, cumulated, lower, upper, first)
-        self.n_blocks = n
-        self.cumulated, self._lower, self._upper = cumulated[: n + 1], lower[:n], upper[:n]
+            self.cumulated[1] = missing
+            self._lower[0] = self._upper[0] = -np.inf
+
+    def _finish(self, n_blocks: int) -> None:
+        self.n_blocks = n_blocks
+        self.cumulated, self._lower, self._upper = self.cumulated[: n_blocks + 1], self._lower[:n_blocks], self._upper[:n_blocks]
 
     def cut_points(self, bounds: np.ndarray) -> np.ndarray:
         """Midpoints between the neighbouring distinct values on both sides of each bound."""
@@ -109,6 +134,13 @@ class _Blocks:
         middle = below / 2 + above / 2 if np.any(np.abs(above) > 1e307) else (below + above) / 2
         # Between two neighbouring floating-point numbers the midpoint rounds to one of them: it must stay below the upper one.
         return np.where(middle >= above, below, middle)
+
+
+def _looks_distinct(values: np.ndarray, most: int, sample_size: int = 2048) -> bool:
+    """Whether a sample has as few repeated values as it would with more than ``most`` distinct values."""
+    sample = np.sort(values[:: max(1, values.size // sample_size)])
+    repeated = np.count_nonzero(sample[1:] == sample[:-1])
+    return repeated < sample.size**2 / (4 * most)
 
 
 def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-_MOST_ROWS = 200_000  # rows are enough to find one number; more are sampled at equal steps
+_MOST_ROWS = 50_000  # rows are enough to find one number; more are sampled at equal steps
 _LEAST_FACTOR = 1e-3
 
 
@@ -33,5 +33,5 @@ def shrinkage(evidence: np.ndarray, log_prior: np.ndarray, class_codes: np.ndarr
 
 
 def sampled_rows(n_rows: int) -> slice:
-    """Rows at equal steps, at most about 200,000."""
+    """Rows at equal steps, at most about 50,000."""
     return slice(None, None, max(1, -(-n_rows // _MOST_ROWS)))
