@@ -1,0 +1,75 @@
+"""Probabilities for 100,000 rows of a raw, mixed frame, against a Khiops classifier trained on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+import polars as pl
+from khiops_peer import NOT_INSTALLED, as_khiops_frame, khiops_classifier, khiops_core
+from measuring import Report, alternate, markdown_table, options, spread, verdict
+from tables import mixed_table
+
+SECONDS = 0.3
+TRAINING_ROWS = 20_000
+
+
+def main() -> None:
+    """Train on few rows, then time the prediction of many."""
+    parser = options(__doc__)
+    parser.add_argument("--rows", type=int, help="rows to predict (default 100,000; 5,000 with --quick)")
+    arguments = parser.parse_args()
+    n_rows = arguments.rows or (5_000 if arguments.quick else 100_000)
+    rounds = 2 if arguments.quick else 7
+    report = Report("predict", "Predicting from a raw frame", arguments)
+    frame, labels, kinds = mixed_table(TRAINING_ROWS + n_rows)
+    report.add(
+        f"`predict_proba` of {n_rows:,} rows x {frame.width} mixed raw features, trained on {TRAINING_ROWS:,} "
+        f"other rows; {rounds} rounds in turns after one that does not count. Target: under {SECONDS} s."
+    )
+    runs, kept = measure(report, frame, labels, kinds, rounds)
+    rows = [
+        [name, spread(times), f"{median(times) / n_rows * 1e9:.0f}", f"{median(times) / median(runs['polars']):.1f}"]
+        for name, times in runs.items()
+    ]
+    report.add("\n" + markdown_table(["predict_proba", "median (range)", "ns per row", "times ours on polars"], rows))
+    for name in ("polars", "pandas"):
+        report.add(f"\n{name}, {kept} features kept: {verdict(median(runs[name]), SECONDS, unit=' s')}.")
+    report.close(["polars", "pandas", "pyarrow", "khiops", "khiops-core"])
+
+
+def measure(
+    report: Report, frame: pl.DataFrame, labels: np.ndarray, kinds: dict[str, str], rounds: int
+) -> tuple[dict[str, list[float]], int]:
+    """Seconds per kind of frame, and the number of features the model keeps."""
+    import pandas as pd
+
+    from bayesieve import SelectiveNB
+
+    new = frame[TRAINING_ROWS:]
+    model = SelectiveNB().fit(frame[:TRAINING_ROWS], labels[:TRAINING_ROWS])
+    new_pandas = new.to_pandas()
+    strings = new.select(pl.selectors.string())
+    objects = {
+        name: pd.Series(np.array(strings[name].to_list(), dtype=object), dtype=object) for name in strings.columns
+    }
+    new_objects = new_pandas.assign(**objects)
+    tasks: dict[str, Callable[[], Any]] = {
+        "polars": lambda: model.predict_proba(new),
+        "pandas": lambda: model.predict_proba(new_pandas),
+        "pandas with object strings": lambda: model.predict_proba(new_objects),
+    }
+    if khiops_core() is None:
+        report.add(f"\n{NOT_INSTALLED}")
+    else:
+        khiops_train, khiops_new = as_khiops_frame(frame[:TRAINING_ROWS], kinds), as_khiops_frame(new, kinds)
+        peer = khiops_classifier().fit(khiops_train, labels[:TRAINING_ROWS].astype(object))
+        tasks["Khiops (pandas)"] = lambda: peer.predict_proba(khiops_new)
+    alternate(tasks, 1)
+    return alternate(tasks, rounds), model.n_features_selected_
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Importing the package against importing scikit-learn's feature selection; the first fit ever, which compiles."""
+
+from __future__ import annotations
+
+import tempfile
+from statistics import median
+
+from measuring import Report, alternate, in_fresh_process, markdown_table, options, spread, verdict
+
+SECONDS_MORE = 0.2
+SECONDS_TO_COMPILE = 25.0
+IMPORTS = {
+    "nothing": "pass",
+    "sklearn": "import sklearn.feature_selection",
+    "package": "import bayesieve",
+    "classifier": "from bayesieve import SelectiveNB",
+}
+LABELS = {
+    "nothing": "nothing (the interpreter alone)",
+    "sklearn": "`import sklearn.feature_selection`",
+    "package": "`import bayesieve`",
+    "classifier": "`from bayesieve import SelectiveNB`",
+}
+
+# Prints the seconds from the import to a fitted model, for a target of two classes and then for one of three.
+_FIRST_FIT = """
+import time
+begin = time.perf_counter()
+import numpy as np
+import polars as pl
+from bayesieve import SelectiveNB
+imported = time.perf_counter()
+rng = np.random.default_rng(0)
+n = 400
+y = rng.integers(0, 3, n)
+frame = pl.DataFrame({
+    "number": rng.normal(size=n) + y,
+    "other": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
+    "count": rng.integers(0, 9, n) + y,
+    "word": np.array(["red", "green", "blue", "grey"])[np.minimum(rng.integers(0, 3, n) + (y > 0), 3)],
+    "flag": rng.random(n) < 0.3 + 0.2 * y,
+})
+start = time.perf_counter()
+two = SelectiveNB().fit(frame, y > 0)
+between = time.perf_counter()
+three = SelectiveNB().fit(frame, y)
+fitted = time.perf_counter()
+two.predict_proba(frame), three.predict_proba(frame)
+done = time.perf_counter()
+print(imported - begin, between - start, fitted - between, done - fitted, done - begin)
+"""
+
+
+def main() -> None:
+    """Medians of imports in fresh processes; seconds of the first runs with an empty cache of compiled code."""
+    arguments = options(__doc__).parse_args()
+    report = Report("startup", "Starting up", arguments)
+    rounds = 2 if arguments.quick else 11
+    tasks = {name: (lambda code=code: in_fresh_process(code)) for name, code in IMPORTS.items()}
+    alternate(tasks, 1)
+    runs = alternate(tasks, rounds)
+    medians = {name: median(times) for name, times in runs.items()}
+    rows = [
+        [LABELS[name], spread(times), f"{medians[name] - medians['sklearn']:+.3f} s"] for name, times in runs.items()
+    ]
+    report.add(f"Whole processes, {rounds} rounds in turns, files in the system's cache.\n")
+    report.add(markdown_table(["a process that does", "median (range)", "more than scikit-learn"], rows))
+    for name in ("package", "classifier"):
+        more = medians[name] - medians["sklearn"]
+        report.add(f"\n{LABELS[name]} costs more than {LABELS['sklearn']}: {verdict(more, SECONDS_MORE, unit=' s')}.")
+    first_fits(report)
+    report.close(["polars", "narwhals"])
+
+
+def first_fits(report: Report) -> None:
+    """The first and the second run of a process that fits a small mixed table, the first with nothing compiled."""
+    rows, totals = [], []
+    with tempfile.TemporaryDirectory() as cache:
+        for run in ("first", "second", "third"):
+            figures = [
+                float(figure) for figure in in_fresh_process(_FIRST_FIT, environment={"NUMBA_CACHE_DIR": cache}).split()
+            ]
+            totals.append(figures[-1])
+            rows.append([run, *(f"{figure:.2f} s" for figure in figures)])
+    report.add(
+        "\nFit of a small table (400 rows; numbers with missing values, whole numbers, strings, booleans), with an "
+        "empty folder for compiled code at first.\n"
+    )
+    header = ["run", "imports", "fit, two classes", "fit, three classes", "predict", "in all"]
+    report.add(markdown_table(header, rows))
+    report.add(f"\nFirst run ever, compiling included: {verdict(totals[0], SECONDS_TO_COMPILE, unit=' s')}.")
+
+
+if __name__ == "__main__":
+    main()
