@@ -76,10 +76,10 @@ def main() -> None:
     frame, labels, kinds = mixed_table(n_rows)
     distinct = [frame[name].n_unique() for name, kind in kinds.items() if kind == "numeric"]
     report.add(
-        f"{n_rows:,} rows x {frame.width} features, two classes: {len(distinct)} numeric features with {min(distinct):,} "
+        f"{n_rows:,} rows x {frame.width} features, two classes: {len(distinct)} numeric ones with {min(distinct):,} "
         f"to {max(distinct):,} distinct values, the others categorical with 3 to 40 strings; two of each kind miss 3 % "
-        "of their values. bayesieve fits dataframes in memory, in a warm process. Khiops trains from a CSV file, written "
-        "with its dictionary before the clock starts; no trees, no pairs, no constructed features, all rows."
+        "of their values. bayesieve fits dataframes in memory, in a warm process. Khiops trains from a CSV file, "
+        "written with its dictionary before the clock starts; no trees, no pairs, no constructed features, all rows."
     )
     with tempfile.TemporaryDirectory() as folder:
         compare(report, Path(folder), frame, labels, kinds, arguments.rounds or (1 if arguments.quick else 3))
