@@ -18,7 +18,8 @@ SELECTOR_SENTENCES = {
     "map": "The most probable subset of features was selected (Boullé 2007, SNB(MAP)).",
     "bayesian": "Weights are posterior probabilities, averaged over the models of the search (Boullé 2007, SNB(BMA)).",
     "compression": (
-        "Weights are averaged over the models of the search, each counting by how well it compresses the classes (Boullé 2007, SNB(CMA))."
+        "Weights are averaged over the models of the search, each counting by how well it compresses the classes "
+        "(Boullé 2007, SNB(CMA))."
     ),
 }
 
@@ -29,16 +30,20 @@ def describe(model: SelectiveNB) -> str:
     silent = sum(level.n_levels == 1 for level in levels)
     kept = model.n_features_selected_
     sentences = [
-        f"Trained on {model.n_rows_:,} rows with {_counted(len(levels), 'feature')} and {len(model.classes_)} classes ({_class_shares(model)})."
+        f"Trained on {model.n_rows_:,} rows with {_counted(len(levels), 'feature')} and {len(model.classes_)} classes "
+        f"({_class_shares(model)})."
     ]
     if kept == 0:
-        sentences.append("No feature says anything reliable about the target: predictions are the shares of the classes.")
+        sentences.append(
+            "No feature says anything reliable about the target: predictions are the shares of the classes."
+        )
     else:
         heaviest = model.selected_features_[:_MOST_FEATURES]
         verb = "carries" if kept == 1 else "carry"
         sentences.append(f"{kept} of {_counted(len(levels), 'feature')} {verb} weight; {_heaviest(heaviest)}.")
     if silent:
-        sentences.append(f"{_counted(silent, 'feature')} {'says' if silent == 1 else 'say'} nothing about the target on {'its' if silent == 1 else 'their'} own.")
+        verb, owner = ("says", "its") if silent == 1 else ("say", "their")
+        sentences.append(f"{_counted(silent, 'feature')} {verb} nothing about the target on {owner} own.")
     return " ".join(sentences)
 
 
@@ -62,14 +67,22 @@ def warnings_of(model: SelectiveNB) -> list[str]:
                 "make sure that it is known before the target is."
             )
     if not model.trace_.complete:
-        found.append(f"The search was stopped early, after {model.trace_.n_models:,} models; a longer one may find better weights.")
+        found.append(
+            f"The search was stopped early, after {model.trace_.n_models:,} models; "
+            "a longer one may find better weights."
+        )
     shares = model.naive_bayes_.class_count_ / model.naive_bayes_.class_count_.sum()
-    rare = [str(label) for label, count in zip(model.classes_, model.naive_bayes_.class_count_, strict=True) if count < 10]
+    rare = [
+        str(label) for label, count in zip(model.classes_, model.naive_bayes_.class_count_, strict=True) if count < 10
+    ]
     if rare:
         named = ", ".join(rare[:5]) + (" and others" if len(rare) > 5 else "")
         found.append(f"Fewer than 10 training rows of class {named}: its probabilities are uncertain.")
     elif shares.min() < 0.01:
-        found.append(f"Class {model.classes_[int(shares.argmin())]} has {100 * shares.min():.2f} % of the rows only: judge the model by AUC rather than accuracy.")
+        found.append(
+            f"Class {model.classes_[int(shares.argmin())]} has {100 * shares.min():.2f} % of the rows only: "
+            "judge the model by AUC rather than accuracy."
+        )
     return found
 
 

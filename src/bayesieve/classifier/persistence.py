@@ -79,7 +79,8 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
         raise ValueError(f"{file} is not a bayesieve model: it does not say that its format is {FORMAT}.")
     if data.get("version") != VERSION:
         raise ValueError(
-            f"{file} has model version {data.get('version')!r}, this bayesieve reads version {VERSION}; update bayesieve or fit again."
+            f"{file} has model version {str(data.get('version'))[:20]}, this bayesieve reads version {VERSION}; "
+            "update bayesieve or fit again."
         )
     try:
         return _from_json(data)
@@ -131,7 +132,9 @@ def _from_json(data: dict[str, Any]) -> SelectiveNB:
         raise _Damaged(f"it names the unknown selector {name!r}")
     smoothing = parameters["smoothing"]
     selector = SELECTORS[name]()
-    model = SelectiveNB(name, smoothing=smoothing, calibrate=parameters["calibrate"], random_state=parameters["random_state"])
+    model = SelectiveNB(
+        name, smoothing=smoothing, calibrate=parameters["calibrate"], random_state=parameters["random_state"]
+    )
     classes = _labels_from_json(data["classes"])
     model.classes_ = classes
     model.target_name_ = _optional_text(data["target"], "target")
@@ -142,7 +145,9 @@ def _from_json(data: dict[str, Any]) -> SelectiveNB:
     if len(set(names)) != len(names) or not names:
         raise _Damaged("feature names must be present and differ from each other")
     weights = _numbers([feature["weight"] for feature in data["features"]], (len(levels),), "feature weights", low=0.0)
-    selector.weights_ = _numbers([feature["selector_weight"] for feature in data["features"]], weights.shape, "weights", low=0.0)
+    selector.weights_ = _numbers(
+        [feature["selector_weight"] for feature in data["features"]], weights.shape, "weights", low=0.0
+    )
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(levels)
     model.weight_factor_ = float(_numbers(data["weight_factor"], (), "weight factor", low=0.0))
@@ -162,7 +167,8 @@ def _encoder(data: dict[str, Any], levels: tuple[FeatureLevels, ...], classes: n
     kinds = options.get("kinds")
     if kinds is not None and not (isinstance(kinds, dict) and set(kinds.values()) <= {"numeric", "categorical"}):
         raise _Damaged("the kinds of its columns must be 'numeric' or 'categorical'")
-    # Kinds as they were read: a text column of a CSV file must not turn numeric because new rows happen to hold digits only.
+    # Kinds as they were read: a text column of a CSV file must not turn numeric because new rows happen to hold digits
+    # only.
     encoder = TableEncoder(missing=options["missing"], kinds=kinds)
     encoder.levels_ = levels
     encoder.level_scores_ = np.array([level.level_score for level in levels])
@@ -221,14 +227,21 @@ def _labels_to_json(labels: np.ndarray) -> dict[str, Any]:
         None,
     )
     if kind is None:
-        raise ValueError(f"Classes of type {type(values[0]).__name__} cannot be saved; use text, numbers or booleans as labels.")
+        raise ValueError(
+            f"Classes of type {type(values[0]).__name__} cannot be saved; use text, numbers or booleans as labels."
+        )
     return {"kind": kind, "object": labels.dtype == object, "values": values}
 
 
 def _labels_from_json(data: dict[str, Any]) -> np.ndarray:
     type_ = _LABEL_KINDS.get(data["kind"])
     values = data["values"]
-    if type_ is None or not isinstance(values, list) or len(values) < 2 or not all(type(value) is type_ for value in values):
+    if (
+        type_ is None
+        or not isinstance(values, list)
+        or len(values) < 2
+        or not all(type(value) is type_ for value in values)
+    ):
         raise _Damaged("its classes are not at least two labels of one kind")
     if sorted(set(values)) != values:
         raise _Damaged("its classes are not in order")
@@ -236,13 +249,24 @@ def _labels_from_json(data: dict[str, Any]) -> np.ndarray:
 
 
 def _numbers(
-    values: Any, shape: tuple[int, ...], what: str, *, low: float = -math.inf, high: float = math.inf, finite: bool = True
+    values: Any,
+    shape: tuple[int, ...],
+    what: str,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    finite: bool = True,
 ) -> np.ndarray:
     array = np.asarray(values)
     if array.dtype.kind not in "iuf" or array.shape != shape:
         raise _Damaged(f"its {what} are not {' x '.join(map(str, shape)) or 'one'} number(s)")
     array = array.astype(float)
-    if np.any(np.isnan(array)) or (finite and not np.all(np.isfinite(array))) or np.any(array < low) or np.any(array > high):
+    if (
+        np.any(np.isnan(array))
+        or (finite and not np.all(np.isfinite(array)))
+        or np.any(array < low)
+        or np.any(array > high)
+    ):
         raise _Damaged(f"its {what} are out of range")
     return array
 

@@ -48,7 +48,8 @@ def report_data(
 
     target = model.target_name_ or "target"
     counts = model.naive_bayes_.class_count_
-    performance, explained = None, ()
+    performance: Performance | None = None
+    explained: tuple[ExplainedRow, ...] = ()
     if X is not None and y is None:
         raise ValueError("A report on rows needs their classes: pass y together with X.")
     if X is not None:
@@ -91,7 +92,9 @@ def _measured(
     if cv < 2 or np.bincount(codes).max() < 2:
         return None, codes, ""
     if not np.array_equal(target.classes, model.classes_):
-        raise ValueError("The classes of y are not those of the model; cross-validation needs the training table and its target.")
+        raise ValueError(
+            "The classes of y are not those of the model; cross-validation needs the training table and its target."
+        )
     quiet = model.__class__(**{**model.get_params(deep=False), "verbose": 0})
     with warnings.catch_warnings():
         # A fold that runs out of time says nothing new: the model itself has told.
@@ -127,7 +130,10 @@ def _performance(
         majority_accuracy=float(shares.max() / shares.sum()),
         class_entropy=entropy,
         reliability=tuple(
-            (labels[j], tuple(ReliabilityBin(*found) for found in metrics.reliability(np.exp(log_proba[:, j]), codes == j)))
+            (
+                labels[j],
+                tuple(ReliabilityBin(*found) for found in metrics.reliability(np.exp(log_proba[:, j]), codes == j)),
+            )
             for j in shown
         ),
         confusion=tuple(tuple(row) for row in metrics.confusion(log_proba, codes).tolist()),
@@ -158,7 +164,9 @@ def _levels(model: SelectiveNB, k: int) -> tuple[LevelRow, ...]:
     predictor, level = model.naive_bayes_, model.encoder_.levels_[k]
     counts = predictor.feature_count_[k]
     total = counts.sum()
-    smoothed = log_probabilities(counts, float(predictor.class_count_.sum()), predictor.smoothing) + predictor.class_log_prior_
+    smoothed = (
+        log_probabilities(counts, float(predictor.class_count_.sum()), predictor.smoothing) + predictor.class_log_prior_
+    )
     probabilities = np.exp(smoothed - smoothed.max(axis=1, keepdims=True))
     probabilities /= probabilities.sum(axis=1, keepdims=True)
     evidence = model.feature_weights_[k] * predictor.feature_log_prob_[k]
@@ -204,7 +212,9 @@ def _search(model: SelectiveNB) -> SearchSummary:
 
 
 def _explained_rows(model: SelectiveNB, X: Any, y: Any, n_explained: int) -> tuple[ExplainedRow, ...]:
-    """The surest row of the rarest and of the most frequent class, and the worst mistake, as far as there are such rows."""
+    """The surest row of the rarest and of the most frequent class, and the worst mistake, as far as there are such
+    rows.
+    """
     if n_explained < 1:
         return ()
     truth = as_target(y)
@@ -281,4 +291,6 @@ def _settings(model: SelectiveNB) -> tuple[tuple[str, str], ...]:
 
 
 def _selector_name(model: SelectiveNB) -> str:
-    return next((name for name, kind in SELECTORS.items() if type(model.selector_) is kind), type(model.selector_).__name__)
+    return next(
+        (name for name, kind in SELECTORS.items() if type(model.selector_) is kind), type(model.selector_).__name__
+    )

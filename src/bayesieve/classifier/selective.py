@@ -26,21 +26,22 @@ if TYPE_CHECKING:
 class SelectiveNB(ClassifierMixin, BaseEstimator):
     """Selective naive Bayes classifier on raw, mixed tables.
 
-    Codes every column (intervals of numbers, groups of categories), decides how much weight each feature deserves, and predicts
-    with P(j | x) proportional to P(j) prod_k P(x_k | j)^w_k. Takes any dataframe that narwhals reads, or a 2-D array; missing
-    values and categories never seen in training are no error.
+    Codes every column (intervals of numbers, groups of categories), decides how much weight each feature deserves, and
+    predicts with P(j | x) proportional to P(j) prod_k P(x_k | j)^w_k. Takes any dataframe that narwhals reads, or a 2-D
+    array; missing values and categories never seen in training are no error.
 
     Parameters
     ----------
     selector : str or selector, default="compression"
-        What finds the weights: ``"all"``, ``"map"``, ``"bayesian"``, ``"compression"``, or a selector object with its options.
+        What finds the weights: ``"all"``, ``"map"``, ``"bayesian"``, ``"compression"``, or a selector object with its
+        options.
     encoder : "modl" or TableEncoder, default="modl"
         How columns are coded.
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it; also used by a selector given by name.
     calibrate : bool or "auto", default="auto"
-        True: all weights are multiplied by one factor in (0, 1] that minimises the log loss of the training rows, which corrects
-        the overconfidence left after averaging. "auto": with compression-based averaging only.
+        True: all weights are multiplied by one factor in (0, 1] that minimises the log loss of the training rows, which
+        corrects the overconfidence left after averaging. "auto": with compression-based averaging only.
     max_seconds : float or None, default=None
         Time after which a selector given by name stops searching and keeps what it has.
     random_state : int, RandomState or None, default=None
@@ -84,6 +85,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     >>> model.predict(X[:1]).tolist()
     [0]
     """
+
+    classes_: np.ndarray
 
     def __init__(
         self,
@@ -135,7 +138,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
             self.encoder_.set_params(n_jobs=self.n_jobs)
         coded = self.encoder_.fit_coded(X, y, sample_weight)
         copy_features(self, self.encoder_)
-        self.classes_ = coded.classes
+        self.classes_ = np.asarray(coded.classes)
         self.n_rows_ = coded.n_rows
         self.target_name_ = _name_of(y)
         self.selector_.fit_coded(coded)
@@ -160,7 +163,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
             joint = predictor.predict_joint_log_proba(coded.take(rows))
             sample_weight = None if coded.weights is None else coded.weights[rows]
             prior = predictor.class_log_prior_
-            self.weight_factor_ = shrinkage(joint - prior, prior, coded.class_codes[rows], sample_weight)
+            self.weight_factor_ = shrinkage(joint - prior, prior, np.asarray(coded.class_codes)[rows], sample_weight)
             predictor.set_params(feature_weights=self.weight_factor_ * weights).update_weights()
         self._adopt(predictor)
 
@@ -207,8 +210,9 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         Returns
         -------
         polars.DataFrame
-            One row per row, class and feature: ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``, ``contribution``
-            (nats) and ``prior`` (log prior of the class). Contributions plus prior add up to ``predict_joint_log_proba``.
+            One row per row, class and feature: ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``,
+            ``contribution`` (nats) and ``prior`` (log prior of the class). Contributions plus prior add up to
+            ``predict_joint_log_proba``.
         """
         return self.explanation(X).to_frame()
 
@@ -281,7 +285,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         path : file to write.
         X, y : rows to measure on, and to explain some of; without them the report shows the model only.
         sample_weight : row weights of ``X``.
-        cv : folds. The figures come from models trained on the other folds of ``X``, so ``X`` may be the training table.
+        cv : folds. The figures come from models trained on the other folds of ``X``, so ``X`` may be the training
+            table.
         held_out : True: ``X`` was not used for training; this very model is measured on it.
         n_explained : number of rows explained.
         title : headline; by default it names the target.

@@ -9,7 +9,9 @@ jit = njit(cache=True, nogil=True, error_model="numpy")
 
 @jit
 def count_codes(codes, class_codes, weights, n_levels, offsets, counts):
-    """counts[offsets[k] + level, class] += weight for every row of every feature; codes beyond the known levels are passed over."""
+    """counts[offsets[k] + level, class] += weight for every row of every feature; codes beyond the known levels are
+    passed over.
+    """
     n_features, n_rows = codes.shape
     for k in range(n_features):
         row_codes = codes[k]

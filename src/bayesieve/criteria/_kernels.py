@@ -1,8 +1,8 @@
 """Compiled loops over the rows of a search: one pass scores all candidates, or moves the state by one feature.
 
-Rows are sorted by class. ``ratios[o, i]`` is P(other class o) / P(true class) of row i under the current subset, so that
-P(true class) = 1 / (1 + sum_o ratios[o, i]) and no ``exp`` is needed. Adding or dropping a feature multiplies a ratio by a factor
-that depends on the row's code only: ``table[start + (true class * others + o) * n_codes + code]``.
+Rows are sorted by class. ``ratios[o, i]`` is P(other class o) / P(true class) of row i under the current subset, so
+that P(true class) = 1 / (1 + sum_o ratios[o, i]) and no ``exp`` is needed. Adding or dropping a feature multiplies a
+ratio by a factor that depends on the row's code only: ``table[start + (true class * others + o) * n_codes + code]``.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ def _multiply_lanes(lane, bits, exponents, factor):
 def log_loss_sums(ratios, codes, offsets, weights, features, starts, n_codes, table, sums):
     """sums[c] += sum over rows of -log P(true class) with candidate features[c] multiplied in.
 
-    The sum of logarithms is the logarithm of a running product whose exponent is carried in an integer: one ``log`` per lane at the
-    end instead of one per row. The ratios of a block of rows stay in the first-level cache while all candidates pass over them.
+    The sum of logarithms is the logarithm of a running product whose exponent is carried in an integer: one ``log`` per
+    lane at the end instead of one per row. The ratios of a block of rows stay in the first-level cache while all
+    candidates pass over them.
     """
     n_others = ratios.shape[0]
     n_candidates = features.size
@@ -86,7 +87,9 @@ def log_loss_sums(ratios, codes, offsets, weights, features, starts, n_codes, ta
 
 @jit
 def multiply_ratios(ratios, codes, offsets, feature, start, n_codes, table, low, high, outside):
-    """Multiply one feature into the ratios; rows with a ratio that left [low, high] are listed in ``outside``; returns how many."""
+    """Multiply one feature into the ratios; rows with a ratio that left [low, high] are listed in ``outside``;
+    returns how many.
+    """
     n_others = ratios.shape[0]
     n_outside = 0
     for true_class in range(offsets.size - 1):

@@ -1,4 +1,6 @@
-"""What rows look like to a criterion: per row, the ratio of every other class to the true one under the current subset."""
+"""What rows look like to a criterion: per row, the ratio of every other class to the true one under the current
+subset.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,11 @@ class ClassBlock:
 
 
 class RatioTables:
-    """Per feature, true class and other class: the factor P(level | other) / P(level | true) of each level, and its inverse.
+    """Per feature, true class and other class: the factor P(level | other) / P(level | true) of each level, and its
+    inverse.
 
-    Flat, ``feature -> (true class, other class, code)``; the code after the last level stands for unseen values (factor 1).
+    Flat, ``feature -> (true class, other class, code)``; the code after the last level stands for unseen values (factor
+    1).
     """
 
     def __init__(self, feature_log_prob: list[np.ndarray]) -> None:
@@ -64,7 +68,9 @@ class RatioTables:
 
     @property
     def high(self) -> float:
-        """Largest ratio kept as a plain number; times any factor and summed over classes, eight of them still multiply safely."""
+        """Largest ratio kept as a plain number; times any factor and summed over classes, eight of them still
+        multiply safely.
+        """
         return _PRODUCT_LIMIT / self.n_classes / np.exp(min(self.largest_log_factor, 60.0))
 
     @property
@@ -86,7 +92,10 @@ class RatioTables:
         """Flat table, and where each candidate (a feature, added or dropped) starts in it."""
         if self._flat is not None:
             return self._flat, self._starts[features] + np.where(adding, 0, self._starts[-1])
-        tables = [np.exp(self.log_factors(f) * (1.0 if add else -1.0)).ravel() for f, add in zip(features, adding, strict=True)]
+        tables = [
+            np.exp(self.log_factors(f) * (1.0 if add else -1.0)).ravel()
+            for f, add in zip(features, adding, strict=True)
+        ]
         starts = np.concatenate([[0], np.cumsum([table.size for table in tables])[:-1]]).astype(np.int64)
         return np.concatenate(tables), starts
 
@@ -94,9 +103,9 @@ class RatioTables:
 class RowRatios:
     """State of one block of rows under the current subset of features.
 
-    ``ratios[o, i]`` = P(other class o | x_i) / P(true class | x_i). A row with a ratio too large or too small for the running
-    products of the kernels leaves them (its ratios are set to 0, which adds log 1) and is kept in logarithms in ``side_*`` until
-    a move brings it back: nothing is lost, whatever the number of features.
+    ``ratios[o, i]`` = P(other class o | x_i) / P(true class | x_i). A row with a ratio too large or too small for the
+    running products of the kernels leaves them (its ratios are set to 0, which adds log 1) and is kept in logarithms in
+    ``side_*`` until a move brings it back: nothing is lost, whatever the number of features.
     """
 
     def __init__(self, block: ClassBlock, class_prior: np.ndarray) -> None:
@@ -126,7 +135,16 @@ class RowRatios:
         outside = np.empty(self.ratios.shape[1], dtype=np.int64)
         low, high = tables.low, tables.high
         n_outside = multiply_ratios(
-            self.ratios, self.block.codes, self.block.offsets, feature, starts[0], tables.n_codes[feature], table, low, high, outside
+            self.ratios,
+            self.block.codes,
+            self.block.offsets,
+            feature,
+            starts[0],
+            tables.n_codes[feature],
+            table,
+            low,
+            high,
+            outside,
         )
         if self.side_rows.size:
             self.side_logs = self.side_logs + self._side_factors(tables, feature, adding)
@@ -140,7 +158,9 @@ class RowRatios:
             self.ratios[:, rows] = 0.0
 
     def log_loss_sums(self, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
-        """(n_candidates,) sums over rows of -log P(true class) once each feature alone is added to, or dropped from, the subset."""
+        """(n_candidates,) sums over rows of -log P(true class) once each feature alone is added to, or dropped from,
+        the subset.
+        """
         from bayesieve.criteria._kernels import log_loss_sums
 
         sums = np.zeros(features.size)
@@ -148,7 +168,17 @@ class RowRatios:
             return sums
         table, starts = tables.gather(features, adding)
         block = self.block
-        log_loss_sums(self.ratios, block.codes, block.offsets, block.weights, features, starts, tables.n_codes[features], table, sums)
+        log_loss_sums(
+            self.ratios,
+            block.codes,
+            block.offsets,
+            block.weights,
+            features,
+            starts,
+            tables.n_codes[features],
+            table,
+            sums,
+        )
         if self.side_rows.size:
             for c, feature in enumerate(features):
                 sums[c] += self._side_loss(self.side_logs + self._side_factors(tables, feature, adding[c]))

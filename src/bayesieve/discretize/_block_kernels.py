@@ -1,7 +1,8 @@
-"""Compiled loops that turn a numeric column into blocks: class counts of neighbouring distinct values, pure neighbours joined.
+"""Compiled loops that turn a numeric column into blocks: class counts of neighbouring distinct values, pure neighbours
+joined.
 
-Blocks are written as cumulated class counts and lowest and highest value. Equal values are never separated; neighbours pure in one
-class never are either in an optimal partition, so they share a block from the start.
+Blocks are written as cumulated class counts and lowest and highest value. Equal values are never separated; neighbours
+pure in one class never are either in an optimal partition, so they share a block from the start.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ def _only_class(cumulated, block):
 
 
 @jit
-def merge_classes(values, offsets, weights, cumulated, lower, upper, first):
+def merge_classes(values, offsets, weights, cumulated, lower, upper, first, apart):
     """Merge the sorted values of each class into blocks and return their number.
 
-    ``values[offsets[j]:offsets[j+1]]`` holds class j in ascending order. Blocks are written from index ``first`` on; those before
-    are there already.
+    ``values[offsets[j]:offsets[j+1]]`` holds class j in ascending order. Blocks are written from index ``first`` on;
+    those before are there already.
     """
     n_classes = offsets.size - 1
     heads = offsets[:-1].copy()
     block = first
-    previous = _only_class(cumulated, first)
+    previous = -1 if apart else _only_class(cumulated, first)
     while True:
         value = np.inf
         for j in range(n_classes):
@@ -69,11 +70,11 @@ def merge_classes(values, offsets, weights, cumulated, lower, upper, first):
 
 
 @jit
-def join_counted(values, counts, cumulated, lower, upper, first):
+def join_counted(values, counts, cumulated, lower, upper, first, apart):
     """As ``merge_classes``, from ascending distinct values with their (values, classes) counts."""
     n_classes = counts.shape[1]
     block = first
-    previous = _only_class(cumulated, first)
+    previous = -1 if apart else _only_class(cumulated, first)
     for v in range(values.size):
         pure = -1
         for j in range(n_classes):
@@ -94,8 +95,8 @@ def join_counted(values, counts, cumulated, lower, upper, first):
 def count_distinct(values, class_codes, n_classes, most):
     """Distinct values in any order, their (values, classes) counts, and the class counts of missing values, by hashing.
 
-    The table grows with the number of distinct values, so that columns of few values stay in the first-level cache. Beyond ``most``
-    distinct values it gives up, and returns no values: sorting is faster then.
+    The table grows with the number of distinct values, so that columns of few values stay in the first-level cache.
+    Beyond ``most`` distinct values it gives up, and returns no values: sorting is faster then.
     """
     bits = 12
     keys = np.empty(1 << bits)

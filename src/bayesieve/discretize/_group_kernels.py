@@ -38,7 +38,9 @@ def _part(a, b, sign, log_factorials):
 
 @jit
 def merge_pairs(counts, prior, log_factorials):
-    """Merge the cheapest pair of groups down to one; group of every value in the best state met (fewest groups on ties)."""
+    """Merge the cheapest pair of groups down to one; group of every value in the best state met (fewest groups on
+    ties).
+    """
     n, n_classes = counts.shape
     table = counts.copy()
     alive = np.ones(n, dtype=np.bool_)
@@ -99,7 +101,9 @@ def merge_pairs(counts, prior, log_factorials):
 
 @jit
 def move_values(counts, group, prior, log_factorials):
-    """Move single values between groups (or into an empty one), and merge groups, best change first, until nothing falls."""
+    """Move single values between groups (or into an empty one), and merge groups, best change first, until nothing
+    falls.
+    """
     n, n_classes = counts.shape
     table = np.zeros_like(counts)
     size = np.zeros(n, dtype=np.int64)
@@ -138,7 +142,9 @@ def move_values(counts, group, prior, log_factorials):
                     parts += 1
                 if size[g] == 1:
                     parts -= 1
-                change = left + _part(table[h], counts[v], 1, log_factorials) - costs[h] + prior[parts] - prior[n_groups]
+                change = (
+                    left + _part(table[h], counts[v], 1, log_factorials) - costs[h] + prior[parts] - prior[n_groups]
+                )
                 if change < best:
                     best, best_value, best_from, best_to = change, v, g, h
         if best_from < 0:

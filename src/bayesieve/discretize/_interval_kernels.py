@@ -1,8 +1,9 @@
 """Compiled loops of the MODL interval search: joining blocks, greedy merges, boundary moves, exact dynamic programming.
 
-Every loop sees a column as *blocks* (runs of neighbouring distinct values) through ``cumulated``, the (blocks + 1, classes)
-table of class counts summed from the left, so that the counts of any interval are one subtraction. ``prior[i]`` is the cost in
-nats of announcing ``i`` intervals; ``log_factorials[n]`` is log n!, or empty when the counts are fractional weights.
+Every loop sees a column as *blocks* (runs of neighbouring distinct values) through ``cumulated``, the (blocks + 1,
+classes) table of class counts summed from the left, so that the counts of any interval are one subtraction.
+``prior[i]`` is the cost in nats of announcing ``i`` intervals; ``log_factorials[n]`` is log n!, or empty when the
+counts are fractional weights.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ def part_cost(cumulated, start, stop, log_factorials):
 def join_local_minima(cumulated, bounds, log_factorials, target):
     """Thin ``bounds`` to about ``target`` blocks by rounds of merges of the cheapest neighbours.
 
-    A round merges every pair that is cheaper than both overlapping pairs and among the cheaper half of all pairs. It costs one
-    pass, where a priority queue would cost a cache miss per merge; the final search starts again from all bounds, so only its
-    starting point is approximate.
+    A round merges every pair that is cheaper than both overlapping pairs and among the cheaper half of all pairs. It
+    costs one pass, where a priority queue would cost a cache miss per merge; the final search starts again from all
+    bounds, so only its starting point is approximate.
     """
     bounds = bounds.copy()
     n = bounds.size - 1
@@ -129,7 +130,9 @@ def _sift_down(heap, position, key, at, size):
 
 @jit
 def greedy_merge(cumulated, bounds, prior, log_factorials):
-    """Merge the cheapest neighbours down to one interval and return the bounds of the best state met (fewest intervals on ties)."""
+    """Merge the cheapest neighbours down to one interval and return the bounds of the best state met (fewest
+    intervals on ties).
+    """
     n = bounds.size - 1
     constant = _log_factorial(cumulated.shape[1] - 1, log_factorials)
     costs = np.empty(n)
@@ -173,7 +176,9 @@ def greedy_merge(cumulated, bounds, prior, log_factorials):
             _sift_up(heap, position, key, at)
             _sift_down(heap, position, key, position[moved], size)
         if following < n:
-            key[i] = part_cost(cumulated, bounds[i], bounds[after[following]], log_factorials) - costs[i] - costs[following]
+            key[i] = (
+                part_cost(cumulated, bounds[i], bounds[after[following]], log_factorials) - costs[i] - costs[following]
+            )
             _sift_up(heap, position, key, position[i])
             _sift_down(heap, position, key, position[i], size)
         p = before[i]
@@ -192,7 +197,9 @@ def greedy_merge(cumulated, bounds, prior, log_factorials):
 
 @jit
 def _best_bound(cumulated, start, stop, log_factorials):
-    """Cheapest way to cut blocks start..stop-1 in two: (cost of both parts, bound); infinite when there is one block only."""
+    """Cheapest way to cut blocks start..stop-1 in two: (cost of both parts, bound); infinite when there is one block
+    only.
+    """
     best = np.inf
     where = start
     for bound in range(start + 1, stop):
@@ -205,14 +212,17 @@ def _best_bound(cumulated, start, stop, log_factorials):
 
 @jit
 def improve_bounds(cumulated, bounds, prior, log_factorials):
-    """Apply the best split, merge-split or merge-merge-split until none lowers the cost (Boulle 2006; Khiops' post-optimisation)."""
+    """Apply the best split, merge-split or merge-merge-split until none lowers the cost (Boulle 2006; Khiops'
+    post-optimisation).
+    """
     n_blocks = cumulated.shape[0] - 1
     capacity = min(n_blocks, prior.size - 1) + 2
     constant = _log_factorial(cumulated.shape[1] - 1, log_factorials)
     bound = np.empty(capacity + 1, dtype=np.int64)
     n = bounds.size - 1
     bound[: n + 1] = bounds
-    # Per number of intervals replaced (1 = split, 2 = merge-split, 3 = merge-merge-split): best new cost and bound of each start.
+    # Per number of intervals replaced (1 = split, 2 = merge-split, 3 = merge-merge-split): best new cost and bound of
+    # each start.
     gain = np.empty((4, capacity + 1))
     where = np.empty((4, capacity + 1), dtype=np.int64)
     cost = np.empty(capacity + 1)
@@ -286,7 +296,9 @@ def lowest_parts_cost(cumulated, log_factorials):
 
 @jit
 def optimal_bounds(cumulated, prior, log_factorials, max_parts):
-    """Exact optimum over all partitions into at most ``max_parts`` intervals: D_k(b) = min_a D_{k-1}(a) + part(a..b)."""
+    """Exact optimum over all partitions into at most ``max_parts`` intervals: D_k(b) = min_a D_{k-1}(a) +
+    part(a..b).
+    """
     n = cumulated.shape[0] - 1
     constant = _log_factorial(cumulated.shape[1] - 1, log_factorials)
     lowest = np.full((n + 1, max_parts + 1), np.inf)

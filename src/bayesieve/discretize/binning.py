@@ -65,7 +65,8 @@ class _Binner(ColumnCoder):
 
 
 class EqualFrequencyDiscretizer(_Binner):
-    """Bins that hold about the same number of rows; equal values stay together, so there may be fewer bins than asked for.
+    """Bins that hold about the same number of rows; equal values stay together, so there may be fewer bins than asked
+    for.
 
     Parameters
     ----------
@@ -76,7 +77,8 @@ class EqualFrequencyDiscretizer(_Binner):
     Attributes
     ----------
     cut_points_ : list of float arrays
-        Ascending cut points (midpoints between neighbouring distinct values); a first cut of -inf separates missing values.
+        Ascending cut points (midpoints between neighbouring distinct values); a first cut of -inf separates missing
+        values.
     levels_ : tuple of FeatureLevels
 
     Examples

@@ -11,8 +11,9 @@ import numpy as np
 class ClassOrder:
     """Rows sorted by class, those of weight zero left out.
 
-    codes : (n_rows,) class codes; rows : (n,) row numbers, class after class; offsets : (n_classes + 1,) where each class starts; weights : (n,) in that order, or
-    empty when every row counts once; integral : whether all weights are whole numbers, so that counts stay exact integers.
+    codes : (n_rows,) class codes; rows : (n,) row numbers, class after class; offsets : (n_classes + 1,) where each
+    class starts; weights : (n,) in that order, or empty when every row counts once; integral : whether all weights are
+    whole numbers, so that counts stay exact integers.
     """
 
     codes: np.ndarray

@@ -4,8 +4,8 @@ Intervals:  log N + log C(N+I-1, I-1) + sum_i part_i        (Boulle 2007, sectio
 Groups:     log V + log B(V, G)       + sum_g part_g        (Boulle 2007, section 2.3, after Boulle 2005)
 part(N_1..N_J) = log C(N+J-1, J-1) + log(N! / prod_j N_j!)
 
-N rows, J classes, I intervals, V distinct values, G groups; B(V, G) is the number of partitions of V values into at most G groups.
-All costs are in nats.
+N rows, J classes, I intervals, V distinct values, G groups; B(V, G) is the number of partitions of V values into at
+most G groups. All costs are in nats.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def interval_prior(n: float, max_parts: int) -> np.ndarray:
 def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
     """log B(n_values, g) for g = 0..max_groups (minus infinity at 0): partitions of the values into at most g groups.
 
-    B(V, G) = sum_{i=1..G} i^V / i! * sum_{q=0..G-i} (-1)^q / q!: every term is positive, so the logarithms can be summed without
-    cancellation for any V. Small V are summed exactly from Stirling numbers of the second kind.
+    B(V, G) = sum_{i=1..G} i^V / i! * sum_{q=0..G-i} (-1)^q / q!: every term is positive, so the logarithms can be
+    summed without cancellation for any V. Small V are summed exactly from Stirling numbers of the second kind.
     """
     result = np.full(max_groups + 1, -np.inf)
     if n_values <= _EXACT_PARTITIONS:
@@ -60,7 +60,7 @@ def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
             result[g] = np.log(float(sum(stirling[1 : g + 1])))
         return result
     i = np.arange(1, max_groups + 1)
-    alternating = np.cumsum((-1.0) ** np.arange(max_groups) / np.exp(gammaln(np.arange(1.0, max_groups + 1.0))))
+    alternating = np.cumsum((-1.0) ** np.arange(max_groups) * np.exp(-gammaln(np.arange(1.0, max_groups + 1.0))))
     with np.errstate(divide="ignore"):
         log_alternating = np.log(np.maximum(alternating, 0.0))
     terms = n_values * np.log(i) - gammaln(i + 1.0)
@@ -70,14 +70,18 @@ def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
 
 
 def group_prior(n_values: int, max_groups: int) -> np.ndarray:
-    """Cost in nats of announcing g groups of the values, for g = 0..max_groups: log V + log B(V, g) (0 groups are impossible)."""
+    """Cost in nats of announcing g groups of the values, for g = 0..max_groups: log V + log B(V, g) (0 groups are
+    impossible).
+    """
     prior = np.log(n_values) + log_partitions(n_values, max_groups)
     prior[0] = np.inf
     return prior
 
 
 def part_cost(counts: np.ndarray) -> float:
-    """Cost in nats of the class labels of one part with these class counts: log C(n+J-1, J-1) + log(n! / prod_j n_j!)."""
+    """Cost in nats of the class labels of one part with these class counts: log C(n+J-1, J-1) + log(n! / prod_j
+    n_j!).
+    """
     counts = np.asarray(counts, dtype=float)
     n_classes = counts.size
     return float(gammaln(counts.sum() + n_classes) - gammaln(n_classes) - gammaln(counts + 1.0).sum())

@@ -37,11 +37,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     categorical : {"modl", "values"} or estimator, default="modl"
         ``"modl"`` groups values; ``"values"`` keeps every value apart.
     missing : {"level", "ignore"}, default="level"
-        ``"level"``: missing values seen in training are a level of their own (unless the feature says nothing about the classes).
-        ``"ignore"``: they add nothing to any class, in training and afterwards.
+        ``"level"``: missing values seen in training are a level of their own (unless the feature says nothing about the
+        classes). ``"ignore"``: they add nothing to any class, in training and afterwards.
     unseen : {"ignore"}, default="ignore"
-        A category never seen in training, or a missing value in a column that had none, gets the code "number of levels", which adds
-        nothing to the log probability of any class. It is counted in ``unseen_counts_`` and is never an error.
+        A category never seen in training, or a missing value in a column that had none, gets the code "number of
+        levels", which adds nothing to the log probability of any class. It is counted in ``unseen_counts_`` and is
+        never an error.
     kinds : dict or None, default=None
         Kinds of columns by name, ``"numeric"`` or ``"categorical"``, where the inferred one is not wanted.
     n_jobs : int or None, default=-1
@@ -153,7 +154,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self.transform_coded(X).codes.T
 
     def read(self, X: Any, owner: Any = None) -> Table:
-        """``X`` as a table with the columns of the fit; messages speak of ``owner``, an estimator that this encoder is part of."""
+        """``X`` as a table with the columns of the fit; messages speak of ``owner``, an estimator that this encoder
+        is part of.
+        """
         return new_table(self if owner is None else owner, X, kinds=self.kinds)
 
     def transform_coded(self, X: Any, owner: Any = None) -> CodedTable:
@@ -170,11 +173,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
             self.unseen_counts_ = self.unseen_counts_.copy()
         # Counted under no lock: two concurrent calls may lose counts, never codes.
-        self.unseen_counts_ += [int(np.count_nonzero(matrix[i] == level.n_levels)) for i, level in enumerate(self.levels_)]
+        self.unseen_counts_ += [
+            int(np.count_nonzero(matrix[i] == level.n_levels)) for i, level in enumerate(self.levels_)
+        ]
         return CodedTable(codes=matrix, n_levels=self._n_levels(), names=table.names, levels=self.levels_)
 
     def to_frame(self) -> Any:
-        """One row per feature and level (polars): label, whether it holds missing values, count, and the count of every class."""
+        """One row per feature and level (polars): label, whether it holds missing values, count, and the count of
+        every class.
+        """
         import polars as pl
 
         check_is_fitted(self, "levels_")
@@ -232,7 +239,9 @@ _PARALLEL_ROWS = 20_000  # below, starting threads costs more than coding
 
 
 class _Codes:
-    """The code matrix while its columns are written by several threads: bytes, unless some column has over 255 levels."""
+    """The code matrix while its columns are written by several threads: bytes, unless some column has over 255
+    levels.
+    """
 
     def __init__(self, table: Table) -> None:
         self._bytes = np.empty((table.n_columns, table.n_rows), dtype=np.uint8)

@@ -17,7 +17,9 @@ _MAX_ORDERED = 2048  # two classes: distinct class ratios up to which every valu
 
 
 def count_values(codes: np.ndarray, n_values: int, order: ClassOrder) -> np.ndarray:
-    """(n_values, n_classes) counts (or weights) of each value code; codes of -1 are counted as value ``n_values - 1``."""
+    """(n_values, n_classes) counts (or weights) of each value code; codes of -1 are counted as value ``n_values -
+    1``.
+    """
     n_classes = order.n_classes
     counts = np.empty((n_values, n_classes))
     for j in range(n_classes):
@@ -31,14 +33,17 @@ def count_values(codes: np.ndarray, n_values: int, order: ClassOrder) -> np.ndar
     return counts.astype(order.count_type)
 
 
-def group_values(counts: np.ndarray, *, method: Method = "greedy", missing: int | None = None, apart: bool = False) -> Partition:
+def group_values(
+    counts: np.ndarray, *, method: Method = "greedy", missing: int | None = None, apart: bool = False
+) -> Partition:
     """Best MODL groups of the values of one column.
 
     Parameters
     ----------
     counts : (n_values, n_classes) class counts of each value.
-    method : with two classes both methods take the values in order of their class ratio, ``"optimal"`` always by dynamic
-        programming; with more classes ``"greedy"`` merges pairs and then moves single values, ``"optimal"`` tries all partitions.
+    method : with two classes both methods take the values in order of their class ratio, ``"optimal"`` always by
+        dynamic programming; with more classes ``"greedy"`` merges pairs and then moves single values, ``"optimal"`` tries all
+        partitions.
     missing : index of the missing value, None where nothing is missing.
     apart : whether the missing value always is a group of its own (unless all values end in one group).
     """
@@ -80,7 +85,9 @@ def _search(counts: np.ndarray, prior: np.ndarray, method: Method) -> list[np.nd
 
 
 def _join_pure(counts: np.ndarray) -> np.ndarray:
-    """Start labels: values seen with one and the same class only share a label (an optimal partition never separates them)."""
+    """Start labels: values seen with one and the same class only share a label (an optimal partition never separates
+    them).
+    """
     label = np.arange(counts.shape[0])
     pure = (counts > 0).sum(axis=1) == 1
     only = counts.argmax(axis=1)
@@ -104,12 +111,14 @@ def _table_for(counts: np.ndarray) -> np.ndarray:
 
 
 def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
-    """Two classes: the best groups are runs of values in the order of their class ratio, so the interval search applies."""
+    """Two classes: the best groups are runs of values in the order of their class ratio, so the interval search
+    applies.
+    """
     table, row = _sums(counts, label)
     ratio = table[:, 1] / table.sum(axis=1, dtype=float)
     if method != "optimal" and len(table) > _MAX_ORDERED:
-        # Values with the same ratio are neighbours anyway and are hardly ever separated: one place for each distinct ratio, then
-        # one for each of as many equally frequent runs as can be compared.
+        # Values with the same ratio are neighbours anyway and are hardly ever separated: one place for each distinct
+        # ratio, then one for each of as many equally frequent runs as can be compared.
         _, same = np.unique(ratio, return_inverse=True)
         place = _equal_runs(np.bincount(same, weights=table.sum(axis=1, dtype=float)), _MAX_ORDERED)
         return _two_classes(counts, place[same][row], prior, method)
@@ -123,7 +132,9 @@ def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, metho
 
 
 def _equal_runs(frequency: np.ndarray, n_runs: int) -> np.ndarray:
-    """Run number of each item when items in this order are cut into at most ``n_runs`` runs of about the same frequency."""
+    """Run number of each item when items in this order are cut into at most ``n_runs`` runs of about the same
+    frequency.
+    """
     if frequency.size <= n_runs:
         return np.arange(frequency.size)
     middle = np.cumsum(frequency) - frequency / 2
@@ -138,8 +149,8 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
     if method == "optimal":
         if len(table) > MAX_OPTIMAL_VALUES:
             raise TooManyBlocks(
-                f"{len(table)} values (those of one class joined) are too many for method='optimal' with {counts.shape[1]} classes, "
-                f"which takes at most {MAX_OPTIMAL_VALUES}; use method='greedy'"
+                f"{len(table)} values (those of one class joined) are too many for method='optimal' "
+                f"with {counts.shape[1]} classes, which takes at most {MAX_OPTIMAL_VALUES}; use method='greedy'"
             )
         return kernels.optimal_groups(table, prior, log_table)[row]
     if len(table) > _MAX_PAIRED:
@@ -150,7 +161,9 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
 
 
 def _join_rare(table: np.ndarray) -> np.ndarray:
-    """Labels that keep the most frequent values and join the others by majority class, ``_MAX_PAIRED`` labels in all."""
+    """Labels that keep the most frequent values and join the others by majority class, ``_MAX_PAIRED`` labels in
+    all.
+    """
     n_classes = table.shape[1]
     label = n_classes + np.arange(len(table))
     frequency = table.sum(axis=1, dtype=float)

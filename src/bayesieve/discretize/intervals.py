@@ -34,15 +34,16 @@ def discretize_column(
     ----------
     values : (n_rows,) float array, NaN for missing values.
     order : rows by class, from the same target.
-    method : ``"greedy"`` (bottom-up merges, then splits and boundary moves until nothing falls) or ``"optimal"`` (exact).
-    missing_apart : False: missing is the smallest value and may share the lowest interval. True: missing values, where there are
-        any, always are an interval of their own (unless the column is left in one part altogether).
+    method : ``"greedy"`` (bottom-up merges, then splits and boundary moves until nothing falls) or ``"optimal"``
+        (exact).
+    missing_apart : False: missing is the smallest value and may share the lowest interval. True: missing values, where
+        there are any, always are an interval of their own (unless the column is left in one part altogether).
 
     Returns
     -------
     Partition with cut points; a first cut point of minus infinity separates missing values from the rest.
     """
-    blocks = _Blocks(values, order)
+    blocks = _Blocks(values, order, missing_apart)
     total = order.total
     null_counts = order.class_totals()[None, :]
     most = blocks.n_blocks if method == "optimal" else min(blocks.n_blocks, _MAX_QUEUED_BLOCKS)
@@ -63,9 +64,12 @@ def discretize_column(
 
 
 class _Blocks:
-    """A column as cumulated class counts of blocks of neighbouring distinct values; missing values are block 0 where there are any."""
+    """A column as cumulated class counts of blocks of neighbouring distinct values; missing values are block 0 where
+    there are any.
+    """
 
-    def __init__(self, values: np.ndarray, order: ClassOrder) -> None:
+    def __init__(self, values: np.ndarray, order: ClassOrder, missing_apart: bool = False) -> None:
+        self._apart = missing_apart  # else missing values may share a block with the lowest values of the same class
         if not self._count(values, order):
             self._sort(values, order)
 
@@ -81,7 +85,8 @@ class _Blocks:
             return False
         ranked = np.argsort(distinct)
         self._allocate(distinct.size, missing, order)
-        self._finish(join_counted(distinct[ranked], counts[ranked], self.cumulated, self._lower, self._upper, int(self.has_missing)))
+        blocks = (self.cumulated, self._lower, self._upper, int(self.has_missing))
+        self._finish(join_counted(distinct[ranked], counts[ranked], *blocks, self._apart))
         return True
 
     def _sort(self, values: np.ndarray, order: ClassOrder) -> None:
@@ -92,7 +97,8 @@ class _Blocks:
         weights, kept_weights = order.weights, np.empty_like(order.weights)
         offsets = np.zeros(order.n_classes + 1, dtype=np.int64)
         missing = np.zeros(order.n_classes)
-        # The known values of each class move to the front of by_class, sorted; the rest of the buffer is not read again.
+        # The known values of each class move to the front of by_class, sorted; the rest of the buffer is not read
+        # again.
         for j in range(order.n_classes):
             start, stop = order.offsets[j], order.offsets[j + 1]
             segment = by_class[start:stop]
@@ -110,14 +116,14 @@ class _Blocks:
             by_class[offsets[j] : offsets[j] + known] = segment[:known]
             offsets[j + 1] = offsets[j] + known
         self._allocate(int(offsets[-1]), missing, order)
-        first = int(self.has_missing)
-        self._finish(merge_classes(by_class, offsets, kept_weights, self.cumulated, self._lower, self._upper, first))
+        blocks = (self.cumulated, self._lower, self._upper, int(self.has_missing))
+        self._finish(merge_classes(by_class, offsets, kept_weights, *blocks, self._apart))
 
     def _allocate(self, n_values: int, missing: np.ndarray, order: ClassOrder) -> None:
         """Room for one block per value, the missing block written; memory that is never written is never used."""
         self.has_missing = bool(missing.sum() > 0)
         capacity = n_values + 1 + int(self.has_missing)
-        self.cumulated = np.empty((capacity + 1, order.n_classes), dtype=order.count_type)
+        self.cumulated: np.ndarray = np.empty((capacity + 1, order.n_classes), dtype=order.count_type)
         self._lower, self._upper = np.empty(capacity), np.empty(capacity)
         self.cumulated[0] = 0
         if self.has_missing:
@@ -126,13 +132,15 @@ class _Blocks:
 
     def _finish(self, n_blocks: int) -> None:
         self.n_blocks = n_blocks
-        self.cumulated, self._lower, self._upper = self.cumulated[: n_blocks + 1], self._lower[:n_blocks], self._upper[:n_blocks]
+        self.cumulated = self.cumulated[: n_blocks + 1]
+        self._lower, self._upper = self._lower[:n_blocks], self._upper[:n_blocks]
 
     def cut_points(self, bounds: np.ndarray) -> np.ndarray:
         """Midpoints between the neighbouring distinct values on both sides of each bound."""
         below, above = self._upper[bounds - 1], self._lower[bounds]
         middle = below / 2 + above / 2 if np.any(np.abs(above) > 1e307) else (below + above) / 2
-        # Between two neighbouring floating-point numbers the midpoint rounds to one of them: it must stay below the upper one.
+        # Between two neighbouring floating-point numbers the midpoint rounds to one of them: it must stay below the
+        # upper one.
         return np.where(middle >= above, below, middle)
 
 
@@ -140,7 +148,7 @@ def _looks_distinct(values: np.ndarray, most: int, sample_size: int = 2048) -> b
     """Whether a sample has as few repeated values as it would with more than ``most`` distinct values."""
     sample = np.sort(values[:: max(1, values.size // sample_size)])
     repeated = np.count_nonzero(sample[1:] == sample[:-1])
-    return repeated < sample.size**2 / (4 * most)
+    return bool(repeated < sample.size**2 / (4 * most))
 
 
 def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
@@ -150,7 +158,8 @@ def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> n
     n_blocks = cumulated.shape[0] - 1
     if n_blocks <= 1:
         return np.arange(n_blocks + 1)
-    table = log_factorials(int(cumulated[-1].sum()) + cumulated.shape[1]) if cumulated.dtype != np.float64 else np.zeros(0)
+    fractional = cumulated.dtype == np.float64
+    table = np.zeros(0) if fractional else log_factorials(int(cumulated[-1].sum()) + cumulated.shape[1])
     everything = np.arange(n_blocks + 1)
     if method == "optimal":
         if n_blocks > MAX_OPTIMAL_BLOCKS:

@@ -30,22 +30,24 @@ class MODLDiscretizer(_MODLCoder):
     """Supervised discretization with the MODL criterion.
 
     Cuts every numeric column into the intervals that cost least:
-    log N + log C(N+I-1, I-1) + sum_i [log C(N_i+J-1, J-1) + log(N_i! / prod_j N_ij!)] nats. Only the ranks of the values matter,
-    equal values are never separated, and a column that says nothing about the classes is left in one interval. Missing values are
-    the smallest value of all. In a table of mixed columns the numeric ones are coded.
+    log N + log C(N+I-1, I-1) + sum_i [log C(N_i+J-1, J-1) + log(N_i! / prod_j N_ij!)] nats. Only the ranks of the
+    values matter, equal values are never separated, and a column that says nothing about the classes is left in one
+    interval. Missing values are the smallest value of all. In a table of mixed columns the numeric ones are coded.
 
     Parameters
     ----------
     method : {"greedy", "optimal"}, default="greedy"
-        ``"greedy"``: bottom-up merges, then splits and boundary moves until nothing falls (columns of up to 256 blocks are solved
-        exactly, at no extra cost). ``"optimal"``: exact dynamic programming for up to 20,000 blocks of distinct values.
+        ``"greedy"``: bottom-up merges, then splits and boundary moves until nothing falls (columns of up to 256 blocks
+        are solved exactly, at no extra cost). ``"optimal"``: exact dynamic programming for up to 20,000 blocks of
+        distinct values.
     n_jobs : int or None, default=-1
         Threads; -1 means all cores. Results do not depend on it.
 
     Attributes
     ----------
     cut_points_ : list of float arrays
-        Ascending cut points of each numeric column; level i is (cut[i-1], cut[i]]. A first cut of -inf separates missing values.
+        Ascending cut points of each numeric column; level i is (cut[i-1], cut[i]]. A first cut of -inf separates
+        missing values.
     costs_, null_costs_ : float arrays, shape (n_columns,)
         Cost of the intervals and of the single interval, in nats.
     level_scores_ : float array, shape (n_columns,)
@@ -96,7 +98,7 @@ class MODLDiscretizer(_MODLCoder):
         own = super()._own_columns(table)
         if not own:
             raise ValueError(
-                "MODLDiscretizer found no numeric column (argument must be a string or a number table with numbers in it); "
+                "MODLDiscretizer found no numeric column among the columns of X; "
                 "use MODLGrouper for categories or TableEncoder for mixed tables."
             )
         return own
@@ -105,17 +107,17 @@ class MODLDiscretizer(_MODLCoder):
 class MODLGrouper(_MODLCoder):
     """Supervised grouping of the values of categorical columns with the MODL criterion.
 
-    Puts the values of every column into the groups that cost least: log V + log B(V, G) + sum over groups of the same terms as
-    `MODLDiscretizer`. A missing value is a value like any other. In a table of mixed columns the categorical ones are coded; a
-    table without any is taken as categorical throughout.
+    Puts the values of every column into the groups that cost least: log V + log B(V, G) + sum over groups of the same
+    terms as `MODLDiscretizer`. A missing value is a value like any other. In a table of mixed columns the categorical
+    ones are coded; a table without any is taken as categorical throughout.
 
     Parameters
     ----------
     method : {"greedy", "optimal"}, default="greedy"
-        Two classes: dynamic programming over the values in order of their class ratio, for both methods (``"greedy"`` puts values
-        of nearly equal ratio together beyond 2048 distinct ratios). More classes: ``"greedy"`` merges pairs of groups, then moves
-        single values (beyond 512 values the rarest are first joined by majority class); ``"optimal"`` tries all partitions, for up
-        to 16 values.
+        Two classes: dynamic programming over the values in order of their class ratio, for both methods (``"greedy"``
+        puts values of nearly equal ratio together beyond 2048 distinct ratios). More classes: ``"greedy"`` merges pairs
+        of groups, then moves single values (beyond 512 values the rarest are first joined by majority class);
+        ``"optimal"`` tries all partitions, for up to 16 values.
     n_jobs : int or None, default=-1
         Threads; -1 means all cores. Results do not depend on it.
 

@@ -16,8 +16,8 @@ _TOLERANCE = 1e-9
 class Partition:
     """Parts of one column with their class counts and MODL costs in nats.
 
-    ``cut_points`` (intervals) or ``groups`` (codes of the values of each group) describes the parts; ``missing_code`` is the part
-    that holds missing values, None when there were none.
+    ``cut_points`` (intervals) or ``groups`` (codes of the values of each group) describes the parts; ``missing_code``
+    is the part that holds missing values, None when there were none.
     """
 
     counts: np.ndarray

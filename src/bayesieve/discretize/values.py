@@ -27,7 +27,8 @@ class ValueCoder(ColumnCoder):
         if has_missing:
             values.append(None)
         counts = count_values(categories.codes, len(values), order).astype(float)
-        # Same criterion as for groups, with every value alone: what the values tell, less what telling them apart costs.
+        # Same criterion as for groups, with every value alone: what the values tell, less what telling them apart
+        # costs.
         n_values = len(values)
         prior = np.log(n_values) + log_partitions(n_values, min(n_values, _MOST_COUNTED))[-1]
         cost, null_cost = total_cost(counts, prior), total_cost(counts.sum(axis=0)[None, :], np.log(n_values))

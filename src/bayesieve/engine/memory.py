@@ -13,8 +13,8 @@ Block = TypeVar("Block")
 class InMemory(Generic[Block]):
     """Blocks of rows in memory.
 
-    Blocks read from disk or held by other processes offer the same three verbs, so that nothing above changes. Sums are taken in
-    the order of the blocks: results do not depend on who computes them.
+    Blocks read from disk or held by other processes offer the same three verbs, so that nothing above changes. Sums are
+    taken in the order of the blocks: results do not depend on who computes them.
     """
 
     def __init__(self, blocks: Iterable[Block]) -> None:

@@ -12,12 +12,16 @@ Result = TypeVar("Result")
 
 
 def effective_jobs(n_jobs: int | None) -> int:
-    """Number of threads for scikit-learn's ``n_jobs``: None is 1, -1 all cores this process may use, -2 all but one ..."""
+    """Number of threads for scikit-learn's ``n_jobs``: None is 1, -1 all cores this process may use, -2 all but one
+    ...
+    """
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
         return 1
     if n_jobs == 0:
-        raise ValueError("n_jobs == 0 has no meaning; use a positive number of threads, -1 for all cores, or None for one.")
+        raise ValueError(
+            "n_jobs == 0 has no meaning; use a positive number of threads, -1 for all cores, or None for one."
+        )
     return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
 
 

@@ -12,7 +12,9 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 
 class SearchProgress:
-    """Progress of a search on the error stream; use as a context manager and call with (done, total, best criterion in nats)."""
+    """Progress of a search on the error stream; use as a context manager and call with (done, total, best criterion
+    in nats).
+    """
 
     def __init__(self, what: str, verbose: int) -> None:
         self._what = what
@@ -24,7 +26,9 @@ class SearchProgress:
     def __enter__(self) -> Callable[[int, int, float], None] | None:
         return self if self._verbose else None
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._bar is not None:
             self._bar.stop()
 
@@ -33,7 +37,8 @@ class SearchProgress:
             self._draw(done, total, best)
         elif time.perf_counter() - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = time.perf_counter()
-            print(f"{self._what}: {done} of {total}, best cost {best:.2f} nats", file=sys.stderr, flush=True)
+            sys.stderr.write(f"{self._what}: {done} of {total}, best cost {best:.2f} nats\n")
+            sys.stderr.flush()
 
     def _draw(self, done: int, total: int, best: float) -> None:
         if self._bar is None:
@@ -41,7 +46,9 @@ class SearchProgress:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, TextColumn("{task.fields[best]}"), console=Console(stderr=True), transient=True)
+            self._bar = Progress(
+                *columns, TextColumn("{task.fields[best]}"), console=Console(stderr=True), transient=True
+            )
             self._bar.start()
             self._task = self._bar.add_task(self._what, total=total, best="")
         self._bar.update(self._task, completed=done, best=f"best cost {best:.2f} nats")

@@ -24,7 +24,9 @@ def class_entropy(codes: np.ndarray, n_classes: int, weights: np.ndarray | None 
 
 
 def compression_rate(loss: float, entropy: float) -> float:
-    """CR = 1 - mean log loss / H(Y) (Boulle 2007, section 5.2): 0 for the class shares, 1 for certainty that is right."""
+    """CR = 1 - mean log loss / H(Y) (Boulle 2007, section 5.2): 0 for the class shares, 1 for certainty that is
+    right.
+    """
     return 1.0 - loss / entropy if entropy > 0 else 0.0
 
 
@@ -36,7 +38,8 @@ def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | 
 
 
 def auc(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Area under the ROC curve; several classes: one-against-rest areas weighted by class share (Provost & Domingos 2001).
+    """Area under the ROC curve; several classes: one-against-rest areas weighted by class share (Provost & Domingos
+    2001).
 
     Classes without rows, or with all of them, are left out; NaN when none is left.
     """

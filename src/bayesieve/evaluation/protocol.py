@@ -27,7 +27,8 @@ def out_of_fold_log_proba(
 
     Returns
     -------
-    log_proba (n_rows, n_classes), class codes (n_rows,), class labels. A class missing from a training fold gets half a row.
+    log_proba (n_rows, n_classes), class codes (n_rows,), class labels. A class missing from a training fold gets half a
+    row.
 
     Raises
     ------

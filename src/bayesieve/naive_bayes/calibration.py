@@ -9,11 +9,13 @@ _MOST_ROWS = 50_000  # rows are enough to find one number; more are sampled at e
 _LEAST_FACTOR = 1e-3
 
 
-def shrinkage(evidence: np.ndarray, log_prior: np.ndarray, class_codes: np.ndarray, weights: np.ndarray | None) -> float:
+def shrinkage(
+    evidence: np.ndarray, log_prior: np.ndarray, class_codes: np.ndarray, weights: np.ndarray | None
+) -> float:
     """Factor g in (0, 1] that minimises the log loss of softmax(log prior + g * evidence) over the rows.
 
-    Features that repeat each other are counted several times by naive Bayes, also after averaging; one factor takes back what
-    they have in common. It never exceeds 1, so that weights stay within [0, 1]. The loss is convex in g.
+    Features that repeat each other are counted several times by naive Bayes, also after averaging; one factor takes
+    back what they have in common. It never exceeds 1, so that weights stay within [0, 1]. The loss is convex in g.
 
     Parameters
     ----------

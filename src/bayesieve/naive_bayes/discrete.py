@@ -18,14 +18,14 @@ from bayesieve.table import CodedTable
 class DiscreteNB(ClassifierMixin, BaseEstimator):
     """Naive Bayes classifier on integer codes, with feature weights.
 
-    log P(j | x) = log P(j) + sum_k w_k log P(x_k | j) + constant. A code that no training row had, or that is not below the number
-    of levels, adds nothing to any class; it is never an error.
+    log P(j | x) = log P(j) + sum_k w_k log P(x_k | j) + constant. A code that no training row had, or that is not below
+    the number of levels, adds nothing to any class; it is never an error.
 
     Parameters
     ----------
     smoothing : "m-estimate" or float, default="m-estimate"
-        ``"m-estimate"``: P(level i | class j) = (N_ij + 1/N) / (N_j + J/N), of Boulle (2007). A positive number: Laplace's alpha,
-        (N_ij + alpha) / (N_j + alpha * levels), equal to scikit-learn's ``CategoricalNB``.
+        ``"m-estimate"``: P(level i | class j) = (N_ij + 1/N) / (N_j + J/N), of Boulle (2007). A positive number:
+        Laplace's alpha, (N_ij + alpha) / (N_j + alpha * levels), equal to scikit-learn's ``CategoricalNB``.
     feature_weights : array-like, shape (n_features,), or None, default=None
         Exponent of each feature's probabilities, not negative; None means 1 for all.
     min_categories : int, array-like of int, or None, default=None
@@ -57,6 +57,12 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
     >>> model.predict_proba([[1, 0], [7, 0]]).round(2).tolist()
     [[0.25, 0.75], [0.5, 0.5]]
     """
+
+    classes_: np.ndarray
+    class_count_: np.ndarray
+    class_log_prior_: np.ndarray
+    feature_log_prob_: list[np.ndarray]
+    feature_count_: list[np.ndarray]
 
     def __init__(
         self,
@@ -105,7 +111,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         first = not hasattr(self, "feature_count_")
         coded = self._coded(X, y, sample_weight, first)
         if first:
-            self.classes_ = np.unique(classes) if classes is not None else coded.classes
+            self.classes_ = np.unique(np.asarray(coded.classes if classes is None else classes))
             self.class_count_ = np.zeros(len(self.classes_))
             self.feature_count_ = [np.zeros((levels, len(self.classes_))) for levels in self._least_levels(coded)]
         column = self._class_columns(coded.classes)
@@ -133,7 +139,8 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         least = np.asarray(self.min_categories)
         if least.dtype.kind not in "iu" or least.ndim > 1 or (least.ndim == 1 and least.size != coded.n_features):
             raise ValueError(
-                f"min_categories must be a whole number or one for each of the {coded.n_features} features, got {self.min_categories!r}."
+                f"min_categories must be a whole number or one for each of the {coded.n_features} features, "
+                f"got {self.min_categories!r}."
             )
         return np.maximum(coded.n_levels, least)
 
@@ -143,9 +150,10 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         new = self.classes_[known] != labels
         if np.any(new):
             raise ValueError(
-                f"y holds the class {np.asarray(labels)[new][0]!r} that the first call did not announce; pass all labels as classes=."
+                f"y holds the class {np.asarray(labels)[new][0]!r} that the first call did not announce; "
+                "pass all labels as classes=."
             )
-        return column
+        return np.asarray(column)
 
     def _update(self) -> None:
         total = float(self.class_count_.sum())
@@ -206,8 +214,9 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         Returns
         -------
         polars.DataFrame
-            One row per row, class and feature: ``row``, ``class``, ``feature``, ``value`` and ``level`` (the code), ``weight``,
-            ``contribution`` (nats) and ``prior``. Contributions plus prior add up to ``predict_joint_log_proba``.
+            One row per row, class and feature: ``row``, ``class``, ``feature``, ``value`` and ``level`` (the code),
+            ``weight``, ``contribution`` (nats) and ``prior``. Contributions plus prior add up to
+            ``predict_joint_log_proba``.
         """
         check_is_fitted(self, "feature_log_prob_")
         coded = read_codes(self, X, reset=False)
@@ -227,19 +236,23 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return explanation.to_frame()
 
     def contributions(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Features of positive weight, and what each adds: (n_rows, n_used, n_classes) nats, from (n_features, n_rows) codes."""
+        """Features of positive weight, and what each adds: (n_rows, n_used, n_classes) nats, from (n_features,
+        n_rows) codes.
+        """
         used, _, _ = self._tables()
         result = np.zeros((codes.shape[1], used.size, len(self.classes_)))
-        for at, k in enumerate(used):
+        for at, k in enumerate(used.tolist()):
             weighted = self._weighted(k)
             known = codes[k] < len(weighted)
             result[known, at] = weighted[codes[k][known]]
         return used, result
 
     def _tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Features of positive weight, where each starts in the flat table of weighted log probabilities, and that table."""
+        """Features of positive weight, where each starts in the flat table of weighted log probabilities, and that
+        table.
+        """
         used = np.flatnonzero(self.feature_weights_)
-        tables = [self._weighted(k).ravel() for k in used]
+        tables = [self._weighted(k).ravel() for k in used.tolist()]
         starts = np.concatenate([[0], np.cumsum([table.size for table in tables])])[:-1].astype(np.int64)
         return used, starts, np.concatenate(tables) if tables else np.zeros(0)
 
@@ -262,10 +275,12 @@ def check_weights(weights: Any, n_features: int) -> np.ndarray:
         return np.ones(n_features)
     weights = np.asarray(weights, dtype=float)
     if weights.shape != (n_features,):
-        raise ValueError(f"feature_weights must hold one weight for each of the {n_features} features, got shape {weights.shape}.")
+        raise ValueError(
+            f"feature_weights must hold one weight for each of the {n_features} features, got shape {weights.shape}."
+        )
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         k = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
-        raise ValueError(f"feature_weights must be finite and not negative, but the weight of feature {k} is {weights[k]}.")
+        raise ValueError(
+            f"feature_weights must be finite and not negative, but the weight of feature {k} is {weights[k]}."
+        )
     return weights
-
-

@@ -29,15 +29,17 @@ class Explanation:
     weights: np.ndarray
 
     def joint_log_proba(self) -> np.ndarray:
-        """(n_rows, n_classes) log joint: the prior plus the contributions, summed in the order the classifier sums them."""
+        """(n_rows, n_classes) log joint: the prior plus the contributions, summed in the order the classifier sums
+        them.
+        """
         joint = np.tile(self.prior, (len(self.rows), 1))
         for k in range(len(self.features)):
             joint += self.contributions[:, k]
         return joint
 
     def to_frame(self) -> Any:
-        """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``,
-        ``contribution`` (nats) and ``prior``, the log prior of the class (the same on all its rows)."""
+        """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
+        ``weight``, ``contribution`` (nats) and ``prior``, the log prior of the class (the same on all its rows)."""
         import polars as pl
 
         n_rows, n_features, n_classes = self.contributions.shape

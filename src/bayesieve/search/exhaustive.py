@@ -15,12 +15,16 @@ _REFRESH = 1024  # moves after which the rows' ratios are multiplied anew
 
 
 def search_exhaustively(
-    problem: SubsetProblem, names: tuple[str, ...], *, max_seconds: float | None = None, progress: Progress | None = None
+    problem: SubsetProblem,
+    names: tuple[str, ...],
+    *,
+    max_seconds: float | None = None,
+    progress: Progress | None = None,
 ) -> SearchTrace:
     """Evaluate every subset of the candidate features.
 
-    The walk flips one of all features but the last; from each of its 2^(k-1) subsets one pass over the rows scores both the next
-    flip and the last feature added.
+    The walk flips one of all features but the last; from each of its 2^(k-1) subsets one pass over the rows scores both
+    the next flip and the last feature added.
 
     Raises
     ------
@@ -32,7 +36,8 @@ def search_exhaustively(
     k = candidates.size
     if k > MAX_FEATURES:
         raise ValueError(
-            f"{k} features have 2^{k} subsets, too many to enumerate (at most {MAX_FEATURES} features); use exhaustive=False."
+            f"{k} features have 2^{k} subsets, too many to enumerate (at most {MAX_FEATURES} features); "
+            "use exhaustive=False."
         )
     state = SearchState(problem)
     recorder = TraceRecorder(state.cost)

@@ -17,7 +17,7 @@ from bayesieve.search.trace import Clock, SearchTrace, TraceRecorder
 Progress = Callable[[int, int, float], None]
 """Called with the starts done, the starts in all and the best criterion so far."""
 
-_WAVE = 4  # starts that run without knowing of each other: fixed, so that results do not depend on the number of threads
+_WAVE = 4  # starts that run without knowing of each other: fixed, so that threads do not change results
 _PARALLEL_WORK = 2_000_000  # rows x candidates below which threads cost more than they bring
 _BATCH_WORK = 20_000  # rows a batch of speculative evaluations may touch before waste outweighs the calls saved
 _STATE_BYTES = 512 << 20  # states of all threads together
@@ -27,11 +27,11 @@ _STATE_BYTES = 512 << 20  # states of all threads together
 class MultiStart:
     """Multi-start fast forward-backward search.
 
-    Each start shuffles the features and adds every one that lowers the cost, shuffles again and drops every one whose absence lowers
-    it, until nothing changes or ``max_iter`` rounds are over. ``n_starts=None`` means log2(K N) starts.
+    Each start shuffles the features and adds every one that lowers the cost, shuffles again and drops every one whose
+    absence lowers it, until nothing changes or ``max_iter`` rounds are over. ``n_starts=None`` means log2(K N) starts.
 
-    Costs of subsets met before are looked up. Starts run in waves of four; a wave sees the costs found by earlier waves, which
-    makes the result independent of ``n_jobs``.
+    Costs of subsets met before are looked up. Starts run in waves of four; a wave sees the costs found by earlier
+    waves, which makes the result independent of ``n_jobs``.
     """
 
     n_starts: int | None = None
@@ -41,7 +41,9 @@ class MultiStart:
     n_jobs: int | None = -1
 
     def run(self, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None = None) -> SearchTrace:
-        """Search, and return everything that was evaluated; Ctrl-C or the end of ``max_seconds`` keeps what was found so far."""
+        """Search, and return everything that was evaluated; Ctrl-C or the end of ``max_seconds`` keeps what was
+        found so far.
+        """
         clock = Clock(self.max_seconds)
         n_starts = self.n_starts or max(1, math.ceil(math.log2(max(2.0, problem.n_features * problem.total))))
         rng = np.random.default_rng(self.seed)
@@ -69,7 +71,7 @@ class MultiStart:
                 known.update(result.found)
                 walks.append(result.recorder)
             if progress is not None:
-                progress(len(walks), n_starts, min(min(known.values(), default=np.inf), walks[0].null_cost) if walks else np.inf)
+                progress(len(walks), n_starts, min(known.values(), default=np.inf))
             if interrupted or clock.is_up:
                 break
         if not walks:
@@ -173,7 +175,9 @@ class _Walk:
                 state.flip(int(batch[tried - 1]), float(costs[tried - 1]))
                 self._key = keys[tried - 1]
                 improved = True
-            self.recorder.record(batch[:tried], np.full(tried, adding), costs[:tried], accepted, keys[:tried], self._clock.seconds)
+            self.recorder.record(
+                batch[:tried], np.full(tried, adding), costs[:tried], accepted, keys[:tried], self._clock.seconds
+            )
             # Evaluating ahead pays while nothing is accepted: the rows' state is read once for the whole batch.
             size = 1 if better.size else min(2 * size, 16)
             at += tried

@@ -16,8 +16,8 @@ from bayesieve.table import CodedTable
 class SubsetProblem:
     """What all states of a search share: the rows, the naive Bayes tables, the criterion and the features worth trying.
 
-    ``candidates`` are the features with at least two levels; the criterion still counts all of them. ``total`` is the number of
-    rows, or the sum of their weights.
+    ``candidates`` are the features with at least two levels; the criterion still counts all of them. ``total`` is the
+    number of rows, or the sum of their weights.
     """
 
     blocks: tuple[ClassBlock, ...]
@@ -74,7 +74,9 @@ class SearchState:
         self.cost = self._own_cost()
 
     def candidates(self, features: np.ndarray) -> np.ndarray:
-        """Costs in nats of the subsets that differ from the current one by each of ``features`` (added if absent, else dropped)."""
+        """Costs in nats of the subsets that differ from the current one by each of ``features`` (added if absent,
+        else dropped).
+        """
         adding = ~self.selected[features]
         problem = self.problem
         sums = self._rows.reduce(problem.criterion.sums, problem.tables, features, adding)

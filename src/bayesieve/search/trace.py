@@ -22,7 +22,13 @@ class TraceRecorder:
     seconds: list[np.ndarray] = field(default_factory=list)
 
     def record(
-        self, features: np.ndarray, adding: np.ndarray, costs: np.ndarray, accepted: np.ndarray, keys: np.ndarray, seconds: float
+        self,
+        features: np.ndarray,
+        adding: np.ndarray,
+        costs: np.ndarray,
+        accepted: np.ndarray,
+        keys: np.ndarray,
+        seconds: float,
     ) -> None:
         """Moves evaluated from one subset; an accepted one is the last that starts from it."""
         self.features.append(features)
@@ -57,8 +63,8 @@ class Moves:
 class SearchTrace:
     """Every subset of features that a search evaluated.
 
-    A subset is stored as the move that leads to it from the walk's current subset, so that a record costs the same however many
-    features there are. Each walk ("start") begins with the empty subset.
+    A subset is stored as the move that leads to it from the walk's current subset, so that a record costs the same
+    however many features there are. Each walk ("start") begins with the empty subset.
 
     Attributes
     ----------
@@ -95,7 +101,8 @@ class SearchTrace:
     def of(cls, names: tuple[str, ...], walks: list[TraceRecorder], *, complete: bool, seconds: float) -> SearchTrace:
         """The trace of one walk or several, in the order of their starts."""
         keys = _join([part for walk in walks for part in walk.keys], np.uint64)
-        # A subset counts once however often it is met: at its first record, in the order of the starts. Key 0 is the empty subset.
+        # A subset counts once however often it is met: at its first record, in the order of the starts. Key 0 is the
+        # empty subset.
         distinct = np.zeros(keys.size, dtype=bool)
         distinct[np.unique(keys, return_index=True)[1]] = True
         distinct &= keys != 0
@@ -206,7 +213,9 @@ class SearchTrace:
 
     @classmethod
     def from_json(cls, data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
-        """What ``to_json`` wrote: the walks, without the subsets they passed by. KeyError, TypeError or ValueError otherwise."""
+        """What ``to_json`` wrote: the walks, without the subsets they passed by. KeyError, TypeError or ValueError
+        otherwise.
+        """
         feature = np.array(data["feature"], dtype=np.int64)
         start = np.array(data["start"], dtype=np.int64)
         moves = Moves(
@@ -219,7 +228,9 @@ class SearchTrace:
             seconds=np.array(data["move_seconds"], dtype=float),
         )
         sizes = {part.shape for part in (feature, start, moves.adding, moves.cost, moves.seconds)}
-        inside = np.all((feature >= 0) & (feature < len(names))) and np.all((start >= 0) & (start < int(data["n_starts"])))
+        inside = np.all((feature >= 0) & (feature < len(names))) and np.all(
+            (start >= 0) & (start < int(data["n_starts"]))
+        )
         if len(sizes) != 1 or feature.ndim != 1 or not inside or np.any(np.diff(start) < 0):
             raise ValueError("the moves of the search do not fit together")
         return cls(
@@ -236,15 +247,21 @@ class SearchTrace:
     def to_frame(self, *, evaluated: bool = False) -> Any:
         """The walk as a polars dataframe.
 
-        One row per accepted move (``evaluated=True``: per evaluated move): ``start``, ``step``, ``move`` ("start", "add", "drop"),
-        ``feature``, ``n_features``, ``criterion`` (nats, on the fitting rows), ``validation`` (null: none is used here), ``seconds``
-        since the search began, and, with ``evaluated=True``, ``accepted``.
+        One row per accepted move (``evaluated=True``: per evaluated move): ``start``, ``step``, ``move`` ("start",
+        "add", "drop"), ``feature``, ``n_features``, ``criterion`` (nats, on the fitting rows), ``validation`` (null: none
+        is used here), ``seconds`` since the search began, and, with ``evaluated=True``, ``accepted``.
         """
         import polars as pl
 
         columns = self.path(evaluated=evaluated)
         names = _COLUMNS if evaluated else _COLUMNS[:-1]
-        schema = {"move": pl.String, "feature": pl.String, "validation": pl.Float64, "criterion": pl.Float64, "seconds": pl.Float64}
+        schema = {
+            "move": pl.String,
+            "feature": pl.String,
+            "validation": pl.Float64,
+            "criterion": pl.Float64,
+            "seconds": pl.Float64,
+        }
         return pl.DataFrame({name: columns[name] for name in names}, schema_overrides=schema)
 
 

@@ -12,7 +12,8 @@ from bayesieve.selection.subset_search import SubsetSearchSelector
 
 
 class BayesianAveraging(SubsetSearchSelector):
-    """Weight of a feature = posterior probability of the models that contain it, w_k = sum_M a_k e^-cost(M) / sum_M e^-cost(M).
+    """Weight of a feature = posterior probability of the models that contain it, w_k = sum_M a_k e^-cost(M) / sum_M
+    e^-cost(M).
 
     Each distinct subset that the search evaluated counts once.
 
@@ -23,8 +24,8 @@ class BayesianAveraging(SubsetSearchSelector):
     max_iter : int, default=5
         Rounds of adding and dropping per start.
     exhaustive : bool or "auto", default="auto"
-        True: every subset is evaluated (up to 25 features) and the average is exact. "auto": where that takes about a second at most
-        (up to 15 features).
+        True: every subset is evaluated (up to 25 features) and the average is exact. "auto": where that takes about a
+        second at most (up to 15 features).
     max_seconds : float or None, default=None
         The search stops after this many seconds and keeps what it has; so does Ctrl-C.
     smoothing : "m-estimate" or float, default="m-estimate"
@@ -64,11 +65,12 @@ class BayesianAveraging(SubsetSearchSelector):
 class CompressionAveraging(SubsetSearchSelector):
     """Weight of a feature = compression achieved by the models that contain it, w_k = sum_M a_k c(M) / sum_M c(M).
 
-    c(M) = 1 - cost(M) / cost(empty subset); only models that compress (c > 0) count, each distinct subset that the search evaluated
-    once. Nearly equivalent models thus share the weight, where posterior probabilities would give all of it to one.
+    c(M) = 1 - cost(M) / cost(empty subset); only models that compress (c > 0) count, each distinct subset that the
+    search evaluated once. Nearly equivalent models thus share the weight, where posterior probabilities would give all
+    of it to one.
 
-    The search visits good models and their neighbours only, which keeps the weights sharp. With ``exhaustive=True`` the sum runs
-    over all subsets: exact, but flatter (most subsets compress), so that it is not the default.
+    The search visits good models and their neighbours only, which keeps the weights sharp. With ``exhaustive=True`` the
+    sum runs over all subsets: exact, but flatter (most subsets compress), so that it is not the default.
 
     Parameters
     ----------
@@ -77,8 +79,8 @@ class CompressionAveraging(SubsetSearchSelector):
     max_iter : int, default=5
         Rounds of adding and dropping per start.
     exhaustive : bool or "auto", default=False
-        True: every subset is evaluated (up to 25 features) and the average is exact. "auto": where that takes about a second at most
-        (up to 15 features).
+        True: every subset is evaluated (up to 25 features) and the average is exact. "auto": where that takes about a
+        second at most (up to 15 features).
     max_seconds : float or None, default=None
         The search stops after this many seconds and keeps what it has; so does Ctrl-C.
     smoothing : "m-estimate" or float, default="m-estimate"

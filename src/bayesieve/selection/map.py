@@ -11,7 +11,8 @@ from bayesieve.selection.subset_search import SubsetSearchSelector
 class MAPSelector(SubsetSearchSelector):
     """Select the subset of lowest cost: prior of the subset plus minus log likelihood of the labels.
 
-    cost(M) = log(K+1) + log C(K+K_m-1, K_m) - sum_n log P_M(y_n|x_n), in nats. Selected features get weight 1, others 0.
+    cost(M) = log(K+1) + log C(K+K_m-1, K_m) - sum_n log P_M(y_n|x_n), in nats. Selected features get weight 1,
+    others 0.
 
     Parameters
     ----------
@@ -20,8 +21,8 @@ class MAPSelector(SubsetSearchSelector):
     max_iter : int, default=5
         Rounds of adding and dropping per start.
     exhaustive : bool or "auto", default="auto"
-        True: every subset is evaluated (up to 25 features) and the best subset is exact. "auto": where that takes about a second at most
-        (up to 15 features).
+        True: every subset is evaluated (up to 25 features) and the best subset is exact. "auto": where that takes about
+        a second at most (up to 15 features).
     max_seconds : float or None, default=None
         The search stops after this many seconds and keeps what it has; so does Ctrl-C.
     smoothing : "m-estimate" or float, default="m-estimate"

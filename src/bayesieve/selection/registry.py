@@ -29,4 +29,6 @@ def make_selector(selector: str | CodedSelector) -> CodedSelector:
         return clone(selector)
     if isinstance(selector, str) and selector in SELECTORS:
         return SELECTORS[selector]()
-    raise ValueError(f"selector must be one of {', '.join(map(repr, SELECTORS))} or a selector object, got {selector!r}.")
+    raise ValueError(
+        f"selector must be one of {', '.join(map(repr, SELECTORS))} or a selector object, got {selector!r}."
+    )

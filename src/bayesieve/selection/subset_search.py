@@ -54,7 +54,8 @@ class SubsetSearchSelector(CodedSelector):
                 trace = search.run(problem, coded.names, progress)
         if not trace.complete and (self.max_seconds is None or trace.seconds < self.max_seconds):
             warnings.warn(
-                f"The search was interrupted after {trace.n_models} models: {type(self).__name__} keeps the best so far.",
+                f"The search was interrupted after {trace.n_models} models: "
+                f"{type(self).__name__} keeps the best so far.",
                 UserWarning,
                 stacklevel=2,
             )

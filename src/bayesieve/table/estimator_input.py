@@ -12,7 +12,9 @@ from bayesieve.table.frames import Table, as_table
 
 
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None) -> Table:
-    """Read ``X`` and remember its feature names and number on ``estimator`` (``feature_names_in_``, ``n_features_in_``)."""
+    """Read ``X`` and remember its feature names and number on ``estimator`` (``feature_names_in_``,
+    ``n_features_in_``).
+    """
     table = as_table(X, kinds=kinds)
     remember_features(estimator, table)
     return table
