@@ -59,5 +59,5 @@ def test_smoothing_accepted(smoothing: object) -> None:
 
 @pytest.mark.parametrize("smoothing", ["laplace", "", None, 0, 0.0, -1.0, math.nan, math.inf, True, [1.0], np.ones(2)])
 def test_smoothing_refused(smoothing: object) -> None:
-    with pytest.raises(ValueError, match="smoothing must be 'm-estimate' or a positive number .* got"):
+    with pytest.raises(ValueError, match=r"smoothing must be 'm-estimate' or a positive number .* got"):
         check_smoothing(smoothing)

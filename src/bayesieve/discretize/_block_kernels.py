@@ -31,7 +31,7 @@ def merge_classes(values, offsets, weights, cumulated, lower, upper, first, apar
     """Merge the sorted values of each class into blocks and return their number.
 
     ``values[offsets[j]:offsets[j+1]]`` holds class j in ascending order. Blocks are written from index ``first`` on;
-    those before are there already.
+    those before are there already, and keep to themselves if ``apart``.
     """
     n_classes = offsets.size - 1
     heads = offsets[:-1].copy()

@@ -1,0 +1,55 @@
+"""Small columns and their counts, shared by the tests of the discretizers."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.intervals import discretize_column
+from bayesieve.discretize.partition import Partition
+
+
+def intervals_of(
+    values: np.ndarray, codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None, **options: object
+) -> Partition:
+    """The intervals of one column, by the function under all estimators."""
+    order = ClassOrder.of(codes.astype(np.uint8), n_classes, weights)
+    return discretize_column(np.asarray(values, dtype=float), order, **options)
+
+
+def value_counts(
+    values: np.ndarray, codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """(distinct values, classes) counts in ascending order, missing values first."""
+    ranks = np.where(np.isnan(values), -np.inf, values)
+    distinct, which = np.unique(ranks, return_inverse=True)
+    counts = np.zeros((distinct.size, n_classes))
+    np.add.at(counts, (which, codes), 1.0 if weights is None else weights)
+    return counts
+
+
+def table_of(partition: Partition, values: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """(intervals, classes) counts between the cut points found, missing values below every number."""
+    ranks = np.where(np.isnan(values), -np.inf, values)
+    counts = np.zeros((len(partition.cut_points) + 1, n_classes))
+    np.add.at(counts, (np.searchsorted(partition.cut_points, ranks, side="left"), codes), 1.0)
+    return counts
+
+
+@st.composite
+def columns(
+    draw: st.DrawFn, max_rows: int = 40, max_classes: int = 4, missing: bool = True
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Values with ties and gaps, where the classes follow the value more or less; class codes; number of classes."""
+    n_classes = draw(st.integers(2, max_classes))
+    n_rows = draw(st.integers(1, max_rows))
+    n_distinct = draw(st.integers(1, 25))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    which = rng.integers(0, n_distinct, n_rows)
+    values = np.cumsum(rng.exponential(size=n_distinct))[which] - 5.0
+    noise = draw(st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+    codes = np.where(rng.random(n_rows) < noise, rng.integers(0, n_classes, n_rows), which * n_classes // n_distinct)
+    if missing and draw(st.booleans()):
+        values[rng.random(n_rows) < draw(st.sampled_from([0.1, 0.5, 1.0]))] = np.nan
+    return values, codes, n_classes

@@ -1,0 +1,84 @@
+"""The terms of the MODL criteria against exact integers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayesieve.discretize import criterion
+from bayesieve.discretize.criterion import group_prior, interval_prior, log_factorials, log_partitions, part_cost
+from tests.reference import modl
+
+
+@pytest.mark.parametrize("n_values", [1, 2, 3, 7, 24, 25, 26, 27, 40, 100])
+def test_numbers_of_partitions_against_exact_integers(n_values: int) -> None:
+    found = log_partitions(n_values, n_values)
+    assert found[0] == -math.inf
+    stirling = [1] + [0] * n_values
+    for _ in range(n_values):
+        stirling = [0] + [stirling[g - 1] + g * stirling[g] for g in range(1, n_values + 1)]
+    at_most, expected = 0, []
+    for count in stirling[1:]:
+        at_most += count
+        expected.append(math.log(at_most))
+    np.testing.assert_allclose(found[1:], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_partitions_of_very_many_values_into_few_groups() -> None:
+    # Into at most 2 groups there are 2^(V-1) ways, into at most 3 (3^(V-1) + 1) / 2.
+    for n_values in (1000, 100_000):
+        found = log_partitions(n_values, 3)
+        np.testing.assert_allclose(found[2], (n_values - 1) * math.log(2), rtol=1e-12)
+        np.testing.assert_allclose(found[3], (n_values - 1) * math.log(3) - math.log(2), rtol=1e-12)
+
+
+def test_partitions_only_grow_with_the_number_of_groups() -> None:
+    assert np.all(np.diff(log_partitions(1000, 400)[1:]) >= 0)
+
+
+@given(n=st.integers(1, 10**7), max_parts=st.integers(1, 300))
+def test_interval_prior_against_lgamma(n: int, max_parts: int) -> None:
+    found = interval_prior(n, max_parts)
+    assert found[0] == math.inf
+    for i in {1, max(1, max_parts // 2), max_parts}:
+        expected = math.log(n) + math.lgamma(n + i) - math.lgamma(i) - math.lgamma(n + 1)
+        # lgamma of large numbers loses the digits that cancel: 1e-15 of its size.
+        assert found[i] == pytest.approx(expected, rel=1e-12, abs=1e-14 * math.lgamma(n + i) + 1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 5, 150, 10**6])
+def test_interval_prior_against_exact_integers(n: int) -> None:
+    found = interval_prior(n, 40)
+    expected = [math.log(n) + math.log(math.comb(n + i - 1, i - 1)) for i in range(1, 41)]
+    np.testing.assert_allclose(found[1:], expected, rtol=1e-13, atol=1e-13)
+
+
+def test_group_prior() -> None:
+    found = group_prior(6, 6)
+    assert found[0] == math.inf
+    np.testing.assert_allclose(
+        found[1:], [math.log(6) + modl.log_bell(6, groups) for groups in range(1, 7)], rtol=1e-13
+    )
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=6))
+def test_part_cost_against_exact_integers(counts: list[int]) -> None:
+    assert part_cost(np.array(counts)) == pytest.approx(modl.part_cost(tuple(counts)), rel=1e-12, abs=1e-11)
+
+
+@given(st.lists(st.floats(0, 60), min_size=1, max_size=6))
+def test_part_cost_of_fractional_counts(counts: list[float]) -> None:
+    assert part_cost(np.array(counts)) == pytest.approx(modl.part_cost_lgamma(counts), rel=1e-12, abs=1e-11)
+
+
+def test_log_factorials_grow_when_asked_and_stay_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(criterion, "_table", np.zeros(0))
+    for n in (0, 10, 1023, 1024, 5000, 100):
+        table = log_factorials(n)
+        assert table.size > n
+        assert table[n] == pytest.approx(math.lgamma(n + 1), rel=1e-14)
+    assert log_factorials((1 << 24) + 1).size == 0  # computed each time instead of a table of 128 MiB

@@ -1,0 +1,203 @@
+"""MODL groups of the values of one column against trying every partition."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bayesieve.discretize import grouping
+from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.grouping import count_values, group_values
+from bayesieve.discretize.intervals import TooManyBlocks
+from bayesieve.discretize.partition import Partition
+from tests.reference import modl
+
+COST = 1e-8
+
+
+@st.composite
+def tables(draw: st.DrawFn, max_values: int = 7, max_classes: int = 4) -> np.ndarray:
+    """(values, classes) counts; some values pure, some alike."""
+    n_values, n_classes = draw(st.integers(1, max_values)), draw(st.integers(2, max_classes))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    kinds = rng.dirichlet(np.full(n_classes, draw(st.sampled_from([0.2, 1.0]))), size=3)
+    sizes = rng.integers(1, draw(st.sampled_from([4, 60])), n_values)
+    return np.array([rng.multinomial(n, kinds[rng.integers(3)]) for n in sizes], dtype=np.int32)
+
+
+def check_consistent(found: Partition, counts: np.ndarray) -> None:
+    """Every value stands in one group; counts and costs are those of the groups."""
+    present = np.flatnonzero(counts.sum(axis=1))
+    np.testing.assert_array_equal(np.sort(np.concatenate(found.groups)), present)
+    np.testing.assert_array_equal([counts[group].sum(axis=0) for group in found.groups], found.counts)
+    expected = modl.group_cost(found.counts.astype(int).tolist(), present.size)
+    assert found.cost == pytest.approx(expected, abs=COST)
+    null = modl.group_null_cost(counts.sum(axis=0).tolist(), present.size)
+    assert found.null_cost == pytest.approx(null, abs=COST)
+    assert found.cost <= found.null_cost
+
+
+@given(tables())
+def test_exact_against_all_partitions(counts: np.ndarray) -> None:
+    best, _ = modl.optimal_groups(counts)
+    found = group_values(counts, method="optimal")
+    check_consistent(found, counts)
+    assert found.cost == pytest.approx(best, abs=COST)
+
+
+@given(tables(max_classes=2))
+def test_two_classes_are_always_exact(counts: np.ndarray) -> None:
+    best, _ = modl.optimal_groups(counts)
+    assert group_values(counts).cost == pytest.approx(best, abs=COST)
+
+
+@given(tables())
+def test_greedy_is_consistent(counts: np.ndarray) -> None:
+    best, _ = modl.optimal_groups(counts)
+    found = group_values(counts)
+    check_consistent(found, counts)
+    assert best - COST <= found.cost <= best * 1.05 + COST
+
+
+def test_greedy_reaches_the_optimum_nearly_always() -> None:
+    rng = np.random.default_rng(8)
+    missed = 0
+    for _ in range(200):
+        kinds = rng.dirichlet(np.ones(3), size=3)
+        counts = np.array([rng.multinomial(rng.integers(1, 40), kinds[rng.integers(3)]) for _ in range(9)])
+        counts = counts.astype(np.int32)
+        missed += group_values(counts).cost > group_values(counts, method="optimal").cost + 1e-6
+    assert missed <= 6
+
+
+@given(tables(max_values=6), st.integers(0, 5), st.sampled_from(["greedy", "optimal"]))
+def test_the_missing_value_apart(counts: np.ndarray, missing: int, method: str) -> None:
+    missing %= len(counts)
+    found = group_values(counts, method=method, missing=missing, apart=True)
+    check_consistent(found, counts)
+    if len(found.groups) == 1:
+        assert found.missing_code == 0
+    else:
+        assert found.groups[found.missing_code].tolist() == [missing]
+    # The cheapest of the partitions that keep it apart, or a single group.
+    others = [v for v in range(len(counts)) if v != missing]
+    allowed = [[*groups, [missing]] for groups in modl.set_partitions(len(others)) if groups]
+    allowed = [[[others[v] for v in group] for group in groups[:-1]] + [groups[-1]] for groups in allowed]
+    costs = [modl.group_cost(modl.group_table(counts.tolist(), groups), len(counts)) for groups in allowed]
+    best = min([*costs, found.null_cost])
+    if method == "optimal" or counts.shape[1] == 2:
+        assert found.cost == pytest.approx(best, abs=COST)
+    else:
+        assert best - COST <= found.cost <= best * 1.05 + COST
+
+
+@given(tables(max_values=6), st.integers(0, 5))
+def test_the_missing_value_is_a_value_like_any_other(counts: np.ndarray, missing: int) -> None:
+    missing %= len(counts)
+    plain = group_values(counts)
+    found = group_values(counts, missing=missing)
+    assert found.cost == plain.cost
+    assert missing in found.groups[found.missing_code]
+    assert plain.missing_code is None
+
+
+def test_values_without_rows_are_left_out() -> None:
+    counts = np.array([[9, 0], [0, 0], [0, 9], [0, 0]], dtype=np.int32)
+    found = group_values(counts, missing=3)
+    assert [group.tolist() for group in found.groups] == [[2], [0]]
+    assert found.missing_code is None
+    assert found.cost == group_values(counts[[0, 2]]).cost  # V counts the values there are
+
+
+@given(tables(), st.integers(0, 2**32 - 1))
+def test_fractional_weights(counts: np.ndarray, seed: int) -> None:
+    weights = counts * np.random.default_rng(seed).exponential(size=counts.shape)
+    for method in ("greedy", "optimal"):
+        found = group_values(weights, method=method)
+        assert math.isfinite(found.cost)
+        assert found.cost <= found.null_cost
+        assert 0.0 <= found.level_score < 1.0
+        np.testing.assert_allclose(found.counts.sum(axis=0), weights.sum(axis=0), rtol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_values_are_counted_as_one_by_one(seed: int, weighted: bool) -> None:
+    rng = np.random.default_rng(seed)
+    n_rows = int(rng.integers(1, 50))
+    codes = rng.integers(-1, 4, n_rows).astype(np.int32)
+    labels = rng.integers(0, 3, n_rows).astype(np.uint8)
+    weights = rng.integers(0, 5, n_rows) / 2 if weighted else None
+    if weighted and not weights.any():
+        weights[0] = 1.0
+    has_missing = bool((codes < 0).any())
+    expected = np.zeros((5 if has_missing else 4, 3))
+    for row in range(n_rows):
+        value = 4 if codes[row] < 0 else codes[row]
+        expected[value, labels[row]] += 1.0 if weights is None else weights[row]
+    found = count_values(codes, len(expected), ClassOrder.of(labels, 3, weights))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_100_000_categories_in_seconds(n_classes: int) -> None:
+    rng = np.random.default_rng(n_classes)
+    n_values, n_rows = 100_000, 300_000
+    values = rng.integers(0, n_values, n_rows).astype(np.int32)
+    # Each value belongs to one of three kinds; the kind decides the classes.
+    chances = rng.dirichlet(np.full(n_classes, 0.5), size=3)
+    uniform = rng.random(n_rows)[:, None]
+    labels = (uniform > np.cumsum(chances[values % 3], axis=1)[:, :-1]).sum(axis=1).astype(np.uint8)
+    counts = count_values(values, n_values, ClassOrder.of(labels, n_classes, None))
+    group_values(counts[:50])  # compiled
+    start = time.perf_counter()
+    found = group_values(counts)
+    assert time.perf_counter() - start < 20.0
+    assert found.cost <= found.null_cost
+    present = np.flatnonzero(counts.sum(axis=1))
+    np.testing.assert_array_equal(np.sort(np.concatenate(found.groups)), present)
+
+
+def test_rare_values_among_frequent_ones_are_joined_sensibly(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 40 frequent values in three kinds and hundreds of rare ones: the frequent ones must still be told apart.
+    monkeypatch.setattr(grouping, "_MAX_PAIRED", 60)
+    rng = np.random.default_rng(1)
+    kinds = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
+    frequent = [rng.multinomial(200, kinds[v % 3]) for v in range(40)]
+    rare = [rng.multinomial(2, kinds[v % 3]) for v in range(400)]
+    found = group_values(np.array([*frequent, *rare], dtype=np.int32))
+    assert found.level_score > 0.1
+    for group in found.groups:
+        assert len({v % 3 for v in group if v < 40}) <= 1
+
+
+def test_values_of_nearly_equal_ratio_are_joined_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    share = np.linspace(0.05, 0.95, 300)
+    counts = np.array([rng.multinomial(50, [1 - p, p]) for p in share], dtype=np.int32)
+    exact = group_values(counts)
+    monkeypatch.setattr(grouping, "_MAX_ORDERED", 32)
+    found = group_values(counts)
+    assert exact.cost - COST <= found.cost <= exact.cost * 1.02
+    assert group_values(counts, method="optimal").cost == pytest.approx(exact.cost, abs=COST)
+
+
+def test_too_many_values_for_the_exact_search() -> None:
+    counts = np.tile(np.array([[3, 2, 1], [1, 3, 2]], dtype=np.int32), (9, 1))
+    with pytest.raises(TooManyBlocks, match=r"18 values .* too many for method='optimal' with 3 classes"):
+        group_values(counts, method="optimal")
+
+
+@settings(max_examples=20)
+@given(tables(max_values=6))
+def test_the_order_of_the_values_does_not_matter(counts: np.ndarray) -> None:
+    costs = {
+        round(group_values(counts[list(order)], method="optimal").cost, 9)
+        for order in itertools.islice(itertools.permutations(range(len(counts))), 0, 24, 5)
+    }
+    assert len(costs) == 1
