@@ -13,7 +13,8 @@ def main() -> None:
     try:
         from bayesieve.cli.app import app
     except KeyboardInterrupt:
-        sys.exit("error: Interrupted.")
+        sys.stderr.write("error: Interrupted.\n")
+        sys.exit(130)
     app(prog_name="bayesieve")
 
 

@@ -14,15 +14,12 @@ _PATIENCE = 1.0  # seconds: what is refused at once, with one line, is not annou
 
 
 def kernels_are_compiled() -> bool:
-    """Whether Numba's cache holds kernels of the naive Bayes, which every command runs, newer than their source."""
+    """Whether Numba's cache holds kernels of the naive Bayes, which every command runs."""
     from bayesieve.naive_bayes import _kernels
 
-    source = Path(_kernels.__file__)
-    kernels = [kernel for kernel in vars(_kernels).values() if hasattr(kernel, "py_func") and kernel.stats.cache_path]
-    if not kernels:
-        return True  # compiled by another hand, or not at all
-    folder, written = Path(kernels[0].stats.cache_path), source.stat().st_mtime
-    return any(index.stat().st_mtime >= written for index in folder.glob(f"{source.stem}.*.nbi"))
+    kernels = [kernel for kernel in vars(_kernels).values() if hasattr(kernel, "py_func")]
+    folders = {kernel.stats.cache_path for kernel in kernels} - {None}
+    return not folders or any(any(Path(folder).glob("_kernels.*.nbi")) for folder in folders)
 
 
 @contextmanager

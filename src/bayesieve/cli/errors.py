@@ -55,10 +55,12 @@ class Commands(TyperGroup):
     """The commands, with errors shown the same way wherever they come from."""
 
     _debug = False
+    _told = False
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
         """Run a command and exit with its status."""
         self._debug = "--debug" in (sys.argv[1:] if args is None else args)
+        self._told = False
         if not extra.get("standalone_mode", True):
             return super().main(args, *others, **extra)
         try:
@@ -67,6 +69,8 @@ class Commands(TyperGroup):
             status = self._end(error, _usage(error), BAD_INPUT)
         except typer.Abort as error:
             status = self._end(error, "Interrupted", INTERRUPTED)
+        if status == INTERRUPTED and not self._told:  # typer caught Ctrl-C before the command began
+            self._end(KeyboardInterrupt(), "Interrupted", INTERRUPTED)
         sys.exit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
@@ -91,6 +95,7 @@ class Commands(TyperGroup):
         if self._debug:
             traceback.print_exception(error)
         typer.echo(f"error: {sentence(message)}", err=True)
+        self._told = True
         return status
 
 
@@ -110,8 +115,8 @@ def _explained(error: Exception) -> tuple[str, int]:
         return str(error) if error.errno is None else f"{_named(error.filename)}: {error.strerror}", BAD_INPUT
     if isinstance(error, MemoryError):
         return f"Not enough memory{f' ({error})' if str(error) else ''}; use fewer rows or columns", INTERNAL
-    kind = type(error).__name__
-    return f"Internal error ({kind}: {error}); please report it with what --debug shows", INTERNAL
+    what = "".join(traceback.format_exception_only(error)).strip().splitlines()[0]
+    return f"Internal error ({what[:200]}); please report it with what --debug shows", INTERNAL
 
 
 def _named(filename: object) -> str:

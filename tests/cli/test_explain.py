@@ -1,0 +1,108 @@
+"""`bayesieve explain`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bayesieve import load
+from bayesieve.cli.errors import CommandError
+from bayesieve.cli.rows import chosen_rows
+from tests.cli.conftest import GERMAN, Run
+
+
+def test_a_row_in_print(succeeds: Run, model: Path) -> None:
+    lines = succeeds("explain", model, GERMAN, "--rows", "0").stdout.splitlines()
+    assert lines[0] == "row 0: predicted good"
+    assert re.fullmatch(r"P\(good\) = 0\.\d{4}, P\(bad\) = 0\.\d{4}", lines[1])
+    assert lines[3].split() == ["feature", "value", "level", "weight", "good", "bad", "difference"]
+    assert lines[4].split()[0] == "prior"
+    assert lines[-1].split()[0] == "total"
+    numbers = np.array([[float(number) for number in line.split()[-3:]] for line in lines[4:]])
+    assert numbers[:-1].sum(axis=0) == pytest.approx(numbers[-1], abs=2e-3)
+    size = np.abs(numbers[1:-1, 2])
+    assert (np.diff(size) <= 0).all()
+    assert len(lines) == 4 + 1 + load(model).n_features_selected_ + 1
+
+
+def test_rows_keep_their_numbers(succeeds: Run, model: Path) -> None:
+    text = succeeds("explain", model, GERMAN, "--rows", "7,2,10-11,2").stdout
+    assert re.findall(r"^row (\d+):", text, re.M) == ["7", "2", "10", "11"]
+
+
+def test_the_first_rows_by_default(succeeds: Run, model: Path) -> None:
+    result = succeeds("explain", model, GERMAN)
+    assert re.findall(r"^row (\d+):", result.stdout, re.M) == ["0", "1", "2"]
+    assert result.stderr == "997 rows more: choose with --rows, or write all with --output\n"
+
+
+def test_the_frame_adds_up(succeeds: Run, model: Path, german: pl.DataFrame) -> None:
+    result = succeeds("explain", model, GERMAN, "--rows", "3,999", "-o", "e.parquet")
+    assert result.stdout == "2 rows explained in e.parquet\n"
+    frame = pl.read_parquet("e.parquet")
+    assert frame.columns == ["row", "class", "feature", "value", "level", "weight", "contribution", "prior"]
+    assert frame["row"].unique(maintain_order=True).to_list() == [3, 999]
+    sums = frame.group_by("row", "class", maintain_order=True).agg(
+        total=pl.col("prior").first() + pl.col("contribution").sum()
+    )
+    joint = load(model).predict_joint_log_proba(german[[3, 999]].drop("class"))
+    assert sums["total"].to_numpy() == pytest.approx(joint.ravel(), abs=1e-12)
+
+
+def test_all_rows_into_a_file(succeeds: Run, model: Path) -> None:
+    succeeds("explain", model, GERMAN, "-o", "e.csv")
+    assert pl.read_csv("e.csv")["row"].n_unique() == 1000
+
+
+def test_missing_and_unseen_values(succeeds: Run, model: Path, german: pl.DataFrame) -> None:
+    odd = german[:1].with_columns(checking_status=pl.lit(None, dtype=pl.String), savings_status=pl.lit("new\nline"))
+    odd.write_parquet("odd.parquet")
+    text = succeeds("explain", model, "odd.parquet").stdout
+    assert re.search(r"^checking_status +missing +\(not seen in training\)", text, re.M)
+    assert re.search(r"^savings_status +new\\nline +\(not seen in training\)", text, re.M)
+
+
+def test_more_than_two_classes(succeeds: Run) -> None:
+    frame = pl.DataFrame({"a": [1.0, 2.0, 3.0] * 30, "y": ["u", "v", "w"] * 30})
+    frame.write_csv("three.csv")
+    succeeds("fit", "three.csv", "-t", "y", "--no-report")
+    lines = succeeds("explain", "bayesieve-output/model.json", "three.csv", "--rows", "1").stdout.splitlines()
+    assert lines[0] == "row 1: predicted v"
+    assert lines[1].count("P(") == 3
+    assert lines[3].split()[-3] == "v"
+
+
+def test_a_model_without_features(succeeds: Run) -> None:
+    pl.DataFrame({"a": [1] * 30, "y": ["u", "v", "v"] * 10}).write_csv("silent.csv")
+    succeeds("fit", "silent.csv", "-t", "y", "--no-report")
+    lines = succeeds("explain", "bayesieve-output/model.json", "silent.csv", "--rows", "0").stdout.splitlines()
+    assert [line.split()[0] for line in lines[4:]] == ["prior", "total"]
+
+
+def test_row_numbers() -> None:
+    assert chosen_rows("0,5,10-12", 13) == [0, 5, 10, 11, 12]
+    assert chosen_rows(" 3 - 4 , 3", 5) == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not understood at ''"),
+        ("a", "not understood at 'a'"),
+        ("1,,2", "not understood at ''"),
+        ("-1", "not understood at '-1'"),
+        ("1.5", "not understood"),
+        ("٣", "not understood"),
+        ("5-3", "counts backwards at '5-3'"),
+        ("10", "asks for row 10, but the table has 10 rows, counted from 0"),
+        ("0-99999999999", "asks for row 99,999,999,999"),
+        ("9" * 30, "not understood"),
+    ],
+)
+def test_row_numbers_that_are_none(text: str, message: str) -> None:
+    with pytest.raises(CommandError, match=re.escape(message)):
+        chosen_rows(text, 10)

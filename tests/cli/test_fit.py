@@ -1,0 +1,322 @@
+"""`bayesieve fit`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.cli.conftest import GERMAN, Run
+
+
+def test_what_it_writes(fitted: Path) -> None:
+    files = {path.name for path in fitted.iterdir()} - {"printed.txt"}
+    assert files == {"model.json", "features.csv", "report.html"}
+    features = pl.read_csv(fitted / "features.csv")
+    assert features.columns == ["feature", "kind", "weight", "level_score", "importance", "n_levels"]
+    assert features.height == 20
+    assert features["weight"].is_sorted(descending=True)
+    assert json.loads((fitted / "model.json").read_text("utf-8"))["target"] == "class"
+    assert "checking_status" in (fitted / "report.html").read_text("utf-8")
+
+
+def test_what_it_prints(fitted: Path) -> None:
+    lines = (fitted / "printed.txt").read_text("utf-8").splitlines()
+    assert lines[0] == "table   1,000 rows, 20 features"
+    assert lines[1] == "target  'class', 2 classes: good 70.0 %, bad 30.0 %"
+    assert lines[2].startswith("kept    ")
+    assert " of 20 features (selector 'compression', " in lines[2]
+    assert lines[4].split() == ["feature", "kind", "levels", "level", "score", "importance", "weight"]
+    assert lines[5].split()[:3] == ["checking_status", "categorical", "4"]
+    assert any(line.startswith("3-fold stratified cross-validation") for line in lines)
+    figures = {
+        line.split("  ")[0]: line for line in lines if line.startswith(("AUC", "accuracy", "log loss", "compression"))
+    }
+    assert list(figures) == ["AUC", "accuracy", "log loss", "compression rate"]
+    assert 0.7 < float(figures["AUC"].split()[1]) < 0.85
+    assert [line.split()[0] for line in lines[-3:]] == ["model", "features", "report"]
+    assert lines[-1].endswith("report.html")
+    assert not any("\x1b" in line for line in lines)
+
+
+def test_the_default_folder(succeeds: Run, toy: Path) -> None:
+    result = succeeds("fit", toy, "--target", "ziel", "--no-report")
+    assert sorted(os.listdir("bayesieve-output")) == ["features.csv", "model.json"]
+    assert "report" not in result.stdout
+    assert "AUC" not in result.stdout
+
+
+def test_folders_are_made_and_names_may_be_anything(succeeds: Run, toy: Path) -> None:
+    folder = Path("tief") / "日本 語"
+    result = succeeds("fit", toy, "-t", "ziel", "-o", folder, "--folds", 2)
+    assert str(folder / "model.json") in result.stdout
+    assert "'ziel', 2 classes: nein 50.0 %, да 50.0 %" in result.stdout
+    assert "größe" in result.stdout
+
+
+def test_zero_folds_measure_nothing(succeeds: Run, toy: Path) -> None:
+    result = succeeds("fit", toy, "-t", "ziel", "--folds", 0)
+    assert "AUC" not in result.stdout
+    assert Path("bayesieve-output", "report.html").exists()
+
+
+def test_quiet(succeeds: Run, toy: Path) -> None:
+    result = succeeds("fit", toy, "-t", "ziel", "--quiet", "--no-report")
+    assert (result.stdout, result.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("name", ["all", "map", "bayesian", "compression"])
+def test_selectors(succeeds: Run, toy: Path, name: str) -> None:
+    assert f"selector '{name}'" in succeeds("fit", toy, "-t", "ziel", "--selector", name, "--no-report").stdout
+
+
+def test_help_names_every_selector(succeeds: Run) -> None:
+    from bayesieve.selection import SELECTORS
+
+    text = succeeds("fit", "--help").stdout
+    assert all(name in text for name in SELECTORS)
+
+
+def test_runs_are_alike(succeeds: Run, toy: Path) -> None:
+    for folder, jobs in (("one", 1), ("two", 2)):
+        succeeds("fit", toy, "-t", "ziel", "-o", folder, "--seed", 3, "--jobs", jobs, "--no-report")
+    first, second = (pl.read_csv(Path(folder, "features.csv")) for folder in ("one", "two"))
+    assert first.equals(second)
+
+
+def test_columns_left_out_and_kinds(succeeds: Run, toy: Path) -> None:
+    options = ("--ignore", "id", "--ignore", "weight", "--categorical", "noise", "--no-report")
+    succeeds("fit", toy, "-t", "ziel", *options)
+    features = pl.read_csv("bayesieve-output/features.csv")
+    assert set(features["feature"]) == {"größe", "farbe 色", "noise"}
+    assert features.filter(pl.col("feature") == "noise")["kind"].item() == "categorical"
+
+
+def test_text_read_as_numbers(succeeds: Run, fails: Run) -> None:
+    codes = ["10", "20", "30", "40"] * 20
+    pl.DataFrame({"code": codes, "y": ["a", "a", "b", "b"] * 20}).write_parquet("codes.parquet")
+    succeeds("fit", "codes.parquet", "-t", "y", "--numeric", "code", "--no-report")
+    assert pl.read_csv("bayesieve-output/features.csv")["kind"].to_list() == ["numeric"]
+    pl.DataFrame({"code": [*codes[1:], "x"], "y": ["a", "a", "b", "b"] * 20}).write_parquet("codes.parquet")
+    assert "'code'" in fails("fit", "codes.parquet", "-t", "y", "--numeric", "code")
+
+
+def test_weights_stand_for_repeated_rows(succeeds: Run, toy: Path) -> None:
+    frame = pl.read_csv(toy)
+    repeated = frame.select(pl.all().repeat_by("weight")).explode(pl.all())
+    repeated.write_parquet("repeated.parquet")
+    options = ("--no-report", "--ignore", "id")
+    succeeds("fit", toy, "-t", "ziel", "--weight", "weight", "-o", "weighted", *options)
+    succeeds("fit", "repeated.parquet", "-t", "ziel", "--ignore", "weight", "-o", "repeated", *options)
+    first, second = (pl.read_csv(Path(folder, "features.csv")) for folder in ("weighted", "repeated"))
+    assert first["feature"].to_list() == second["feature"].to_list()
+    assert first["level_score"].to_list() == pytest.approx(second["level_score"].to_list(), rel=1e-9)
+
+
+def test_rows_without_target_are_left_out_with_a_warning(succeeds: Run) -> None:
+    frame = pl.DataFrame({"a": [1.0, 2.0] * 20, "y": ["u", "v"] * 19 + [None, "v"]})
+    frame.write_parquet("holes.parquet")
+    result = succeeds("fit", "holes.parquet", "-t", "y", "--no-report")
+    assert result.stderr == "warning: The target 'y' is missing in 1 row of 40, which are left out.\n"
+    assert "39 rows" in result.stdout
+
+
+@pytest.mark.parametrize("extension", ["tsv", "parquet", "arrow", "csv.gz"])
+def test_formats(succeeds: Run, german: pl.DataFrame, fitted: Path, extension: str) -> None:
+    path = Path(f"german.{extension}")
+    if extension == "parquet":
+        german.write_parquet(path)
+    elif extension == "arrow":
+        german.write_ipc(path)
+    elif extension == "tsv":
+        german.write_csv(path, separator="\t")
+    else:
+        import gzip
+
+        path.write_bytes(gzip.compress(german.write_csv().encode()))
+    succeeds("fit", path, "-t", "class", "--no-report")
+    assert pl.read_csv("bayesieve-output/features.csv").equals(pl.read_csv(fitted / "features.csv"))
+
+
+def test_a_class_of_one_row_is_not_measured(succeeds: Run) -> None:
+    pl.DataFrame({"a": range(30), "y": ["u"] * 29 + ["v"]}).write_csv("rare.csv")
+    result = succeeds("fit", "rare.csv", "-t", "y")
+    assert "it needs two classes of two rows, and 'v' has one" in result.stderr
+    assert "AUC" not in result.stdout
+    assert Path("bayesieve-output", "report.html").exists()
+
+
+def test_nothing_to_find(succeeds: Run) -> None:
+    pl.DataFrame({"constant": [1] * 40, "y": ["u", "v"] * 20}).write_csv("silent.csv")
+    result = succeeds("fit", "silent.csv", "-t", "y", "--folds", 2)
+    assert "kept    0 of 1 feature " in result.stdout
+    assert "predictions are the shares of the classes" in result.stdout
+
+
+def broken(name: str) -> pl.DataFrame:
+    """A table that nothing can be learnt from, for a reason."""
+    n = 150
+    y: dict[str, Any] = {
+        "one class": ["a"] * n,
+        "no class": pl.Series([None] * n, dtype=pl.String),
+        "continuous": [i / 7 for i in range(n)],
+        "many numbers": list(range(n)),
+        "dates": pl.Series(range(n)).cast(pl.Date),
+        "names": [f"name {i}" for i in range(n)],
+        "lists": [[i] for i in range(n)],
+    }
+    return pl.DataFrame({"a": range(n), "y": y[name]})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("one class", "The target 'y' has one class only ('a')"),
+        ("no class", "The target 'y' is missing in all rows."),
+        ("continuous", "The target 'y' holds continuous numbers"),
+        ("many numbers", "The target 'y' holds 150 different numbers"),
+        ("dates", "The target 'y' holds dates"),
+        ("names", "The target 'y' has 150 different values in 150 rows"),
+        ("lists", "The target 'y' holds lists"),
+    ],
+)
+def test_targets_that_are_no_classes(fails: Run, name: str, message: str) -> None:
+    broken(name).write_parquet("broken.parquet")
+    assert message in fails("fit", "broken.parquet", "-t", "y")
+    assert not Path("bayesieve-output").exists()
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [0.0, 1.0], [True, False], [-5, 7]])
+def test_targets_that_are_classes(succeeds: Run, labels: list[Any]) -> None:
+    pl.DataFrame({"a": [1.0, 2.0] * 30, "y": labels * 30}).write_parquet("fine.parquet")
+    succeeds("fit", "fine.parquet", "-t", "y", "--no-report")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-t", "Clas"], "has no column 'Clas' (--target); did you mean 'class'?"),
+        (["-t", "qqqq"], "it has 'checking_status', 'duration', "),
+        (["-t", "class", "--weight", "dura"], "'dura' (--weight); did you mean 'duration'?"),
+        (["-t", "class", "--ignore", "nothing like it"], "'nothing like it' (--ignore)"),
+        (["-t", "class", "--numeric", "Duration"], "did you mean 'duration'?"),
+        (["-t", "class", "--numeric", "age", "--categorical", "age"], "as --numeric and as --categorical"),
+        (["-t", "class", "--ignore", "class"], "cannot be both --target and --ignore"),
+        (["-t", "class", "--weight", "class"], "cannot be both --target and --weight"),
+        (["-t", "class", "--weight", "housing"], "The --weight column 'housing' does not hold numbers."),
+        (["-t", "class", "--selector", "compresion"], "There is no selector 'compresion'; did you mean 'compression'?"),
+        (["-t", "class", "--selector", "zzz"], "choose 'all', 'map', 'bayesian' and 'compression'"),
+        (["-t", "class", "--folds", "1"], "--folds 1 has no meaning"),
+        (["-t", "class", "--folds", "many"], "Invalid value for '--folds'"),
+        (["-t", "class", "--seed", "-1"], "--seed -1 has no meaning"),
+        (["-t", "class", "--jobs", "0"], "--jobs 0 has no meaning"),
+        (["-t", "class", "--max-seconds", "nan"], "--max-seconds nan has no meaning"),
+        ([], "Missing option '--target'"),
+    ],
+)
+def test_options_that_make_no_sense(fails: Run, options: list[str], message: str) -> None:
+    assert message in fails("fit", GERMAN, *options)
+    assert not Path("bayesieve-output").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [([1.0, -2.0], "holds the value -2"), ([1.0, None], "holds a missing value"), ([0.0, 0.0], "holds zeros only")],
+)
+def test_weights_that_are_none(fails: Run, values: list[float | None], message: str) -> None:
+    pl.DataFrame({"a": [1, 2] * 9, "w": values * 9, "y": ["u", "v"] * 9}).write_csv("weights.csv")
+    assert message in fails("fit", "weights.csv", "-t", "y", "--weight", "w")
+
+
+def test_no_feature_left(fails: Run) -> None:
+    pl.DataFrame({"a": [1, 2] * 9, "y": ["u", "v"] * 9}).write_csv("small.csv")
+    assert "no column left to learn from besides 'a' and 'y'" in fails("fit", "small.csv", "-t", "y", "--ignore", "a")
+
+
+def test_infinite_values_name_their_column(fails: Run) -> None:
+    pl.DataFrame({"far": [1.0, float("inf")] * 9, "y": ["u", "v"] * 9}).write_parquet("far.parquet")
+    assert "'far'" in fails("fit", "far.parquet", "-t", "y")
+
+
+def test_output_that_is_a_file(fails: Run, toy: Path) -> None:
+    assert "toy.csv is a file, not a folder" in fails("fit", toy, "-t", "ziel", "-o", toy)
+    assert "part of it is a file" in fails("fit", toy, "-t", "ziel", "-o", toy / "inside")
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    fails: Run, toy: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "model.json").write_text("the old model", encoding="utf-8")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    line = fails("fit", toy, "-t", "ziel", "-o", folder, "-q", "--no-report")
+    assert "model.json" in line
+    assert "No space left on device" in line
+    assert [path.name for path in folder.iterdir()] == ["model.json"]
+    assert (folder / "model.json").read_text("utf-8") == "the old model"
+
+
+def test_ctrl_c_while_measuring_ends_it(run: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import signal
+
+    from bayesieve import SelectiveNB
+
+    monkeypatch.setattr(SelectiveNB, "report", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    before = signal.getsignal(signal.SIGINT)
+    result = run("fit", toy, "-t", "ziel", "-q")
+    assert result.exit_code == 130
+    assert result.stderr.startswith("error: Interrupted: model.json and features.csv are in bayesieve-output")
+    assert sorted(os.listdir("bayesieve-output")) == ["features.csv", "model.json"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_elsewhere(run: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bayesieve.table import reading
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reading, "read_table", interrupt)
+    result = run("fit", toy, "-t", "ziel")
+    assert (result.exit_code, result.stderr) == (130, "error: Interrupted.\n")
+
+
+def test_an_unexpected_error_asks_to_be_reported(
+    fails: Run, run: Run, toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bayesieve import SelectiveNB
+
+    def stumble(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("here")
+
+    monkeypatch.setattr(SelectiveNB, "fit", stumble)
+    line = fails("fit", toy, "-t", "ziel", status=1)
+    assert line == "error: Internal error (ZeroDivisionError: here); please report it with what --debug shows."
+    shown = run("fit", toy, "-t", "ziel", "--debug").stderr
+    assert "Traceback" in shown
+    assert shown.endswith(f"{line}\n")
+
+
+def test_warnings_of_the_library_are_lines(succeeds: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import warnings
+
+    from bayesieve import SelectiveNB
+
+    fit = SelectiveNB.fit
+
+    def warn(self: Any, *arguments: Any) -> Any:
+        warnings.warn("Something\nto know", UserWarning, stacklevel=1)
+        warnings.warn("for programmers", DeprecationWarning, stacklevel=1)
+        return fit(self, *arguments)
+
+    monkeypatch.setattr(SelectiveNB, "fit", warn)
+    assert succeeds("fit", toy, "-t", "ziel", "--no-report").stderr == "warning: Something to know.\n"

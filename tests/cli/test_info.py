@@ -1,0 +1,53 @@
+"""`bayesieve info`, and what belongs to no command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import bayesieve
+from tests.cli.conftest import Run
+
+
+def test_info(succeeds: Run, model: Path) -> None:
+    lines = succeeds("info", model).stdout.splitlines()
+    facts = {line[:13].strip(): line[13:] for line in lines[:7]}
+    assert facts["model"] == str(model)
+    assert facts["written by"] == f"bayesieve {bayesieve.__version__}"
+    assert facts["target"] == "'class', 2 classes: good 70.0 %, bad 30.0 %"
+    assert facts["trained on"] == "1,000 rows, 20 features"
+    assert facts["smoothing"] == "m-estimate"
+    fitted = bayesieve.load(model)
+    assert [line.split()[0] for line in lines[9:]] == fitted.selected_features_
+
+
+def test_info_on_all_features(succeeds: Run, model: Path) -> None:
+    lines = succeeds("info", model, "--all").stdout.splitlines()
+    assert len(lines[9:]) == 20
+
+
+def test_a_model_trained_on_an_array(succeeds: Run, fails: Run) -> None:
+    X = np.array([[1.0, 5.0], [2.0, 5.0]] * 30)
+    bayesieve.SelectiveNB().fit(X, [0, 1] * 30).save("array.json")
+    assert "without a name" in succeeds("info", "array.json").stdout
+    pl.DataFrame({"x0": [1.0, 2.0], "x1": [5.0, 5.0]}).write_csv("x.csv")
+    assert succeeds("predict", "array.json", "x.csv").stdout.splitlines()[1].startswith("0,")
+    pl.DataFrame({"a": [1.0, 2.0]}).write_csv("a.csv")
+    assert "needs: 'x0'" in fails("predict", "array.json", "a.csv")
+
+
+def test_version_and_help(succeeds: Run) -> None:
+    assert succeeds("--version").stdout == f"bayesieve {bayesieve.__version__}\n"
+    for arguments in ([], ["--help"], ["-h"]):
+        text = succeeds(*arguments).stdout
+        assert all(command in text for command in ("fit", "predict", "explain", "info"))
+
+
+def test_usage_errors_are_one_line(fails: Run) -> None:
+    assert "Did you mean 'fit'?" in fails("fti")
+    assert fails("fit") == "error: Missing argument 'TABLE' (see bayesieve fit --help)"
+    assert "--nothing" in fails("info", "--nothing", "x")
+    assert "--nothing" in fails("--nothing")
+    assert "unexpected" in fails("info", "a", "b")

@@ -1,0 +1,151 @@
+"""`bayesieve predict`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from bayesieve import load
+from tests.cli.conftest import GERMAN, Run
+
+
+@pytest.fixture
+def expected(model: Path, german: pl.DataFrame) -> pl.DataFrame:
+    fitted = load(model)
+    X = german.drop("class")
+    shares = fitted.predict_proba(X)
+    return pl.DataFrame({"prediction": fitted.predict(X).tolist(), "P(bad)": shares[:, 0], "P(good)": shares[:, 1]})
+
+
+def test_csv_on_standard_output(succeeds: Run, model: Path, expected: pl.DataFrame) -> None:
+    result = succeeds("predict", model, GERMAN)
+    assert pl.read_csv(io.StringIO(result.stdout)).equals(expected)
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.tsv", "p.csv.gz", "p.parquet", "p.arrow", "P.PARQUET"])
+def test_files(succeeds: Run, model: Path, expected: pl.DataFrame, name: str) -> None:
+    result = succeeds("predict", model, GERMAN, "--output", name)
+    assert result.stdout == f"1,000 predictions in {name}\n"
+    if name.lower().endswith("parquet"):
+        found = pl.read_parquet(name)
+    elif name.endswith("arrow"):
+        found = pl.read_ipc(name)
+    else:
+        found = pl.read_csv(name, separator="\t" if name.endswith("tsv") else ",")
+    assert found.equals(expected)
+    assert not [path for path in os.listdir() if path.endswith(".tmp")]
+
+
+def test_columns_in_any_order_and_others_ignored(
+    succeeds: Run, model: Path, german: pl.DataFrame, expected: pl.DataFrame
+) -> None:
+    columns = german.drop("class").columns[::-1]
+    german.select(columns).with_columns(extra=pl.lit("x")).write_parquet("other.parquet")
+    succeeds("predict", model, "other.parquet", "-o", "p.parquet")
+    assert pl.read_parquet("p.parquet").equals(expected)
+
+
+def test_columns_of_weight_0_are_not_needed(
+    succeeds: Run, model: Path, german: pl.DataFrame, expected: pl.DataFrame
+) -> None:
+    needed = load(model).selected_features_
+    assert len(needed) < 20
+    german.select(needed).write_csv("needed.csv")
+    succeeds("predict", model, "needed.csv", "-o", "p.parquet")
+    assert pl.read_parquet("p.parquet").equals(expected)
+
+
+def test_missing_columns(fails: Run, model: Path, german: pl.DataFrame) -> None:
+    german.drop("checking_status").write_csv("less.csv")
+    line = fails("predict", model, "less.csv")
+    assert line == "error: less.csv lacks a column that the model needs: 'checking_status'."
+    german.select("age").write_csv("age.csv")
+    assert "lacks columns that the model needs: 'checking_status', 'duration'" in fails("predict", model, "age.csv")
+
+
+def test_values_never_seen_are_no_error(succeeds: Run, model: Path, german: pl.DataFrame) -> None:
+    strange = german.with_columns(checking_status=pl.lit("Ünseen 値"), duration=pl.lit(None, dtype=pl.Int64))
+    strange.write_csv("strange.csv")
+    result = succeeds("predict", model, "strange.csv", "-q", "-o", "p.csv")
+    assert (result.stdout, result.stderr) == ("", "")
+    assert pl.read_csv("p.csv").height == 1000
+
+
+def test_classes_of_any_type(succeeds: Run) -> None:
+    for labels in ([3, 12], [False, True], ["не,т", 'a "b"']):
+        pl.DataFrame({"a": [1.0, 2.0] * 30, "y": labels * 30}).write_parquet("t.parquet")
+        succeeds("fit", "t.parquet", "-t", "y", "--no-report")
+        succeeds("predict", "bayesieve-output/model.json", "t.parquet", "-o", "p.csv")
+        with open("p.csv", encoding="utf-8", newline="") as file:
+            header, *rows = csv.reader(file)
+        assert header == ["prediction", *(f"P({label})" for label in sorted(labels))]
+        assert [row[0].casefold() for row in rows] == [str(label).casefold() for label in labels * 30]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("p.xlsx", "p.xlsx has a name that does not say how to write it"),
+        ("p", "end it in .csv, .tsv, .parquet or .arrow"),
+        ("p.parquet.gz", "does not say how to write it"),
+        ("nowhere/p.csv", "There is no folder nowhere to write p.csv in"),
+        ("folder.csv", "folder.csv is a folder"),
+    ],
+)
+def test_outputs_that_cannot_be(fails: Run, model: Path, name: str, message: str) -> None:
+    Path("folder.csv").mkdir()
+    assert message in fails("predict", model, GERMAN, "-o", name)
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    fails: Run, model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "p.csv").write_text("old", encoding="utf-8")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    assert "p.csv cannot be written (Permission denied)" in fails("predict", model, GERMAN, "-o", "p.csv")
+    assert (tmp_path / "p.csv").read_text("utf-8") == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "p.csv"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "does not hold valid JSON"),
+        ("not JSON", "does not hold valid JSON"),
+        ("\udcff", "does not hold valid JSON"),
+        ("[" * 100_000, "does not hold valid JSON"),
+        ("[1, 2]", "is not a bayesieve model"),
+        ('{"format": "something else"}', "is not a bayesieve model"),
+        ('{"format": "bayesieve.SelectiveNB", "version": 99}', "update bayesieve"),
+        ('{"format": "bayesieve.SelectiveNB", "version": 1}', "is damaged"),
+        ('{"format": "bayesieve.SelectiveNB", "version": 1, "parameters": []}', "is damaged"),
+        ('{"format": "bayesieve.SelectiveNB", "version": NaN}', "is damaged"),
+    ],
+)
+@pytest.mark.parametrize("command", ["predict", "info"])
+def test_models_that_are_none(fails: Run, content: str, message: str, command: str) -> None:
+    Path("bad.json").write_bytes(content.encode("utf-8", "surrogateescape"))
+    assert message in fails(command, "bad.json", *([GERMAN] if command == "predict" else []))
+
+
+def test_a_model_cut_anywhere_is_refused(fails: Run, model: Path) -> None:
+    whole = model.read_text("utf-8")
+    for part in (0.1, 0.5, 0.999):
+        model.write_text(whole[: int(len(whole) * part)], encoding="utf-8")
+        assert "model.json" in fails("info", model)
+
+
+def test_files_that_are_not_there(fails: Run, model: Path) -> None:
+    assert "There is no model file nothing.json" in fails("predict", "nothing.json", GERMAN)
+    assert "There is no file nothing.csv" in fails("predict", model, "nothing.csv")
+    assert "is a folder" in fails("predict", model.parent, GERMAN)

@@ -1,0 +1,190 @@
+"""The command line as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bayesieve.cli import compiling
+from bayesieve.cli.screen import Screen
+from tests.cli.conftest import GERMAN
+
+SOURCES = str(Path(__file__).parents[2] / "src")
+
+
+def surroundings(**changes: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": SOURCES, "PYTHONIOENCODING": "utf-8", **changes}
+
+
+def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run `python -m bayesieve` with nothing to read on standard input."""
+    environment = surroundings(**options.pop("changes", {}))
+    return subprocess.run(
+        [sys.executable, "-m", "bayesieve", *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        env=environment,
+        check=False,
+        timeout=300,
+        **options,
+    )
+
+
+def test_from_table_to_predictions(toy: Path) -> None:
+    result = process("fit", toy, "--target", "ziel", "--output", "ausgabe", "--folds", 2)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1] == f"report    {Path('ausgabe', 'report.html')}"
+    result = process("predict", "ausgabe/model.json", toy)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[0] == "prediction,P(nein),P(да)"
+    assert result.stderr == ""
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; sys.argv = ['bayesieve', 'fit', '--help']\n"
+        "from bayesieve.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "print(sorted({'numpy', 'polars', 'numba', 'sklearn', 'scipy'} & set(sys.modules)), file=sys.stderr)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", env=surroundings(), check=True
+    )
+    assert result.stderr.strip() == "[]"
+
+
+def test_an_error_is_one_line() -> None:
+    result = process("fit", GERMAN, "--target", "klass")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_surroundings_without_unicode(toy: Path) -> None:
+    changes = {"PYTHONIOENCODING": "ascii"}
+    result = process("fit", toy, "-t", "ziel", "--no-report", changes=changes)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "ziel" in result.stdout
+    # Predictions are data: UTF-8 whatever the terminal speaks.
+    assert "P(да)" in process("predict", "bayesieve-output/model.json", toy, changes=changes).stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise there")
+def test_a_reader_that_leaves(model: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "bayesieve", "explain", str(model), str(GERMAN), "--rows", "0-400"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=surroundings(),
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.readline()
+        child.stdout.close()
+        assert child.stderr.read() == b""
+        assert child.wait(60) == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_standard_output(model: Path) -> None:
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "bayesieve", "predict", str(model), str(GERMAN)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            env=surroundings(),
+            check=False,
+        )
+    assert result.returncode == 2
+    assert result.stderr == "error: Standard output: No space left on device.\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals there")
+def test_on_a_terminal(model: Path) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "bayesieve", "info", str(model)],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        env=surroundings(TERM="xterm-256color", COLUMNS="100"),
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # the other side has closed
+            break
+        if not part:
+            break
+        seen += part
+    os.close(ours)
+    assert child.wait(60) == 0
+    text = seen.decode("utf-8")
+    assert "─" * 40 in text
+    assert "\x1b[32m█" in text
+    assert "checking_status" in text
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are otherwise there")
+def test_ctrl_c() -> None:
+    """Before anything is read, interrupted on the named pipe that stands for a slow disk."""
+    os.mkfifo("slow.json")
+    child = subprocess.Popen(
+        [sys.executable, "-m", "bayesieve", "info", "slow.json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=surroundings(),
+        start_new_session=True,
+    )
+    pipe = os.open("slow.json", os.O_WRONLY)  # returns once the child has opened the pipe to read it
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    output, errors = child.communicate(timeout=60)
+    os.close(pipe)
+    assert child.returncode == 130
+    assert (output, errors) == (b"", b"error: Interrupted.\n")
+
+
+def test_the_first_run_says_what_it_waits_for(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compiling, "_PATIENCE", 0.01)
+    monkeypatch.setattr(compiling, "kernels_are_compiled", lambda: False)
+    with compiling.announced(Screen()):
+        time.sleep(0.3)
+    assert capsys.readouterr().err == f"{compiling.COMPILING}\n"
+    with compiling.announced(Screen(quiet=True)):
+        time.sleep(0.1)
+    monkeypatch.setattr(compiling, "kernels_are_compiled", lambda: True)
+    with compiling.announced(Screen()):
+        time.sleep(0.1)
+    monkeypatch.setattr(compiling, "_PATIENCE", 5)
+    monkeypatch.setattr(compiling, "kernels_are_compiled", lambda: False)
+    with compiling.announced(Screen()):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_an_empty_cache_is_noticed(tmp_path: Path, fitted: Path) -> None:
+    assert fitted.exists()  # a model was fitted in this process
+    assert compiling.kernels_are_compiled()
+    code = "from bayesieve.cli.compiling import kernels_are_compiled; print(kernels_are_compiled())"
+    environment = surroundings(NUMBA_CACHE_DIR=str(tmp_path))
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", env=environment, check=True
+    )
+    assert result.stdout == "False\n"

@@ -1,0 +1,92 @@
+"""Tables for terminals and plain lines, and texts that people can read whatever the data holds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bayesieve.cli.tables import Column, plain_table, rich_table
+from bayesieve.cli.text import counted, listed, quoted, sentence, similar, thousands, visible
+from tests.cli.conftest import GERMAN, Run
+
+COLUMNS = (Column("name"), Column("n", number=True), Column("", bar=True))
+ROWS = [["short", "1.25", 1.25], ["色 of a rather long name that goes on", "-10.5", -10.5], ["", "", None]]
+
+
+def drawn(room: int) -> list[str]:
+    from rich.console import Console
+
+    console = Console(width=room, force_terminal=True, color_system=None)
+    with console.capture() as capture:
+        console.print(rich_table(COLUMNS, ROWS, (), room))
+    return capture.get().splitlines()
+
+
+def test_plain_lines_cut_nothing() -> None:
+    assert plain_table(COLUMNS, ROWS) == [
+        "name                                       n",
+        "short                                   1.25",
+        "色 of a rather long name that goes on  -10.5",
+        "",
+    ]
+
+
+def test_bars() -> None:
+    lines = drawn(80)
+    assert lines[2].split() == ["short", "1.25", "█▍"]
+    assert lines[3].endswith("█" * 12)
+
+
+@pytest.mark.parametrize("room", [20, 24, 30, 45, 60])
+def test_tables_fit_their_room_and_keep_numbers_whole(room: int) -> None:
+    from rich.cells import cell_len
+
+    lines = drawn(room)
+    assert all(cell_len(line.rstrip()) <= room for line in lines)
+    assert "-10.5" in lines[3]
+    assert "1.25" in lines[2]
+
+
+def test_names_cannot_move_the_cursor() -> None:
+    assert visible("a\x1b[31m\nb\u2028\u202e") == "a\\x1b[31m\\nb\\u2028\\u202e"
+    assert visible("[bold]größe 色 👩‍👧[/bold]") == "[bold]größe 色 👩‍👧[/bold]"
+    assert quoted("it's") == "'it's'"
+
+
+def test_sentences() -> None:
+    assert sentence("one\n  two") == "one two."
+    assert sentence("Done.") == "Done."
+
+
+def test_words() -> None:
+    assert listed(["a"]) == "'a'"
+    assert listed("ab") == "'a' and 'b'"
+    assert listed("abcdefg") == "'a', 'b', 'c', 'd', 'e' and 2 more"
+    assert counted(1, "row") == "1 row"
+    assert counted(2000, "row") == "2,000 rows"
+    assert thousands(1234.5) == "1,234.50"
+    assert similar("CLAS", ["class", "age"]) == ["class"]
+    assert similar("x", ["class"]) == []
+
+
+def test_colours_on_a_terminal_unless_unwanted(succeeds: Run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    coloured = succeeds("explain", model, GERMAN, "--rows", "0").stdout
+    assert "\x1b[32m" in coloured
+    assert "█" in coloured
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search("\x1b\\[[0-9;]*3[0-9]m", succeeds("explain", model, GERMAN, "--rows", "0").stdout)
+
+
+def test_markup_in_names_is_text(succeeds: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    import polars as pl
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    pl.DataFrame({"[red]a[/red]": [1.0, 2.0] * 30, "[/]": ["[b]", "[/b]"] * 30}).write_csv("markup.csv")
+    text = succeeds("fit", "markup.csv", "-t", "[/]", "--no-report").stdout
+    assert "[red]a[/red]" in text
+    assert "[/b] 50.0 %" in text
