@@ -24,7 +24,8 @@ COST = 1e-8
 @pytest.fixture
 def only_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small columns go through the greedy search too."""
-    monkeypatch.setattr(intervals, "_MAX_EXACT_BLOCKS", 0)
+    monkeypatch.setattr(intervals, "_EXACT_WORK", 0)
+    monkeypatch.setattr(intervals, "_COARSE_WORK", 400)  # some 14 intervals of two classes
 
 
 def check_consistent(found: Partition, values: np.ndarray, codes: np.ndarray, n_classes: int) -> None:
@@ -239,7 +240,8 @@ REAL = [
 
 
 def test_joining_in_rounds_costs_next_to_nothing_on_real_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intervals, "_MAX_EXACT_BLOCKS", 0)
+    monkeypatch.setattr(intervals, "_EXACT_WORK", 0)
+    monkeypatch.setattr(intervals, "_COARSE_WORK", 400)  # some 14 intervals of two classes
     for name, column in REAL:
         values, codes = golden.numeric_column(name, column), golden.class_codes(name)
         best = golden.values("modl_exact", name)["variables"][column]["cost"]

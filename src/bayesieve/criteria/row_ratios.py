@@ -76,7 +76,7 @@ class RatioTables:
     @property
     def low(self) -> float:
         """Smallest ratio kept as a plain number: times any factor it is not denormal yet."""
-        return 1e-290 * np.exp(min(self.largest_log_factor, 60.0))
+        return 1e-290 * np.exp(min(self.largest_log_factor, 600.0))
 
     def log_factors(self, feature: int) -> np.ndarray:
         """(n_classes true, n_classes - 1 others, n_codes) logarithms of the factors of adding ``feature``."""
@@ -148,13 +148,16 @@ class RowRatios:
         )
         if self.side_rows.size:
             self.side_logs = self.side_logs + self._side_factors(tables, feature, adding)
-            back = np.all((self.side_logs <= np.log(high)) & (self.side_logs >= np.log(low)), axis=0)
+            inside = (self.side_logs <= np.log(high)) & (self.side_logs >= np.log(low))
+            back = np.all(inside | np.isneginf(self.side_logs), axis=0)
             self.ratios[:, self.side_rows[back]] = np.exp(self.side_logs[:, back])
             self.side_rows, self.side_logs = self.side_rows[~back], self.side_logs[:, ~back]
         if n_outside:
             rows = outside[:n_outside]
             self.side_rows = np.concatenate([self.side_rows, rows])
-            self.side_logs = np.concatenate([self.side_logs, np.log(self.ratios[:, rows])], axis=1)
+            with np.errstate(divide="ignore"):  # the ratio of a class without weight is 0 in every subset
+                logs = np.log(self.ratios[:, rows])
+            self.side_logs = np.concatenate([self.side_logs, logs], axis=1)
             self.ratios[:, rows] = 0.0
 
     def log_loss_sums(self, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:

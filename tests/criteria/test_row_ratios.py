@@ -1,0 +1,246 @@
+"""The state of the rows under random moves against sums of logarithms."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bayesieve.criteria import ClassBlock, RatioTables, row_ratios
+from bayesieve.search import SearchState, SubsetProblem
+from bayesieve.table import CodedTable
+from tests.criteria.coded_tables import coded_table, slow_cost
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+
+def in_blocks(coded: CodedTable, problem: SubsetProblem, n_blocks: int) -> SubsetProblem:
+    """The same problem with its rows in several blocks."""
+    parts = np.array_split(np.random.default_rng(0).permutation(coded.n_rows), n_blocks)
+    return dataclasses.replace(problem, blocks=tuple(ClassBlock.of(coded.take(rows)) for rows in parts))
+
+
+def walk_and_check(
+    coded: CodedTable, problem: SubsetProblem, moves: list[int], *, rel: float = 1e-11, every: int = 1
+) -> SearchState:
+    """Flip one feature after the other; every subset on the way and its neighbours cost what the slow way says."""
+    state = SearchState(problem)
+    subset: set[int] = set()
+    features = np.arange(coded.n_features)
+    for step, feature in enumerate([None, *moves]):
+        if feature is not None:
+            state.flip(feature)
+            subset ^= {feature}
+        assert set(np.flatnonzero(state.selected)) == subset
+        assert state.n_selected == len(subset)
+        if step % every == 0:
+            assert state.cost == pytest.approx(slow_cost(coded, problem, subset), rel=rel, abs=1e-9)
+            expected = [slow_cost(coded, problem, subset ^ {k}) for k in features.tolist()]
+            np.testing.assert_allclose(state.candidates(features), expected, rtol=rel, atol=1e-9)
+    return state
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[CodedTable, list[int]]:
+    n_rows, n_features, n_classes = draw(st.integers(2, 90)), draw(st.integers(1, 6)), draw(st.integers(2, 5))
+    weights = None
+    seed = draw(st.integers(0, 2**32 - 1))
+    if draw(st.booleans()):
+        weights = np.random.default_rng(seed).integers(0, 9, n_rows) / 4
+        weights[0] += 0.5
+    coded = coded_table(
+        seed, n_rows, n_features, n_classes, strength=1.2, weights=weights, unseen=draw(st.sampled_from([0.0, 0.2]))
+    )
+    return coded, draw(st.lists(st.integers(0, n_features - 1), max_size=8))
+
+
+@given(problems(), st.sampled_from(["m-estimate", 1.0, 1e-6]))
+def test_random_moves(problem: tuple[CodedTable, list[int]], smoothing: float | str) -> None:
+    coded, moves = problem
+    walk_and_check(coded, SubsetProblem.of(coded, smoothing), moves)
+
+
+@given(problems(), st.integers(2, 4))
+def test_blocks_of_rows_add_up(problem: tuple[CodedTable, list[int]], n_blocks: int) -> None:
+    coded, moves = problem
+    whole = SubsetProblem.of(coded)
+    parts = in_blocks(coded, whole, min(n_blocks, coded.n_rows))
+    one, several = SearchState(whole), SearchState(parts)
+    features = np.arange(coded.n_features)
+    for feature in moves:
+        one.flip(feature)
+        several.flip(feature)
+        np.testing.assert_allclose(several.candidates(features), one.candidates(features), rtol=1e-10, atol=1e-10)
+        assert several.cost == pytest.approx(one.cost, rel=1e-10, abs=1e-10)
+    assert parts.n_rows == whole.n_rows
+
+
+@settings(max_examples=20)
+@given(problems())
+def test_tables_built_when_asked_for(problem: tuple[CodedTable, list[int]]) -> None:
+    coded, moves = problem
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_ratios, "_PRECOMPUTED_BYTES", 0)
+        lazy = SubsetProblem.of(coded)
+        assert lazy.tables._flat is None or coded.n_features == 0
+        walk_and_check(coded, lazy, moves)
+
+
+def test_many_classes_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_ratios, "_PRECOMPUTED_BYTES", 0)
+    coded = coded_table(3, n_rows=900, n_features=6, n_classes=40, strength=0.9, n_levels=9)
+    walk_and_check(coded, SubsetProblem.of(coded), [0, 1, 2, 0, 3])
+
+
+def test_more_rows_than_a_kernel_takes_at_once() -> None:
+    coded = coded_table(5, n_rows=5000, n_features=4, n_classes=3)
+    walk_and_check(coded, SubsetProblem.of(coded), [2, 0, 1, 2])
+
+
+def near_certain(n_features: int, n_classes: int, weighted: bool, wrong: float = 0.02) -> CodedTable:
+    """Every feature nearly gives the class away, and all of them agree, also on the few rows where they are wrong."""
+    rng = np.random.default_rng(n_classes)
+    n_rows = 300
+    labels = rng.integers(0, n_classes, n_rows)
+    told = np.where(rng.random(n_rows) < wrong, (labels + 1) % n_classes, labels)
+    codes = np.tile(told, (n_features, 1)).astype(np.uint8)
+    lone = rng.random(codes.shape) < 0.002  # now and then a feature disagrees
+    codes[lone] = rng.integers(0, n_classes, int(lone.sum()))
+    return CodedTable(
+        codes=codes,
+        n_levels=np.full(n_features, n_classes),
+        names=tuple(f"x{k}" for k in range(n_features)),
+        class_codes=labels.astype(np.uint8),
+        classes=np.arange(n_classes),
+        weights=rng.integers(1, 5, n_rows) / 2 if weighted else None,
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_hundreds_of_strong_features_and_back(n_classes: int, weighted: bool) -> None:
+    """Ratios leave the range of plain numbers on both sides, and rows come back when features are dropped."""
+    coded = near_certain(300, n_classes, weighted)
+    problem = SubsetProblem.of(coded)
+    up = list(range(300))
+    state = SearchState(problem)
+    subset: set[int] = set()
+    some = np.array([0, 7, 150, 299])
+    most_outside = 0
+    for step, feature in enumerate([*up, *reversed(up)]):
+        state.flip(feature, 0.0)
+        subset ^= {feature}
+        most_outside = max(most_outside, state._rows.blocks[0].side_rows.size)
+        if step % 37 == 0 or step >= 590:
+            expected = [slow_cost(coded, problem, subset ^ {int(k)}) for k in some]
+            np.testing.assert_allclose(state.candidates(some), expected, rtol=1e-9)
+            assert state._own_cost() == pytest.approx(slow_cost(coded, problem, subset), rel=1e-9)
+    assert most_outside > 250  # nearly all rows were out of range ...
+    assert state._rows.blocks[0].side_rows.size == 0  # ... and all came back
+    np.testing.assert_allclose(state._rows.blocks[0].ratios, SearchState(problem)._rows.blocks[0].ratios, rtol=1e-9)
+
+
+def test_refresh_and_reset() -> None:
+    coded = near_certain(100, 2, False)
+    problem = SubsetProblem.of(coded)
+    state = SearchState(problem)
+    empty = state.cost
+    for feature in range(100):
+        state.add(feature)
+    before = state.candidates(np.arange(100))
+    state.refresh()
+    np.testing.assert_allclose(state.candidates(np.arange(100)), before, rtol=1e-9)
+    state.reset()
+    assert state.cost == empty
+    assert state.n_selected == 0
+    assert not state.selected.any()
+    np.testing.assert_array_equal(state.candidates(np.arange(100)), SearchState(problem).candidates(np.arange(100)))
+
+
+@pytest.mark.parametrize("n_features", [3, 200])
+def test_a_class_without_weight(n_features: int) -> None:
+    """Its rows count nothing and its probability is zero, however strong the features are."""
+    base = near_certain(n_features, 3, False)
+    coded = dataclasses.replace(base, weights=(base.class_codes != 1).astype(float))
+    problem = SubsetProblem.of(coded)
+    assert problem.class_prior[1] == 0.0
+    state = SearchState(problem)
+    subset: set[int] = set()
+    for feature in range(n_features):
+        state.add(feature)
+        subset.add(feature)
+        if feature % 50 == 2:
+            assert state.cost == pytest.approx(slow_cost(coded, problem, subset), rel=1e-9)
+            expected = slow_cost(coded, problem, subset - {0})
+            assert state.candidates(np.array([0]))[0] == pytest.approx(expected, rel=1e-9)
+    for feature in range(n_features):
+        state.drop(feature)
+    assert state._rows.blocks[0].side_rows.size == 0
+    assert state.cost == pytest.approx(SearchState(problem).cost, rel=1e-9)
+
+
+def test_a_class_without_rows() -> None:
+    base = coded_table(9, n_classes=2)
+    coded = dataclasses.replace(base, classes=np.arange(3))
+    walk_and_check(coded, SubsetProblem.of(coded), [0, 1, 2])
+
+
+def test_one_class_costs_its_prior_only() -> None:
+    base = coded_table(9, n_classes=2)
+    coded = dataclasses.replace(base, classes=np.arange(1), class_codes=np.zeros(base.n_rows, dtype=np.uint8))
+    state = SearchState(SubsetProblem.of(coded))
+    assert state.cost == pytest.approx(np.log(coded.n_features + 1))
+    state.add(0)
+    assert state.cost == pytest.approx(slow_cost(coded, state.problem, {0}))
+
+
+def test_integer_weights_equal_repeated_rows() -> None:
+    times = np.random.default_rng(1).integers(0, 4, 60)
+    weighted = coded_table(6, weights=times.astype(float))
+    repeated = dataclasses.replace(weighted, weights=None).take(np.repeat(np.arange(60), times))
+    one, other = SearchState(SubsetProblem.of(weighted)), SearchState(SubsetProblem.of(repeated))
+    for feature in (0, 2, 3):
+        one.add(feature)
+        other.add(feature)
+        assert one.cost == pytest.approx(other.cost, rel=1e-12)
+        np.testing.assert_allclose(one.candidates(np.arange(5)), other.candidates(np.arange(5)), rtol=1e-12)
+
+
+def test_rows_are_sorted_by_class_and_unseen_codes_shared() -> None:
+    coded = coded_table(2, n_rows=40, unseen=0.4, weights=np.arange(40.0))
+    block = ClassBlock.of(coded)
+    labels = block.true_classes(np.arange(40))
+    np.testing.assert_array_equal(labels, np.sort(coded.class_codes))
+    order = np.argsort(coded.class_codes, kind="stable")
+    np.testing.assert_array_equal(block.weights, coded.weights[order])
+    np.testing.assert_array_equal(block.codes, np.minimum(coded.codes, coded.n_levels[:, None])[:, order])
+    assert coded.codes.max() > coded.n_levels.max()  # the table itself is not changed
+    with pytest.raises(ValueError, match="needs the classes of the rows"):
+        ClassBlock.of(dataclasses.replace(coded, class_codes=None))
+
+
+def test_log_factors_by_hand() -> None:
+    probability = np.array([[0.5, 0.2, 0.1], [0.5, 0.8, 0.9]])
+    factors = RatioTables([np.log(probability)]).log_factors(0)
+    assert factors.shape == (3, 2, 3)
+    np.testing.assert_allclose(np.exp(factors[1, :, 0]), [0.5 / 0.2, 0.1 / 0.2])  # true class 1, others 0 and 2
+    np.testing.assert_array_equal(factors[:, :, 2], 0.0)  # an unseen value changes no ratio
+
+
+@pytest.mark.parametrize("smoothing", [1e-10, 1e-30, 1e-100, 1e-200, 1e-280])
+def test_tiny_smoothing(smoothing: float) -> None:
+    coded = near_certain(12, 3, False, wrong=0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        walk_and_check(coded, SubsetProblem.of(coded, smoothing), [*range(12), 3, 0, 11], rel=1e-9)
+
+
+def test_very_unequal_weights() -> None:
+    rng = np.random.default_rng(4)
+    base = near_certain(6, 3, False, wrong=0.1)
+    coded = dataclasses.replace(base, weights=10.0 ** rng.uniform(-12, 12, base.n_rows))
+    walk_and_check(coded, SubsetProblem.of(coded), [0, 1, 2, 3, 1], rel=1e-9)

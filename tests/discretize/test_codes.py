@@ -1,0 +1,60 @@
+"""Tables that are coded already."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import BaseEstimator
+
+from bayesieve.discretize.codes import read_codes
+from bayesieve.table import CodedTable
+
+
+class Reader(BaseEstimator):
+    """Something that takes codes."""
+
+
+def test_codes_are_turned_so_that_each_feature_is_one_run() -> None:
+    coded = read_codes(Reader(), np.array([[0, 2], [1, 0], [1, 1]]), reset=True)
+    assert coded.codes.tolist() == [[0, 1, 1], [2, 0, 1]]
+    assert coded.codes.flags.c_contiguous
+    assert coded.codes.dtype == np.uint8
+    assert coded.n_levels.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(("highest", "dtype"), [(254, np.uint8), (255, np.uint16), (70_000, np.uint32)])
+def test_codes_take_as_few_bytes_as_they_need(highest: int, dtype: type) -> None:
+    assert read_codes(Reader(), [[0], [highest]], reset=True).codes.dtype == dtype
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_dataframes_keep_their_names(library: type) -> None:
+    coded = read_codes(Reader(), library({"a": [0, 1], "b": [1, 0]}), reset=True)
+    assert coded.names == ("a", "b")
+
+
+def test_a_coded_table_is_taken_as_it_is() -> None:
+    coded = CodedTable(np.zeros((2, 3), dtype=np.uint8), np.array([1, 1]), ("a", "b"))
+    reader = Reader()
+    assert read_codes(reader, coded, reset=True) is coded
+    assert reader.n_features_in_ == 2
+    reader.n_features_in_ = 3
+    with pytest.raises(ValueError, match="X has 2 features, but Reader is expecting 3 features as input"):
+        read_codes(reader, coded, reset=False)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[-1]], "Negative values"),
+        ([[0.0], [np.nan]], "NaN"),
+        ([[np.inf]], "infinity"),
+        ([[20_000_000]], "Column 0 holds the code 20000000; .* code raw values with TableEncoder first"),
+        ([0, 1], "Expected 2D array"),
+    ],
+)
+def test_what_is_no_code_is_refused(X: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_codes(Reader(), X, reset=True)

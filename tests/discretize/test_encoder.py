@@ -1,0 +1,293 @@
+"""`TableEncoder`: mixed tables in, codes out."""
+
+from __future__ import annotations
+
+import datetime as dt
+import pickle
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from bayesieve import EqualFrequencyDiscretizer, MODLDiscretizer, MODLGrouper, TableEncoder
+from bayesieve.discretize import encoder as encoder_module
+
+RNG = np.random.default_rng(4)
+N = 240
+Y = np.array(["no", "perhaps", "yes"])[RNG.integers(0, 3, N)]
+CODE = np.unique(Y, return_inverse=True)[1]
+
+
+def holes(values: list[Any], share: float = 0.15) -> list[Any]:
+    return [None if RNG.random() < share else value for value in values]
+
+
+DATA: dict[str, list[Any]] = {
+    "age": holes((20 + 10 * CODE + RNG.normal(scale=5, size=N)).round(1).tolist()),
+    "job": holes([f"job{(c + (RNG.random() < 0.2)) % 5}" for c in CODE]),
+    "member": holes([bool(c == 1) ^ bool(RNG.random() < 0.2) for c in CODE]),
+    "noise": RNG.normal(size=N).tolist(),
+    "since": holes([dt.date(2020, 1, 1) + dt.timedelta(days=int(100 * c + RNG.integers(80))) for c in CODE]),
+    "same": [1] * N,
+    "empty": [None] * N,
+    "visits": [int(v) for v in RNG.poisson(1 + 2 * CODE)],
+}
+FRAME = pl.DataFrame(DATA, strict=False)
+
+
+def fitted(**options: Any) -> TableEncoder:
+    return TableEncoder(**options).fit(FRAME, Y)
+
+
+def test_one_feature_per_column() -> None:
+    encoder = fitted()
+    assert encoder.get_feature_names_out().tolist() == list(DATA)
+    assert [level.kind for level in encoder.levels_][:4] == ["numeric", "categorical", "categorical", "numeric"]
+    assert encoder.level_scores_.tolist() == [level.level_score for level in encoder.levels_]
+    for name in ("noise", "same", "empty"):
+        level = encoder.levels_[list(DATA).index(name)]
+        assert (level.n_levels, level.level_score) == (1, 0.0)
+    assert encoder.levels_[list(DATA).index("since")].type == "date"
+
+
+@pytest.mark.parametrize("options", [{}, {"missing": "ignore"}, {"numeric": "equal-width", "categorical": "values"}])
+def test_transform_of_the_training_rows_is_what_fit_coded(options: dict[str, Any]) -> None:
+    encoder = TableEncoder(**options)
+    coded = encoder.fit_coded(FRAME, Y)
+    np.testing.assert_array_equal(encoder.transform(FRAME), coded.codes.T)
+    np.testing.assert_array_equal(TableEncoder(**options).fit_transform(FRAME, Y), coded.codes.T)
+    assert coded.codes.dtype == encoder.transform(FRAME).dtype == np.uint8
+    assert coded.codes.flags.c_contiguous
+    assert coded.names == tuple(DATA)
+    np.testing.assert_array_equal(coded.classes[coded.class_codes], Y)
+    for k, level in enumerate(encoder.levels_):
+        counts = np.zeros((level.n_levels, 3))
+        known = coded.codes[k] < level.n_levels
+        np.add.at(counts, (coded.codes[k][known], CODE[known]), 1)
+        np.testing.assert_array_equal(level.counts, counts)
+
+
+def test_missing_is_a_level_of_its_own_where_anything_is_told_apart() -> None:
+    encoder = fitted()
+    for level in encoder.levels_:
+        if level.n_levels > 1 and None in DATA[level.name]:
+            missing = np.array([value is None for value in DATA[level.name]])
+            np.testing.assert_array_equal(level.counts[level.missing_code], np.bincount(CODE[missing], minlength=3))
+            assert "missing" in level.labels
+
+
+def test_missing_ignored_is_never_a_level() -> None:
+    encoder = fitted(missing="ignore")
+    codes = encoder.transform(FRAME)
+    for k, level in enumerate(encoder.levels_):
+        if level.name == "empty":
+            continue
+        missing = np.array([value is None for value in DATA[level.name]])
+        assert level.missing_code is None
+        np.testing.assert_array_equal(codes[:, k] == level.n_levels, missing)
+        assert level.counts.sum() == N - missing.sum()
+
+
+def test_missing_ignored_equals_a_table_of_the_known_rows() -> None:
+    encoder = fitted(missing="ignore")
+    for name in ("age", "job"):
+        known = np.array([value is not None for value in DATA[name]])
+        alone = TableEncoder().fit(FRAME.filter(known).select(name), Y[known])
+        level = encoder.levels_[list(DATA).index(name)]
+        assert alone.levels_[0].labels == level.labels
+        assert alone.levels_[0].level_score == level.level_score
+
+
+def test_unseen_values_are_counted_and_never_an_error() -> None:
+    encoder = fitted()
+    new = FRAME.head(3).with_columns(
+        pl.Series("job", ["astronaut", "job1", None]), pl.Series("visits", [None, 1, None], dtype=pl.Int64)
+    )
+    assert encoder.unseen_counts_.tolist() == [0] * len(DATA)
+    codes = encoder.transform(new)
+    job, visits = list(DATA).index("job"), list(DATA).index("visits")
+    assert codes[0, job] == encoder.levels_[job].n_levels
+    assert codes[2, job] == encoder.levels_[job].missing_code
+    expected = np.zeros(len(DATA))
+    expected[[job, visits]] = [1, 2]
+    np.testing.assert_array_equal(encoder.unseen_counts_, expected)
+    encoder.transform(new)
+    np.testing.assert_array_equal(encoder.unseen_counts_, 2 * expected)
+
+
+def test_kinds_set_by_hand() -> None:
+    encoder = fitted(kinds={"visits": "categorical", "age": "numeric"})
+    assert encoder.levels_[list(DATA).index("visits")].kind == "categorical"
+    assert sorted(v for group in encoder.levels_[-1].groups for v in group) == sorted(set(DATA["visits"]))
+    texts = FRAME.with_columns(pl.col("visits").cast(pl.String))
+    as_numbers = TableEncoder(kinds={"visits": "numeric"}).fit(texts, Y)
+    assert as_numbers.levels_[-1].labels == fitted().levels_[-1].labels
+    np.testing.assert_array_equal(as_numbers.transform(texts), fitted().transform(FRAME))
+    with pytest.raises(ValueError, match=r"kinds names column 'agee', which X does not have\."):
+        fitted(kinds={"agee": "numeric"})
+    with pytest.raises(ValueError, match="must be 'numeric' or 'categorical'"):
+        fitted(kinds={"age": "ordinal"})
+    with pytest.raises(ValueError, match="job"):
+        fitted(kinds={"job": "numeric"})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"numeric": "kmeans"},
+            "numeric must be one of 'modl', 'equal-frequency', 'equal-width' or a coder, got 'kmeans'",
+        ),
+        ({"categorical": "onehot"}, "categorical must be one of 'modl', 'values' or a coder, got 'onehot'"),
+        ({"numeric": MODLGrouper()}, "MODLGrouper does not code numeric columns"),
+        ({"categorical": MODLDiscretizer()}, "MODLDiscretizer does not code categorical columns"),
+        ({"numeric": EqualFrequencyDiscretizer(n_bins=0)}, "n_bins must be a positive whole number"),
+        ({"missing": "drop"}, "missing must be 'level' or 'ignore', got 'drop'"),
+        ({"unseen": "error"}, "unseen must be 'ignore', got 'error'"),
+        ({"numeric": None}, "numeric must be one of"),
+        ({"n_jobs": 0}, "n_jobs == 0"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fitted(**options)
+
+
+def test_other_ways_to_cut() -> None:
+    encoder = fitted(numeric="equal-frequency", categorical="values")
+    age, job = encoder.levels_[0], encoder.levels_[1]
+    assert (age.n_levels, age.missing_code) == (11, 0)  # ten bins and the missing values
+    assert age.cut_points[0] == -np.inf
+    assert job.groups == (("job0",), ("job1",), ("job2",), ("job3",), (None,))
+    assert 0 < age.level_score < 1
+    assert 0 < job.level_score < 1
+    few = fitted(numeric=EqualFrequencyDiscretizer(n_bins=3))
+    assert few.levels_[0].n_levels == 4
+
+
+def test_an_object_as_coder_equals_its_name() -> None:
+    one, other = fitted(), fitted(numeric=MODLDiscretizer(), categorical=MODLGrouper())
+    np.testing.assert_array_equal(one.transform(FRAME), other.transform(FRAME))
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [lambda f: f.to_pandas(), lambda f: f.to_arrow(), lambda f: f, lambda f: np.array(f.rows(), dtype=object)],
+)
+def test_every_kind_of_table_gives_the_same_codes(convert: Any) -> None:
+    table = convert(FRAME)
+    encoder = TableEncoder().fit(table, Y)
+    np.testing.assert_array_equal(encoder.transform(table), fitted().transform(FRAME))
+    assert isinstance(table, (pd.DataFrame, pl.DataFrame, pa.Table, np.ndarray))
+
+
+def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder_module, "_PARALLEL_ROWS", 0)
+    one, two = TableEncoder(n_jobs=1), TableEncoder(n_jobs=2)
+    a, b = one.fit_coded(FRAME, Y), two.fit_coded(FRAME, Y)
+    np.testing.assert_array_equal(a.codes, b.codes)
+    np.testing.assert_array_equal(one.level_scores_, two.level_scores_)
+    np.testing.assert_array_equal(one.transform(FRAME), two.transform(FRAME))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_over_255_levels_take_two_bytes(weighted: bool) -> None:
+    values = [f"v{i:03d}" for i in range(300)] * 2
+    table = pl.DataFrame({"many": values, "few": [i % 2 for i in range(600)]})
+    y = [i % 2 for i in range(600)]
+    encoder = TableEncoder(categorical="values")
+    coded = encoder.fit_coded(table, y, np.full(600, 2.0) if weighted else None)
+    assert coded.codes.dtype == np.uint16
+    np.testing.assert_array_equal(coded.codes[0], np.tile(np.arange(300), 2))
+    np.testing.assert_array_equal(coded.codes[1], y)
+    assert encoder.transform(table.head(2)).dtype == np.uint16
+
+
+def test_255_levels_and_the_unseen_code_fit_a_byte() -> None:
+    table = pl.DataFrame({"many": [f"v{i:03d}" for i in range(255)]})
+    encoder = TableEncoder(categorical="values").fit(table, [i % 2 for i in range(255)])
+    codes = encoder.transform(pl.DataFrame({"many": ["v254", "new"]}))
+    assert codes.dtype == np.uint8
+    assert codes[:, 0].tolist() == [254, 255]
+
+
+def test_integer_weights_equal_repeated_rows() -> None:
+    times = RNG.integers(0, 3, N)
+    rows = np.repeat(np.arange(N), times)
+    weighted = TableEncoder().fit(FRAME, Y, sample_weight=times)
+    repeated = TableEncoder().fit(FRAME[rows], Y[rows])
+    np.testing.assert_array_equal(weighted.level_scores_, repeated.level_scores_)
+    for one, other in zip(weighted.levels_, repeated.levels_, strict=True):
+        np.testing.assert_array_equal(one.counts, other.counts)
+        assert one.labels == other.labels
+
+
+def test_to_frame_lists_every_level_with_its_counts() -> None:
+    encoder = fitted()
+    frame = encoder.to_frame()
+    assert frame.height == sum(level.n_levels for level in encoder.levels_)
+    assert set(frame.columns) >= {"feature", "level", "missing", "count", "count_no", "count_perhaps", "count_yes"}
+    assert frame.group_by("feature").agg(pl.col("count").sum())["count"].to_list() == [N] * len(DATA)
+    age = frame.filter(pl.col("feature") == "age")
+    assert age["level"].to_list() == list(encoder.levels_[0].all_labels)
+    assert age.filter("missing")["count"].to_list() == [DATA["age"].count(None)]
+
+
+@pytest.mark.parametrize(("output", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_set_output(output: str, kind: type) -> None:
+    encoder = TableEncoder().set_output(transform=output)
+    for codes in (encoder.fit_transform(FRAME, Y), encoder.transform(FRAME)):
+        assert isinstance(codes, kind)
+        assert list(codes.columns) == list(DATA)
+        np.testing.assert_array_equal(codes.to_numpy(), fitted().transform(FRAME))
+
+
+def test_pickle_clone_and_joblib(tmp_path: Any) -> None:
+    encoder = fitted(missing="ignore")
+    expected = encoder.transform(FRAME)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(encoder)).transform(FRAME), expected)
+    joblib.dump(encoder, tmp_path / "encoder.joblib")
+    mapped = joblib.load(tmp_path / "encoder.joblib", mmap_mode="r")
+    np.testing.assert_array_equal(mapped.transform(FRAME), expected)
+    copied = clone(encoder)
+    assert copied.get_params() == encoder.get_params()
+    with pytest.raises(NotFittedError):
+        copied.transform(FRAME)
+
+
+def test_columns_must_be_those_of_the_fit() -> None:
+    encoder = fitted()
+    with pytest.raises(ValueError, match=r"now missing:\n- job"):
+        encoder.transform(FRAME.drop("job"))
+    with pytest.raises(ValueError, match="same order"):
+        encoder.transform(FRAME.select(reversed(FRAME.columns)))
+    with pytest.raises(ValueError, match="8 features as input"), pytest.warns(UserWarning, match="feature names"):
+        encoder.transform(np.zeros((2, 3)))
+
+
+def test_a_target_is_needed() -> None:
+    with pytest.raises(ValueError, match="TableEncoder requires y to be passed"):
+        TableEncoder().fit(FRAME)
+
+
+def test_one_row_and_one_class() -> None:
+    encoder = TableEncoder().fit(FRAME.head(1), Y[:1])
+    assert {level.n_levels for level in encoder.levels_} == {1}
+    assert encoder.transform(FRAME).shape == (N, len(DATA))
+    same = TableEncoder().fit(FRAME, ["a"] * N)
+    assert not same.level_scores_.any()
+
+
+def test_refitting_forgets_the_first_fit() -> None:
+    encoder = fitted()
+    encoder.transform(FRAME.with_columns(pl.lit("new").alias("job")))
+    encoder.fit(np.arange(10.0)[:, None], [0, 1] * 5)
+    assert not hasattr(encoder, "feature_names_in_")
+    assert encoder.n_features_in_ == 1
+    assert encoder.unseen_counts_.tolist() == [0]
