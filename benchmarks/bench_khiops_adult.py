@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from khiops_peer import NOT_INSTALLED, as_khiops_frame, khiops_classifier, khiops_core, n_features_used
-from measuring import ROOT, Report, alternate, markdown_table, options, spread, verdict
+from measuring import ROOT, Report, against_fastest, alternate, fastest_of, markdown_table, options, verdict
 from scores import scores
 
 TIMES_FASTER = 8.0
@@ -67,12 +67,9 @@ def compare(report: Report, train: pl.DataFrame, test: pl.DataFrame, rounds: int
         report.add(f"\n{NOT_INSTALLED}")
     alternate(tasks, 1)
     runs = alternate(tasks, rounds)
-    seconds = {name: median(times) for name, times in runs.items()}
-    fastest = min((value for name, value in seconds.items() if name.startswith("Khiops")), default=float("nan"))
-    rows = [[name, spread(times), f"{fastest / seconds[name]:.1f}"] for name, times in runs.items()]
-    report.add("\n" + markdown_table(["fit", "median (range)", "times faster than the faster Khiops"], rows))
-    if installed:
-        ratio = fastest / max(seconds["bayesieve, polars"], seconds["bayesieve, pandas"])
+    report.add("\n" + against_fastest(runs, peer="Khiops"))
+    if fastest := fastest_of(runs, "Khiops"):
+        ratio = fastest / max(median(runs["bayesieve, polars"]), median(runs["bayesieve, pandas"]))
         report.add(f"\nTimes faster than Khiops: {verdict(ratio, TIMES_FASTER, at_least=True)}.")
     rows = []
     for selector in ("compression", "bayesian", "map", "all"):

@@ -18,7 +18,16 @@ from khiops_peer import (
     train_from_file,
     write_dictionary,
 )
-from measuring import Report, alternate, in_fresh_process, markdown_table, options, spread, verdict
+from measuring import (
+    Report,
+    against_fastest,
+    alternate,
+    fastest_of,
+    in_fresh_process,
+    markdown_table,
+    options,
+    verdict,
+)
 from scores import scores
 from tables import mixed_table
 
@@ -111,13 +120,10 @@ def compare(
         for name, n_cores in (("Khiops, all cores (its default)", None), ("Khiops, one core", 1)):
             tasks[name] = lambda n_cores=n_cores: train_from_file(core, table, TARGET, n_cores)
     runs = alternate(tasks, rounds)
-    seconds = {name: median(times) for name, times in runs.items()}
-    fastest = min((value for name, value in seconds.items() if name.startswith("Khiops")), default=float("nan"))
-    rows = [[name, spread(times), f"{fastest / seconds[name]:.1f}"] for name, times in runs.items()]
-    report.add("\n" + markdown_table(["fit", "median (range)", "times faster than the faster Khiops"], rows))
-    if core is not None:
+    report.add("\n" + against_fastest(runs, peer="Khiops"))
+    if fastest := fastest_of(runs, "Khiops"):
         for library in ("polars", "pandas"):
-            ratio = fastest / seconds[f"bayesieve, {library}"]
+            ratio = fastest / median(runs[f"bayesieve, {library}"])
             report.add(f"\nTimes faster than Khiops, {library}: {verdict(ratio, TIMES_FASTER, at_least=True)}.")
     report.add("\n" + quality(core, table, frame, labels))
 

@@ -109,6 +109,18 @@ def verdict(value: float, target: float, *, at_least: bool = False, unit: str = 
     return f"{value:.3g}{unit} (target: {bound} {target:g}{unit}, {'reached' if reached else 'MISSED'})"
 
 
+def against_fastest(runs: Mapping[str, Sequence[float]], peer: str) -> str:
+    """A table of seconds, with how many times faster each is than the fastest task whose name starts with ``peer``."""
+    fastest = fastest_of(runs, peer)
+    rows = [[name, spread(times), f"{fastest / median(times):.1f}" if fastest else ""] for name, times in runs.items()]
+    return markdown_table(["task", "median (range)", f"times faster than the faster {peer}"], rows)
+
+
+def fastest_of(runs: Mapping[str, Sequence[float]], peer: str) -> float | None:
+    """Smallest median of the tasks whose names start with ``peer``; None where there are none."""
+    return min((median(times) for name, times in runs.items() if name.startswith(peer)), default=None)
+
+
 def spread(seconds: Sequence[float]) -> str:
     """Median with the range."""
     return f"{median(seconds):.3g} s ({min(seconds):.3g} to {max(seconds):.3g}, {len(seconds)} runs)"
