@@ -130,8 +130,10 @@ def _sift_down(heap, position, key, at, size):
 
 @jit
 def greedy_merge(cumulated, bounds, prior, log_factorials):
-    """Merge the cheapest neighbours down to one interval and return the bounds of the best state met (fewest
-    intervals on ties).
+    """Merge the cheapest neighbours down to one interval.
+
+    Returns the step at which each bound vanished (beyond the last step for both ends) and the step after which the
+    cost was lowest, with the fewest intervals on ties: ``bounds[vanished > step]`` are the bounds left after a step.
     """
     n = bounds.size - 1
     constant = _log_factorial(cumulated.shape[1] - 1, log_factorials)
@@ -151,7 +153,7 @@ def greedy_merge(cumulated, bounds, prior, log_factorials):
     size = n - 1
     for at in range((size >> 1) - 1, -1, -1):
         _sift_down(heap, position, key, at, size)
-    removed_at = np.full(n + 1, n + 1)
+    vanished = np.full(n + 1, n + 1)
     best = total - n * constant + prior[n] if n < prior.size else np.inf
     best_step = 0
     for step in range(1, n):
@@ -159,7 +161,7 @@ def greedy_merge(cumulated, bounds, prior, log_factorials):
         j = after[i]
         total += key[i]
         costs[i] += costs[j] + key[i]
-        removed_at[j] = step
+        vanished[j] = step
         # Interval j vanishes: its own pair (if any) leaves the queue, pair i and the pair before it change.
         last = j
         following = after[j]
@@ -192,7 +194,7 @@ def greedy_merge(cumulated, bounds, prior, log_factorials):
             if cost <= best + EPSILON:
                 best = cost
                 best_step = step
-    return bounds[removed_at > best_step]
+    return vanished, best_step
 
 
 @jit

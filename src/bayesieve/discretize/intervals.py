@@ -15,7 +15,8 @@ Method = Literal["greedy", "optimal"]
 MAX_OPTIMAL_BLOCKS = 20_000
 """Blocks of distinct values up to which ``method="optimal"`` is offered (time grows with their square)."""
 
-_MAX_EXACT_BLOCKS = 256  # up to here the exact optimum takes about as long as the greedy search
+_EXACT_WORK = 10_000_000  # blocks^2 x classes up to which every column is solved exactly, in some 20 ms at most
+_COARSE_WORK = 600_000  # the same for the intervals that merges leave of larger columns: about 1 ms
 _ROWS_PER_DISTINCT = 12  # counting distinct values in a hash table beats sorting when each comes at least this often
 _LEAST_COUNTED = 5000  # rows; below, sorting takes no time either
 _MAX_QUEUED_BLOCKS = 4096  # beyond, neighbours are first joined in rounds down to this many
@@ -155,27 +156,39 @@ def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> n
     """Bounds (block numbers, both ends included) of the best intervals found."""
     from bayesieve.discretize import _interval_kernels as kernels
 
-    n_blocks = cumulated.shape[0] - 1
+    n_blocks, n_classes = cumulated.shape[0] - 1, cumulated.shape[1]
     if n_blocks <= 1:
         return np.arange(n_blocks + 1)
     fractional = cumulated.dtype == np.float64
-    table = np.zeros(0) if fractional else log_factorials(int(cumulated[-1].sum()) + cumulated.shape[1])
+    table = np.zeros(0) if fractional else log_factorials(int(cumulated[-1].sum()) + n_classes)
     everything = np.arange(n_blocks + 1)
-    if method == "optimal":
-        if n_blocks > MAX_OPTIMAL_BLOCKS:
-            raise TooManyBlocks(
-                f"{n_blocks} distinct values (neighbours of one class joined) are too many for method='optimal', "
-                f"which takes at most {MAX_OPTIMAL_BLOCKS}; use method='greedy'"
-            )
-    elif n_blocks > _MAX_EXACT_BLOCKS:
-        bounds = everything
-        if n_blocks > _MAX_QUEUED_BLOCKS:
-            bounds = kernels.join_local_minima(cumulated, everything, table, _MAX_QUEUED_BLOCKS - 1)
-        bounds = kernels.greedy_merge(cumulated, bounds, prior, table)
-        return kernels.improve_bounds(cumulated, bounds, prior, table)
-    # No partition into k intervals can cost less than prior[k] + the cheapest parts of all: that bounds k.
-    start = kernels.improve_bounds(cumulated, kernels.greedy_merge(cumulated, everything, prior, table), prior, table)
+    if method == "optimal" and n_blocks > MAX_OPTIMAL_BLOCKS:
+        raise TooManyBlocks(
+            f"{n_blocks} distinct values (neighbours of one class joined) are too many for method='optimal', "
+            f"which takes at most {MAX_OPTIMAL_BLOCKS}; use method='greedy'"
+        )
+    if method == "optimal" or n_blocks**2 * n_classes <= _EXACT_WORK:
+        return everything[_exact_bounds(cumulated, everything, prior, table)]
+    bounds = everything
+    if n_blocks > _MAX_QUEUED_BLOCKS:
+        bounds = kernels.join_local_minima(cumulated, everything, table, _MAX_QUEUED_BLOCKS - 1)
+    vanished, _ = kernels.greedy_merge(cumulated, bounds, prior, table)
+    # The merges are trusted down to a few hundred intervals only: the best of their bounds are chosen exactly, then all
+    # blocks have their say in the moves.
+    most = int((_COARSE_WORK / n_classes) ** 0.5)
+    coarse = bounds[vanished > max(0, bounds.size - 1 - most)]
+    chosen = coarse[_exact_bounds(cumulated[coarse], np.arange(coarse.size), prior, table)]
+    return kernels.improve_bounds(cumulated, chosen, prior, table)
+
+
+def _exact_bounds(cumulated: np.ndarray, everything: np.ndarray, prior: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """Optimal bounds among all blocks."""
+    from bayesieve.discretize import _interval_kernels as kernels
+
+    vanished, step = kernels.greedy_merge(cumulated, everything, prior, table)
+    start = kernels.improve_bounds(cumulated, everything[vanished > step], prior, table)
     reached = total_cost(np.diff(cumulated[start].astype(float), axis=0), prior[len(start) - 1])
+    # No partition into k intervals can cost less than prior[k] + the cheapest parts of all: that bounds k.
     lowest = kernels.lowest_parts_cost(cumulated, table)
-    max_parts = int(np.searchsorted(prior[1 : n_blocks + 1] + lowest, reached + 1e-6))
+    max_parts = int(np.searchsorted(prior[1 : everything.size] + lowest, reached + 1e-6))
     return kernels.optimal_bounds(cumulated, prior, table, max(1, max_parts))
