@@ -66,12 +66,15 @@ class MultiStart:
 
         for first in range(0, n_starts, _WAVE):
             wave = range(first, min(first + _WAVE, n_starts))
-            finished, interrupted = _run_wave(walk, wave, workers, stop)
-            for result in finished:
-                known.update(result.found)
-                walks.append(result.recorder)
-            if progress is not None:
-                progress(len(walks), n_starts, min(known.values(), default=np.inf))
+            try:
+                finished, interrupted = _run_wave(walk, wave, workers, stop)
+                for result in finished:
+                    known.update(result.found)
+                    walks.append(result.recorder)
+                if progress is not None:
+                    progress(len(walks), n_starts, min(known.values(), default=np.inf))
+            except KeyboardInterrupt:
+                interrupted = True
             if interrupted or clock.is_up:
                 break
         if not walks:

@@ -216,40 +216,42 @@ class SearchTrace:
         """What ``to_json`` wrote: the walks, without the subsets they passed by. KeyError, TypeError or ValueError
         otherwise.
         """
-        feature = np.array(data["feature"], dtype=np.int64)
-        start = np.array(data["start"], dtype=np.int64)
+        feature, start = _read(data["feature"], "i", np.int64), _read(data["start"], "i", np.int64)
         moves = Moves(
             start=start,
             feature=feature,
-            adding=np.array(data["adding"], dtype=bool),
-            cost=np.array(data["cost"], dtype=float),
+            adding=_read(data["adding"], "b", bool),
+            cost=_read(data["cost"], "if", float),
             accepted=np.ones(feature.size, dtype=bool),
             distinct=np.ones(feature.size, dtype=bool),
-            seconds=np.array(data["move_seconds"], dtype=float),
+            seconds=_read(data["move_seconds"], "if", float),
         )
-        sizes = {part.shape for part in (feature, start, moves.adding, moves.cost, moves.seconds)}
-        inside = np.all((feature >= 0) & (feature < len(names))) and np.all(
-            (start >= 0) & (start < int(data["n_starts"]))
-        )
-        if len(sizes) != 1 or feature.ndim != 1 or not inside or np.any(np.diff(start) < 0):
+        null_criterion, best_criterion, seconds = _read(
+            [data[name] for name in ("null_criterion", "best_criterion", "seconds")], "if", float
+        ).tolist()
+        n_starts, n_models = _read([data["n_starts"], data["n_models"]], "i", np.int64).tolist()
+        sizes = {part.size for part in (feature, start, moves.adding, moves.cost, moves.seconds)}
+        fit = len(sizes) == 1 and feature.min(initial=0) >= 0 and feature.max(initial=0) < len(names)
+        fit = fit and start.min(initial=0) >= 0 and start.max(initial=0) < n_starts
+        if not (fit and _are_walks(moves) and 1 <= n_starts <= _MOST_STARTS and n_models >= 1):
             raise ValueError("the moves of the search do not fit together")
         return cls(
             names,
             moves,
-            null_criterion=float(data["null_criterion"]),
-            best_criterion=float(data["best_criterion"]),
-            n_starts=int(data["n_starts"]),
-            n_models=int(data["n_models"]),
-            complete=bool(data["complete"]),
-            seconds=float(data["seconds"]),
+            null_criterion=null_criterion,
+            best_criterion=best_criterion,
+            n_starts=n_starts,
+            n_models=n_models,
+            complete=data["complete"] is True,
+            seconds=seconds,
         )
 
     def to_frame(self, *, evaluated: bool = False) -> Any:
         """The walk as a polars dataframe.
 
         One row per accepted move (``evaluated=True``: per evaluated move): ``start``, ``step``, ``move`` ("start",
-        "add", "drop"), ``feature``, ``n_features``, ``criterion`` (nats, on the fitting rows), ``validation`` (null: none
-        is used here), ``seconds`` since the search began, and, with ``evaluated=True``, ``accepted``.
+        "add", "drop"), ``feature``, ``n_features``, ``criterion`` (nats, on the fitting rows), ``validation`` (null:
+        none is used here), ``seconds`` since the search began, and, with ``evaluated=True``, ``accepted``.
         """
         import polars as pl
 
@@ -264,6 +266,8 @@ class SearchTrace:
         }
         return pl.DataFrame({name: columns[name] for name in names}, schema_overrides=schema)
 
+
+_MOST_STARTS = 1_000_000  # in a file; more are a sign of damage, and each takes a row of the path
 
 _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "validation", "seconds", "accepted")
 
@@ -286,3 +290,21 @@ class Clock:
 
 def _join(parts: list[np.ndarray], dtype: type) -> np.ndarray:
     return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype=dtype)
+
+
+def _read(values: Any, kinds: str, dtype: type) -> np.ndarray:
+    """A list of finite numbers or booleans of these NumPy kinds; ValueError otherwise."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and (array.dtype.kind not in kinds or not np.all(np.isfinite(array)))):
+        raise ValueError("the moves of the search are not lists of numbers")
+    return array.astype(dtype)
+
+
+def _are_walks(moves: Moves) -> bool:
+    """Whether moves stand walk after walk, and each adds a feature that is absent or drops one that is there."""
+    order = np.lexsort((moves.feature, moves.start))
+    same = (np.diff(moves.feature[order]) == 0) & (np.diff(moves.start[order]) == 0)
+    adding = moves.adding[order]
+    firsts = np.concatenate([[True], ~same])[: adding.size]
+    alternate = np.all(adding[1:] != adding[:-1], where=same)
+    return bool(alternate and adding[firsts].all() and np.all(np.diff(moves.start) >= 0))

@@ -1,0 +1,191 @@
+"""The record of a search: best subset, averages, path, JSON."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bayesieve.search import MultiStart, SearchTrace, SubsetProblem, TraceRecorder, search_exhaustively
+from bayesieve.search.trace import Clock
+from tests.criteria.coded_tables import coded_table, slow_cost
+
+Subset = frozenset[int]
+
+
+def models_of(trace: SearchTrace) -> dict[Subset, float]:
+    """Every distinct subset in the trace with its cost, followed move by move; the empty one included."""
+    moves = trace._moves
+    found: dict[Subset, float] = {frozenset(): trace.null_criterion}
+    current: Subset = frozenset()
+    start = -1
+    for i in range(moves.cost.size):
+        if moves.start[i] != start:
+            start, current = moves.start[i], frozenset()
+        tried = current ^ {int(moves.feature[i])}
+        assert moves.adding[i] == (int(moves.feature[i]) in tried)
+        found.setdefault(tried, float(moves.cost[i]))
+        if moves.accepted[i]:
+            current = tried
+    return found
+
+
+def slow_average(models: dict[Subset, float], weight: dict[Subset, float], n_features: int) -> list[float]:
+    total = sum(weight.values())
+    return [sum(weight[m] for m in models if k in m) / total for k in range(n_features)]
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> SearchTrace:
+    """Traces of real searches, some cut short."""
+    n_features = draw(st.integers(1, 8))
+    coded = coded_table(draw(st.integers(0, 2**32 - 1)), draw(st.integers(5, 80)), n_features, draw(st.integers(2, 3)))
+    problem = SubsetProblem.of(coded)
+    if draw(st.booleans()):
+        return search_exhaustively(problem, coded.names)
+    search = MultiStart(
+        n_starts=draw(st.integers(1, 6)), max_iter=draw(st.integers(1, 3)), seed=draw(st.integers(0, 99))
+    )
+    return search.run(problem, coded.names)
+
+
+@settings(max_examples=30)
+@given(traces(), st.integers(0, 2**32 - 1))
+def test_averages_count_every_distinct_model_once(trace: SearchTrace, seed: int) -> None:
+    models = models_of(trace)
+    assert trace.n_models == len(models)
+    assert len(trace.model_costs()) == len(models) - 1
+    np.testing.assert_array_equal(np.sort(trace.model_costs()), np.sort([models[m] for m in models if m]))
+    rng = np.random.default_rng(seed)
+    weights = rng.exponential(size=trace.model_costs().size)
+    null_weight = float(rng.exponential())
+    # model_costs() and model order of models_of agree: both list a subset where it is first met.
+    of_model = dict(zip([m for m in models if m], weights.tolist(), strict=True)) | {frozenset(): null_weight}
+    expected = slow_average(models, of_model, trace.n_features)
+    np.testing.assert_allclose(trace.average(null_weight, weights), expected, atol=1e-12)
+
+
+@settings(max_examples=30)
+@given(traces())
+def test_best_subset_is_the_cheapest_model(trace: SearchTrace) -> None:
+    models = models_of(trace)
+    best = frozenset(np.flatnonzero(trace.best_subset()).tolist())
+    # A subset reached by several walks may cost a last bit more in one of them.
+    assert models[best] == pytest.approx(trace.best_criterion, rel=1e-12)
+    assert min(models.values()) == pytest.approx(trace.best_criterion, rel=1e-12)
+
+
+@settings(max_examples=30)
+@given(traces(), st.booleans())
+def test_the_path_is_consistent(trace: SearchTrace, evaluated: bool) -> None:
+    frame = trace.to_frame(evaluated=evaluated)
+    expected = ["start", "step", "move", "feature", "n_features", "criterion", "validation", "seconds"]
+    assert frame.columns == expected + ["accepted"] * evaluated
+    assert frame["validation"].null_count() == frame.height
+    assert frame["start"].unique().sort().to_list() == list(range(trace.n_starts))
+    assert (frame["seconds"].to_numpy() >= 0).all()
+    for part in frame.partition_by("start", maintain_order=True):
+        rows = part.rows(named=True)
+        first = {name: rows[0][name] for name in ("step", "move", "feature", "n_features", "criterion")}
+        assert tuple(first.values()) == (0, "start", None, 0, trace.null_criterion)
+        size, step, subset = 0, 0, set()
+        for row in rows[1:]:
+            change = {"add": 1, "drop": -1}[row["move"]]
+            assert (row["feature"] in subset) == (row["move"] == "drop")
+            assert row["n_features"] == size + change
+            assert row["step"] == step + 1
+            if not evaluated or row["accepted"]:
+                size, step, subset = size + change, step + 1, subset ^ {row["feature"]}
+    if evaluated:
+        kept = frame.filter("accepted").drop("accepted")
+        assert kept.drop("seconds").equals(trace.to_frame().drop("seconds"))
+
+
+def test_types_of_a_frame_without_moves() -> None:
+    trace = SearchTrace.of(("a", "b"), [TraceRecorder(3.0)], complete=False, seconds=0.5)
+    frame = trace.to_frame()
+    assert frame.rows() == [(0, 0, "start", None, 0, 3.0, None, 0.0)]
+    assert frame.schema["validation"] == pl.Float64
+    assert frame.schema["feature"] == pl.String
+    assert (trace.n_models, trace.n_starts, trace.best_criterion) == (1, 1, 3.0)
+    assert not trace.best_subset().any()
+    assert trace.average(1.0, np.zeros(0)).tolist() == [0.0, 0.0]
+    assert trace.average(0.0, np.zeros(0)).tolist() == [0.0, 0.0]  # nothing to share out
+
+
+@settings(max_examples=20)
+@given(traces())
+def test_json_keeps_the_walks(trace: SearchTrace) -> None:
+    again = SearchTrace.from_json(json.loads(json.dumps(trace.to_json())), trace.names)
+    assert again.to_frame().equals(trace.to_frame())
+    for name in ("null_criterion", "best_criterion", "n_starts", "n_models", "complete", "seconds", "n_features"):
+        assert getattr(again, name) == getattr(trace, name)
+    assert again.to_json() == trace.to_json()
+
+
+def small() -> SearchTrace:
+    coded = coded_table(1, n_features=4)
+    return MultiStart(n_starts=2).run(SubsetProblem.of(coded), coded.names)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"feature": [9]},
+        {"feature": [-1]},
+        {"start": [5]},
+        {"cost": []},
+        {"adding": [[True]]},
+        {"start": "x"},
+        {"feature": ["x"]},
+        {"n_models": "many"},
+        {"null_criterion": None},
+        {"cost": [float("nan")]},
+        {"cost": [float("inf")]},
+        {"null_criterion": float("inf")},
+        {"best_criterion": float("nan")},
+        {"n_starts": 10**15},
+        {"n_models": -1},
+        {"feature": [0.5]},
+        {"feature": ["0"]},
+        {"adding": [False]},
+        {"adding": ["yes"]},
+        {"start": [0, 0], "feature": [0, 0], "adding": [True, True], "cost": [1.0, 2.0], "move_seconds": [0.0, 0.0]},
+        {"start": [1, 0], "feature": [0, 0], "adding": [True, True], "cost": [1.0, 2.0], "move_seconds": [0.0, 0.0]},
+        {"seconds": float("inf")},
+        {"move_seconds": [float("inf")]},
+    ],
+)
+def test_damaged_json_is_refused(damage: dict[str, object]) -> None:
+    one_move = {"start": [0], "feature": [0], "adding": [True], "cost": [1.0], "move_seconds": [0.0]}
+    data = small().to_json() | one_move
+    assert SearchTrace.from_json(data, ("a", "b", "c", "d")).to_frame().height == 3
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        SearchTrace.from_json(data | damage, ("a", "b", "c", "d"))
+
+
+@pytest.mark.parametrize("key", sorted(small().to_json()))
+def test_nothing_may_be_missing_from_the_json(key: str) -> None:
+    data = small().to_json()
+    del data[key]
+    with pytest.raises(KeyError):
+        SearchTrace.from_json(data, ("a", "b", "c", "d"))
+
+
+def test_costs_of_the_trace_are_those_of_the_subsets() -> None:
+    coded = coded_table(7, n_features=6, strength=1.0)
+    problem = SubsetProblem.of(coded)
+    for trace in (MultiStart().run(problem, coded.names), search_exhaustively(problem, coded.names)):
+        for subset, cost in models_of(trace).items():
+            assert cost == pytest.approx(slow_cost(coded, problem, subset), abs=1e-9)
+
+
+def test_clock() -> None:
+    assert not Clock(None).is_up
+    assert Clock(0).is_up
+    assert not Clock(1000.0).is_up
+    assert Clock(None).seconds >= 0
