@@ -43,14 +43,38 @@ def part_cost(cumulated, start, stop, log_factorials):
 
 
 @jit
+def _pack(cumulated, bounds, most_rows):
+    """Join neighbouring blocks as long as they hold ``most_rows`` rows together; larger ones stay alone."""
+    n_classes = cumulated.shape[1]
+    packed = np.empty_like(bounds)
+    packed[0] = bounds[0]
+    n, start, rows = 0, 0, 0.0
+    for i in range(bounds.size - 1):
+        size = 0.0
+        for j in range(n_classes):
+            size += cumulated[bounds[i + 1], j] - cumulated[bounds[i], j]
+        if i > start and rows + size > most_rows:
+            n += 1
+            packed[n] = bounds[i]
+            start, rows = i, 0.0
+        rows += size
+    packed[n + 1] = bounds[bounds.size - 1]
+    return packed[: n + 2].copy()
+
+
+@jit
 def join_local_minima(cumulated, bounds, log_factorials, target):
     """Thin ``bounds`` to about ``target`` blocks by rounds of merges of the cheapest neighbours.
 
     A round merges every pair that is cheaper than both overlapping pairs and among the cheaper half of all pairs. It
-    costs one pass, where a priority queue would cost a cache miss per merge; the final search starts again from all
-    bounds, so only its starting point is approximate.
+    costs one pass, where a priority queue would cost a cache miss per merge. Blocks of a few rows, far more of them
+    than are wanted in the end, are packed together before: the moves that follow the search start again from all
+    blocks, so only its starting point is approximate.
     """
-    bounds = bounds.copy()
+    rows = 0.0
+    for j in range(cumulated.shape[1]):
+        rows += cumulated[bounds[bounds.size - 1], j]
+    bounds = _pack(cumulated, bounds, rows / (16 * target))
     n = bounds.size - 1
     costs = np.empty(n)
     for i in range(n):
