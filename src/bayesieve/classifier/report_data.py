@@ -83,8 +83,8 @@ def _measured(
     """Log probabilities of honest predictions, class codes of the rows, and how they were made."""
     target = as_target(y)
     if held_out:
-        unknown = np.setdiff1d(target.classes, model.classes_)
-        if unknown.size:
+        unknown = np.setdiff1d(target.classes, model.classes_).tolist()
+        if unknown:
             raise ValueError(f"y holds the class {unknown[0]!r} that the model does not know; leave its rows out.")
         codes = np.searchsorted(model.classes_, target.classes)[target.codes]
         return model.predict_log_proba(X), codes, "Measured on held-out rows that the model was not trained on."

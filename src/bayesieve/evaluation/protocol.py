@@ -50,11 +50,13 @@ def out_of_fold_log_proba(
         model = clone(estimator)
         labels = target.classes[codes[train]]
         weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
-        model.fit(take_rows(X, train), labels, **weights)
-        found = model.predict_log_proba(take_rows(X, test))
-        column = np.searchsorted(target.classes, model.classes_)
         part = np.full((test.size, target.n_classes), np.log(0.5 / train.size))
-        part[:, column] = found
+        present = np.unique(codes[train])
+        if present.size > 1:
+            model.fit(take_rows(X, train), labels, **weights)
+            part[:, present] = model.predict_log_proba(take_rows(X, test))
+        else:
+            part[:, present] = 0.0  # the only other row of the target is left out: nothing to tell apart
         log_proba[test] = part
     return log_proba, codes, target.classes
 

@@ -150,7 +150,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         new = self.classes_[known] != labels
         if np.any(new):
             raise ValueError(
-                f"y holds the class {np.asarray(labels)[new][0]!r} that the first call did not announce; "
+                f"y holds the class {np.asarray(labels)[new].tolist()[0]!r} that the first call did not announce; "
                 "pass all labels as classes=."
             )
         return np.asarray(column)

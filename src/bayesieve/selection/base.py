@@ -71,7 +71,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         if coded.n_classes < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 classes in the target to tell apart, got 1 class only "
-                f"({coded.classes[0]!r})."
+                f"({coded.classes.tolist()[0]!r})."
                 if coded.classes is not None and len(coded.classes)
                 else f"{type(self).__name__} needs a target with classes."
             )

@@ -1,0 +1,301 @@
+"""Selectors as scikit-learn transformers: options, encoders, what they keep of a table."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectorMixin
+
+from bayesieve import AllFeatures, BayesianAveraging, CompressionAveraging, MAPSelector, TableEncoder
+from bayesieve.search import SearchState, multi_start
+from bayesieve.selection import SELECTORS, CodedSelector, make_selector, subset_search
+from tests.criteria.coded_tables import coded_table
+from tests.reference import selective
+
+KINDS = (AllFeatures, MAPSelector, BayesianAveraging, CompressionAveraging)
+SEARCHING = KINDS[1:]
+RNG = np.random.default_rng(7)
+N = 200
+Y = RNG.integers(0, 2, N)
+FRAME = pl.DataFrame(
+    {
+        "number": Y + RNG.normal(scale=0.5, size=N),
+        "noise": RNG.normal(size=N),
+        "text": [None if RNG.random() < 0.1 else f"t{(c + (RNG.random() < 0.25)) % 3}" for c in Y],
+        "same": ["constant"] * N,
+    }
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_fit_sets(kind: type[CodedSelector]) -> None:
+    selector = kind().fit(FRAME, Y)
+    assert isinstance(selector, SelectorMixin)
+    assert selector.weights_.shape == (4,)
+    assert np.all((selector.weights_ >= 0) & (selector.weights_ <= 1))
+    np.testing.assert_array_equal(selector.support_, selector.weights_ > 0)
+    np.testing.assert_array_equal(selector.get_support(indices=True), np.flatnonzero(selector.weights_))
+    assert selector.weights_[0] > 0.4
+    assert selector.weights_[[1, 3]].tolist() == [0.0, 0.0]  # one level each
+    assert selector.trace_.names == tuple(FRAME.columns)
+    assert selector.n_features_in_ == 4
+    assert selector.feature_names_in_.tolist() == FRAME.columns
+
+
+def test_all_features_weigh_one() -> None:
+    selector = AllFeatures().fit(FRAME, Y)
+    assert selector.weights_.tolist() == [1.0, 0.0, 1.0, 0.0]
+    assert selector.trace_.to_frame()["move"].to_list() == ["start", "add", "add"]
+    coded = TableEncoder().fit_coded(FRAME, Y)
+    data = selective.Data.estimate(coded.codes.T.tolist(), Y.tolist())
+    assert selector.trace_.to_frame()["criterion"].to_list()[-1] == pytest.approx(
+        selective.cost(data, (0, 2)), abs=1e-9
+    )
+
+
+def test_map_and_averages_against_all_subsets() -> None:
+    table = coded_table(5, n_rows=70, n_features=6, strength=1.0)
+    codes, y = table.codes.T.astype(int), table.class_codes
+    data = selective.Data.estimate(codes.tolist(), y.tolist())
+    costs = selective.all_costs(data)
+    options = {"encoder": None, "exhaustive": True}
+    best = MAPSelector(**options).fit(codes, y)
+    assert tuple(np.flatnonzero(best.support_)) == selective.best_subset(costs)
+    bayesian, compression = BayesianAveraging(**options).fit(codes, y), CompressionAveraging(**options).fit(codes, y)
+    np.testing.assert_allclose(bayesian.weights_, selective.bayesian_weights(costs, 6), atol=1e-10)
+    np.testing.assert_allclose(compression.weights_, selective.compression_weights(costs, 6), atol=1e-10)
+
+
+def test_features_that_say_nothing_at_all() -> None:
+    every = np.array(list(itertools.product(range(2), range(3), range(4), range(2))))  # exactly independent columns
+    codes, y = every[:, :3], every[:, 3]
+    options = {"encoder": None, "smoothing": 1e-9}
+    assert not MAPSelector(**options).fit(codes, y).support_.any()
+    assert not CompressionAveraging(**options).fit(codes, y).support_.any()
+    # All subsets explain the labels equally well: the prior of their sizes is left, C(K+m-1, m) = 1, 3, 6, 10.
+    models = {size: 1 / weight for size, weight in enumerate((1, 3, 6, 10))}
+    total = models[0] + 3 * models[1] + 3 * models[2] + models[3]
+    expected = (models[1] + 2 * models[2] + models[3]) / total
+    np.testing.assert_allclose(BayesianAveraging(**options).fit(codes, y).weights_, expected, atol=1e-6)
+
+
+def test_very_large_costs_do_not_underflow() -> None:
+    rows = np.arange(42_000)
+    y = rows % 2
+    codes = np.column_stack([np.where(rows % 7 == 0, 1 - y, y), rows % 3])  # the second says nothing
+    weights = BayesianAveraging(encoder=None).fit(codes, y).weights_
+    # Adding the second costs log C(3, 2) - log C(2, 1) of prior and brings nothing: odds of 3 to 2 against it.
+    np.testing.assert_allclose(weights, [1.0, 0.4], atol=1e-3)
+
+
+def test_registry() -> None:
+    assert set(SELECTORS) >= {"all", "map", "bayesian", "compression"}
+    for name, kind in SELECTORS.items():
+        assert type(make_selector(name)) is kind
+    mine = MAPSelector(n_starts=3)
+    made = make_selector(mine)
+    assert made is not mine
+    assert made.get_params() == mine.get_params()
+    for wrong in ("maps", "", None, 3, MAPSelector, ["map"]):
+        with pytest.raises(ValueError, match=r"selector must be one of 'all', 'map'.* or a selector object, got"):
+            make_selector(wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_starts": 0}, "n_starts must be a whole number of at least 1, got 0"),
+        ({"n_starts": 2.5}, "n_starts must be a whole number"),
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
+        ({"max_iter": None}, "max_iter must be a whole number"),
+        ({"exhaustive": "yes"}, "exhaustive must be True, False or 'auto', got 'yes'"),
+        ({"max_seconds": -1}, "max_seconds must be None or a number of seconds, got -1"),
+        ({"max_seconds": "1"}, "max_seconds must be None or a number of seconds"),
+        ({"max_seconds": float("nan")}, "max_seconds must be None or a number of seconds"),
+        ({"smoothing": 0}, "smoothing must be 'm-estimate' or a positive number"),
+        ({"encoder": "mdl"}, "encoder must be 'modl', a TableEncoder, or None for codes, got 'mdl'"),
+        ({"n_jobs": 0, "exhaustive": False}, "n_jobs == 0"),
+        ({"random_state": "x", "exhaustive": False}, "cannot be used to seed"),
+    ],
+)
+def test_options_are_checked(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], message: str) -> None:
+    monkeypatch.setattr(multi_start, "_PARALLEL_WORK", 0)
+    for kind in SEARCHING:
+        with pytest.raises(ValueError, match=message):
+            kind(**options).fit(FRAME, Y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_target_with_classes_is_needed(kind: type[CodedSelector]) -> None:
+    for encoder in ("modl", None):
+        X = FRAME if encoder else np.zeros((N, 1), dtype=int)
+        with pytest.raises(ValueError, match="requires y to be passed"):
+            kind(encoder=encoder).fit(X)
+        with pytest.raises(ValueError, match=r"needs at least 2 classes .* got 1 class only \('same'\)"):
+            kind(encoder=encoder).fit(X, ["same"] * N)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_codes_without_an_encoder(kind: type[CodedSelector]) -> None:
+    codes = TableEncoder().fit_transform(FRAME, Y)
+    coded = kind(encoder=None).fit(codes, Y)
+    assert coded.encoder_ is None
+    np.testing.assert_array_equal(coded.weights_, kind().fit(FRAME, Y).weights_)
+    np.testing.assert_array_equal(coded.transform(codes), codes[:, coded.support_])
+    with pytest.raises(ValueError, match="features"):
+        coded.transform(codes[:, :2])
+
+
+def test_an_encoder_with_options() -> None:
+    encoder = TableEncoder(numeric="equal-width")
+    selector = AllFeatures(encoder=encoder).fit(FRAME, Y)
+    assert selector.encoder_ is not encoder
+    assert not hasattr(encoder, "levels_")
+    assert selector.encoder_.levels_[1].n_levels == 10
+    assert selector.weights_.tolist() == [1.0, 1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("kind", [AllFeatures, MAPSelector])
+def test_transform_keeps_the_kind_of_table(kind: type[CodedSelector]) -> None:
+    frame = FRAME.select("noise", "number", "text")
+    selector = kind().fit(frame, Y)
+    kept = [name for name, on in zip(frame.columns, selector.support_, strict=True) if on]
+    assert kept[0] == "number"
+    pandas = frame.to_pandas()
+    pandas.index = range(1000, 1000 + N)
+    found = selector.transform(pandas)
+    pd.testing.assert_frame_equal(found, pandas[kept])
+    assert selector.transform(frame).equals(frame.select(kept))
+    arrow = selector.transform(frame.to_arrow())
+    assert isinstance(arrow, pa.Table)
+    assert arrow.column_names == kept
+    assert selector.get_feature_names_out().tolist() == kept
+    array = np.array(frame.rows(), dtype=object)
+    by_position = kind().fit(array, Y)
+    np.testing.assert_array_equal(by_position.transform(array), array[:, by_position.support_])
+    assert by_position.transform(array).dtype == object
+    assert by_position.get_feature_names_out().tolist() == [f"x{k}" for k in np.flatnonzero(by_position.support_)]
+
+
+def test_dataframes_with_numbers_as_names() -> None:
+    pandas = FRAME.select("noise", "number").to_pandas()
+    pandas.columns = [0, 1]
+    selector = MAPSelector().fit(pandas, Y)
+    assert not hasattr(selector, "feature_names_in_")
+    pd.testing.assert_frame_equal(selector.transform(pandas), pandas[[1]])
+
+
+def test_columns_must_be_those_of_the_fit() -> None:
+    selector = MAPSelector().fit(FRAME, Y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        selector.transform(FRAME.rename({"text": "texts"}))
+
+
+@pytest.mark.parametrize(("output", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_set_output(output: str, kind: type) -> None:
+    numbers = FRAME.select("noise", "number").to_pandas()
+    selector = MAPSelector().set_output(transform=output).fit(numbers, Y)
+    for X in (numbers, pl.DataFrame(numbers)):
+        found = selector.transform(X)
+        assert isinstance(found, kind)
+        assert list(found.columns) == ["number"]
+
+
+@pytest.mark.parametrize("kind", SEARCHING)
+def test_seeds(kind: type[CodedSelector]) -> None:
+    table = coded_table(11, n_rows=150, n_features=30, n_classes=3, strength=0.9)
+    codes, y = table.codes.T.astype(int), table.class_codes
+
+    def fitted(random_state: Any) -> Any:
+        selector = kind(encoder=None, exhaustive=False, n_starts=3, random_state=random_state).fit(codes, y)
+        return selector.trace_.to_frame(evaluated=True)["feature"].to_list()
+
+    assert fitted(None) == fitted(None) == fitted(0)
+    assert fitted(3) == fitted(np.int64(3)) != fitted(0)
+    assert fitted(np.random.RandomState(5)) == fitted(np.random.RandomState(5)) != fitted(np.random.RandomState(6))
+
+
+def test_auto_enumerates_small_tables_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = coded_table(1, n_rows=50, n_features=8)
+    codes, y = table.codes.T.astype(int), table.class_codes
+    assert MAPSelector(encoder=None).fit(codes, y).trace_.n_models == 2**7
+    monkeypatch.setattr(subset_search, "_AUTO_WORK", 2**7 * 50 - 1)
+    assert MAPSelector(encoder=None).fit(codes, y).trace_.n_starts > 1
+    assert MAPSelector(encoder=None, exhaustive=True).fit(codes, y).trace_.n_models == 2**7
+    monkeypatch.setattr(subset_search, "_AUTO_WORK", 2**7 * 50)
+    assert MAPSelector(encoder=None).fit(codes, y).trace_.n_models == 2**7
+    monkeypatch.setattr(subset_search, "_AUTO_FEATURES", 6)
+    assert MAPSelector(encoder=None).fit(codes, y).trace_.n_starts > 1
+    assert CompressionAveraging(encoder=None).fit(codes, y).trace_.n_starts > 1
+
+
+@pytest.mark.parametrize("exhaustive", [True, False])
+@pytest.mark.parametrize("kind", SEARCHING)
+def test_an_interrupted_search_warns_and_keeps_the_best_so_far(
+    monkeypatch: pytest.MonkeyPatch, kind: type[CodedSelector], exhaustive: bool
+) -> None:
+    table = coded_table(1, n_rows=50, n_features=9, strength=1.0)
+    candidates, calls = SearchState.candidates, itertools.count()
+
+    def interrupted(state: SearchState, features: np.ndarray) -> np.ndarray:
+        if next(calls) == 6:
+            raise KeyboardInterrupt
+        return candidates(state, features)
+
+    monkeypatch.setattr(SearchState, "candidates", interrupted)
+    selector = kind(encoder=None, exhaustive=exhaustive)
+    with pytest.warns(UserWarning, match=rf"interrupted after \d+ models: {kind.__name__} keeps the best so far"):
+        selector.fit(table.codes.T.astype(int), table.class_codes)
+    assert not selector.trace_.complete
+    assert np.all(np.isfinite(selector.weights_))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", SEARCHING)
+def test_the_end_of_the_time_asked_for_is_no_warning(kind: type[CodedSelector]) -> None:
+    selector = kind(max_seconds=0, exhaustive=False).fit(FRAME, Y)
+    assert not selector.trace_.complete
+    assert selector.weights_.shape == (4,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_integer_weights_equal_repeated_rows(kind: type[CodedSelector]) -> None:
+    times = np.random.default_rng(1).integers(0, 4, N)
+    rows = np.repeat(np.arange(N), times)
+    weighted = kind().fit(FRAME, Y, sample_weight=times)
+    repeated = kind().fit(FRAME[rows], Y[rows])
+    np.testing.assert_allclose(weighted.weights_, repeated.weights_, atol=1e-10)
+    assert weighted.trace_.best_criterion == pytest.approx(repeated.trace_.best_criterion, rel=1e-11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pickle_and_clone(kind: type[CodedSelector]) -> None:
+    selector = kind().fit(FRAME, Y)
+    again = pickle.loads(pickle.dumps(selector))
+    np.testing.assert_array_equal(again.weights_, selector.weights_)
+    assert again.trace_.to_frame().equals(selector.trace_.to_frame())
+    with pytest.raises(NotFittedError):
+        clone(selector).transform(FRAME)
+
+
+def test_refitting_on_a_table_of_another_width() -> None:
+    selector = AllFeatures(encoder=None).fit(np.eye(4, dtype=int), [0, 0, 1, 1])
+    selector.fit(np.eye(4, 2, dtype=int), [0, 0, 1, 1])
+    assert selector.n_features_in_ == 2
+    assert selector.transform(np.eye(4, 2, dtype=int)).shape == (4, 2)
+
+
+def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    MAPSelector(exhaustive=False).fit(FRAME, Y)
+    assert capfd.readouterr() == ("", "")
+    MAPSelector(exhaustive=False, verbose=1).fit(FRAME, Y)
+    assert capfd.readouterr().out == ""
