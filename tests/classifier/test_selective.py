@@ -1,0 +1,410 @@
+"""`SelectiveNB` end to end."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from bayesieve import AllFeatures, CompressionAveraging, DiscreteNB, MAPSelector, SelectiveNB, TableEncoder
+from bayesieve.search import SearchState
+from tests.classifier.mixed_data import N, data, fitted, frame, labels
+
+SELECTORS = ("all", "map", "bayesian", "compression")
+
+TABLES: dict[str, Callable[[pl.DataFrame], Any]] = {
+    "polars": lambda f: f,
+    "pandas": lambda f: f.to_pandas(),
+    "pandas arrow": lambda f: f.to_pandas(use_pyarrow_extension_array=True),
+    "pyarrow": lambda f: f.to_arrow(),
+    "pandas objects": lambda f: pd.DataFrame(f.to_dict(as_series=False), dtype=object),
+}
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_what_a_fit_sets(selector: str) -> None:
+    model = fitted(selector)
+    assert model.classes_.tolist() == sorted(set(labels()))
+    assert model.feature_weights_.shape == (8,)
+    assert np.all((model.feature_weights_ >= 0) & (model.feature_weights_ <= 1))
+    assert model.feature_names_in_.tolist() == frame().columns
+    assert model.n_features_in_ == 8
+    assert model.n_rows_ == N
+    by_name = dict(zip(frame().columns, model.feature_weights_, strict=True))
+    kept = [name for name in model.selected_features_ if by_name[name] > 0]
+    assert kept == model.selected_features_
+    assert [by_name[name] for name in kept] == sorted(by_name.values(), reverse=True)[: len(kept)]
+    assert model.n_features_selected_ == len(kept) > 0
+    assert not {"bruit", "vide"} & set(kept)
+    np.testing.assert_allclose(model.feature_importances_.sum(), 1.0)
+    assert np.all((model.feature_importances_ > 0) == (model.feature_weights_ > 0))
+    np.testing.assert_allclose(model.feature_weights_, model.weight_factor_ * model.selector_.weights_, rtol=1e-15)
+    assert model.trace_ is model.selector_.trace_
+    assert model.score(frame(), labels()) > 0.7
+
+
+def test_only_averaging_by_compression_is_calibrated_unless_told() -> None:
+    assert fitted("map").weight_factor_ == 1.0
+    assert fitted("compression").weight_factor_ <= 1.0
+    on = SelectiveNB("all", calibrate=True).fit(frame(), labels())
+    off = SelectiveNB("compression", calibrate=False).fit(frame(), labels())
+    assert on.weight_factor_ < 1.0
+    assert off.weight_factor_ == 1.0
+    np.testing.assert_array_equal(off.feature_weights_, off.selector_.weights_)
+    for wrong in ("yes", None, 0):
+        with pytest.raises(ValueError, match="calibrate must be True, False or 'auto'"):
+            SelectiveNB(calibrate=wrong).fit(frame(), labels())
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_predictions_are_those_of_naive_bayes_on_the_codes(selector: str) -> None:
+    model = fitted(selector)
+    codes = TableEncoder().fit_transform(frame(), labels())
+    levels = [level.n_levels for level in model.encoder_.levels_]
+    plain = DiscreteNB(feature_weights=model.feature_weights_, min_categories=levels).fit(codes, labels())
+    np.testing.assert_allclose(model.predict_proba(frame()), plain.predict_proba(codes), rtol=1e-12)
+    np.testing.assert_array_equal(model.predict(frame()), plain.predict(codes))
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(frame())), model.predict_proba(frame()), rtol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(frame()).sum(axis=1), 1.0, rtol=1e-14)
+
+
+@pytest.mark.parametrize("library", TABLES)
+def test_every_kind_of_dataframe_gives_the_same_predictions(library: str) -> None:
+    expected = fitted().predict_proba(frame())
+    table = TABLES[library](frame())
+    np.testing.assert_array_equal(fitted().predict_proba(table), expected)
+    trained = SelectiveNB().fit(table, labels())
+    np.testing.assert_array_equal(trained.predict_proba(frame()), expected)
+
+
+def test_arrays_of_objects_give_the_same_predictions() -> None:
+    array = np.array(frame().rows(), dtype=object)
+    model = SelectiveNB().fit(array, labels())
+    np.testing.assert_array_equal(model.predict_proba(array), fitted().predict_proba(frame()))
+    rows = [list(row) for row in frame().rows()]
+    np.testing.assert_array_equal(model.predict_proba(rows), fitted().predict_proba(frame()))
+    assert model.selected_features_[0].startswith("x")
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_arrays_of_numbers_equal_dataframes_of_numbers() -> None:
+    numbers = frame().select("âge (années)", "bruit").to_numpy()
+    as_array = SelectiveNB("all").fit(numbers, labels())
+    as_frame = SelectiveNB("all").fit(pl.DataFrame(numbers, schema=["a", "b"]), labels())
+    np.testing.assert_array_equal(
+        as_array.predict_proba(numbers), as_frame.predict_proba(pl.DataFrame(numbers, schema=["a", "b"]))
+    )
+
+
+@pytest.mark.parametrize("kind", ["str", "object", "int", "bool"])
+def test_kinds_of_labels(kind: str) -> None:
+    y = labels(kind)
+    model = fitted("map", kind)
+    predicted = model.predict(frame())
+    assert predicted.dtype == y.dtype
+    assert set(predicted.tolist()) <= set(y.tolist())
+    assert model.score(frame(), y) > 0.7
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        list,
+        pd.Series,
+        pl.Series,
+        pd.Categorical,
+        lambda y: pd.Series(pd.Categorical(y)),
+        lambda y: pl.Series(y, dtype=pl.Categorical),
+    ],
+)
+def test_containers_of_labels(wrap: Callable[[Any], Any]) -> None:
+    model = SelectiveNB("map").fit(frame(), wrap(labels().tolist()))
+    assert model.predict(frame()).tolist() == fitted("map").predict(frame()).tolist()
+
+
+def test_the_name_of_the_target_is_kept() -> None:
+    assert SelectiveNB("map").fit(frame(), pd.Series(labels(), name="prix")).target_name_ == "prix"
+    assert SelectiveNB("map").fit(frame(), pl.Series("prix", labels().tolist())).target_name_ == "prix"
+    assert fitted().target_name_ is None
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["same"] * N, "at least 2 classes in the target to tell apart, got 1 class only"),
+        ([0.5, 1.5] * (N // 2), "continuous"),
+        (["a", None] * (N // 2), "missing labels"),
+        (["a", "b"], "inconsistent numbers of samples"),
+        (None, "requires y to be passed"),
+    ],
+)
+def test_targets_refused(y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SelectiveNB().fit(frame(), y)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_integer_weights_equal_repeated_rows(selector: str) -> None:
+    times = np.random.default_rng(2).integers(0, 4, N)
+    rows = np.repeat(np.arange(N), times)
+    weighted = SelectiveNB(selector).fit(frame(), labels(), sample_weight=times)
+    repeated = SelectiveNB(selector).fit(frame()[rows], labels()[rows])
+    np.testing.assert_allclose(weighted.feature_weights_, repeated.feature_weights_, atol=1e-6)
+    np.testing.assert_allclose(weighted.predict_proba(frame()), repeated.predict_proba(frame()), atol=1e-5)
+    np.testing.assert_array_equal(weighted.encoder_.level_scores_, repeated.encoder_.level_scores_)
+
+
+def test_unseen_categories_and_missing_values_add_nothing() -> None:
+    model = fitted("all")
+    new = pl.DataFrame({name: [None, None] for name in frame().columns}).with_columns(
+        pl.Series("<script>alert(1)</script>", ["atlantis", None]), pl.Series("membre", [None, None])
+    )
+    contributions = model.explanation(new)
+    at = contributions.features.index("<script>alert(1)</script>")
+    assert contributions.contributions[0, at].tolist() == [0.0, 0.0, 0.0]
+    assert contributions.levels[0, at] == "(not seen in training)"
+    assert contributions.levels[1, at] == "missing"
+    np.testing.assert_allclose(model.predict_proba(new).sum(axis=1), 1.0)
+    never_missing = contributions.features.index("à")
+    assert contributions.contributions[1, never_missing].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_row_of_unseen_values_gets_the_class_shares() -> None:
+    model = SelectiveNB("all").fit(pd.DataFrame({"a": ["x", "y"] * 50}), np.arange(100) % 2)
+    share = model.predict_proba(pd.DataFrame({"a": ["z", None]}))
+    np.testing.assert_allclose(share, 0.5, rtol=1e-14)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_contributions_and_prior_add_up_exactly(selector: str) -> None:
+    model = fitted(selector)
+    explanation = model.explain(frame()[:20])
+    joint = model.predict_joint_log_proba(frame()[:20])
+    assert explanation.height == 20 * 3 * model.n_features_selected_
+    for (row, label), part in explanation.partition_by(["row", "class"], as_dict=True).items():
+        total = part["prior"][0]
+        for contribution in part["contribution"]:
+            total += contribution
+        assert total == joint[row, model.classes_.tolist().index(label)]
+        assert set(part["feature"]) == set(model.selected_features_)
+    np.testing.assert_array_equal(model.explanation(frame()[:20]).joint_log_proba(), joint)
+
+
+def test_explanations_show_raw_values_and_levels() -> None:
+    explanation = fitted("all").explain(frame()[:30])
+    for name in ("membre", "visites", "depuis"):
+        part = explanation.filter((pl.col("feature") == name) & (pl.col("class") == labels()[0])).sort("row")
+        raw = [None if value is None else str(value) for value in data()[name][:30]]
+        assert part["value"].to_list() == raw
+        missing = [level == "missing" for level in part["level"]]
+        assert missing == [value is None for value in raw]
+
+
+def test_summary_and_description() -> None:
+    model = fitted()
+    summary = model.summary()
+    assert summary.columns == ["feature", "kind", "weight", "level_score", "importance", "n_levels"]
+    assert summary["weight"].is_sorted(descending=True)
+    assert summary["feature"].to_list()[: model.n_features_selected_] == model.selected_features_
+    text = model.describe()
+    assert text.startswith("Trained on 200 rows with 8 features and 3 classes (")
+    assert f"the heaviest are {', '.join(model.selected_features_[:2])} and {model.selected_features_[2]}." in text
+    assert "2 features say nothing about the target on their own." in text
+
+
+def test_description_of_a_model_that_found_nothing() -> None:
+    model = SelectiveNB().fit(frame().select("bruit"), labels())
+    assert "No feature says anything reliable about the target" in model.describe()
+    assert "1 feature says nothing about the target on its own." in model.describe()
+    np.testing.assert_allclose(
+        model.predict_proba(frame().select("bruit")), np.tile(model.naive_bayes_.class_count_ / N, (N, 1)), rtol=1e-12
+    )
+    assert model.selected_features_ == []
+    assert model.explain(frame().select("bruit")).height == 0
+
+
+def test_columns_must_be_those_of_the_fit() -> None:
+    model = fitted()
+    with pytest.raises(ValueError, match=r"feature names should match .*\n.*now missing:\n- bruit"):
+        model.predict(frame().drop("bruit"))
+    with pytest.raises(ValueError, match="unseen at fit time:\n- extra"):
+        model.predict_proba(frame().with_columns(pl.lit(1).alias("extra")))
+    with pytest.raises(ValueError, match="same order"):
+        model.explain(frame().select(reversed(frame().columns)))
+    with pytest.warns(UserWarning, match="SelectiveNB was fitted with feature names"):
+        model.predict(np.array(frame().rows(), dtype=object))
+    with pytest.raises(ValueError, match="SelectiveNB is expecting 2 features"):
+        SelectiveNB().fit(np.random.default_rng(0).normal(size=(9, 2)), [0, 1, 0] * 3).predict([[1.0]])
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "explain", "summary", "describe", "save", "report"])
+def test_not_fitted(method: str) -> None:
+    arguments = [] if method in ("summary", "describe") else ["x"]
+    with pytest.raises(NotFittedError):
+        getattr(SelectiveNB(), method)(*arguments)
+    assert "SelectiveNB" in SelectiveNB()._repr_html_()
+
+
+def test_options_reach_the_selector_given_by_name() -> None:
+    model = SelectiveNB("map", smoothing=0.5, random_state=3, n_jobs=1, max_seconds=100.0).fit(frame(), labels())
+    options = model.selector_.get_params()
+    assert {name: options[name] for name in ("smoothing", "random_state", "n_jobs", "max_seconds")} == {
+        "smoothing": 0.5,
+        "random_state": 3,
+        "n_jobs": 1,
+        "max_seconds": 100.0,
+    }
+    assert model.encoder_.n_jobs == 1
+    assert model.naive_bayes_.smoothing == 0.5
+    given = MAPSelector(n_starts=2, exhaustive=False)
+    model = SelectiveNB(given, random_state=3).fit(frame(), labels())
+    assert model.selector_.get_params() == given.get_params()
+    assert not hasattr(given, "weights_")
+
+
+def test_an_encoder_with_options() -> None:
+    encoder = TableEncoder(numeric="equal-frequency", missing="ignore", kinds={"visites": "categorical"})
+    model = SelectiveNB("all", encoder=encoder).fit(frame(), labels())
+    assert model.encoder_.levels_[5].kind == "categorical"
+    assert not hasattr(encoder, "levels_")
+    assert np.all(np.isfinite(model.predict_proba(frame())))
+    assert model.predict_proba(frame()).shape == (N, 3)
+    with pytest.raises(ValueError, match="encoder must be 'modl', a TableEncoder"):
+        SelectiveNB(encoder="onehot").fit(frame(), labels())
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_results_do_not_depend_on_threads(selector: str) -> None:
+    one = SelectiveNB(selector, n_jobs=1).fit(frame(), labels())
+    np.testing.assert_array_equal(one.predict_proba(frame()), fitted(selector).predict_proba(frame()))
+
+
+def test_pickle_joblib_and_clone(tmp_path: Any) -> None:
+    model, expected = fitted(), fitted().predict_proba(frame())
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(frame()), expected)
+    joblib.dump(model, tmp_path / "model.joblib")
+    mapped = joblib.load(tmp_path / "model.joblib", mmap_mode="r")
+    np.testing.assert_array_equal(mapped.predict_proba(frame()), expected)
+    copied = clone(model)
+    assert not hasattr(copied, "classes_")
+    np.testing.assert_array_equal(copied.fit(frame(), labels()).predict_proba(frame()), expected)
+    deep = clone(SelectiveNB(CompressionAveraging(n_starts=2), encoder=TableEncoder(missing="ignore")))
+    assert deep.get_params()["selector__n_starts"] == 2
+    assert deep.get_params()["encoder__missing"] == "ignore"
+
+
+def test_refitting_forgets_the_first_table() -> None:
+    model = SelectiveNB("all").fit(frame(), labels())
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 2
+    model.fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), SelectiveNB("all").fit(X, y).predict_proba(X))
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_cross_validation_and_grid_search_over_selectors() -> None:
+    pandas = frame().to_pandas()
+    assert cross_val_score(SelectiveNB("map"), pandas, labels(), cv=3).mean() > 0.65
+    pipeline = make_pipeline(FunctionTransformer(), SelectiveNB())
+    grid = GridSearchCV(pipeline, {"selectivenb__selector": list(SELECTORS)}, cv=3, scoring="neg_log_loss")
+    grid.fit(pandas, labels())
+    assert np.all(np.isfinite(grid.cv_results_["mean_test_score"]))
+    assert grid.best_params_["selectivenb__selector"] in SELECTORS
+    assert grid.predict(pandas).shape == (N,)
+
+
+def test_a_selector_in_a_pipeline() -> None:
+    pipeline = make_pipeline(MAPSelector(), SelectiveNB("all")).fit(frame(), labels())
+    assert pipeline[1].feature_names_in_.tolist() == [
+        name for name, on in zip(frame().columns, pipeline[0].support_, strict=True) if on
+    ]
+    np.testing.assert_allclose(pipeline.predict_proba(frame()), fitted("map").predict_proba(frame()), rtol=1e-12)
+
+
+@pytest.fixture
+def metadata_routing() -> Iterator[None]:
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.usefixtures("metadata_routing")
+def test_sample_weights_are_routed() -> None:
+    weights = np.random.default_rng(3).integers(0, 3, N).astype(float)
+    model = SelectiveNB("all").set_fit_request(sample_weight=True)
+    pipeline = make_pipeline(FunctionTransformer(), model).fit(frame(), labels(), sample_weight=weights)
+    direct = SelectiveNB("all").fit(frame(), labels(), sample_weight=weights)
+    np.testing.assert_array_equal(pipeline.predict_proba(frame()), direct.predict_proba(frame()))
+    assert not np.array_equal(pipeline.predict_proba(frame()), fitted("all").predict_proba(frame()))
+    scored = model.set_score_request(sample_weight=True)
+    found = cross_validate(scored, frame().to_pandas(), labels(), cv=3, params={"sample_weight": weights})
+    assert np.all(np.isfinite(found["test_score"]))
+    selector = MAPSelector().set_fit_request(sample_weight=True)
+    both = make_pipeline(selector, model).fit(frame(), labels(), sample_weight=weights)
+    assert both.predict(frame()).shape == (N,)
+    with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
+        make_pipeline(FunctionTransformer(), SelectiveNB()).fit(frame(), labels(), sample_weight=weights)
+
+
+def test_an_interrupted_fit_still_gives_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = iter(range(10**6))
+    candidates = SearchState.candidates
+
+    def interrupted(state: SearchState, features: np.ndarray) -> np.ndarray:
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return candidates(state, features)
+
+    monkeypatch.setattr(SearchState, "candidates", interrupted)
+    with pytest.warns(UserWarning, match="CompressionAveraging keeps the best so far"):
+        model = SelectiveNB().fit(frame(), labels())
+    assert np.all(np.isfinite(model.predict_proba(frame())))
+    assert not model.trace_.complete
+
+
+def test_no_time_at_all_still_gives_a_model() -> None:
+    model = SelectiveNB("compression", max_seconds=0).fit(frame(), labels())
+    assert np.all(np.isfinite(model.predict_proba(frame())))
+    assert not model.trace_.complete
+
+
+def test_an_interrupt_while_coding_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TableEncoder, "_fit_column", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        SelectiveNB().fit(frame(), labels())
+
+
+def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    model = SelectiveNB().fit(frame(), labels())
+    model.predict(frame())
+    model.explain(frame())
+    repr(model)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_html_in_notebooks() -> None:
+    html = fitted()._repr_html_()
+    assert "&lt;script&gt;alert(1)" in html
+    assert "<script>alert(1)" not in html
+    assert "<b>moyenne" not in html
+
+
+def test_a_wide_table_of_few_rows() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 400)), np.arange(12) % 2
+    model = SelectiveNB().fit(X, y)
+    assert np.all(np.isfinite(model.predict_proba(X)))
+    assert isinstance(SelectiveNB(AllFeatures()).fit(X, y).selector_, AllFeatures)
