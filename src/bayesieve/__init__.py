@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     )
     from bayesieve.naive_bayes import DiscreteNB
     from bayesieve.selection import AllFeatures, BayesianAveraging, CompressionAveraging, MAPSelector
+    from bayesieve.table import CodedTable, FeatureLevels
 
 __version__ = "0.1.0"
 
@@ -23,10 +24,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "AllFeatures": "bayesieve.selection",
     "BayesianAveraging": "bayesieve.selection",
+    "CodedTable": "bayesieve.table",
     "CompressionAveraging": "bayesieve.selection",
     "DiscreteNB": "bayesieve.naive_bayes",
     "EqualFrequencyDiscretizer": "bayesieve.discretize",
     "EqualWidthDiscretizer": "bayesieve.discretize",
+    "FeatureLevels": "bayesieve.table",
     "MAPSelector": "bayesieve.selection",
     "MODLDiscretizer": "bayesieve.discretize",
     "MODLGrouper": "bayesieve.discretize",
@@ -38,10 +41,12 @@ _HOMES = {
 __all__ = [
     "AllFeatures",
     "BayesianAveraging",
+    "CodedTable",
     "CompressionAveraging",
     "DiscreteNB",
     "EqualFrequencyDiscretizer",
     "EqualWidthDiscretizer",
+    "FeatureLevels",
     "MAPSelector",
     "MODLDiscretizer",
     "MODLGrouper",
