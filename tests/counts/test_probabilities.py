@@ -57,7 +57,9 @@ def test_smoothing_accepted(smoothing: object) -> None:
     check_smoothing(smoothing)
 
 
-@pytest.mark.parametrize("smoothing", ["laplace", "", None, 0, 0.0, -1.0, math.nan, math.inf, True, [1.0], np.ones(2)])
+@pytest.mark.parametrize(
+    "smoothing", ["laplace", "", None, 0, 0.0, 1e-300, 1e200, -1.0, math.nan, math.inf, True, [1.0], np.ones(2)]
+)
 def test_smoothing_refused(smoothing: object) -> None:
     with pytest.raises(ValueError, match=r"smoothing must be 'm-estimate' or a positive number .* got"):
         check_smoothing(smoothing)

@@ -9,17 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from bayesieve.classifier.selective import SelectiveNB
+from bayesieve.counts import check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import SearchTrace
 from bayesieve.selection import SELECTORS
 from bayesieve.table import FeatureLevels
+from bayesieve.table.columns import KINDS
 from bayesieve.table.writing import write_atomically
 
 FORMAT = "bayesieve.SelectiveNB"
 VERSION = 1
+
+_MOST_WEIGHT = 1e100  # counts, and
+_LEAST_LOG = -1e5  # log probabilities beyond which sums could overflow: no table has them
 
 _LABEL_KINDS = {"str": str, "int": int, "bool": bool, "float": float}
 
@@ -68,7 +74,7 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
     if file.is_dir():
         raise ValueError(f"{file} is a folder; give the model file in it.")
     try:
-        data = json.loads(file.read_bytes().decode("utf-8"), parse_constant=_refuse_constant)
+        data = _parse(file.read_bytes().decode("utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{file} is not a model file: it does not hold valid JSON ({_first_line(error)}).") from None
     except OSError as error:
@@ -77,9 +83,10 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
         raise ValueError(f"{file} is damaged: {_first_line(error)}.") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(f"{file} is not a bayesieve model: it does not say that its format is {FORMAT}.")
-    if data.get("version") != VERSION:
+    if type(data.get("version")) is not int or data["version"] != VERSION:
+        written = str(data.get("version", "unknown"))[:20]
         raise ValueError(
-            f"{file} has model version {str(data.get('version'))[:20]}, this bayesieve reads version {VERSION}; "
+            f"{file} has model version {written}, this bayesieve reads version {VERSION}; "
             "update bayesieve or fit again."
         )
     try:
@@ -87,6 +94,13 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
     except (_Damaged, KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError) as error:
         reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) and error.args else _first_line(error)
         raise ValueError(f"{file} is damaged: {reason.rstrip('.')}; restore the file or fit the model again.") from None
+
+
+def _parse(text: str) -> Any:
+    data = json.loads(text, parse_constant=_refuse_constant)
+    if "\\ud" in text.lower():
+        json.dumps(data, ensure_ascii=False).encode("utf-8")  # half a character, which no library can show, is refused
+    return data
 
 
 def _to_json(model: SelectiveNB) -> dict[str, Any]:
@@ -126,15 +140,8 @@ def _to_json(model: SelectiveNB) -> dict[str, Any]:
 
 
 def _from_json(data: dict[str, Any]) -> SelectiveNB:
-    parameters = data["parameters"]
-    name = parameters["selector"]
-    if name not in SELECTORS:
-        raise _Damaged(f"it names the unknown selector {name!r}")
-    smoothing = parameters["smoothing"]
-    selector = SELECTORS[name]()
-    model = SelectiveNB(
-        name, smoothing=smoothing, calibrate=parameters["calibrate"], random_state=parameters["random_state"]
-    )
+    model = _unfitted(data["parameters"])
+    selector = SELECTORS[str(model.selector)]()
     classes = _labels_from_json(data["classes"])
     model.classes_ = classes
     model.target_name_ = _optional_text(data["target"], "target")
@@ -144,32 +151,52 @@ def _from_json(data: dict[str, Any]) -> SelectiveNB:
     names = tuple(level.name for level in levels)
     if len(set(names)) != len(names) or not names:
         raise _Damaged("feature names must be present and differ from each other")
-    weights = _numbers([feature["weight"] for feature in data["features"]], (len(levels),), "feature weights", low=0.0)
-    selector.weights_ = _numbers(
-        [feature["selector_weight"] for feature in data["features"]], weights.shape, "weights", low=0.0
-    )
+    weights = _shares([feature["weight"] for feature in data["features"]], (len(levels),), "feature weights")
+    selector.weights_ = _shares([feature["selector_weight"] for feature in data["features"]], weights.shape, "weights")
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(levels)
-    model.weight_factor_ = float(_numbers(data["weight_factor"], (), "weight factor", low=0.0))
+    model.weight_factor_ = float(_shares(data["weight_factor"], (), "weight factor"))
     encoder = _encoder(data, levels, classes)
     selector.trace_ = SearchTrace.from_json(data["search"], names)
-    predictor = _predictor(data, levels, classes.size, smoothing, weights)
+    predictor = _predictor(data, levels, classes.size, model.smoothing, weights)
+    if type(data["named"]) is not bool:
+        raise _Damaged("'named' is neither true nor false")
     for estimator in (model, encoder):
-        if data["named"] is True:
+        if data["named"]:
             estimator.feature_names_in_ = np.asarray(names, dtype=object)
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
+    if encoder.get_params() != TableEncoder().get_params():
+        model.encoder = clone(encoder)
     model._adopt(predictor)
     return model
 
 
+def _unfitted(parameters: dict[str, Any]) -> SelectiveNB:
+    name, calibrate, state = parameters["selector"], parameters["calibrate"], parameters["random_state"]
+    if name not in SELECTORS:
+        raise _Damaged(f"it names the unknown selector {name!r}")
+    check_smoothing(parameters["smoothing"])
+    if type(calibrate) is not bool and calibrate != "auto":
+        raise _Damaged("calibrate must be true, false or 'auto'")
+    if state is not None and (type(state) is not int or not 0 <= state < 2**32):
+        raise _Damaged("random_state must be a whole number or null")
+    return SelectiveNB(name, smoothing=parameters["smoothing"], calibrate=calibrate, random_state=state)
+
+
 def _encoder(data: dict[str, Any], levels: tuple[FeatureLevels, ...], classes: np.ndarray) -> TableEncoder:
     options = data["encoder"]
-    kinds = options.get("kinds")
-    if kinds is not None and not (isinstance(kinds, dict) and set(kinds.values()) <= {"numeric", "categorical"}):
+    kinds = options["kinds"]
+    names = {level.name for level in levels}
+    if kinds is not None and not (
+        isinstance(kinds, dict) and set(kinds.values()) <= set(KINDS) and set(kinds) <= names
+    ):
         raise _Damaged("the kinds of its columns must be 'numeric' or 'categorical'")
+    if options["missing"] not in ("level", "ignore"):
+        raise _Damaged("missing must be 'level' or 'ignore'")
+    numeric, categorical = (_text(options[name], name) for name in ("numeric", "categorical"))
     # Kinds as they were read: a text column of a CSV file must not turn numeric because new rows happen to hold digits
     # only.
-    encoder = TableEncoder(missing=options["missing"], kinds=kinds)
+    encoder = TableEncoder(numeric=numeric, categorical=categorical, missing=options["missing"], kinds=kinds)
     encoder.levels_ = levels
     encoder.level_scores_ = np.array([level.level_score for level in levels])
     encoder.unseen_counts_ = np.zeros(len(levels), dtype=np.int64)
@@ -183,25 +210,36 @@ def _predictor(
 ) -> DiscreteNB:
     predictor = DiscreteNB(smoothing=smoothing, feature_weights=weights)
     predictor.classes_ = _labels_from_json(data["classes"])
-    predictor.class_count_ = _numbers(data["class_count"], (n_classes,), "class counts", low=0.0)
+    predictor.class_count_ = _numbers(data["class_count"], (n_classes,), "class counts", low=0.0, high=_MOST_WEIGHT)
     prior = [-math.inf if value == "-inf" else value for value in data["class_log_prior"]]
     predictor.class_log_prior_ = _numbers(prior, (n_classes,), "class priors", high=0.0, finite=False)
+    if not (predictor.class_count_.any() and np.isfinite(predictor.class_log_prior_).any()):
+        raise _Damaged("its class counts or class priors leave no class")
     predictor.n_features_in_ = len(levels)
     predictor.feature_log_prob_, predictor.feature_count_ = [], []
     for level, feature in zip(levels, data["features"], strict=True):
         shape = (level.n_levels, n_classes)
-        predictor.feature_log_prob_.append(_numbers(feature["log_prob"], shape, f"log probabilities of {level.name!r}"))
-        predictor.feature_count_.append(_numbers(level.counts, shape, f"counts of {level.name!r}", low=0.0))
+        log_prob = _numbers(
+            feature["log_prob"], shape, f"log probabilities of {level.name!r}", low=_LEAST_LOG, high=0.0
+        )
+        counts = _numbers(level.counts, shape, f"counts of {level.name!r}", low=0.0, high=_MOST_WEIGHT)
+        predictor.feature_log_prob_.append(log_prob)
+        predictor.feature_count_.append(counts)
     return predictor.update_weights()
 
 
 def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
     names = {kind: name for name, kind in SELECTORS.items()}
+    kind = type(model.selector_)
+    if kind not in names:
+        raise ValueError(
+            f"Selector {kind.__name__} is not part of bayesieve, so its model cannot be saved as JSON; pickle it."
+        )
     state = model.random_state
     return {
-        "selector": names[type(model.selector_)],
+        "selector": names[kind],
         "selector_options": {name: _plain(value) for name, value in model.selector_.get_params(deep=False).items()},
-        "smoothing": model.smoothing,
+        "smoothing": model.smoothing if isinstance(model.smoothing, str) else float(model.smoothing),
         "calibrate": model.calibrate if isinstance(model.calibrate, str) else bool(model.calibrate),
         "random_state": int(state) if isinstance(state, (int, np.integer)) else None,
     }
@@ -277,10 +315,18 @@ def _count(value: Any, what: str) -> int:
     return value
 
 
-def _optional_text(value: Any, what: str) -> str | None:
-    if value is not None and not isinstance(value, str):
+def _shares(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    return _numbers(values, shape, what, low=0.0, high=1.0)
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
         raise _Damaged(f"{what} is not text")
     return value
+
+
+def _optional_text(value: Any, what: str) -> str | None:
+    return None if value is None else _text(value, what)
 
 
 def _refuse_constant(text: str) -> float:

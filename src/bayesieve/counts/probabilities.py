@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Real
 from typing import Literal
 
 import numpy as np
 
+_LEAST_ALPHA, _LARGEST_ALPHA = 1e-280, 1e100  # beyond, ratios of probabilities leave the range of floats
+
 Smoothing = Literal["m-estimate"] | float
 
 
 def check_smoothing(smoothing: object) -> None:
-    """Raise ValueError unless ``smoothing`` is ``"m-estimate"`` or a positive finite number."""
+    """Raise ValueError unless ``smoothing`` is ``"m-estimate"`` or a positive number whose logarithm is safe to use."""
     if isinstance(smoothing, str) and smoothing == "m-estimate":
         return
-    if isinstance(smoothing, Real) and not isinstance(smoothing, bool) and 0.0 < float(smoothing) < math.inf:
+    if (
+        isinstance(smoothing, Real)
+        and not isinstance(smoothing, bool)
+        and _LEAST_ALPHA <= float(smoothing) <= _LARGEST_ALPHA
+    ):
         return
-    raise ValueError(f"smoothing must be 'm-estimate' or a positive number (Laplace's alpha), got {smoothing!r}.")
+    raise ValueError(
+        f"smoothing must be 'm-estimate' or a positive number (Laplace's alpha, "
+        f"from {_LEAST_ALPHA} to {_LARGEST_ALPHA}), got {smoothing!r}."
+    )
 
 
 def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) -> np.ndarray:
