@@ -163,7 +163,7 @@ def text_of_a_model() -> str:
         return (Path(folder) / "model.json").read_text(encoding="utf-8")
 
 
-def refused(path: Path, content: str | bytes, match: str = "") -> str:
+def refused(path: Path, content: str | bytes, match: str = ".") -> str:
     path.write_bytes(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
     with pytest.raises(ValueError, match=match) as error:
         bayesieve.load(path)
@@ -334,7 +334,7 @@ def test_no_part_may_be_missing_or_of_another_type(tmp_path: Path, key: str) -> 
     ("path", "value", "match"),
     [
         (("parameters", "selector"), "genetic", "names the unknown selector 'genetic'"),
-        (("parameters", "selector"), ["map"], ""),
+        (("parameters", "selector"), ["map"], "."),
         (("parameters", "smoothing"), "laplace", "smoothing must be"),
         (("parameters", "smoothing"), -1, "smoothing must be"),
         (("parameters", "calibrate"), "maybe", "calibrate"),
@@ -359,12 +359,12 @@ def test_no_part_may_be_missing_or_of_another_type(tmp_path: Path, key: str) -> 
         (("n_rows",), 2.5, "n_rows is not a positive whole number"),
         (("n_rows",), True, "n_rows is not a positive whole number"),
         (("named",), "yes", "named"),
-        (("features",), [], ""),
+        (("features",), [], "."),
         (("features", 0, "weight"), -0.1, "weights are out of range"),
         (("features", 0, "weight"), "heavy", "weights"),
         (("features", 0, "selector_weight"), None, "weights"),
         (("features", 0, "log_prob"), [[0.0]], "log probabilities of 'âge"),
-        (("features", 0, "log_prob", 0, 0), 1e999, ""),
+        (("features", 0, "log_prob", 0, 0), 1e999, "."),
         (("features", 0, "log_prob", 0, 0), 0.7, "log probabilities"),
         (("features", 1, "levels", "name"), "âge (années)", "names must be present and differ"),
         (("features", 0, "levels", "counts"), None, "counts"),

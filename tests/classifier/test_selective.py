@@ -166,6 +166,22 @@ def test_integer_weights_equal_repeated_rows(selector: str) -> None:
     np.testing.assert_array_equal(weighted.encoder_.level_scores_, repeated.encoder_.level_scores_)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_a_class_without_weight_is_as_if_its_rows_were_not_there(selector: str) -> None:
+    kept = np.array(data()["class"]) != 1
+    weighted = SelectiveNB(selector, calibrate=True).fit(frame(), labels(), sample_weight=kept.astype(float))
+    without = SelectiveNB(selector, calibrate=True).fit(frame().filter(kept), labels()[kept])
+    # The prior of a level of three classes differs from one of two, so other levels may be found; not so the rest.
+    assert weighted.weight_factor_ <= 1.0
+    found = weighted.predict_proba(frame())
+    impossible = weighted.classes_.tolist().index(labels()[~kept][0])
+    assert not found[:, impossible].any()
+    assert np.all(np.isfinite(found))
+    of_two = np.delete(found, impossible, axis=1)
+    assert np.corrcoef(of_two[:, 0], without.predict_proba(frame())[:, 0])[0, 1] > 0.95
+
+
 def test_unseen_categories_and_missing_values_add_nothing() -> None:
     model = fitted("all")
     new = pl.DataFrame({name: [None, None] for name in frame().columns}).with_columns(

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.naive_bayes import DiscreteNB, Explanation
-from bayesieve.naive_bayes.calibration import sampled_rows, shrinkage
+from bayesieve.naive_bayes.calibration import WeightedLoss, fit_weights
 from bayesieve.naive_bayes.importance import importances
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import make_encoder
@@ -40,8 +40,9 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it; also used by a selector given by name.
     calibrate : bool or "auto", default="auto"
-        True: all weights are multiplied by one factor in (0, 1] that minimises the log loss of the training rows, which
-        corrects the overconfidence left after averaging. "auto": with compression-based averaging only.
+        True: the weights are fitted once more to the training rows, within [0, 1] and close to the selector's times a
+        common factor, which corrects the overconfidence left after averaging. "auto": with compression-based averaging
+        only. False: the selector's weights are used as they are.
     max_seconds : float or None, default=None
         Time after which a selector given by name stops searching and keeps what it has.
     random_state : int, RandomState or None, default=None
@@ -57,7 +58,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     feature_weights_ : float array, shape (n_features,)
         Weight of each column in the predictions, in [0, 1].
     weight_factor_ : float
-        What calibration multiplied the selector's weights by.
+        Common factor on the selector's weights around which calibration fitted them; 1 without calibration.
     selected_features_ : list of str
         Names of the features with positive weight, heaviest first.
     n_features_selected_ : int
@@ -158,13 +159,13 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         weights = self.selector_.weights_
         predictor = DiscreteNB(smoothing=self.smoothing, feature_weights=weights).fit(coded)
         self.weight_factor_ = 1.0
-        if self.calibrate is True or (self.calibrate == "auto" and isinstance(self.selector_, CompressionAveraging)):
-            rows = sampled_rows(coded.n_rows)
-            joint = predictor.predict_joint_log_proba(coded.take(rows))
-            sample_weight = None if coded.weights is None else coded.weights[rows]
-            prior = predictor.class_log_prior_
-            self.weight_factor_ = shrinkage(joint - prior, prior, np.asarray(coded.class_codes)[rows], sample_weight)
-            predictor.set_params(feature_weights=self.weight_factor_ * weights).update_weights()
+        free = np.flatnonzero(weights)
+        averaged = isinstance(self.selector_, CompressionAveraging)
+        if free.size and (self.calibrate is True or (self.calibrate == "auto" and averaged)):
+            loss = WeightedLoss(coded, predictor.feature_log_prob_, predictor.class_log_prior_, free)
+            fitted = np.zeros_like(weights)
+            fitted[free], self.weight_factor_ = fit_weights(loss, weights[free])
+            predictor.set_params(feature_weights=fitted).update_weights()
         self._adopt(predictor)
 
     def _adopt(self, predictor: DiscreteNB) -> None:

@@ -64,9 +64,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10, "job": ["a", None, "b", "b"] * 10})
     >>> encoder = TableEncoder().fit(frame, [0, 0, 1, 1] * 10)
     >>> encoder.levels_[0].labels
-    ('<= 33', '> 33')
+    ('<= 32.5', '> 32.5')
     >>> encoder.transform(frame)[:3].tolist()
-    [[0, 2], [0, 1], [1, 0]]
+    [[0, 1], [0, 2], [1, 0]]
     """
 
     def __init__(

@@ -1,0 +1,54 @@
+"""scikit-learn's own checks, over every public estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import bayesieve
+from bayesieve import (
+    AllFeatures,
+    BayesianAveraging,
+    CompressionAveraging,
+    DiscreteNB,
+    EqualFrequencyDiscretizer,
+    EqualWidthDiscretizer,
+    MAPSelector,
+    MODLDiscretizer,
+    MODLGrouper,
+    SelectiveNB,
+    TableEncoder,
+)
+
+ESTIMATORS = [
+    AllFeatures(),
+    AllFeatures(encoder=None),
+    BayesianAveraging(),
+    CompressionAveraging(),
+    MAPSelector(),
+    MAPSelector(encoder=None, exhaustive=False),
+    DiscreteNB(),
+    DiscreteNB(smoothing=1.0),
+    EqualFrequencyDiscretizer(),
+    EqualWidthDiscretizer(),
+    MODLDiscretizer(),
+    MODLDiscretizer(method="optimal"),
+    MODLGrouper(),
+    SelectiveNB(),
+    SelectiveNB("map"),
+    TableEncoder(),
+    TableEncoder(missing="ignore"),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_estimator(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_every_public_estimator_is_checked() -> None:
+    public = {getattr(bayesieve, name) for name in bayesieve.__all__ if isinstance(getattr(bayesieve, name), type)}
+    estimators = {kind.__name__ for kind in public if issubclass(kind, BaseEstimator)}
+    assert estimators == {type(estimator).__name__ for estimator in ESTIMATORS}
