@@ -42,8 +42,8 @@ def group_values(
     ----------
     counts : (n_values, n_classes) class counts of each value.
     method : with two classes both methods take the values in order of their class ratio, ``"optimal"`` always by
-        dynamic programming; with more classes ``"greedy"`` merges pairs and then moves single values, ``"optimal"`` tries all
-        partitions.
+        dynamic programming; with more classes ``"greedy"`` merges pairs and then moves single values, ``"optimal"``
+        tries all partitions.
     missing : index of the missing value, None where nothing is missing.
     apart : whether the missing value always is a group of its own (unless all values end in one group).
     """

@@ -22,3 +22,20 @@ def add_log_probabilities(codes, n_levels, starts, table, joint):
                     at = first + code * n_classes
                     for j in range(n_classes):
                         joint[i, j] += table[at + j]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_by_level(codes, n_levels, starts, values, sums):
+    """sums[starts[k] + code * J + j] += values[i, j] over the rows with each code of each feature k."""
+    n_features, n_rows = codes.shape
+    n_classes = values.shape[1]
+    for begin in range(0, n_rows, _ROWS):
+        stop = min(begin + _ROWS, n_rows)
+        for k in range(n_features):
+            first, levels = starts[k], n_levels[k]
+            for i in range(begin, stop):
+                code = codes[k, i]
+                if code < levels:
+                    at = first + code * n_classes
+                    for j in range(n_classes):
+                        sums[at + j] += values[i, j]
