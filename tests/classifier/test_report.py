@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -170,6 +171,18 @@ def test_a_single_row_of_a_class(tmp_path: Path) -> None:
     X, y = np.arange(21.0)[:, None], ["a"] * 20 + ["b"]
     performance = SelectiveNB().fit(X, y).report(tmp_path / "report.html", X, y)
     assert np.isfinite(performance.log_loss)
+
+
+@pytest.mark.parametrize("dtype", [object, None])
+def test_a_fold_may_hold_only_the_numbers_of_a_mixed_column(dtype: Any) -> None:
+    column = [0] * 20 + ["text"] + [1] * 20
+    X = np.array(column, dtype=object)[:, None] if dtype else pd.DataFrame({"mixed": pd.Series(column, dtype=object)})
+    y = [0] * 20 + [1] * 21
+    model = SelectiveNB("all").fit(X, y)
+    assert model.encoder_.levels_[0].kind == "categorical"
+    performance = report_data(model, X, y, cv=5).performance
+    assert performance.accuracy >= 40 / 41
+    assert report_data(model, X, y).settings == report_data(model).settings
 
 
 def test_settings_are_those_of_the_model() -> None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
 from bayesieve.classifier.description import SELECTOR_SENTENCES, describe, feature_note, warnings_of
 from bayesieve.counts import log_probabilities
@@ -95,7 +96,10 @@ def _measured(
         raise ValueError(
             "The classes of y are not those of the model; cross-validation needs the training table and its target."
         )
-    quiet = model.__class__(**{**model.get_params(deep=False), "verbose": 0})
+    # Columns are read in every fold as in the whole table: a fold may hold only the numbers of a mixed column.
+    kinds = {level.name: level.kind for level in model.encoder_.levels_}
+    encoder = clone(model.encoder_).set_params(kinds=kinds)
+    quiet = model.__class__(**{**model.get_params(deep=False), "encoder": encoder, "verbose": 0})
     with warnings.catch_warnings():
         # A fold that runs out of time says nothing new: the model itself has told.
         warnings.filterwarnings("ignore", message="The search was interrupted")
