@@ -73,7 +73,7 @@ def test_no_other_weights_are_more_probable(seed: int, n_classes: int, n_feature
     best = cost(found)
     for _ in range(20):
         other = np.clip(found + rng.normal(scale=rng.choice([0.01, 0.1, 0.5]), size=n_features), 0.0, 1.0)
-        assert best <= cost(other) + 1e-3
+        assert best <= cost(other) + 1e-2
 
 
 def test_a_feature_given_twice_counts_once() -> None:
