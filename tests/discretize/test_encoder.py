@@ -82,6 +82,20 @@ def test_missing_is_a_level_of_its_own_where_anything_is_told_apart() -> None:
             assert "missing" in level.labels
 
 
+def test_missing_is_a_level_of_its_own_even_where_it_resembles_another() -> None:
+    y = [0] * 40 + [1] * 40
+    table = pl.DataFrame(
+        {"number": [None] * 20 + [1.0] * 20 + [2.0] * 40, "text": [None] * 20 + ["low"] * 20 + ["high"] * 40}
+    )
+    encoder = TableEncoder().fit(table, y)
+    for level in encoder.levels_:
+        assert level.counts[level.missing_code].tolist() == [20.0, 0.0]
+        assert level.n_levels == 3
+    # The coders themselves take missing for a value like any other.
+    assert MODLDiscretizer().fit(table, y).cut_points_[0].tolist() == [1.5]
+    assert len(MODLGrouper().fit(table, y).groups_[0]) == 2
+
+
 def test_missing_ignored_is_never_a_level() -> None:
     encoder = fitted(missing="ignore")
     codes = encoder.transform(FRAME)

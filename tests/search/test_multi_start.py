@@ -81,6 +81,11 @@ def test_same_seed_same_trace_other_seed_another() -> None:
     assert records(runs[0]) != records(runs[2])
 
 
+def test_walks_are_listed_in_the_order_of_their_starts() -> None:
+    one, several = (MultiStart(n_starts=n).run(*problem_of(WIDE)) for n in (1, 3))
+    assert [row for row in records(several) if row[0] == 0] == records(one)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
     weights = np.random.default_rng(2).exponential(size=150) if weighted else None
