@@ -237,6 +237,26 @@ def _best_bound(cumulated, start, stop, log_factorials):
 
 
 @jit
+def slide_bounds(cumulated, bounds, reach, log_factorials):
+    """Move every inner bound to its best place within ``reach`` blocks, in rounds, until none moves any more."""
+    bounds = bounds.copy()
+    moved = True
+    while moved:
+        moved = False
+        for i in range(1, bounds.size - 1):
+            left, right, here = bounds[i - 1], bounds[i + 1], bounds[i]
+            best = part_cost(cumulated, left, here, log_factorials) + part_cost(cumulated, here, right, log_factorials)
+            for bound in range(max(left + 1, here - reach), min(right, here + reach + 1)):
+                cost = part_cost(cumulated, left, bound, log_factorials)
+                cost += part_cost(cumulated, bound, right, log_factorials)
+                if cost < best - EPSILON:
+                    best = cost
+                    bounds[i] = bound
+                    moved = True
+    return bounds
+
+
+@jit
 def improve_bounds(cumulated, bounds, prior, log_factorials):
     """Apply the best split, merge-split or merge-merge-split until none lowers the cost (Boulle 2006; Khiops'
     post-optimisation).

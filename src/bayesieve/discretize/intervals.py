@@ -178,6 +178,9 @@ def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> n
     most = int((_COARSE_WORK / n_classes) ** 0.5)
     coarse = bounds[vanished > max(0, bounds.size - 1 - most)]
     chosen = coarse[_exact_bounds(cumulated[coarse], np.arange(coarse.size), prior, table)]
+    if n_blocks > _MAX_QUEUED_BLOCKS:
+        # Joined blocks leave every bound a little off its place: put right here, this spares a scan of all blocks each.
+        chosen = kernels.slide_bounds(cumulated, chosen, 2 * n_blocks // _MAX_QUEUED_BLOCKS, table)
     return kernels.improve_bounds(cumulated, chosen, prior, table)
 
 
