@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import bayesieve
 from bayesieve import MAPSelector, SelectiveNB, TableEncoder
@@ -435,3 +436,20 @@ def test_the_file_is_plain_json_without_nan(tmp_path: Path) -> None:
     assert content["written_by"] == bayesieve.__version__
     assert all(math.isfinite(value) for value in content["class_count"])
     assert "âge (années)" in text_of_a_model()  # readable, not \u00e2
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SelectiveNB(MAPSelector(n_starts=2, exhaustive=False, max_iter=1, smoothing=0.5), calibrate=True),
+        SelectiveNB("bayesian", max_seconds=30.0, random_state=3),
+        SelectiveNB("all", smoothing=2),
+    ],
+)
+def test_a_loaded_model_fits_again_as_the_saved_one_would(tmp_path: Path, model: SelectiveNB) -> None:
+    model = clone(model).fit(frame(), labels())
+    model.save(tmp_path / "model.json")
+    again = clone(bayesieve.load(tmp_path / "model.json")).fit(frame(), labels())
+    np.testing.assert_array_equal(again.predict_proba(frame()), model.predict_proba(frame()))
+    assert again.selector_.get_params() == model.selector_.get_params()
+    assert again.max_seconds == model.max_seconds

@@ -77,3 +77,28 @@ def test_codes_are_made_contiguous() -> None:
 def test_contradictions_are_refused(parts: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         _table(**parts)
+
+
+def test_sort_by_class_lists_whole_rows_in_place() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 5, (3, 40)).astype(np.uint8)
+    classes, weights = rng.integers(0, 3, 40).astype(np.uint8), rng.random(40)
+    coded = CodedTable(codes.copy(), np.full(3, 5), ("a", "b", "c"), classes, np.arange(3), weights)
+    memory = coded.codes
+    assert not coded.is_sorted_by_class
+    coded.sort_by_class()
+    order = np.argsort(classes, kind="stable")
+    assert coded.codes is memory
+    np.testing.assert_array_equal(coded.codes, codes[:, order])
+    np.testing.assert_array_equal(coded.class_codes, classes[order])
+    np.testing.assert_array_equal(coded.weights, weights[order])
+    assert coded.is_sorted_by_class
+    coded.sort_by_class()
+    np.testing.assert_array_equal(coded.codes, codes[:, order])
+
+
+def test_without_classes_there_is_nothing_to_sort_by() -> None:
+    coded = CodedTable(np.array([[1, 0]], dtype=np.uint8), np.array([2]), ("a",))
+    coded.sort_by_class()
+    assert coded.codes.tolist() == [[1, 0]]
+    assert not coded.is_sorted_by_class

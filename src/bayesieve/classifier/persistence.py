@@ -27,6 +27,9 @@ VERSION = 1
 _MOST_WEIGHT = 1e100  # counts, and
 _LEAST_LOG = -1e5  # log probabilities beyond which sums could overflow: no table has them
 
+_RESTORED = ("n_starts", "max_iter", "exhaustive", "max_seconds", "random_state", "smoothing")
+"""Options of selectors that a loaded model takes over; the others concern the machine it ran on."""
+
 _LABEL_KINDS = {"str": str, "int": int, "bool": bool, "float": float}
 
 
@@ -141,7 +144,7 @@ def _to_json(model: SelectiveNB) -> dict[str, Any]:
 
 def _from_json(data: dict[str, Any]) -> SelectiveNB:
     model = _unfitted(data["parameters"])
-    selector = SELECTORS[str(model.selector)]()
+    selector = model._make_selector()
     classes = _labels_from_json(data["classes"])
     model.classes_ = classes
     model.target_name_ = _optional_text(data["target"], "target")
@@ -180,7 +183,24 @@ def _unfitted(parameters: dict[str, Any]) -> SelectiveNB:
         raise _Damaged("calibrate must be true, false or 'auto'")
     if state is not None and (type(state) is not int or not 0 <= state < 2**32):
         raise _Damaged("random_state must be a whole number or null")
-    return SelectiveNB(name, smoothing=parameters["smoothing"], calibrate=calibrate, random_state=state)
+    selector = SELECTORS[name]()
+    known = selector.get_params(deep=False)
+    options = {key: value for key, value in parameters["selector_options"].items() if key in _RESTORED and key in known}
+    selector.set_params(**options)
+    if any(type(value) not in (int, float, bool, str, type(None)) for value in options.values()):
+        raise _Damaged("the options of its selector are not plain values")
+    check_smoothing(selector.smoothing)
+    selector._check_options()
+    by_name = parameters["selector_by_name"]
+    if type(by_name) is not bool:
+        raise _Damaged("selector_by_name is neither true nor false")
+    return SelectiveNB(
+        name if by_name else selector,
+        smoothing=parameters["smoothing"],
+        calibrate=calibrate,
+        max_seconds=options.get("max_seconds") if by_name else None,
+        random_state=state,
+    )
 
 
 def _encoder(data: dict[str, Any], levels: tuple[FeatureLevels, ...], classes: np.ndarray) -> TableEncoder:
@@ -238,6 +258,7 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
     state = model.random_state
     return {
         "selector": names[kind],
+        "selector_by_name": isinstance(model.selector, str),
         "selector_options": {name: _plain(value) for name, value in model.selector_.get_params(deep=False).items()},
         "smoothing": model.smoothing if isinstance(model.smoothing, str) else float(model.smoothing),
         "calibrate": model.calibrate if isinstance(model.calibrate, str) else bool(model.calibrate),
@@ -247,6 +268,8 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Options are kept for the record: what JSON does not know is kept as its text."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, dict):

@@ -4,7 +4,7 @@ subset.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,9 @@ _PRODUCT_LIMIT = 1e36  # eight factors of this size, and a power of the number o
 
 @dataclass(frozen=True)
 class ClassBlock:
-    """Coded rows sorted by class: codes (n_features, n_rows), offsets (n_classes + 1,), weights (n_rows,) or empty."""
+    """Coded rows listed class after class: codes (n_features, n_rows), offsets (n_classes + 1,), weights (n_rows,) or
+    empty.
+    """
 
     codes: np.ndarray
     offsets: np.ndarray
@@ -27,15 +29,18 @@ class ClassBlock:
     def of(cls, coded: CodedTable) -> ClassBlock:
         if coded.class_codes is None:
             raise ValueError("A search needs the classes of the rows; code the table together with its target.")
-        order = np.argsort(coded.class_codes, kind="stable")
-        codes = np.empty((coded.n_features, order.size), dtype=coded.codes.dtype)
-        for k in range(coded.n_features):
-            np.take(coded.codes[k], order, out=codes[k])
+        if not coded.is_sorted_by_class:
+            coded = replace(coded, codes=coded.codes.copy())
+            coded.sort_by_class()
+        codes = coded.codes
+        highest = codes.max(axis=1, initial=0)
+        if np.any(highest > coded.n_levels):
             # Every level not seen in training shares one code, which changes no ratio.
-            if order.size and codes[k].max() > coded.n_levels[k]:
-                np.minimum(codes[k], coded.n_levels[k], out=codes[k], casting="unsafe")
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(coded.class_codes, minlength=coded.n_classes))])
-        weights = np.zeros(0) if coded.weights is None else coded.weights[order]
+            codes = np.minimum(codes, coded.n_levels[:, None]).astype(codes.dtype)
+        offsets = np.concatenate(
+            [[0], np.cumsum(np.bincount(np.asarray(coded.class_codes), minlength=coded.n_classes))]
+        )
+        weights = np.zeros(0) if coded.weights is None else coded.weights
         return cls(codes, offsets, weights)
 
     def true_classes(self, rows: np.ndarray) -> np.ndarray:

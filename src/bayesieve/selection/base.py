@@ -62,6 +62,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             self.encoder_ = make_encoder(self.encoder)
             coded = self.encoder_.fit_coded(X, y, sample_weight)
             copy_features(self, self.encoder_)
+            coded.sort_by_class()  # these codes are nobody else's
         return self.fit_coded(coded)
 
     def fit_coded(self, coded: CodedTable) -> CodedSelector:
