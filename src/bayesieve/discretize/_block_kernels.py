@@ -8,9 +8,8 @@ pure in one class never are either in an optimal partition, so they share a bloc
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-jit = njit(cache=True, nogil=True, error_model="numpy")
+from bayesieve.discretize._interval_kernels import jit
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring bit patterns over the table
 

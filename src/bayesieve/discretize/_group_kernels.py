@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numba import njit
 
-EPSILON = 1e-9  # nats: smaller changes of cost are rounding noise
-
-jit = njit(cache=True, nogil=True, error_model="numpy")
-
-
-@jit
-def _log_factorial(n, table):
-    # Fractional counts (non-integer weights) have no table; x! is then Gamma(x + 1).
-    if table.size == 0:
-        return math.lgamma(n + 1.0)
-    return table[int(n)]
+from bayesieve.discretize._interval_kernels import EPSILON, jit, log_factorial
 
 
 @jit
@@ -25,15 +12,15 @@ def _part(a, b, sign, log_factorials):
     """Cost of the labels of the group with counts a + sign * b; an empty group costs nothing."""
     n_classes = a.size
     total = a[0] + sign * b[0]
-    cost = -_log_factorial(total, log_factorials)
+    cost = -log_factorial(total, log_factorials)
     for j in range(1, n_classes):
         count = a[j] + sign * b[j]
-        cost -= _log_factorial(count, log_factorials)
+        cost -= log_factorial(count, log_factorials)
         total += count
     if total <= 0:
         return 0.0
-    constant = _log_factorial(n_classes - 1, log_factorials)
-    return cost + _log_factorial(total + (n_classes - 1), log_factorials) - constant
+    constant = log_factorial(n_classes - 1, log_factorials)
+    return cost + log_factorial(total + (n_classes - 1), log_factorials) - constant
 
 
 @jit

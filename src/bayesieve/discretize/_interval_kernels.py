@@ -19,7 +19,7 @@ jit = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @jit
-def _log_factorial(n, table):
+def log_factorial(n, table):
     # Fractional counts (non-integer weights) have no table; x! is then Gamma(x + 1).
     if table.size == 0:
         return math.lgamma(n + 1.0)
@@ -34,12 +34,12 @@ def part_cost(cumulated, start, stop, log_factorials):
     """
     n_classes = cumulated.shape[1]
     total = cumulated[stop, 0] - cumulated[start, 0]
-    cost = -_log_factorial(total, log_factorials)
+    cost = -log_factorial(total, log_factorials)
     for j in range(1, n_classes):
         count = cumulated[stop, j] - cumulated[start, j]
-        cost -= _log_factorial(count, log_factorials)
+        cost -= log_factorial(count, log_factorials)
         total += count
-    return cost + _log_factorial(total + (n_classes - 1), log_factorials)
+    return cost + log_factorial(total + (n_classes - 1), log_factorials)
 
 
 @jit
@@ -160,7 +160,7 @@ def greedy_merge(cumulated, bounds, prior, log_factorials):
     cost was lowest, with the fewest intervals on ties: ``bounds[vanished > step]`` are the bounds left after a step.
     """
     n = bounds.size - 1
-    constant = _log_factorial(cumulated.shape[1] - 1, log_factorials)
+    constant = log_factorial(cumulated.shape[1] - 1, log_factorials)
     costs = np.empty(n)
     total = 0.0
     for i in range(n):
@@ -263,7 +263,7 @@ def improve_bounds(cumulated, bounds, prior, log_factorials):
     """
     n_blocks = cumulated.shape[0] - 1
     capacity = min(n_blocks, prior.size - 1) + 2
-    constant = _log_factorial(cumulated.shape[1] - 1, log_factorials)
+    constant = log_factorial(cumulated.shape[1] - 1, log_factorials)
     bound = np.empty(capacity + 1, dtype=np.int64)
     n = bounds.size - 1
     bound[: n + 1] = bounds
@@ -327,7 +327,7 @@ def improve_bounds(cumulated, bounds, prior, log_factorials):
 def lowest_parts_cost(cumulated, log_factorials):
     """Lowest sum of part costs over all partitions into intervals, whatever their number (constant included)."""
     n = cumulated.shape[0] - 1
-    constant = _log_factorial(cumulated.shape[1] - 1, log_factorials)
+    constant = log_factorial(cumulated.shape[1] - 1, log_factorials)
     best = np.empty(n + 1)
     best[0] = 0.0
     for stop in range(1, n + 1):
@@ -346,7 +346,7 @@ def optimal_bounds(cumulated, prior, log_factorials, max_parts):
     part(a..b).
     """
     n = cumulated.shape[0] - 1
-    constant = _log_factorial(cumulated.shape[1] - 1, log_factorials)
+    constant = log_factorial(cumulated.shape[1] - 1, log_factorials)
     lowest = np.full((n + 1, max_parts + 1), np.inf)
     origin = np.zeros((n + 1, max_parts + 1), dtype=np.int32)
     lowest[0, 0] = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -63,8 +64,9 @@ class SubsetSearchSelector(CodedSelector):
         self.n_iter_ = trace.n_starts
         return self._weigh(trace)
 
+    @abstractmethod
     def _weigh(self, trace: SearchTrace) -> np.ndarray:
-        raise NotImplementedError
+        """Weights of the features from everything that the search evaluated."""
 
     def _enumerates(self, problem: SubsetProblem) -> bool:
         if self.exhaustive != "auto":
