@@ -210,3 +210,12 @@ def test_levels_are_kept_safe() -> None:
         levels.cut_points[0] = 9
     again = pickle.loads(pickle.dumps(levels))
     assert again.code(_column([1.5])).tolist() == [1]
+
+
+@pytest.mark.parametrize("missing_code", [None, 0])
+def test_a_single_level_takes_values_of_any_type(missing_code: int | None) -> None:
+    """A column that was empty in training has the type of nothing."""
+    levels = FeatureLevels(name="day", kind="numeric", type="number", cut_points=np.zeros(0), missing_code=missing_code)
+    values = np.array([dt.date(2000, 1, 1), None], dtype=object)
+    column = as_table(values[:, None], kinds={"x0": "numeric"}).column(0)
+    assert levels.code(column).tolist() == [0, levels.unseen_code if missing_code is None else 0]

@@ -225,3 +225,8 @@ def test_whole_numbers_survive_text(numbers: list[int | None]) -> None:
 def test_floats_survive_text(numbers: list[float]) -> None:
     column = pl.Series([repr(n) for n in numbers], dtype=pl.String)
     assert typed_text(column).cast(pl.Float64).to_list() == numbers
+
+
+def test_columns_with_neither_names_nor_values(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"t\.csv has columns without names and without values"):
+        read_table(_write(tmp_path, b";\r;", "t.csv"))

@@ -186,7 +186,10 @@ def _named(frame: pl.DataFrame, text: _Text) -> pl.DataFrame:
         raise ValueError(f"{text.path} has a column without a name; give every column its own name.")
     frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
     nameless = [names[i] for i, name in enumerate(text.header) if not name]
-    return frame.drop([name for name in nameless if frame[name].null_count() == frame.height and frame.width > 1])
+    empty = [name for name in nameless if frame[name].null_count() == frame.height and frame.width > 1]
+    if len(empty) == frame.width:
+        raise ValueError(f"{text.path} has columns without names and without values; check its header and separator.")
+    return frame.drop(empty)
 
 
 def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:

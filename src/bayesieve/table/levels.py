@@ -170,6 +170,10 @@ class FeatureLevels:
             If a numeric feature meets text that is not a number, or infinity.
         """
         if self.kind == "numeric":
+            if self.n_levels == 1 and column.type != self.type:
+                # A column without values in training has no type of its own: any value is in its only level.
+                missing = self.unseen_code if self.missing_code is None else self.missing_code
+                return np.where(column.categories().codes < 0, missing, 0).astype(self.code_dtype)
             return self.code_numbers(column.numbers_as(self.type if self.type in _NUMBER_TYPES else "number"))
         return self.code_categories(column.categories())
 
