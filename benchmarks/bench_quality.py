@@ -29,7 +29,13 @@ TABLES = (
     "credit_approval_crx",
     "letter",
 )
-SELECTORS = ("compression", "map", "all")
+METHODS: dict[str, dict[str, Any]] = {
+    "compression": {"selector": "compression"},
+    "compression, smoothing=0.1": {"selector": "compression", "smoothing": 0.1},
+    "compression, calibrate=False": {"selector": "compression", "calibrate": False},
+    "map": {"selector": "map"},
+    "all": {"selector": "all"},
+}
 KHIOPS = "Khiops"
 # Higher is better, and by how much two means must differ to count as different.
 MEASURES = {"auc": (True, 5e-4), "log loss": (False, 1e-3), "accuracy": (True, 1e-3), "compression": (True, 1e-3)}
@@ -56,7 +62,7 @@ def main() -> None:
     names = arguments.tables.split(",") if arguments.tables else TABLES[1:6:4] if arguments.quick else TABLES
     n_folds = arguments.folds or (2 if arguments.quick else 5)
     report = Report("quality", "Quality on real tables", arguments)
-    methods = [*SELECTORS, KHIOPS] if khiops_core() is not None else list(SELECTORS)
+    methods = [*METHODS, KHIOPS] if khiops_core() is not None else list(METHODS)
     if KHIOPS not in methods:
         report.add(f"{NOT_INSTALLED}\n")
     report.add(
@@ -105,10 +111,10 @@ def cross_validate(frame: pl.DataFrame, target: str, methods: list[str], n_folds
     return {method: {key: mean(one[key] for one in folds) for key in folds[0]} for method, folds in figures.items()}
 
 
-def _ours(selector: str) -> Any:
+def _ours(method: str) -> Any:
     from bayesieve import SelectiveNB
 
-    return SelectiveNB(selector)
+    return SelectiveNB(**METHODS[method])
 
 
 def _fold(model: Any, X: Any, y: np.ndarray, X_test: Any, truth: np.ndarray) -> dict[str, float]:
@@ -137,7 +143,7 @@ def _table_of(
 def summarise(
     report: Report, names: list[str], methods: list[str], results: dict[tuple[str, str], dict[str, float]]
 ) -> None:
-    """Means over the tables; per measure, tables won, level and lost by "compression" against every other method."""
+    """Means over the tables; per measure, tables won, level and lost by "compression" against the other methods."""
     rows = []
     for method in methods:
         ours = [results[name, method] for name in names]
@@ -146,11 +152,14 @@ def summarise(
     header = ["AUC", "log loss", "accuracy", "compression rate", "kept", "seconds"]
     report.add(markdown_table([f"Means over {len(names)} tables", *header], rows))
     rows = []
-    for other in methods[1:]:
-        row: list[Any] = [f'"compression" against {other}']
+    pairs = [
+        (one, other) for other in methods[::-1] for one in methods[:2] if one != other and other not in methods[:2]
+    ]
+    for one, other in pairs:
+        row: list[Any] = [f'"{one}" against {other}']
         for measure, (higher, margin) in MEASURES.items():
             sign = 1.0 if higher else -1.0
-            gains = [sign * (results[name, methods[0]][measure] - results[name, other][measure]) for name in names]
+            gains = [sign * (results[name, one][measure] - results[name, other][measure]) for name in names]
             won, lost = sum(gain > margin for gain in gains), sum(gain < -margin for gain in gains)
             row.append(f"{won} / {len(names) - won - lost} / {lost}")
         rows.append(row)

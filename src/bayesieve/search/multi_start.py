@@ -57,8 +57,11 @@ class MultiStart:
         interrupted = False
 
         def walk(number: int) -> _Walk:
-            state = spare.pop() if spare else SearchState(problem)
-            state.reset()
+            try:
+                state = spare.pop()
+                state.reset()
+            except IndexError:  # asked for, not tested before: another thread may take the last one in between
+                state = SearchState(problem)
             result = _Walk(state, zobrist, known, np.random.default_rng(seeds[number]), clock, stop)
             result.run(self.max_iter)
             spare.append(state)

@@ -76,8 +76,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
                 if coded.classes is not None and len(coded.classes)
                 else f"{type(self).__name__} needs a target with classes."
             )
-        if not hasattr(self, "n_features_in_"):
-            self.n_features_in_ = coded.n_features
+        self.n_features_in_ = coded.n_features
         self.weights_ = self._search(coded)
         self.support_ = self.weights_ > 0
         return self
