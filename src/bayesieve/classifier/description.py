@@ -57,6 +57,13 @@ def feature_note(model: SelectiveNB, k: int) -> str | None:
     return None
 
 
+def weights_in_words(model: SelectiveNB) -> str:
+    """What calibration did to the weights, for a list of settings."""
+    if np.array_equal(model.feature_weights_, model.selector_.weights_):
+        return "weights of the selector as they are"
+    return f"weights fitted once more to the rows, around {model.weight_factor_:.3g} times those of the selector"
+
+
 def warnings_of(model: SelectiveNB) -> list[str]:
     """Sentences on what looks wrong with the data or the search."""
     found = []

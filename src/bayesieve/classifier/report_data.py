@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from bayesieve.classifier.description import SELECTOR_SENTENCES, describe, feature_note, warnings_of
+from bayesieve.classifier.description import (
+    SELECTOR_SENTENCES,
+    describe,
+    feature_note,
+    warnings_of,
+    weights_in_words,
+)
 from bayesieve.counts import log_probabilities
 from bayesieve.evaluation import metrics, out_of_fold_log_proba, take_rows
 from bayesieve.report.data import (
@@ -282,7 +288,7 @@ def _settings(model: SelectiveNB) -> tuple[tuple[str, str], ...]:
     settings = [
         ("Selector", _selector_name(model)),
         ("Smoothing", str(model.smoothing)),
-        ("Common factor on the weights", f"{model.weight_factor_:.4g}"),
+        ("Calibration", weights_in_words(model)),
         ("Numeric columns", str(encoder.numeric)),
         ("Categorical columns", str(encoder.categorical)),
         ("Missing values", "a level of their own" if encoder.missing == "level" else "ignored"),

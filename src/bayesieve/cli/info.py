@@ -30,6 +30,8 @@ def info(
 
 
 def _facts(model: Any, path: Path) -> list[tuple[str, str]]:
+    from bayesieve.classifier.description import weights_in_words
+
     version = files.written_by(path)
     return [
         ("model", str(path)),
@@ -38,5 +40,5 @@ def _facts(model: Any, path: Path) -> list[tuple[str, str]]:
         ("trained on", f"{counted(model.n_rows_, 'row')}, {counted(model.n_features_in_, 'feature')}"),
         ("kept", f"{kept(model)} ({search(model)})"),
         ("smoothing", str(model.smoothing)),
-        ("calibration", f"weights multiplied by {model.weight_factor_:.4g}" if model.weight_factor_ != 1 else "none"),
+        ("calibration", weights_in_words(model)),
     ]
