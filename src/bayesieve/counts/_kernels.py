@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
-jit = njit(cache=True, nogil=True, error_model="numpy")
+from bayesieve.compiling import jit
 
 
 @jit

@@ -8,9 +8,8 @@ ratio by a factor that depends on the row's code only: ``table[start + (true cla
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-jit = njit(cache=True, nogil=True, error_model="numpy")
+from bayesieve.compiling import jit
 
 LANES = 32
 BLOCK = 8 * LANES  # a lane multiplies eight factors before its exponent is set aside: they must not overflow together

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.discretize._interval_kernels import jit
+from bayesieve.compiling import jit
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring bit patterns over the table
 

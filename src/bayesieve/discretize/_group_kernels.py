@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.discretize._interval_kernels import EPSILON, jit, log_factorial
+from bayesieve.compiling import jit
+from bayesieve.discretize._interval_kernels import EPSILON, log_factorial
 
 
 @jit

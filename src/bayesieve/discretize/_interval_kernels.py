@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from bayesieve.compiling import jit
 
 EPSILON = 1e-9  # nats: smaller changes of cost are rounding noise
-
-jit = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @jit

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numba import njit
+from bayesieve.compiling import jit
 
 _ROWS = 2048  # rows summed at a time, so that their sums stay in the first-level cache
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def add_log_probabilities(codes, n_levels, starts, table, joint):
     """joint[i, j] += table[starts[k] + code * J + j] over the features k in order; codes of no level add nothing."""
     n_features, n_rows = codes.shape
@@ -24,7 +24,7 @@ def add_log_probabilities(codes, n_levels, starts, table, joint):
                         joint[i, j] += table[at + j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@jit
 def sum_by_level(codes, n_levels, starts, values, sums):
     """sums[starts[k] + code * J + j] += values[i, j] over the rows with each code of each feature k."""
     n_features, n_rows = codes.shape

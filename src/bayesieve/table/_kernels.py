@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bayesieve.compiling import jit
 
 _BLOCK = 256
 _SLOTS = 16384  # of the hash table of addresses; a power of two
 MOST_OBJECTS = 4096
 
 
-@njit(cache=True, nogil=True)
+@jit
 def code_numbers(values: np.ndarray, tree: np.ndarray, missing_code: int, codes: np.ndarray) -> None:
     """Write, for each value, the number of cut points below it; `missing_code` for NaN.
 
@@ -36,7 +37,7 @@ def code_numbers(values: np.ndarray, tree: np.ndarray, missing_code: int, codes:
             codes[start + j] = position[j] if block[j] == block[j] else missing_code
 
 
-@njit(cache=True, nogil=True)
+@jit
 def code_addresses(addresses: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Encode a run of memory addresses: write their codes and return the first row of each distinct one.
 

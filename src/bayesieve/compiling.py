@@ -1,0 +1,33 @@
+"""How kernels are compiled: machine code kept on disk, the interpreter lock released, divisions as NumPy's."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+
+def jit(function: Callable[..., Any]) -> Any:
+    """Compile ``function`` when it is first called, and keep the machine code on disk where a folder can be written.
+
+    Where there is none (a read-only installation without a home folder) the kernel is compiled anew by every process,
+    and a warning tells once how to change that.
+    """
+    from numba import njit
+
+    try:
+        return njit(cache=True, nogil=True, error_model="numpy")(function)
+    except RuntimeError:
+        _tell_once()
+        return njit(nogil=True, error_model="numpy")(function)
+
+
+@cache
+def _tell_once() -> None:
+    warnings.warn(
+        "Compiled code cannot be kept, as neither the folder of bayesieve nor a cache folder of the user can be "
+        "written: every start compiles anew; set NUMBA_CACHE_DIR to a folder that can be written.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
