@@ -12,7 +12,7 @@ import numpy as np
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_coder import CodedColumn, ColumnCoder
 from bayesieve.discretize.criterion import interval_prior
-from bayesieve.discretize.partition import total_cost
+from bayesieve.discretize.partition import level_score, total_cost
 from bayesieve.table import Column, FeatureLevels
 
 
@@ -56,8 +56,8 @@ class _Binner(ColumnCoder):
         # Bins chosen without the classes are still worth what they tell about them.
         prior = interval_prior(order.total, max(1, levels.n_levels))
         cost, null_cost = total_cost(counts, prior[levels.n_levels]), total_cost(counts.sum(axis=0)[None, :], prior[1])
-        score = max(0.0, 1.0 - cost / null_cost) if order.n_classes > 1 and null_cost > 0 else 0.0
-        return CodedColumn(replace(levels, counts=counts, level_score=score), codes, cost, null_cost)
+        levels = replace(levels, counts=counts, level_score=level_score(cost, null_cost))
+        return CodedColumn(levels, codes, cost, null_cost)
 
     def _check_options(self) -> None:
         if not isinstance(self.n_bins, Integral) or self.n_bins < 1:

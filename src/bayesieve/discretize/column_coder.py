@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.engine import map_in_threads
-from bayesieve.table import Column, FeatureLevels, Table, as_sample_weight, as_target
+from bayesieve.table import Column, FeatureLevels, Table, Target, as_sample_weight, as_target
 from bayesieve.table.columns import Kind
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.levels import code_table
@@ -28,14 +28,40 @@ class CodedColumn:
     null_cost: float = float("nan")
 
 
-class ColumnCoder(TransformerMixin, BaseEstimator):
+class LevelsCoder(TransformerMixin, BaseEstimator):
+    """What scikit-learn asks of every estimator that finds ``levels_`` and codes with them."""
+
+    supervised: ClassVar[bool] = True
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the coded columns."""
+        check_is_fitted(self, "levels_")
+        return np.asarray([level.name for level in self.levels_], dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.levels_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "levels_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = self.supervised
+        tags.transformer_tags.preserves_dtype = []  # codes come out whatever goes in
+        return tags
+
+
+class ColumnCoder(LevelsCoder):
     """Base of the estimators that code columns of one kind.
 
     In a table of mixed columns the columns of the other kind are left out; ``get_feature_names_out`` names those coded.
     """
 
     kind: ClassVar[Kind]
-    supervised: ClassVar[bool] = True
 
     @abstractmethod
     def fit_column(self, column: Column, order: ClassOrder, *, missing_apart: bool = False) -> CodedColumn:
@@ -65,7 +91,7 @@ class ColumnCoder(TransformerMixin, BaseEstimator):
         """
         self._check_options()
         table = fit_table(self, X)
-        order = class_order(table, y, sample_weight, supervised=self.supervised, owner=type(self).__name__)
+        _, _, order = read_classes(self, table, y, sample_weight)
         self._positions = self._own_columns(table)
         columns = [table.column(i) for i in self._positions]
         fitted = map_in_threads(lambda column: self.fit_column(column, order), columns, getattr(self, "n_jobs", None))
@@ -87,38 +113,17 @@ class ColumnCoder(TransformerMixin, BaseEstimator):
         table = new_table(self, X)
         return code_table([table.column(i) for i in self._positions], self.levels_).T
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the coded columns."""
-        check_is_fitted(self, "levels_")
-        return np.asarray([level.name for level in self.levels_], dtype=object)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.levels_)
-
     def _own_columns(self, table: Table) -> list[int]:
         return [i for i in range(table.n_columns) if table.column(i).kind == self.kind]
 
     def _check_options(self) -> None:
         """Raise ValueError when a constructor parameter has no meaning."""
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "levels_")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.target_tags.required = self.supervised
-        tags.transformer_tags.preserves_dtype = []  # codes come out whatever goes in
-        return tags
-
-
-def class_order(
-    table: Table, y: Any, sample_weight: Any, *, supervised: bool = True, owner: str = "This estimator"
-) -> ClassOrder:
-    """Rows of the table by class; all in one class where there is no target.
+def read_classes(
+    coder: LevelsCoder, table: Table, y: Any, sample_weight: Any
+) -> tuple[Target, np.ndarray | None, ClassOrder]:
+    """Classes and weights of the rows, and the rows by class; one class where no target is needed and none is given.
 
     Raises
     ------
@@ -126,14 +131,14 @@ def class_order(
         If a needed target is missing, lengths differ, or all weights are zero.
     """
     weights = as_sample_weight(sample_weight, table.n_rows)
-    if y is None and not supervised:
-        order = ClassOrder.of(np.zeros(table.n_rows, dtype=np.uint8), 1, weights)
+    if y is None and not coder.supervised:
+        target = Target(np.zeros(table.n_rows, dtype=np.uint8), np.zeros(1, dtype=int))
+    elif y is None:
+        raise ValueError(f"{type(coder).__name__} requires y to be passed, but the target y is None.")
     else:
-        if y is None:
-            raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
         target = as_target(y)
         check_consistent_length(target.codes, np.empty(table.n_rows))
-        order = ClassOrder.of(target.codes, target.n_classes, weights)
+    order = ClassOrder.of(target.codes, target.n_classes, weights)
     if order.rows.size == 0:
         raise ValueError("All values of sample_weight are zero: no row is left to learn from.")
-    return order
+    return target, weights, order

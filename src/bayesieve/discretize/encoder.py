@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.column_coder import CodedColumn, ColumnCoder, class_order
+from bayesieve.discretize.column_coder import CodedColumn, ColumnCoder, LevelsCoder, read_classes
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.values import ValueCoder
 from bayesieve.engine import map_in_threads
-from bayesieve.table import CodedTable, Column, FeatureLevels, Table, as_sample_weight, as_target
+from bayesieve.table import CodedTable, Column, FeatureLevels, Table
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.levels import smallest_unsigned
 
@@ -27,7 +26,7 @@ _NUMERIC: dict[str, Any] = {
 _CATEGORICAL: dict[str, Any] = {"modl": MODLGrouper, "values": ValueCoder}
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(LevelsCoder):
     """Code every column of a mixed table: intervals for numbers, groups for categories.
 
     Parameters
@@ -119,7 +118,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.unseen != "ignore":
             raise ValueError(f"unseen must be 'ignore', got {self.unseen!r}.")
         table = fit_table(self, X, kinds=self.kinds)
-        order = class_order(table, y, sample_weight, owner=type(self).__name__)
+        target, weights, order = read_classes(self, table, y, sample_weight)
         codes = _Codes(table)
 
         def fit_column(i: int) -> FeatureLevels:
@@ -131,7 +130,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.levels_ = tuple(map_in_threads(fit_column, range(table.n_columns), self.n_jobs))
         self.level_scores_ = np.array([level.level_score for level in self.levels_])
         self.unseen_counts_ = np.zeros(table.n_columns, dtype=np.int64)
-        target = as_target(y)
         self.classes_ = target.classes
         return CodedTable(
             codes=codes.matrix(),
@@ -139,7 +137,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             names=table.names,
             class_codes=target.codes,
             classes=target.classes,
-            weights=as_sample_weight(sample_weight, table.n_rows),
+            weights=weights,
             levels=self.levels_,
         )
 
@@ -202,15 +200,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 rows.append(row)
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the coded columns: those of the table."""
-        check_is_fitted(self, "levels_")
-        return np.asarray([level.name for level in self.levels_], dtype=object)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.levels_)
-
     def _n_levels(self) -> np.ndarray:
         return np.array([level.n_levels for level in self.levels_], dtype=np.int64)
 
@@ -221,18 +210,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.missing == "level":
             return coder.fit_column(column, order, missing_apart=True)
         return coder.fit_known(column, order)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "levels_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.target_tags.required = True
-        tags.transformer_tags.preserves_dtype = []  # codes come out whatever goes in
-        return tags
 
 
 _PARALLEL_ROWS = 20_000  # below, starting threads costs more than coding

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.criterion import group_prior, log_factorials
 from bayesieve.discretize.intervals import Method, TooManyBlocks, search_bounds
 from bayesieve.discretize.partition import Partition, is_better, total_cost
+from bayesieve.table import Categories, Column
 
 MAX_OPTIMAL_VALUES = 16
 """Values (those pure in one class joined) up to which ``method="optimal"`` is offered with three classes and more."""
@@ -31,6 +34,15 @@ def count_values(codes: np.ndarray, n_values: int, order: ClassOrder) -> np.ndar
         if shifted[0] > 0:
             counts[n_values - 1, j] = shifted[0]
     return counts.astype(order.count_type)
+
+
+def read_values(column: Column, order: ClassOrder) -> tuple[Categories, list[Any], np.ndarray]:
+    """Categories of a column, its values and their counts; None is the last value where some are missing, or all."""
+    categories = column.categories()
+    values: list[Any] = list(categories.values)
+    if not values or (categories.codes[order.rows] < 0).any():
+        values.append(None)
+    return categories, values, count_values(categories.codes, len(values), order)
 
 
 def group_values(

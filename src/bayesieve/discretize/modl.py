@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_coder import CodedColumn, ColumnCoder
-from bayesieve.discretize.grouping import count_values, group_values
+from bayesieve.discretize.grouping import group_values, read_values
 from bayesieve.discretize.intervals import TooManyBlocks, discretize_column
 from bayesieve.discretize.partition import Partition
 from bayesieve.table import Column, FeatureLevels, Table
@@ -151,12 +151,7 @@ class MODLGrouper(_MODLCoder):
     fit.__doc__ = ColumnCoder.fit.__doc__
 
     def fit_column(self, column: Column, order: ClassOrder, *, missing_apart: bool = False) -> CodedColumn:
-        categories = column.categories()
-        values: list[Any] = list(categories.values)
-        has_missing = bool((categories.codes[order.rows] < 0).any())
-        if has_missing or not values:
-            values.append(None)
-        counts = count_values(categories.codes, len(values), order)
+        categories, values, counts = read_values(column, order)
         missing = len(values) - 1 if values[-1] is None else None
         try:
             part = group_values(counts, method=self.method, missing=missing, apart=missing_apart)

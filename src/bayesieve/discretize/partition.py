@@ -30,14 +30,17 @@ class Partition:
     @property
     def level_score(self) -> float:
         """Share of the null cost that the parts save, max(0, 1 - cost / null cost)."""
-        if self.null_cost <= 0.0:
-            return 0.0
-        return max(0.0, 1.0 - self.cost / self.null_cost)
+        return level_score(self.cost, self.null_cost)
 
 
 def total_cost(counts: np.ndarray, prior: float) -> float:
     """Cost in nats of the parts with these (parts, classes) counts, given the cost of announcing them."""
     return prior + sum(part_cost(row) for row in counts)
+
+
+def level_score(cost: float, null_cost: float) -> float:
+    """Share of the null cost that a partition saves; 0 when it saves nothing."""
+    return max(0.0, 1.0 - cost / null_cost) if null_cost > 0.0 else 0.0
 
 
 def is_better(cost: float, null_cost: float) -> bool:

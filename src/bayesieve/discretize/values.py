@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_coder import CodedColumn, ColumnCoder
 from bayesieve.discretize.criterion import log_partitions
-from bayesieve.discretize.grouping import count_values
-from bayesieve.discretize.partition import total_cost
+from bayesieve.discretize.grouping import read_values
+from bayesieve.discretize.partition import level_score, total_cost
 from bayesieve.table import Column, FeatureLevels
 
 
@@ -21,26 +19,21 @@ class ValueCoder(ColumnCoder):
     supervised = False
 
     def fit_column(self, column: Column, order: ClassOrder, *, missing_apart: bool = False) -> CodedColumn:
-        categories = column.categories()
-        values: list[Any] = list(categories.values)
-        has_missing = bool((categories.codes[order.rows] < 0).any()) or not values
-        if has_missing:
-            values.append(None)
-        counts = count_values(categories.codes, len(values), order).astype(float)
+        categories, values, counts = read_values(column, order)
+        counts = counts.astype(float)
         # Same criterion as for groups, with every value alone: what the values tell, less what telling them apart
         # costs.
         n_values = len(values)
         prior = np.log(n_values) + log_partitions(n_values, min(n_values, _MOST_COUNTED))[-1]
         cost, null_cost = total_cost(counts, prior), total_cost(counts.sum(axis=0)[None, :], np.log(n_values))
-        score = max(0.0, 1.0 - cost / null_cost) if order.n_classes > 1 and null_cost > 0 else 0.0
         levels = FeatureLevels(
             name=column.name,
             kind="categorical",
             type=column.type,
             groups=tuple((value,) for value in values),
-            missing_code=len(values) - 1 if has_missing else None,
+            missing_code=len(values) - 1 if values[-1] is None else None,
             counts=counts,
-            level_score=score,
+            level_score=level_score(cost, null_cost),
         )
         return CodedColumn(levels, levels.code_categories(categories), cost, null_cost)
 

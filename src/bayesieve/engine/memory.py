@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 Block = TypeVar("Block")
+Total = TypeVar("Total", float, np.ndarray)
 
 
 class InMemory(Generic[Block]):
@@ -20,7 +21,7 @@ class InMemory(Generic[Block]):
     def __init__(self, blocks: Iterable[Block]) -> None:
         self.blocks = tuple(blocks)
 
-    def reduce(self, function: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
+    def reduce(self, function: Callable[..., Total], *arguments: Any) -> Total:
         """Sum of ``function(block, *arguments)`` over the blocks."""
         total = function(self.blocks[0], *arguments)
         for block in self.blocks[1:]:

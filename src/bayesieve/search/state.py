@@ -107,5 +107,5 @@ class SearchState:
         self.cost = self._own_cost() if cost is None else cost
 
     def _own_cost(self) -> float:
-        loss = sum(rows.log_loss() for rows in self._rows.blocks)
+        loss = self._rows.reduce(RowRatios.log_loss)
         return float(loss + self.problem.criterion.prior(self.n_selected))
