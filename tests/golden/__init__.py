@@ -15,6 +15,16 @@ FOLDER = Path(__file__).parent
 MODL_TABLES = ("breast_cancer", "german", "glass", "hepatitis", "iris", "splice", "tic_tac_toe", "wine")
 SNB_TABLES = ("glass", "heart_statlog", "iris", "tic_tac_toe")
 SKLEARN_TABLES = ("breast-cancer", "vote")
+WRAPPER_TABLES = ("breast-cancer", "vote", "weather")
+WRAPPER_PRIORS = ("frequency_prior", "laplace_prior")
+WRAPPER_CRITERIA = {
+    "error01": "error",
+    "error_probability": "error_probability",
+    "brier": "brier",
+    "nll": "log_loss",
+    "auc_loss": "auc",
+}
+"""Criteria of the golden wrapper paths, and what bayesieve calls them."""
 TARGET = "__class__"
 
 
@@ -95,3 +105,13 @@ def snb_codes(name: str) -> np.ndarray:
 def level_names(name: str) -> dict[str, list[str]]:
     """The names of the levels of each column of codes/NAME.csv, in the order of the codes."""
     return json.loads((FOLDER / "codes" / f"{name}.levels.json").read_text(encoding="utf-8"))
+
+
+def wrapper_path(name: str, prior: str, criterion: str, direction: str) -> dict[str, Any]:
+    """A golden greedy path: ``order``, the ``values`` of the criterion (one more), where a search may stop.
+
+    The criterion has bayesieve's name and direction: "auc" is the area itself, where the file has 1 - area.
+    """
+    key = next(theirs for theirs, ours in WRAPPER_CRITERIA.items() if ours == criterion)
+    entry = values("wrapper", name)["results"][f"{prior}|{key}|{direction}"]
+    return {**entry, "values": [1.0 - value if criterion == "auc" else value for value in entry["criterion"]]}

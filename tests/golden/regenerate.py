@@ -1,7 +1,10 @@
-"""Recompute the golden MODL optima and selective naive Bayes with the oracles of tests/reference (see README.md)."""
+"""Recompute the golden MODL optima, selective naive Bayes and wrapper paths with the oracles of tests/reference (see
+README.md).
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from typing import Any
@@ -9,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tests import golden
-from tests.reference import modl, selective
+from tests.reference import modl, selective, wrapper
 
 
 def count_table(ranks: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -123,6 +126,24 @@ def snb_differences(name: str) -> list[str]:
     ]
 
 
+def wrapper_differences(name: str) -> list[str]:
+    """Greedy paths whose recomputed order or criterion is not the golden one."""
+    columns, codes, y = golden.coded_table(name)
+    lines = []
+    for prior in golden.WRAPPER_PRIORS:
+        rows = wrapper.refit(codes, y, wrapper.training_rows(len(y)), class_smoothing=float(prior == "laplace_prior"))
+        for criterion, direction in itertools.product(golden.WRAPPER_CRITERIA.values(), ("forward", "backward")):
+            entry = golden.wrapper_path(name, prior, criterion, direction)
+            steps = wrapper.search(wrapper.as_cost(criterion, rows), len(columns), direction)
+            where = f"wrapper/{name}.json: {prior}, {criterion}, {direction}"
+            if [step.feature for step in steps[1:]] != entry["order"]:
+                lines.append(f"{where}: order is {entry['order']}, recomputed {[step.feature for step in steps[1:]]}")
+            found = [wrapper.value_of(criterion, step.cost) for step in steps]
+            if np.abs(np.subtract(found, entry["values"])).max() > 1e-12:
+                lines.append(f"{where}: criterion is {entry['values']}, recomputed {found}")
+    return lines
+
+
 def main(names: list[str]) -> int:
     """Write the files of the named tables, or check all files; the exit status is 1 when something differs."""
     for name in names:
@@ -133,6 +154,7 @@ def main(names: list[str]) -> int:
         return 0
     differences = [line for name in golden.MODL_TABLES for line in modl_differences(name)]
     differences += [line for name in golden.SNB_TABLES for line in snb_differences(name)]
+    differences += [line for name in golden.WRAPPER_TABLES for line in wrapper_differences(name)]
     sys.stdout.write("\n".join(differences) + "\n" if differences else "every value was recomputed and agrees\n")
     return 1 if differences else 0
 
