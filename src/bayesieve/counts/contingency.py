@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesieve.table import CodedTable
+from bayesieve.table.indicator_table import IndicatorTable
 
 
 @dataclass(frozen=True)
@@ -23,15 +24,21 @@ class ContingencyCounts:
 
     @classmethod
     def of(cls, coded: CodedTable) -> ContingencyCounts:
-        """Count a coded table that carries its classes."""
-        from bayesieve.counts._kernels import count_codes
+        """Count a coded table that carries its classes.
 
+        All indicators of one score of an `IndicatorTable` are counted together, in one histogram of the score.
+        """
         if coded.class_codes is None:
             raise ValueError("The coded table carries no classes to count by; code it together with its target.")
         offsets = np.concatenate([[0], np.cumsum(coded.n_levels)]).astype(np.int64)
         counts = np.zeros((offsets[-1], coded.n_classes))
         weights = np.zeros(0) if coded.weights is None else coded.weights
-        count_codes(coded.codes, coded.class_codes, weights, coded.n_levels, offsets, counts)
+        if isinstance(coded, IndicatorTable):
+            _count_indicators(coded, coded.class_codes, weights, offsets, counts)
+        else:
+            from bayesieve.counts._kernels import count_codes
+
+            count_codes(coded.codes, coded.class_codes, weights, coded.n_levels, offsets, counts)
         class_counts = np.bincount(coded.class_codes, weights=coded.weights, minlength=coded.n_classes).astype(float)
         return cls(counts, offsets, class_counts)
 
@@ -52,3 +59,18 @@ class ContingencyCounts:
         if not np.array_equal(self.offsets, other.offsets) or self.counts.shape != other.counts.shape:
             raise ValueError("Counts of different features, levels or classes cannot be added.")
         return ContingencyCounts(self.counts + other.counts, self.offsets, self.class_counts + other.class_counts)
+
+
+def _count_indicators(
+    coded: IndicatorTable, class_codes: np.ndarray, weights: np.ndarray, offsets: np.ndarray, counts: np.ndarray
+) -> None:
+    from bayesieve.counts._kernels import count_families, cumulate_families
+
+    ends = np.cumsum(coded.n_thresholds + 2)
+    starts = ends - (coded.n_thresholds + 2)
+    histogram = np.zeros((int(ends[-1]), counts.shape[1]))
+    count_families(coded.family_codes, class_codes, weights, coded.n_thresholds, starts, histogram)
+    cumulate_families(
+        *(histogram, starts, coded.n_thresholds),
+        *(coded.family_of, coded.threshold_of, coded.n_levels, offsets, counts),
+    )

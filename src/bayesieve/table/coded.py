@@ -65,6 +65,11 @@ class CodedTable:
         """Number of classes; 0 when there is no target."""
         return 0 if self.classes is None else len(self.classes)
 
+    @property
+    def _stored(self) -> np.ndarray:
+        """The array that holds what is known of the rows, one contiguous run after another."""
+        return self.codes
+
     def sort_by_class(self) -> None:
         """List the rows class after class, in place (their order within a class is kept); no second copy is made.
 
@@ -75,8 +80,8 @@ class CodedTable:
         order = np.argsort(self.class_codes, kind="stable")  # a radix sort for small codes
         if self.n_rows < 2**31:
             order = order.astype(np.int32)
-        scratch = np.empty(self.n_rows, dtype=self.codes.dtype)
-        for codes in self.codes:
+        scratch = np.empty(self.n_rows, dtype=self._stored.dtype)
+        for codes in self._stored:
             np.take(codes, order, out=scratch)
             codes[:] = scratch
         self.class_codes = self.class_codes[order]
@@ -87,6 +92,10 @@ class CodedTable:
     def is_sorted_by_class(self) -> bool:
         """Whether the rows are listed class after class."""
         return self.class_codes is not None and bool(np.all(self.class_codes[:-1] <= self.class_codes[1:]))
+
+    def codes_of(self, features: Any) -> np.ndarray:
+        """The codes of these features only (positions, a slice or a boolean mask), shape (n, n_rows)."""
+        return self.codes[features]
 
     def select(self, features: Any) -> CodedTable:
         """The same rows, of these features only (positions, a slice or a boolean mask)."""
