@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from bayesieve.simulate.engine_series import EngineSeries, engine_series
+from bayesieve.simulate.window_scores import WindowScore, window_p_values, window_scores
 
-__all__ = ["EngineSeries", "engine_series"]
+__all__ = ["EngineSeries", "WindowScore", "engine_series", "window_p_values", "window_scores"]

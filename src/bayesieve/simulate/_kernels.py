@@ -1,0 +1,212 @@
+"""Compiled two-sample statistics of sliding windows, and what is kept of them for each series.
+
+A window of 2 ``half`` points is cut in its middle; window ``b`` compares points b .. b + half - 1 with the ``half``
+points after them. All statistics grow with the difference between the two halves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesieve.compiling import jit
+
+LONGEST_WHOLE = 512  # points of a series whose ranks are kept whole by the Kolmogorov-Smirnov scan
+
+
+@jit
+def sign_sum(ranks, first, last, rank):
+    """Sum of sign(ranks[i] - rank) over first <= i < last."""
+    total = np.int32(0)
+    for i in range(first, last):
+        total += np.int32(ranks[i] > rank) - np.int32(ranks[i] < rank)
+    return total
+
+
+@jit
+def mann_whitney(ranks, n_ranks, half, out):
+    """out[b] = (|U - mean| - 1/2) / sd, with the correction of sd for ties; -inf where all points are equal.
+
+    T = sum over pairs of sign(after - before) = 2 (U - mean) is carried from window to window: three points move.
+    """
+    counts = np.zeros(n_ranks, dtype=np.int64)
+    ties = 0.0  # sum of c^3 - c over the counts c of equal values
+    for i in range(2 * half):
+        c = counts[ranks[i]]
+        ties += 3.0 * c * (c + 1.0)
+        counts[ranks[i]] += 1
+    total = np.int64(0)
+    for i in range(half):
+        total += sign_sum(ranks, half, 2 * half, ranks[i])
+    size = 2.0 * half
+    for b in range(out.size):
+        if b > 0:
+            out_rank, middle, in_rank = ranks[b - 1], ranks[b + half - 1], ranks[b + 2 * half - 1]
+            total -= sign_sum(ranks, b + half - 1, b + 2 * half - 1, out_rank)
+            total += sign_sum(ranks, b, b + half - 1, middle)
+            total += sign_sum(ranks, b + half, b + 2 * half - 1, middle)
+            total -= sign_sum(ranks, b, b + half, in_rank)
+            counts[out_rank] -= 1
+            c = counts[out_rank]
+            ties -= 3.0 * c * (c + 1.0)
+            c = counts[in_rank]
+            ties += 3.0 * c * (c + 1.0)
+            counts[in_rank] += 1
+        variance = half * half / 12.0 * (size + 1.0 - ties / (size * (size - 1.0)))
+        out[b] = (0.5 * abs(total) - 0.5) / np.sqrt(variance) if total != 0 else -np.inf
+
+
+@jit
+def add_and_scan(gaps, first, last, shift, extremes):
+    """gaps[first:last] += shift; extremes = smallest and largest of them and of itself."""
+    low, high = extremes[0], extremes[1]
+    for r in range(first, last):
+        gap = np.int32(gaps[r] + shift)
+        gaps[r] = gap
+        if gap < low:
+            low = gap
+        if gap > high:
+            high = gap
+    extremes[0], extremes[1] = low, high
+
+
+@jit
+def kolmogorov_smirnov(ranks, n_ranks, half, out):
+    """out[b] = half * D, a whole number.
+
+    gaps[r] = points of rank <= r before the cut minus those after it, so that D = max |gaps| / half. When the window
+    moves on, one point leaves, one crosses the cut and one enters: each shifts the gaps from its rank on.
+    """
+    gaps = np.zeros(n_ranks, dtype=np.int32)
+    extremes = np.zeros(2, dtype=np.int32)
+    for i in range(2 * half):
+        add_and_scan(gaps, ranks[i], n_ranks, np.int32(1 if i < half else -1), extremes)
+    extremes[:] = 0
+    add_and_scan(gaps, 0, n_ranks, np.int32(0), extremes)
+    out[0] = max(extremes[1], -extremes[0])
+    for b in range(1, out.size):
+        r0, s0 = ranks[b - 1], -1
+        r1, s1 = ranks[b + half - 1], 2
+        r2, s2 = ranks[b + 2 * half - 1], -1
+        if r0 > r1:
+            r0, s0, r1, s1 = r1, s1, r0, s0
+        if r1 > r2:
+            r1, s1, r2, s2 = r2, s2, r1, s1
+        if r0 > r1:
+            r0, s0, r1, s1 = r1, s1, r0, s0
+        extremes[:] = 0
+        add_and_scan(gaps, 0, r0, np.int32(0), extremes)
+        add_and_scan(gaps, r0, r1, np.int32(s0), extremes)
+        add_and_scan(gaps, r1, r2, np.int32(s0 + s1), extremes)
+        add_and_scan(gaps, r2, n_ranks, np.int32(0), extremes)
+        out[b] = max(extremes[1], -extremes[0])
+
+
+@jit
+def kolmogorov_smirnov_long(ranks, half, out):
+    """The same for a long series, in pieces with ranks of their own: time grows linearly with the length."""
+    step = max(256, 4 * half)
+    for first in range(0, out.size, step):
+        last = min(first + step, out.size)
+        piece = ranks[first : last + 2 * half - 1]
+        order = np.argsort(piece)
+        own = np.empty(piece.size, dtype=np.int32)
+        rank = np.int32(0)
+        for k in range(piece.size):
+            if k > 0 and piece[order[k]] != piece[order[k - 1]]:
+                rank += np.int32(1)
+            own[order[k]] = rank
+        kolmogorov_smirnov(own, rank + 1, half, out[first:last])
+
+
+@jit
+def variance_ratio(values, half, out):
+    """out[b] = larger variance / smaller variance of the two halves: 1 where both are zero, inf where one is.
+
+    Squares are taken about the mean of each half, after its first value is taken off (constant halves get exactly 0).
+    """
+    n_halves = values.size - half + 1
+    means = np.zeros(n_halves)
+    squares = np.zeros(n_halves)
+    for j in range(1, half):
+        for i in range(n_halves):
+            means[i] += values[i + j] - values[i]
+    for i in range(n_halves):
+        means[i] /= half
+    for j in range(half):
+        for i in range(n_halves):
+            difference = values[i + j] - values[i] - means[i]
+            squares[i] += difference * difference
+    for b in range(out.size):
+        small, large = squares[b], squares[b + half]
+        if small > large:
+            small, large = large, small
+        out[b] = 1.0 if small == large else large / small
+
+
+@jit
+def statistics(test, values, ranks, n_ranks, half, out):
+    """The statistic of every window of one series: 0 Mann-Whitney, 1 Kolmogorov-Smirnov, 2 variance ratio."""
+    if test == 0:
+        mann_whitney(ranks, n_ranks, half, out)
+    elif test == 2:
+        variance_ratio(values, half, out)
+    elif values.size <= LONGEST_WHOLE:
+        kolmogorov_smirnov(ranks, n_ranks, half, out)
+    else:
+        kolmogorov_smirnov_long(ranks, half, out)
+
+
+@jit
+def longest_run(found, critical):
+    """Number of windows whose statistic is at least ``critical``, and the most of them in a row."""
+    count = 0
+    run = 0
+    longest = 0
+    for b in range(found.size):
+        if found[b] >= critical:
+            count += 1
+            run += 1
+            longest = max(longest, run)
+        else:
+            run = 0
+    return count, longest
+
+
+@jit
+def score_series(test, values, ranks, n_ranks, offsets, half, runs, criticals, extremes, shares, longests):
+    """For every series: extremes[i, k] = largest over positions of the smallest statistic of runs[k] successive windows
+    (runs ascending); shares[i, k] and longests[i, k] = share of windows, and most windows in a row, whose statistic is
+    at least criticals[k]. NaN where the series is too short.
+    """
+    buffer = np.empty(np.max(np.diff(offsets)))
+    for i in range(offsets.size - 1):
+        series = values[offsets[i] : offsets[i + 1]]
+        n_windows = series.size - 2 * half + 1
+        if n_windows < 1:
+            extremes[i] = np.nan
+            shares[i] = np.nan
+            longests[i] = np.nan
+            continue
+        found = buffer[:n_windows]
+        statistics(test, series, ranks[offsets[i] : offsets[i + 1]], n_ranks[i], half, found)
+        for k in range(criticals.size):
+            count, longest = longest_run(found, criticals[k])
+            shares[i, k] = count / n_windows
+            longests[i, k] = longest
+        # found[b] becomes the smallest statistic of windows b .. b + covered - 1.
+        covered = 1
+        for k in range(runs.size):
+            if n_windows < runs[k]:
+                extremes[i, k] = np.nan
+                continue
+            while covered < runs[k]:
+                step = min(covered, runs[k] - covered)
+                covered += step
+                for b in range(n_windows - covered + 1):
+                    if found[b + step] < found[b]:
+                        found[b] = found[b + step]
+            best = found[0]
+            for b in range(1, n_windows - runs[k] + 1):
+                if found[b] > best:
+                    best = found[b]
+            extremes[i, k] = best
