@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+from bayesieve.simulate.engine_indicators import (
+    engine_grid,
+    engine_scores,
+    engine_thresholds,
+    quantile_thresholds,
+    score_columns,
+)
 from bayesieve.simulate.engine_series import EngineSeries, engine_series
 from bayesieve.simulate.window_scores import WindowScore, window_p_values, window_scores
 
-__all__ = ["EngineSeries", "WindowScore", "engine_series", "window_p_values", "window_scores"]
+__all__ = [
+    "EngineSeries",
+    "WindowScore",
+    "engine_grid",
+    "engine_scores",
+    "engine_series",
+    "engine_thresholds",
+    "quantile_thresholds",
+    "score_columns",
+    "window_p_values",
+    "window_scores",
+]

@@ -1,0 +1,254 @@
+"""Scores of the engine series and the thresholds that turn them into 814 binary indicators, in two grids.
+
+Rabenoro et al. (2015) have 814 indicators from U, Kolmogorov-Smirnov and F tests over several window lengths and from
+confirmatory scores on successive windows, and refer for the values to Rabenoro, Lacaille, Cottrell and Rossi (2014),
+Anomaly detection based on indicators aggregation, IJCNN (arXiv:1407.0880). The 2015 paper names neither the window
+lengths nor the levels nor the confirmatory scores one by one, so both grids are this library's own: they follow its
+description, and their sizes are chosen such that they give 814 indicators as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from bayesieve.simulate.engine_series import EngineSeries
+from bayesieve.simulate.two_sample_tests import TESTS, smallest_p_value
+from bayesieve.simulate.window_scores import WindowScore, window_scores
+
+N_INDICATORS = 814
+WIDTHS = (20, 30, 40, 50, 60)
+RUNS = (1, 2, 5, 10, 20)
+LEVELS = (1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 0.001, 0.005, 0.01, 0.05, 0.1)
+CONFIRMED_LEVELS = (0.001, 0.01, 0.05, 0.1)
+SHARES = (0.02, 0.05, 0.1, 0.2, 0.3)
+LONGEST = (1.0, 2.0, 4.0, 9.0, 14.0, 19.0)
+
+Grid = Literal["levels", "quantiles"]
+
+
+def engine_grid(grid: Grid = "quantiles") -> tuple[WindowScore, ...]:
+    """The scores of a grid, in their order.
+
+    - "levels", 135 scores: for each of three tests and windows of 20, 30, 40, 50 and 60 points the smallest p-value;
+      the share of windows at or below the levels 0.001, 0.01, 0.05 and 0.1, and the longest run of such windows.
+    - "quantiles", 74 scores: for each test and window length the smallest over positions of the largest p-value of 1,
+      2, 5, 10 and 20 successive windows. The Kolmogorov-Smirnov test of 20 points over 20 successive windows is left
+      out: of the 75 scores it takes the fewest values.
+
+    Parameters
+    ----------
+    grid : "levels" or "quantiles".
+
+    Raises
+    ------
+    ValueError
+        If the grid is unknown.
+
+    Examples
+    --------
+    >>> [score.name for score in engine_grid("quantiles")[:3]]
+    ['U(w=20)', 'U(w=20, 2 in a row)', 'U(w=20, 5 in a row)']
+    >>> len(engine_grid("levels")), len(engine_grid("quantiles"))
+    (135, 74)
+    """
+    pairs = [(test, width) for test in TESTS for width in WIDTHS]
+    if grid == "quantiles":
+        scores = (WindowScore(test, width, run) for test, width in pairs for run in RUNS)
+        return tuple(score for score in scores if score != WindowScore("KS", 20, 20))
+    if grid == "levels":
+        return tuple(
+            score
+            for test, width in pairs
+            for score in (
+                WindowScore(test, width),
+                *(WindowScore(test, width, kept="share", level=level) for level in CONFIRMED_LEVELS),
+                *(WindowScore(test, width, kept="longest", level=level) for level in CONFIRMED_LEVELS),
+            )
+        )
+    raise ValueError(f'grid must be "levels" or "quantiles", not {grid!r}.')
+
+
+def engine_scores(
+    series: EngineSeries | Iterable[Any], *, grid: Grid = "quantiles"
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """All scores of a grid for all series.
+
+    Parameters
+    ----------
+    series : EngineSeries, or one-dimensional arrays of any lengths.
+    grid : "levels" or "quantiles", see `engine_grid`.
+
+    Returns
+    -------
+    scores (n_series, n_scores) float64, NaN where a series is too short for a score; names of the scores.
+
+    Raises
+    ------
+    ValueError
+        If the grid is unknown, or a series is not one-dimensional or holds values that are not finite numbers.
+
+    See Also
+    --------
+    window_scores : with other tests, window lengths and runs.
+
+    Examples
+    --------
+    >>> from bayesieve.simulate import engine_scores, engine_series
+    >>> scores, names = engine_scores(engine_series(100), grid="levels")
+    >>> scores.shape, names[0], names[1], names[5]
+    ((100, 135), 'U(w=20)', 'share[U(w=20)<=0.001]', 'longest[U(w=20)<=0.001]')
+    """
+    wanted = engine_grid(grid)
+    return window_scores(series, wanted), tuple(score.name for score in wanted)
+
+
+def score_columns(scores: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """The scores as named columns, ready for ``polars.DataFrame`` and ``pandas.DataFrame``.
+
+    Parameters
+    ----------
+    scores : (n_series, n_scores).
+    names : of the scores.
+
+    Returns
+    -------
+    dict from name to column (n_series,).
+
+    Raises
+    ------
+    ValueError
+        If there are not as many different names as columns.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from bayesieve.simulate import engine_scores, engine_series, score_columns
+    >>> pl.DataFrame(score_columns(*engine_scores(engine_series(100)))).shape
+    (100, 74)
+    """
+    scores = _as_scores(scores, names)
+    return {name: np.ascontiguousarray(scores[:, k]) for k, name in enumerate(names)}
+
+
+def engine_thresholds(grid: Grid = "quantiles", scores: np.ndarray | None = None) -> dict[str, list[float]]:
+    """For each score of a grid its thresholds: 814 in all, each an indicator "score <= threshold".
+
+    - "levels", fixed: p-values against 0.1, 0.05, 0.01, 0.005, 0.001, 1e-4, ..., 1e-10, where the test can reach the
+      level with windows of that length (the asymptotic U test of 20 points never gives less than 1.8e-4); shares
+      against 0.02, 0.05, 0.1, 0.2 and 0.3; longest runs against 1, 2, 4, 9, 14 and 19 windows. These are 15 pairs of
+      test and window x (12 levels + 4 x (5 shares + 6 runs)) - 26 levels out of reach = 814.
+    - "quantiles", from training scores: 74 x 11 quantiles = 814, see `quantile_thresholds`.
+
+    Parameters
+    ----------
+    grid : "levels" or "quantiles".
+    scores : (n_series, 74) training scores of the same grid; for "quantiles" only.
+
+    Returns
+    -------
+    dict from name of the score to its thresholds, ascending.
+
+    Raises
+    ------
+    ValueError
+        If the grid is unknown, the scores are missing, not wanted or of another grid, or if the training series are too
+        few for 814 different thresholds.
+
+    Examples
+    --------
+    >>> thresholds = engine_thresholds("levels")
+    >>> thresholds["KS(w=20)"]
+    [0.0001, 0.001, 0.005, 0.01, 0.05, 0.1]
+    >>> sum(len(values) for values in thresholds.values())
+    814
+    """
+    wanted = engine_grid(grid)
+    if grid == "levels":
+        if scores is not None:
+            raise ValueError('The thresholds of grid="levels" are fixed: leave scores out.')
+        return {score.name: _level_thresholds(score) for score in wanted}
+    if scores is None:
+        raise ValueError('The thresholds of grid="quantiles" come from training scores: give scores.')
+    return quantile_thresholds(scores, [score.name for score in wanted], total=N_INDICATORS)
+
+
+def quantile_thresholds(scores: np.ndarray, names: Sequence[str], *, total: int) -> dict[str, list[float]]:
+    """Thresholds at equally spaced quantiles of training scores, ``total`` in all and the same number for each score.
+
+    Thresholds are observed values, all different, and never the largest, as "score <= largest" says nothing. Where a
+    score takes too few values (the Kolmogorov-Smirnov statistic of n points against n is one of n + 1 numbers), all of
+    them are its thresholds, and the scores that have values left take over the rest one by one, the first ones first.
+
+    Parameters
+    ----------
+    scores : (n_series, n_scores) training scores; NaN is passed over.
+    names : of the scores.
+    total : number of thresholds wanted.
+
+    Returns
+    -------
+    dict from name to ascending thresholds.
+
+    Raises
+    ------
+    ValueError
+        If the scores take too few different values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> quantile_thresholds(np.c_[np.arange(8.0), np.arange(8) % 2], ["fine", "coarse"], total=4)
+    {'fine': [1.0, 3.0, 5.0], 'coarse': [0.0]}
+    """
+    scores = _as_scores(scores, names)
+    columns = [column[~np.isnan(column)] for column in scores.T]
+    room = np.array([max(np.unique(column).size - 1, 0) for column in columns], dtype=np.int64)
+    if room.sum() < total:
+        raise ValueError(
+            f"The scores of {scores.shape[0]} series take values for {room.sum()} different thresholds, not {total}: "
+            "give more training series."
+        )
+    numbers = _shared_out(room, total)
+    return {name: _quantiles(column, count) for name, column, count in zip(names, columns, numbers, strict=True)}
+
+
+def _level_thresholds(score: WindowScore) -> list[float]:
+    if score.kept == "share":
+        return list(SHARES)
+    if score.kept == "longest":
+        return list(LONGEST)
+    smallest = smallest_p_value(score.test, score.half)
+    return [level for level in LEVELS if level >= smallest]
+
+
+def _shared_out(room: np.ndarray, total: int) -> np.ndarray:
+    """The most equal whole numbers, none above its room, that sum to ``total``; what is left over goes to the first."""
+    numbers = np.zeros(room.size, dtype=np.int64)
+    while left := total - int(numbers.sum()):
+        free = np.flatnonzero(numbers < room)
+        numbers[free[:left]] += 1
+    return numbers
+
+
+def _quantiles(column: np.ndarray, count: int) -> list[float]:
+    """``count`` different observed values, all below the largest, nearest from above to equally spaced quantiles."""
+    values, frequencies = np.unique(column, return_counts=True)
+    below = np.cumsum(frequencies)[:-1] / column.size if column.size else np.empty(0)
+    order = np.arange(count)
+    places = np.searchsorted(below, (order + 1) / (count + 1) - 1e-12)
+    places = np.maximum.accumulate(places - order) + order  # one place further where two quantiles meet
+    places = np.minimum(places, below.size - count + order)  # leave room for those that follow
+    return [float(value) for value in values[places]]
+
+
+def _as_scores(scores: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    found = np.asarray(scores, dtype=np.float64)
+    if found.ndim != 2 or found.shape[1] != len(names) or len(set(names)) != len(names):
+        raise ValueError(
+            f"scores of shape {found.shape} do not go with {len(names)} names: give a matrix with one column for each, "
+            "and a different name for each."
+        )
+    return found
