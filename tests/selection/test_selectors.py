@@ -122,7 +122,7 @@ def test_registry() -> None:
         ({"max_seconds": "1"}, "max_seconds must be None or a number of seconds"),
         ({"max_seconds": float("nan")}, "max_seconds must be None or a number of seconds"),
         ({"smoothing": 0}, "smoothing must be 'm-estimate' or a positive number"),
-        ({"encoder": "mdl"}, "encoder must be 'modl', a TableEncoder, or None for codes, got 'mdl'"),
+        ({"encoder": "mdl"}, "encoder must be 'modl', a TableEncoder, an IndicatorEncoder, or None for codes"),
         ({"n_jobs": 0, "exhaustive": False}, "n_jobs == 0"),
         ({"random_state": "x", "exhaustive": False}, "cannot be used to seed"),
     ],

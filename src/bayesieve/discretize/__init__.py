@@ -2,6 +2,16 @@
 
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
 from bayesieve.discretize.encoder import TableEncoder
+from bayesieve.discretize.indicators import IndicatorEncoder
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
+from bayesieve.discretize.parametric_scores import ParametricScore
 
-__all__ = ["EqualFrequencyDiscretizer", "EqualWidthDiscretizer", "MODLDiscretizer", "MODLGrouper", "TableEncoder"]
+__all__ = [
+    "EqualFrequencyDiscretizer",
+    "EqualWidthDiscretizer",
+    "IndicatorEncoder",
+    "MODLDiscretizer",
+    "MODLGrouper",
+    "ParametricScore",
+    "TableEncoder",
+]

@@ -11,7 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesieve.counts import Smoothing, check_smoothing
-from bayesieve.discretize import TableEncoder
+from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.codes import read_codes
 from bayesieve.table import CodedTable, as_sample_weight, as_target
 from bayesieve.table.estimator_input import copy_features, new_table
@@ -119,13 +119,15 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return tags
 
 
-def make_encoder(encoder: Any) -> TableEncoder:
-    """A fresh encoder from ``"modl"`` or a `TableEncoder` with options."""
-    if isinstance(encoder, TableEncoder):
+def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:
+    """A fresh encoder from ``"modl"``, or from a `TableEncoder` or `IndicatorEncoder` with options."""
+    if isinstance(encoder, (TableEncoder, IndicatorEncoder)):
         return clone(encoder)
     if isinstance(encoder, str) and encoder == "modl":
         return TableEncoder()
-    raise ValueError(f"encoder must be 'modl', a TableEncoder, or None for codes, got {encoder!r}.")
+    raise ValueError(
+        f"encoder must be 'modl', a TableEncoder, an IndicatorEncoder, or None for codes, got {encoder!r}."
+    )
 
 
 def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:

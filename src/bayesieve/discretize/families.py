@@ -1,0 +1,92 @@
+"""Families of indicators: all thresholds of one score as one ordered feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import gammaln
+
+from bayesieve.counts import ContingencyCounts
+from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.criterion import interval_prior
+from bayesieve.discretize.thresholds import quantile_thresholds
+from bayesieve.engine import map_in_threads
+from bayesieve.table import Column, FeatureLevels
+from bayesieve.table.indicator_levels import indicator_name, score_values
+from bayesieve.table.indicator_table import IndicatorTable
+from bayesieve.table.levels import smallest_unsigned
+
+_PARALLEL_ROWS = 20_000  # below, starting threads costs more than coding
+
+
+def make_family(score: str, thresholds: np.ndarray) -> FeatureLevels:
+    """All thresholds of a score as one ordered feature; its unseen code stands for missing scores."""
+    return FeatureLevels(name=score, kind="numeric", type="number", cut_points=thresholds)
+
+
+def fit_families(
+    columns: Sequence[Column], asked: Sequence[np.ndarray | int], order: ClassOrder, n_jobs: int | None
+) -> list[FeatureLevels]:
+    def fit(i: int) -> FeatureLevels:
+        thresholds = asked[i]
+        if isinstance(thresholds, int):
+            listed = score_values(columns[i])[order.rows]
+            thresholds = quantile_thresholds(listed, order.weights, thresholds, columns[i].name)
+        return make_family(columns[i].name, thresholds)
+
+    return map_in_threads(fit, range(len(columns)), n_jobs)
+
+
+def code_families(columns: Sequence[Column], families: Sequence[FeatureLevels], n_jobs: int | None) -> np.ndarray:
+    """How many thresholds of each family are below the score, shape (n_families, n_rows)."""
+    codes = np.empty(
+        (len(families), len(columns[0])), dtype=smallest_unsigned(max(one.unseen_code for one in families))
+    )
+
+    def code(i: int) -> None:
+        codes[i] = families[i].code_numbers(score_values(columns[i]))
+
+    map_in_threads(code, range(len(families)), n_jobs if codes.shape[1] >= _PARALLEL_ROWS else None)
+    return codes
+
+
+def indicator_table(codes: np.ndarray, families: Sequence[FeatureLevels], n_levels: np.ndarray) -> IndicatorTable:
+    """All indicators of these families; ``n_levels`` has an entry for each indicator."""
+    sizes = np.array([one.n_levels - 1 for one in families])
+    names = [indicator_name(one.name, cut) for one in families for cut in np.asarray(one.cut_points).tolist()]
+    return IndicatorTable(
+        family_codes=codes,
+        n_thresholds=sizes,
+        family_of=np.repeat(np.arange(sizes.size), sizes),
+        threshold_of=np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes),
+        n_levels=n_levels,
+        names=tuple(names),
+    )
+
+
+def indicator_values(coded: IndicatorTable) -> np.ndarray:
+    """1 where the score is at most the threshold, shape (n_rows, n_indicators)."""
+    met = np.empty((coded.n_features, coded.n_rows), dtype=bool)
+    for k, (family, threshold) in enumerate(zip(coded.family_of.tolist(), coded.threshold_of.tolist(), strict=True)):
+        np.less_equal(coded.family_codes[family], threshold, out=met[k])
+    return met.view(np.uint8).T
+
+
+def level_scores(counts: ContingencyCounts, n_levels: np.ndarray) -> np.ndarray:
+    """1 - cost / null cost of the intervals of every indicator, as other discretizers have it, for all of them at
+    once: the levels are the intervals, among the rows that have a level.
+    """
+    starts = counts.offsets[:-1]
+    n_classes = counts.counts.shape[1]
+
+    def part_costs(rows: np.ndarray) -> np.ndarray:
+        return gammaln(rows.sum(axis=1) + n_classes) - gammaln(n_classes) - gammaln(rows + 1.0).sum(axis=1)
+
+    whole = np.add.reduceat(counts.counts, starts)
+    totals, which = np.unique(whole.sum(axis=1), return_inverse=True)
+    priors = np.array([interval_prior(total if total > 0.0 else 1.0, int(n_levels.max())) for total in totals])[which]
+    costs = np.add.reduceat(part_costs(counts.counts), starts) + priors[np.arange(n_levels.size), n_levels]
+    null_costs = part_costs(whole) + priors[:, 1]
+    saved = np.divide(costs, null_costs, out=np.ones_like(costs), where=null_costs > 0.0)
+    return np.maximum(0.0, 1.0 - saved)

@@ -1,0 +1,259 @@
+"""`IndicatorEncoder`: scores -> indicators "score <= threshold"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bayesieve.counts import ContingencyCounts
+from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.column_coder import LevelsCoder, read_classes
+from bayesieve.discretize.families import (
+    code_families,
+    fit_families,
+    indicator_table,
+    indicator_values,
+    level_scores,
+    make_family,
+)
+from bayesieve.discretize.parametric_scores import as_parametric_scores, compute_table
+from bayesieve.discretize.thresholds import thresholds_of
+from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.estimator_input import new_table, remember_features
+from bayesieve.table.frames import as_table
+from bayesieve.table.indicator_levels import IndicatorLevels, score_values
+from bayesieve.table.indicator_table import MISSING_LEVEL, IndicatorTable
+
+
+class IndicatorEncoder(LevelsCoder):
+    """Turn scores into binary indicators ``score <= threshold``, one for every score and threshold.
+
+    Experts who can name a score but not its parameters or its threshold leave both to feature selection: every
+    parameter of a grid and every threshold gives an indicator, and the selector keeps the useful ones. The indicators
+    of one score share one code per row, so that hundreds of them cost the memory and the counting of a few dozen.
+
+    Parameters
+    ----------
+    thresholds : int, sequence of numbers or dict, default=10
+        A sequence: the thresholds of every score. A whole number n: n thresholds per score, learnt in ``fit`` as
+        quantiles of its finite values (values that occur, each once, so there may be fewer). A dict: either of them by
+        name of the score, or by name of a `ParametricScore` for all its parameters; it must name every score.
+        Thresholds are put in ascending order, and each is used once.
+    scores : None, list or dict, default=None
+        None: every column of ``X`` is a score, and must hold numbers. A list of `ParametricScore` (or plain functions
+        of ``X``), or a dict from names to them: these are computed from ``X``, which may then be anything they
+        understand.
+    missing : {"level", "ignore"}, default="level"
+        ``"level"``: missing scores seen in training are a level of their own in every indicator of the score.
+        ``"ignore"``: they add nothing to any class, in training and afterwards.
+    n_jobs : int or None, default=-1
+        Threads that compare scores with thresholds; functions are called one after another. Results do not depend on
+        it.
+
+    Attributes
+    ----------
+    thresholds_ : dict from score names to float arrays
+        Ascending thresholds of every score.
+    levels_ : tuple of IndicatorLevels
+        One per indicator: level 0 is "score <= threshold", level 1 above, level 2 missing.
+    level_scores_ : float array, shape (n_indicators,)
+        1 - cost / null cost of the MODL criterion; 0 for an indicator that says nothing about the classes.
+    family_of_ : int array, shape (n_indicators,)
+        The score of each indicator, as a position among the scores.
+    unseen_counts_ : int array, shape (n_indicators,)
+        Missing values without a level met since the fit.
+    n_features_in_ : int
+        Number of scores: columns of ``X``, or parametric scores at all their parameters.
+
+    Notes
+    -----
+    ``transform`` gives the indicators themselves: 1 where the score is at most the threshold, else 0, also where it is
+    missing. ``fit_coded`` and ``transform_coded`` give what this package learns from: codes of the levels in
+    ``levels_``, where 0 is "at most the threshold".
+    Infinite scores are accepted and compared like any number.
+
+    References
+    ----------
+    Rabenoro, Lacaille, Cottrell, Rossi (2015), Search strategies for binary feature selection for a naive Bayes
+    classifier, section 2.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from bayesieve import IndicatorEncoder
+    >>> frame = pl.DataFrame({"p": [0.001, 0.03, 0.2], "q": [0.5, None, 0.01]})
+    >>> encoder = IndicatorEncoder([0.01, 0.05]).fit(frame)
+    >>> encoder.get_feature_names_out().tolist()
+    ['p<=0.01', 'p<=0.05', 'q<=0.01', 'q<=0.05']
+    >>> encoder.transform(frame).tolist()
+    [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1]]
+    """
+
+    supervised = False
+    unseen_counts_: np.ndarray
+
+    def __init__(
+        self,
+        thresholds: int | Sequence[float] | np.ndarray | Mapping[str, Any] = 10,
+        *,
+        scores: Any = None,
+        missing: Literal["level", "ignore"] = "level",
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.thresholds = thresholds
+        self.scores = scores
+        self.missing = missing
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IndicatorEncoder:
+        """Fix the thresholds and count the indicators.
+
+        Parameters
+        ----------
+        X : dataframe or 2-D array of numbers, shape (n_rows, n_scores); with ``scores``, what they are computed from
+        y : array-like, shape (n_rows,), optional
+            Class labels; thresholds do not depend on them, ``level_scores_`` do.
+        sample_weight : array-like, shape (n_rows,), optional
+            Weights multiply counts: a weight of 2 equals the row repeated.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a column does not hold numbers, or thresholds and scores do not fit; the sentence names them.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Fit, and return the indicators of the same rows."""
+        return indicator_values(self._fit(X, y, sample_weight))
+
+    def fit_coded(self, X: Any, y: Any, sample_weight: Any = None) -> IndicatorTable:
+        """Fit, and return the level codes of the same rows as an `IndicatorTable` with classes, weights and levels."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        return self._fit(X, y, sample_weight)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The indicators.
+
+        Returns
+        -------
+        uint8 array, shape (n_rows, n_indicators)
+            1 where the score is at most the threshold; 0 where it is above or missing.
+        """
+        return indicator_values(self.transform_coded(X))
+
+    def transform_coded(self, X: Any, owner: Any = None) -> IndicatorTable:
+        """Level codes as an `IndicatorTable` without classes; ``X`` may be the result of `read`."""
+        check_is_fitted(self, "levels_")
+        table = X if isinstance(X, Table) else self.read(X, owner)
+        families = [make_family(name, thresholds) for name, thresholds in self.thresholds_.items()]
+        codes = code_families([table.column(i) for i in range(table.n_columns)], families, self.n_jobs)
+        coded = indicator_table(codes, families, np.array([level.n_levels for level in self.levels_]))
+        coded.levels = self.levels_
+        if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
+            self.unseen_counts_ = self.unseen_counts_.copy()
+        unseen = np.array([np.count_nonzero(row == f.unseen_code) for row, f in zip(codes, families, strict=True)])
+        # Counted under no lock: two concurrent calls may lose counts, never codes.
+        self.unseen_counts_ += np.where(coded.n_levels == MISSING_LEVEL, unseen[coded.family_of], 0)
+        return coded
+
+    def read(self, X: Any, owner: Any = None) -> Table:
+        """The scores of ``X`` as a table with one column each; messages speak of ``owner``, an estimator that this
+        encoder is part of.
+        """
+        check_is_fitted(self, "levels_")
+        if self.scores is not None:
+            return compute_table(as_parametric_scores(self.scores), X)
+        return new_table(self if owner is None else owner, X)
+
+    def compute_scores(self, X: Any) -> Any:
+        """The raw scores, one column each (polars): for a look at them, or to fit on them rather than on functions."""
+        import polars as pl
+
+        table = self.read(X)
+        columns = [table.column(i) for i in range(table.n_columns)]
+        return pl.DataFrame({column.name: score_values(column) for column in columns}, nan_to_null=True)
+
+    def to_frame(self) -> Any:
+        """One row per indicator and level (polars): score, threshold, label, count, and the count of every class."""
+        import polars as pl
+
+        check_is_fitted(self, "levels_")
+        rows = []
+        for level in self.levels_:
+            counts = np.asarray(level.counts, dtype=float)
+            for code, label in enumerate(level.labels):
+                row = {"feature": level.name, "score": level.score, "threshold": level.threshold}
+                row.update(
+                    {"level_score": level.level_score, "code": code, "level": label, "count": counts[code].sum()}
+                )
+                row.update({f"count_{c}": n for c, n in zip(self.classes_.tolist(), counts[code], strict=True)})
+                rows.append(row)
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> IndicatorTable:
+        if self.missing not in ("level", "ignore"):
+            raise ValueError(f"missing must be 'level' or 'ignore', got {self.missing!r}.")
+        table, groups = self._training_scores(X)
+        target, weights, order = read_classes(self, table, y, sample_weight)
+        columns = [table.column(i) for i in range(table.n_columns)]
+        families = fit_families(columns, thresholds_of(self.thresholds, table.names, groups), order, self.n_jobs)
+        codes = code_families(columns, families, self.n_jobs)
+        coded = indicator_table(codes, families, self._n_levels(codes, families, order))
+        coded.class_codes, coded.classes, coded.weights = target.codes, target.classes, weights
+        self.thresholds_ = {family.name: np.array(family.cut_points) for family in families}
+        self.family_of_ = coded.family_of
+        self._set_levels(coded)
+        self.unseen_counts_ = np.zeros(coded.n_features, dtype=np.int64)
+        self.classes_ = target.classes
+        return coded
+
+    def _n_levels(self, codes: np.ndarray, families: Sequence[FeatureLevels], order: ClassOrder) -> np.ndarray:
+        """3 for every indicator of a score that was missing in a training row, else 2."""
+        found = []
+        for row, family in zip(codes, families, strict=True):
+            as_level = self.missing == "level" and bool(np.any(row[order.rows] == family.unseen_code))
+            found += [MISSING_LEVEL + as_level] * (family.n_levels - 1)
+        return np.array(found, dtype=np.int64)
+
+    def _set_levels(self, coded: IndicatorTable) -> None:
+        """Count the levels by class, and say how much each indicator tells."""
+        counts = ContingencyCounts.of(coded)
+        self.level_scores_ = level_scores(counts, coded.n_levels)
+        parts = [(score, threshold) for score, found in self.thresholds_.items() for threshold in found.tolist()]
+        self.levels_ = coded.levels = tuple(
+            IndicatorLevels.of(
+                score,
+                threshold,
+                missing=bool(coded.n_levels[k] > MISSING_LEVEL),
+                counts=counts.feature(k),
+                level_score=float(self.level_scores_[k]),
+            )
+            for k, (score, threshold) in enumerate(parts)
+        )
+
+    def _training_scores(self, X: Any) -> tuple[Table, Sequence[str]]:
+        """The scores of the training rows, and what each belongs to."""
+        if self.scores is not None:
+            scores = as_parametric_scores(self.scores)
+            table = compute_table(scores, X)
+            remember_features(self, table)
+            return table, [score.name for score in scores for _ in score.names]
+        table = as_table(X)
+        remember_features(self, table)
+        for i in range(table.n_columns):
+            if table.column(i).type != "number":
+                raise ValueError(
+                    f"Column {table.names[i]!r} holds values of type {table.column(i).type} but a score must be a "
+                    "number; convert the column, or leave it out."
+                )
+        return table, table.names

@@ -1,0 +1,90 @@
+"""The thresholds that scores are compared with: given, or learnt as quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+
+def thresholds_of(thresholds: Any, scores: Sequence[str], groups: Sequence[str]) -> list[np.ndarray | int]:
+    """What is asked for each score: ascending thresholds, or how many to learn.
+
+    Parameters
+    ----------
+    thresholds : int, sequence of numbers, or mapping from the name of a score, or of its group, to either
+    scores : names of the scores
+    groups : what each score belongs to (a parametric score at its several parameters), else its own name
+
+    Raises
+    ------
+    ValueError
+        If a mapping leaves a score out or names an unknown one, or a threshold is not a finite number.
+    """
+    if not isinstance(thresholds, Mapping):
+        asked = _one(thresholds, "thresholds")
+        return [asked for _ in scores]
+    known = {*scores, *groups}
+    for name in thresholds:
+        if name not in known:
+            raise ValueError(f"thresholds names the score {name!r}, which there is not; there are {_listed(scores)}.")
+    found = []
+    for score, group in zip(scores, groups, strict=True):
+        name = score if score in thresholds else group
+        if name not in thresholds:
+            raise ValueError(f"thresholds has none for the score {score!r}; give it some, or leave the score out of X.")
+        found.append(_one(thresholds[name], f"thresholds[{name!r}]"))
+    return found
+
+
+def quantile_thresholds(values: np.ndarray, weights: np.ndarray, n: int, score: str) -> np.ndarray:
+    """Up to ``n`` distinct values of the score that cut the rows with a finite one into parts of about equal size.
+
+    Threshold i is the smallest value that at least i / (n + 1) of the rows do not exceed. The largest value is no
+    threshold (every row would meet it) unless there is no other.
+
+    Parameters
+    ----------
+    values : float array, shape (n_rows,), NaN = missing
+    weights : float array, shape (n_rows,), or empty when every row counts once
+    n : how many thresholds are asked for
+    score : its name, for the message
+
+    Raises
+    ------
+    ValueError
+        If no value is finite.
+    """
+    finite = np.isfinite(values)
+    if not finite.any():
+        raise ValueError(
+            f"Score {score!r} has no finite value to learn thresholds from; give its thresholds, or leave it out."
+        )
+    order = np.argsort(values[finite], kind="stable")
+    ascending = values[finite][order]
+    cumulated = np.cumsum(weights[finite][order]) if weights.size else np.arange(1.0, order.size + 1.0)
+    targets = cumulated[-1] * np.arange(1, n + 1) / (n + 1)
+    found = np.unique(ascending[np.minimum(np.searchsorted(cumulated, targets), order.size - 1)])
+    below = found[found < ascending[-1]]
+    return below if below.size else ascending[-1:]
+
+
+def _one(asked: Any, what: str) -> np.ndarray | int:
+    if isinstance(asked, Integral) and not isinstance(asked, bool):
+        if asked < 1:
+            raise ValueError(f"{what} must be at least 1, the number of thresholds to learn, got {asked!r}.")
+        return int(asked)
+    numbers = np.asarray(list(asked) if isinstance(asked, Iterable) and not isinstance(asked, str) else asked)
+    if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iuf":
+        raise ValueError(
+            f"{what} must be a sequence of numbers, or a whole number of thresholds to learn, got {asked!r}."
+        )
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{what} holds {numbers[~np.isfinite(numbers)][0]}; thresholds must be finite numbers.")
+    return np.unique(numbers.astype(np.float64))
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")

@@ -1,0 +1,333 @@
+"""`IndicatorEncoder`: scores in, indicators "score <= threshold" out."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+
+from bayesieve import DiscreteNB, EqualFrequencyDiscretizer, IndicatorEncoder, ParametricScore
+from bayesieve.counts import ContingencyCounts
+from bayesieve.table import CodedTable
+from bayesieve.table.indicator_table import IndicatorTable
+
+RNG = np.random.default_rng(11)
+N = 300
+Y = np.array(["mean", "normal", "trend"])[RNG.integers(0, 3, N)]
+P_VALUES = np.where(Y == "normal", RNG.random(N), RNG.random(N) ** 4).round(3)
+HOLES = np.where(RNG.random(N) < 0.1, np.nan, RNG.normal(size=N) + (Y == "trend"))
+FRAME = pl.DataFrame({"p": P_VALUES, "slope": HOLES, "count": RNG.integers(0, 6, N)})
+LEVELS = [0.01, 0.05, 0.5]
+
+
+def drop(series: list[np.ndarray], *, w: int, side: str = "left") -> np.ndarray:
+    """A score of series of unequal length: mean over the last w points less that over the first."""
+    sign = 1.0 if side == "left" else -1.0
+    return np.array([sign * (values[-w:].mean() - values[:w].mean()) for values in series])
+
+
+SERIES = [np.cumsum(RNG.normal(size=RNG.integers(20, 40))) + 5.0 * (label == "trend") for label in Y]
+
+
+def test_indicators_are_what_their_names_say() -> None:
+    encoder = IndicatorEncoder(LEVELS).fit(FRAME, Y)
+    names = encoder.get_feature_names_out()
+    assert names[:4].tolist() == ["p<=0.01", "p<=0.05", "p<=0.5", "slope<=0.01"]
+    found = encoder.transform(FRAME)
+    assert (found.shape, found.dtype) == ((N, 9), np.uint8)
+    for k, name in enumerate(names):
+        score, threshold = name.rsplit("<=", 1)
+        np.testing.assert_array_equal(found[:, k], FRAME[score].to_numpy() <= float(threshold))
+    assert not found[np.isnan(HOLES), 3:6].any()
+    np.testing.assert_array_equal(IndicatorEncoder(LEVELS).fit_transform(FRAME, Y), found)
+    np.testing.assert_array_equal(encoder.fit(FRAME).transform(FRAME), found)
+
+
+def test_level_codes_are_the_other_way_round_and_know_missing_scores() -> None:
+    encoder = IndicatorEncoder(LEVELS)
+    coded = encoder.fit_coded(FRAME, Y)
+    assert isinstance(coded, IndicatorTable)
+    assert coded.n_levels.tolist() == [2] * 3 + [3] * 3 + [2] * 3
+    missing = np.isnan(HOLES)
+    expected = 1 - encoder.transform(FRAME).T
+    expected[3:6, missing] = 2
+    np.testing.assert_array_equal(coded.codes, expected)
+    np.testing.assert_array_equal(encoder.transform_coded(FRAME).codes, expected)
+    assert encoder.levels_[4].labels == ("<= 0.05", "> 0.05", "missing")
+    for k, level in enumerate(encoder.levels_):
+        np.testing.assert_array_equal(level.code(encoder.read(FRAME).column(encoder.family_of_[k])), expected[k])
+    assert encoder.unseen_counts_.sum() == 0
+
+
+def test_counts_and_scores_are_those_of_the_same_intervals_elsewhere() -> None:
+    """Bins at the same cuts cost the same: the level score is that of the other discretizers."""
+    for weights in (None, RNG.integers(0, 3, N).astype(float)):
+        for name in FRAME.columns:
+            cuts = EqualFrequencyDiscretizer(2).fit(FRAME.select(name), Y, weights)
+            threshold = cuts.cut_points_[0][-1]
+            encoder = IndicatorEncoder([threshold]).fit(FRAME.select(name), Y, weights)
+            assert encoder.level_scores_[0] == pytest.approx(cuts.level_scores_[0], abs=1e-12)
+            low_to_high = [1, 2, 0] if name == "slope" else [0, 1]
+            np.testing.assert_allclose(encoder.levels_[0].counts, cuts.levels_[0].counts[low_to_high])
+            assert encoder.levels_[0].level_score == encoder.level_scores_[0]
+    assert IndicatorEncoder([0.5]).fit(FRAME, Y).level_scores_[0] > 0.01
+    assert IndicatorEncoder([0.5]).fit(FRAME).level_scores_.tolist() == [0.0] * 3
+
+
+def test_weights_multiply_counts_and_quantiles() -> None:
+    weights = RNG.integers(0, 4, N)
+    rows = np.repeat(np.arange(N), weights)
+    weighted = IndicatorEncoder(4).fit(FRAME, Y, weights)
+    repeated = IndicatorEncoder(4).fit(FRAME[rows], Y[rows])
+    assert weighted.get_feature_names_out().tolist() == repeated.get_feature_names_out().tolist()
+    for mine, other in zip(weighted.levels_, repeated.levels_, strict=True):
+        np.testing.assert_array_equal(mine.counts, other.counts)
+    np.testing.assert_allclose(weighted.level_scores_, repeated.level_scores_, rtol=1e-12)
+
+
+def test_quantile_thresholds_are_values_that_occur() -> None:
+    ranks = np.arange(100.0)[::-1, None]
+    assert IndicatorEncoder(3).fit(ranks).thresholds_["x0"].tolist() == [24, 49, 74]
+    assert IndicatorEncoder(1).fit(ranks).thresholds_["x0"].tolist() == [49]
+    tied = np.array([[1.0]] * 90 + [[2.0]] * 9 + [[3.0]])
+    assert IndicatorEncoder(5).fit(tied).thresholds_["x0"].tolist() == [1]  # each value once
+    assert IndicatorEncoder(500).fit(tied).thresholds_["x0"].tolist() == [1, 2]  # never the largest
+    assert IndicatorEncoder(5).fit(np.full((4, 1), 7.5)).thresholds_["x0"].tolist() == [7.5]  # unless it is the only
+    infinite = np.array([[-np.inf], [1.0], [2.0], [3.0], [np.inf], [np.nan]])
+    assert IndicatorEncoder(2).fit(infinite).thresholds_["x0"].tolist() == [1, 2]
+
+
+def test_thresholds_by_name() -> None:
+    encoder = IndicatorEncoder({"p": [0.5, 0.05, 0.05], "slope": 2, "count": (3,)}).fit(FRAME, Y)
+    assert encoder.thresholds_["p"].tolist() == [0.05, 0.5]
+    assert encoder.family_of_.tolist() == [0, 0, 1, 1, 2]
+    assert encoder.get_feature_names_out()[-1] == "count<=3"
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "message"),
+    [
+        ({"p": [0.1], "slope": [0]}, "thresholds has none for the score 'count'; give it some, or leave the score out"),
+        ({"p": 1, "slope": 1, "count": 1, "q": 1}, "names the score 'q', which there is not; there are 'p', 'slope'"),
+        ({"p": 1, "slope": [], "count": 1}, r"thresholds\['slope'\] must be a sequence of numbers"),
+        ([0.1, np.nan], "thresholds holds nan; thresholds must be finite"),
+        ([np.inf], "thresholds holds inf; thresholds must be finite"),
+        ([[0.1]], "thresholds must be a sequence of numbers, or a whole number"),
+        (["0.1"], "thresholds must be a sequence of numbers"),
+        ("0.1", "thresholds must be a sequence of numbers"),
+        (0.1, "thresholds must be a sequence of numbers"),
+        (True, "thresholds must be a sequence of numbers"),
+        (None, "thresholds must be a sequence of numbers"),
+        (0, "thresholds must be at least 1"),
+    ],
+)
+def test_thresholds_without_a_meaning_are_refused(thresholds: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        IndicatorEncoder(thresholds).fit(FRAME, Y)
+
+
+@pytest.mark.parametrize(
+    ("column", "type_"),
+    [
+        (["a", "b", None], "text"),
+        ([True, False, True], "boolean"),
+        (["2020-01-01"] * 3, "datetime"),
+        ([1, "b", 2], "mixed"),
+    ],
+)
+def test_a_score_is_a_number(column: list[Any], type_: str) -> None:
+    series = pd.Series(column, dtype="datetime64[us]" if type_ == "datetime" else object)
+    frame = pd.DataFrame({"ok": [1, 2, 3], "odd": series})
+    with pytest.raises(ValueError, match=f"Column 'odd' holds values of type {type_} but a score must be a number"):
+        IndicatorEncoder([1]).fit(frame, [0, 1, 1])
+    encoder = IndicatorEncoder([1]).fit(frame.assign(odd=1.0), [0, 1, 1])
+    if type_ != "boolean":
+        with pytest.raises(ValueError, match="'odd'"):
+            encoder.transform(frame)
+
+
+def test_a_score_without_values_needs_thresholds() -> None:
+    frame = FRAME.with_columns(pl.lit(None).alias("slope"))
+    with pytest.raises(ValueError, match="Score 'slope' has no finite value to learn thresholds from"):
+        IndicatorEncoder(3).fit(frame, Y)
+    coded = IndicatorEncoder([0.5]).fit_coded(frame, Y)
+    assert coded.codes[1].tolist() == [2] * N
+    assert coded.n_levels.tolist() == [2, 3, 2]
+
+
+def test_infinite_scores_are_compared_like_any_other() -> None:
+    X = np.array([[-np.inf], [0.0], [np.inf], [np.nan]])
+    encoder = IndicatorEncoder([-1, 0, 1]).fit(X, [0, 1, 0, 1])
+    assert encoder.transform(X).tolist() == [[1, 1, 1], [0, 1, 1], [0, 0, 0], [0, 0, 0]]
+    assert encoder.transform_coded(X).codes.T.tolist() == [[0, 0, 0], [1, 0, 0], [1, 1, 1], [2, 2, 2]]
+
+
+def test_missing_scores_without_a_level_are_counted_and_add_nothing() -> None:
+    known = FRAME.filter(~np.isnan(HOLES))
+    encoder = IndicatorEncoder(LEVELS).fit(known, Y[~np.isnan(HOLES)])
+    ignoring = IndicatorEncoder(LEVELS, missing="ignore").fit(FRAME, Y)
+    for fitted in (encoder, ignoring):
+        coded = fitted.transform_coded(FRAME)
+        assert coded.n_levels.tolist() == [2] * 9
+        assert (coded.codes[3:6, np.isnan(HOLES)] == 2).all()
+        holes = int(np.isnan(HOLES).sum())
+        assert fitted.unseen_counts_.tolist() == [0] * 3 + [holes] * 3 + [0] * 3
+    for mine, other in zip(encoder.levels_[3:6], ignoring.levels_[3:6], strict=True):
+        np.testing.assert_array_equal(mine.counts, other.counts)
+        assert mine.level_score == other.level_score
+    model = DiscreteNB().fit(ignoring.fit_coded(FRAME, Y))
+    with_holes = FRAME.with_columns(pl.lit(None, dtype=pl.Float64).alias("slope"))
+    without = DiscreteNB().fit(ignoring.fit_coded(FRAME, Y).select([0, 1, 2, 6, 7, 8]))
+    np.testing.assert_allclose(
+        model.predict_joint_log_proba(ignoring.transform_coded(with_holes)),
+        without.predict_joint_log_proba(ignoring.transform_coded(FRAME).select([0, 1, 2, 6, 7, 8])),
+        rtol=1e-13,
+    )
+
+
+def test_rows_without_weight_teach_nothing() -> None:
+    weights = np.where(np.isnan(HOLES), 0.0, 1.0)
+    assert IndicatorEncoder(LEVELS).fit_coded(FRAME, Y, weights).n_levels.tolist() == [2] * 9
+    with pytest.raises(ValueError, match="all weights are zero"):
+        IndicatorEncoder(LEVELS).fit(FRAME, Y, np.zeros(N))
+
+
+def test_parametric_scores_over_a_grid() -> None:
+    score = ParametricScore(drop, "drop", w=np.array([3, 5]), side=["left", "right"])
+    assert score.names == (
+        "drop(w=3, side=left)",
+        "drop(w=3, side=right)",
+        "drop(w=5, side=left)",
+        "drop(w=5, side=right)",
+    )
+    assert repr(score) == "ParametricScore('drop', 4 combinations of w, side)"
+    encoder = IndicatorEncoder([-1, 1.5], scores=[score]).fit(SERIES, Y)
+    assert encoder.n_features_in_ == 4
+    assert not hasattr(encoder, "feature_names_in_")
+    assert encoder.get_feature_names_out()[1] == "drop(w=3, side=left)<=1.5"
+    found = encoder.transform(SERIES)
+    np.testing.assert_array_equal(found[:, 1], drop(SERIES, w=3) <= 1.5)
+    np.testing.assert_array_equal(found[:, 6], drop(SERIES, w=5, side="right") <= -1)
+
+
+def test_scores_computed_beforehand_are_the_same() -> None:
+    scores = {"fall": ParametricScore(drop, w=[2, 4]), "length": lambda series: [len(values) for values in series]}
+    computed = IndicatorEncoder(5, scores=scores)
+    coded = computed.fit_coded(SERIES, Y)
+    table = computed.compute_scores(SERIES)
+    assert table.columns == ["fall(w=2)", "fall(w=4)", "length"]
+    plain = IndicatorEncoder(5)
+    again = plain.fit_coded(table, Y)
+    assert again.names == coded.names
+    np.testing.assert_array_equal(again.family_codes, coded.family_codes)
+    np.testing.assert_array_equal(plain.transform(table), computed.transform(SERIES))
+    np.testing.assert_array_equal(plain.level_scores_, computed.level_scores_)
+
+
+def test_thresholds_of_all_parameters_of_a_score() -> None:
+    thresholds = {"drop": [0], "drop(w=4)": [1, 2]}
+    encoder = IndicatorEncoder(thresholds, scores=[ParametricScore(drop, w=[2, 4, 6])]).fit(SERIES)
+    assert [values.tolist() for values in encoder.thresholds_.values()] == [[0], [1, 2], [0]]
+
+
+@pytest.mark.parametrize(
+    ("scores", "error", "message"),
+    [
+        ([], ValueError, "scores holds no score"),
+        (["p"], TypeError, "A score must be a ParametricScore or a function of X, got 'p'"),
+        ("p", TypeError, "scores must be a list or a dict of ParametricScore"),
+        (3, TypeError, "scores must be a list or a dict of ParametricScore"),
+        ([ParametricScore(drop, w=2), ParametricScore(drop, w=2)], ValueError, r"Two scores are called 'drop\(w=2\)'"),
+        ([ParametricScore(drop, w=[2, 2])], ValueError, r"Two scores are called 'drop\(w=2\)'"),
+        ({"odd": lambda X: np.ones((3, 2))}, ValueError, r"'odd' must give one number per row, .* gave shape \(3, 2\)"),
+        ({"odd": lambda X: ["a"] * len(X)}, ValueError, "'odd' must give numbers, but gave values of type <U1"),
+        ({"odd": lambda X: np.array([{}] * 3)}, ValueError, "'odd' must give numbers, but gave values of type object"),
+        (
+            {"one": lambda X: np.ones(3), "two": lambda X: np.ones(4)},
+            ValueError,
+            "Score 'two' gave 4 values but 'one' gave 3; every score needs one value per row",
+        ),
+        ({"none": lambda X: []}, ValueError, "a minimum of 1 row is required"),
+        ({"few": lambda X: np.ones(5)}, ValueError, "inconsistent numbers of samples"),
+    ],
+)
+def test_scores_without_a_meaning_are_refused(scores: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        IndicatorEncoder([1], scores=scores).fit(SERIES, Y)
+
+
+def test_grids_without_a_meaning_are_refused() -> None:
+    with pytest.raises(ValueError, match="Score 'drop': the parameter 'w' has no value in its grid"):
+        ParametricScore(drop, w=[])
+    with pytest.raises(TypeError, match="A score must be a function of X and its parameters, got 'drop'"):
+        ParametricScore("drop", "name")  # type: ignore[arg-type]
+    assert ParametricScore(drop, "plain").names == ("plain",)
+    assert ParametricScore(np.ptp, axis=[1], scale=0.25, kind=None).names == ("ptp(axis=1, scale=0.25, kind=None)",)
+
+
+def test_many_thresholds_are_kept_as_one_code_per_score() -> None:
+    rows = 1000
+    X = RNG.normal(size=(rows, 74))
+    y = RNG.integers(0, 4, rows)
+    encoder = IndicatorEncoder(11)
+    coded = encoder.fit_coded(X, y)
+    again = encoder.transform_coded(X)
+    for table in (coded, again):
+        assert table.n_features == 814
+        assert table.family_codes.nbytes == 74 * rows
+    plain = CodedTable(coded.codes, coded.n_levels, coded.names, coded.class_codes, coded.classes)
+    assert plain.codes.nbytes == 814 * rows
+    np.testing.assert_array_equal(ContingencyCounts.of(coded).counts, ContingencyCounts.of(plain).counts)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 3])
+def test_results_do_not_depend_on_the_number_of_threads(n_jobs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bayesieve.discretize.families._PARALLEL_ROWS", 0)
+    expected = IndicatorEncoder(7).fit_coded(FRAME, Y)
+    coded = IndicatorEncoder(7, n_jobs=n_jobs).fit_coded(FRAME, Y)
+    assert coded.names == expected.names
+    np.testing.assert_array_equal(coded.family_codes, expected.family_codes)
+
+
+def test_as_a_step_of_scikit_learn() -> None:
+    encoder = IndicatorEncoder(LEVELS).set_output(transform="pandas")
+    frame = encoder.fit_transform(FRAME, Y)
+    assert frame.columns.tolist() == encoder.get_feature_names_out().tolist()
+    copied = clone(IndicatorEncoder({"drop": 3}, scores=[ParametricScore(drop, w=[2])], missing="ignore"))
+    assert copied.fit(SERIES).get_feature_names_out().size == 3
+    model = make_pipeline(IndicatorEncoder(LEVELS), DiscreteNB()).fit(FRAME, Y)
+    assert model.score(FRAME, Y) > 0.4
+    again = pickle.loads(pickle.dumps(encoder))
+    assert again.transform(FRAME).equals(frame)
+
+
+def test_tables_are_checked_as_by_other_encoders() -> None:
+    encoder = IndicatorEncoder(LEVELS)
+    with pytest.raises(NotFittedError):
+        encoder.transform(FRAME)
+    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
+        encoder.fit_coded(FRAME, None)
+    encoder.fit(FRAME, Y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        encoder.transform(FRAME.rename({"p": "q"}))
+    with pytest.raises(ValueError, match="missing must be 'level' or 'ignore'"):
+        IndicatorEncoder(LEVELS, missing="drop").fit(FRAME, Y)  # type: ignore[arg-type]
+    whole = encoder.transform(FRAME.with_columns(pl.col("count").cast(pl.String)))  # as a file may give them
+    np.testing.assert_array_equal(whole, encoder.transform(FRAME))
+
+
+def test_to_frame_lists_every_level() -> None:
+    frame = IndicatorEncoder(LEVELS).fit(FRAME, Y).to_frame()
+    assert frame.height == 2 * 3 + 3 * 3 + 2 * 3
+    first = frame.row(0, named=True)
+    assert (first["feature"], first["score"], first["threshold"], first["level"]) == ("p<=0.01", "p", 0.01, "<= 0.01")
+    totals = frame.group_by("feature", maintain_order=True).agg(pl.col("count").sum())["count"]
+    assert totals.to_list() == [N] * 9
+    assert first["count_mean"] == ((P_VALUES <= 0.01) & (Y == "mean")).sum()
