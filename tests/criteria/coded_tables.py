@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from bayesieve.search import SubsetProblem
+from bayesieve.counts import ContingencyCounts, log_probabilities
 from bayesieve.table import CodedTable
 from tests.reference import selective
 
@@ -44,20 +44,21 @@ def coded_table(
     )
 
 
-def log_joint(coded: CodedTable, problem: SubsetProblem, subset: Collection[int]) -> np.ndarray:
+def log_joint(coded: CodedTable, subset: Collection[int], smoothing: float | str = "m-estimate") -> np.ndarray:
     """(n_rows, n_classes) log P(j) + sum over the subset of log P(x_k | j), row by row in logarithms."""
+    counts = ContingencyCounts.of(coded)
     with np.errstate(divide="ignore"):
-        joint = np.tile(np.log(problem.class_prior), (coded.n_rows, 1))
+        joint = np.tile(np.log(counts.class_counts / counts.total), (coded.n_rows, 1))
     for k in subset:
-        table = problem.tables._log_prob[k]
+        table = log_probabilities(counts.feature(k), counts.total, smoothing)
         known = coded.codes[k] < len(table)
         joint[known] += table[coded.codes[k][known]]
     return joint
 
 
-def slow_cost(coded: CodedTable, problem: SubsetProblem, subset: Collection[int]) -> float:
+def slow_cost(coded: CodedTable, subset: Collection[int], smoothing: float | str = "m-estimate") -> float:
     """Equation 4 of Boulle (2007), from the log joints of all rows; rows of weight zero do not count."""
-    joint = log_joint(coded, problem, subset)
+    joint = log_joint(coded, subset, smoothing)
     weights = np.ones(coded.n_rows) if coded.weights is None else coded.weights
     rows = np.flatnonzero(weights)
     joint, labels = joint[rows], coded.class_codes[rows]

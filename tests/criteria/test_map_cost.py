@@ -25,6 +25,6 @@ def test_nothing_is_chosen_from_an_empty_subset() -> None:
 
 def test_values_add_the_prior_to_the_sums() -> None:
     cost = MAPCost(4)
-    found = cost.values(np.array([1.0, 2.0]), np.array([1, 3]))
+    found = cost.values(np.array([[1.0], [2.0]]), np.array([1, 3]), np.array([5.0, 5.0]))
     np.testing.assert_allclose(found, [1.0 + selective.prior_cost(4, 1), 2.0 + selective.prior_cost(4, 3)], rtol=1e-14)
     assert cost.lower_is_better

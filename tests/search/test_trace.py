@@ -181,7 +181,7 @@ def test_costs_of_the_trace_are_those_of_the_subsets() -> None:
     problem = SubsetProblem.of(coded)
     for trace in (MultiStart().run(problem, coded.names), search_exhaustively(problem, coded.names)):
         for subset, cost in models_of(trace).items():
-            assert cost == pytest.approx(slow_cost(coded, problem, subset), abs=1e-9)
+            assert cost == pytest.approx(slow_cost(coded, subset), abs=1e-9)
 
 
 def test_clock() -> None:

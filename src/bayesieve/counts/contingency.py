@@ -60,6 +60,17 @@ class ContingencyCounts:
             raise ValueError("Counts of different features, levels or classes cannot be added.")
         return ContingencyCounts(self.counts + other.counts, self.offsets, self.class_counts + other.class_counts)
 
+    def __sub__(self, other: ContingencyCounts) -> ContingencyCounts:
+        """The counts of the rows that are left when those of ``other``, which are among them, are taken away."""
+        if not np.array_equal(self.offsets, other.offsets) or self.counts.shape != other.counts.shape:
+            raise ValueError("Counts of different features, levels or classes cannot be subtracted.")
+        counts = self.counts - other.counts
+        class_counts = self.class_counts - other.class_counts
+        # Differences of equal sums of weights are 0, not what rounding leaves.
+        counts[counts < 1e-12 * self.counts] = 0.0
+        class_counts[class_counts < 1e-12 * self.class_counts] = 0.0
+        return ContingencyCounts(counts, self.offsets, class_counts)
+
 
 def _count_indicators(
     coded: IndicatorTable, class_codes: np.ndarray, weights: np.ndarray, offsets: np.ndarray, counts: np.ndarray

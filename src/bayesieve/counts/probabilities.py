@@ -43,8 +43,14 @@ def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) ->
     (n_levels, n_classes) natural logarithms.
     """
     n_levels, n_classes = counts.shape
-    per_class = counts.sum(axis=0)
+    return smoothed_logs(counts, counts.sum(axis=0), n_levels, n_classes, total, smoothing)
+
+
+def smoothed_logs(
+    counts: np.ndarray, class_counts: np.ndarray, n_levels: int, n_classes: int, total: float, smoothing: Smoothing
+) -> np.ndarray:
+    """log P(level | class) of any counts of a level and class, beside the count of the class over all levels."""
     if smoothing == "m-estimate":
-        return np.log(counts + 1.0 / total) - np.log(per_class + n_classes / total)
+        return np.log(counts + 1.0 / total) - np.log(class_counts + n_classes / total)
     alpha = float(smoothing)
-    return np.log(counts + alpha) - np.log(per_class + alpha * n_levels)
+    return np.log(counts + alpha) - np.log(class_counts + alpha * n_levels)

@@ -1,6 +1,29 @@
-"""What a subset of features costs: each criterion scores all candidates of a block of rows in one pass."""
+"""What a subset of features is worth: each criterion scores all candidates of a block of rows in one pass."""
 
+from bayesieve.criteria.base import Criterion
+from bayesieve.criteria.brier import Brier
+from bayesieve.criteria.class_block import ClassBlock
+from bayesieve.criteria.decisions import BalancedError, Error, ExpectedCost, Precision, Recall
+from bayesieve.criteria.error_probability import ErrorProbability
+from bayesieve.criteria.log_loss import LogLoss
 from bayesieve.criteria.map_cost import MAPCost
-from bayesieve.criteria.row_ratios import ClassBlock, RatioTables, RowRatios
+from bayesieve.criteria.ratio_tables import RatioTables
+from bayesieve.criteria.row_loss import RowLoss
+from bayesieve.criteria.row_ratios import RowRatios
 
-__all__ = ["ClassBlock", "MAPCost", "RatioTables", "RowRatios"]
+__all__ = [
+    "BalancedError",
+    "Brier",
+    "ClassBlock",
+    "Criterion",
+    "Error",
+    "ErrorProbability",
+    "ExpectedCost",
+    "LogLoss",
+    "MAPCost",
+    "Precision",
+    "RatioTables",
+    "Recall",
+    "RowLoss",
+    "RowRatios",
+]

@@ -1,8 +1,9 @@
-"""Compiled loops over the rows of a search: one pass scores all candidates, or moves the state by one feature.
+"""Compiled loops that all criteria share: factors of a block's codes, moves of the state, the sum of log losses.
 
-Rows are sorted by class. ``ratios[o, i]`` is P(other class o) / P(true class) of row i under the current subset, so
-that P(true class) = 1 / (1 + sum_o ratios[o, i]) and no ``exp`` is needed. Adding or dropping a feature multiplies a
-ratio by a factor that depends on the row's code only: ``table[start + (true class * others + o) * n_codes + code]``.
+``ratios[o, i]`` is P(other class o) / P(true class) of row i under the current subset, so that P(true class) =
+1 / (1 + sum_o ratios[o, i]) and no ``exp`` is needed. Adding or dropping a feature multiplies a ratio by a factor that
+depends on the row's level only: ``table[start + (segment * others + o) * n_codes + level]``. A block of rows stays in
+the first-level cache while all candidates pass over it.
 """
 
 from __future__ import annotations
@@ -11,19 +12,73 @@ import numpy as np
 
 from bayesieve.compiling import jit
 
+BLOCK = 512
 LANES = 32
-BLOCK = 8 * LANES  # a lane multiplies eight factors before its exponent is set aside: they must not overflow together
+_GROUP = 8 * LANES  # a lane multiplies eight factors before its exponent is set aside: they must not overflow together
 _MANTISSA = (1 << 52) - 1
 _ONE = 1023 << 52
 
 
 @jit
-def _fold(factor):
-    """Multiply the second half of a block into the first until LANES products are left (a loop that vectorises)."""
-    half = factor.size >> 1
+def spread(factor, code, level, low, high, kind):
+    """factor[i] = the level's factor of code[i].
+
+    A few levels are told apart by comparisons, which vectorise; reading a table by code does not.
+    """
+    n = code.size
+    last = level.size - 1
+    if kind == 0:  # two levels, all rows seen
+        l0, l1 = level[0], level[1]
+        for i in range(n):
+            factor[i] = l0 if code[i] <= low else l1
+    elif kind == 1:  # two levels, and missing or unseen from ``high`` on
+        l0, l1, l2 = level[0], level[1], level[2]
+        for i in range(n):
+            factor[i] = l0 if code[i] <= low else (l1 if code[i] < high else l2)
+    elif kind == 2:  # up to four codes
+        l0, l1, l2, l3 = level[0], level[min(1, last)], level[min(2, last)], level[last]
+        for i in range(n):
+            c = code[i]
+            factor[i] = l0 if c == np.uint8(0) else (l1 if c == np.uint8(1) else (l2 if c == np.uint8(2) else l3))
+    elif kind == 3:  # up to eight codes
+        l0, l1, l2, l3 = level[0], level[1], level[2], level[3]
+        l4, l5, l6, l7 = level[min(4, last)], level[min(5, last)], level[min(6, last)], level[last]
+        for i in range(n):
+            c = code[i]
+            low_half = l0 if c == np.uint8(0) else (l1 if c == np.uint8(1) else (l2 if c == np.uint8(2) else l3))
+            high_half = l4 if c == np.uint8(4) else (l5 if c == np.uint8(5) else (l6 if c == np.uint8(6) else l7))
+            factor[i] = low_half if c < np.uint8(4) else high_half
+    else:
+        for i in range(n):
+            factor[i] = level[code[i]]
+
+
+@jit
+def sum_products(total, base, ratios, begin, code, segment, start, n_codes, table, low, high, kind, factor):
+    """total[i] = base[i] + sum over other classes of ratio times factor."""
+    n = code.size
+    n_others = ratios.shape[0]
+    if n_others == 0:
+        total[:n] = base
+    for other in range(n_others):
+        first = start + (segment * n_others + other) * n_codes
+        spread(factor, code, table[first : first + n_codes], low, high, kind)
+        ratio = ratios[other, begin : begin + n]
+        if other == 0:
+            for i in range(n):
+                total[i] = base[i] + ratio[i] * factor[i]
+        else:
+            for i in range(n):
+                total[i] += ratio[i] * factor[i]
+
+
+@jit
+def _fold(factor, begin):
+    """Multiply the second half of a group into the first until LANES products are left (a loop that vectorises)."""
+    half = _GROUP >> 1
     while half >= LANES:
         for i in range(half):
-            factor[i] *= factor[half + i]
+            factor[begin + i] *= factor[begin + half + i]
         half >>= 1
 
 
@@ -38,79 +93,89 @@ def _multiply_lanes(lane, bits, exponents, factor):
 
 
 @jit
-def log_loss_sums(ratios, codes, offsets, weights, features, starts, n_codes, table, sums):
-    """sums[c] += sum over rows of -log P(true class) with candidate features[c] multiplied in.
+def log_loss_sums(
+    ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row, sums
+):
+    """sums[c] += sum over rows of log(base + sum_o ratio * factor) with candidate c multiplied in.
 
     The sum of logarithms is the logarithm of a running product whose exponent is carried in an integer: one ``log`` per
-    lane at the end instead of one per row. The ratios of a block of rows stay in the first-level cache while all
-    candidates pass over them.
+    lane at the end instead of one per row. ``by_row``: a ``log`` per row, for factors too large to multiply.
     """
-    n_others = ratios.shape[0]
-    n_candidates = features.size
+    n_candidates = columns.size
     lanes = np.ones((n_candidates, LANES))
     bits = lanes.view(np.int64)
     exponents = np.zeros((n_candidates, LANES), dtype=np.int64)
     factor = np.empty(BLOCK)
-    for true_class in range(offsets.size - 1):
-        for begin in range(offsets[true_class], offsets[true_class + 1], BLOCK):
-            n = min(BLOCK, offsets[true_class + 1] - begin)
+    total = np.empty(BLOCK)
+    for segment in range(offsets.size - 1):
+        for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
+            n = min(BLOCK, offsets[segment + 1] - begin)
             for c in range(n_candidates):
-                code = codes[features[c], begin : begin + n]
-                factor[n:] = 1.0
-                for other in range(n_others):
-                    first = starts[c] + (true_class * n_others + other) * n_codes[c]
-                    level = table[first : first + n_codes[c]]
-                    ratio = ratios[other, begin : begin + n]
-                    if other == 0:
-                        for i in range(n):
-                            factor[i] = 1.0 + ratio[i] * level[code[i]]
-                    else:
-                        for i in range(n):
-                            factor[i] += ratio[i] * level[code[i]]
-                if weights.size > 0:
-                    total = 0.0
+                code = codes[columns[c], begin : begin + n]
+                sum_products(
+                    total, base[begin : begin + n], ratios, begin, code, segment,
+                    starts[c], n_codes[c], table, lows[c], highs[c], kinds[c], factor,
+                )  # fmt: skip
+                if by_row or weights.size > 0:
+                    loss = 0.0
                     for i in range(n):
-                        total += weights[begin + i] * np.log(factor[i])
-                    sums[c] += total
-                else:
-                    _fold(factor)
-                    _multiply_lanes(lanes[c], bits[c], exponents[c], factor)
+                        loss += np.log(total[i]) * (weights[begin + i] if weights.size > 0 else 1.0)
+                    sums[c] += loss
+                    continue
+                for group in range(0, n, _GROUP):
+                    total[n : group + _GROUP] = 1.0
+                    _fold(total, group)
+                    _multiply_lanes(lanes[c], bits[c], exponents[c], total[group : group + LANES])
     for c in range(n_candidates):
         exponent = 0
-        total = 0.0
+        loss = 0.0
         for k in range(LANES):
-            total += np.log(lanes[c, k])
+            loss += np.log(lanes[c, k])
             exponent += exponents[c, k]
-        sums[c] += total + exponent * np.log(2.0)
+        sums[c] += loss + exponent * np.log(2.0)
 
 
 @jit
-def multiply_ratios(ratios, codes, offsets, feature, start, n_codes, table, low, high, outside):
-    """Multiply one feature into the ratios; rows with a ratio that left [low, high] are listed in ``outside``;
-    returns how many.
+def add_steps(steps, codes, offsets, table):
+    """steps[o, i] += table[segment, o, code]: one feature added to, or dropped from, every row's logarithms."""
+    for segment in range(offsets.size - 1):
+        for other in range(steps.shape[0]):
+            row = steps[other]
+            level = table[segment, other]
+            for i in range(offsets[segment], offsets[segment + 1]):
+                row[i] += level[codes[i]]
+
+
+@jit
+def classify(steps, offsets, right, wrong, margin, kept, states):
+    """Which rows no single move can change: states[i] = 1 (right for sure), 2 (wrong for sure) or 0.
+
+    Returns how many rows are within the ``margin`` of mattering, and whether a row outside ``kept`` matters.
     """
-    n_others = ratios.shape[0]
-    n_outside = 0
-    for true_class in range(offsets.size - 1):
-        for begin in range(offsets[true_class], offsets[true_class + 1], BLOCK):
-            n = min(BLOCK, offsets[true_class + 1] - begin)
-            code = codes[feature, begin : begin + n]
-            left = 0
-            for other in range(n_others):
-                first = start + (true_class * n_others + other) * n_codes
-                level = table[first : first + n_codes]
-                ratio = ratios[other, begin : begin + n]
-                for i in range(n):
-                    ratio[i] *= level[code[i]]
-                for i in range(n):
-                    left += int(ratio[i] > high) + int(ratio[i] < low)
-            if left:
-                for i in range(n):
-                    for other in range(n_others):
-                        value = ratios[other, begin + i]
-                        # A ratio of exactly 0 belongs to a row that left before: the state keeps it in logarithms.
-                        if value > high or 0.0 < value < low:
-                            outside[n_outside] = begin + i
-                            n_outside += 1
-                            break
-    return n_outside
+    near = 0
+    lost = 0
+    for segment in range(offsets.size - 1):
+        for i in range(offsets[segment], offsets[segment + 1]):
+            top = steps[0, i]
+            for other in range(1, steps.shape[0]):
+                top = max(top, steps[other, i])
+            state = 0
+            if top < right[segment]:
+                state = 1
+            elif top > wrong[segment]:
+                state = 2
+            states[i] = state
+            near += int(top >= right[segment] - margin and top <= wrong[segment] + margin)
+            lost += int(state == 0 and not kept[i])
+    return near, lost > 0
+
+
+@jit
+def near_rows(steps, offsets, right, wrong, margin, kept):
+    """kept[i] = whether row i is within the ``margin`` of mattering."""
+    for segment in range(offsets.size - 1):
+        for i in range(offsets[segment], offsets[segment + 1]):
+            top = steps[0, i]
+            for other in range(1, steps.shape[0]):
+                top = max(top, steps[other, i])
+            kept[i] = top >= right[segment] - margin and top <= wrong[segment] + margin

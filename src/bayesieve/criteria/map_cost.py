@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from bayesieve.criteria.row_ratios import RatioTables, RowRatios
+from bayesieve.criteria.log_loss import LogLoss
 
 
-class MAPCost:
+class MAPCost(LogLoss):
     """cost(M) = log(K + 1) + log C(K + K_m - 1, K_m) - sum_n log P_M(y_n | x_n), in nats; lower is better.
 
     K is the number of features of the table, informative or not; K_m the number selected. Additive over rows but for
@@ -20,7 +20,6 @@ class MAPCost:
     """
 
     name = "map"
-    lower_is_better = True
 
     def __init__(self, n_features: int) -> None:
         selected = np.arange(1, n_features + 1)
@@ -32,11 +31,5 @@ class MAPCost:
         """Cost in nats of announcing a subset of this size."""
         return self._prior[n_selected]
 
-    @staticmethod
-    def sums(rows: RowRatios, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
-        """Part of the cost of each candidate that is a sum over the rows of one block."""
-        return rows.log_loss_sums(tables, features, adding)
-
-    def values(self, sums: np.ndarray, n_selected: np.ndarray) -> np.ndarray:
-        """Costs in nats from the sums over all rows and the number of features each candidate selects."""
-        return sums + self._prior[n_selected]
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        return sums[:, 0] + self._prior[n_selected]

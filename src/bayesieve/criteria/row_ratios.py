@@ -4,215 +4,189 @@ subset.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from bayesieve.table import CodedTable
+from bayesieve.criteria.class_block import ClassBlock
+from bayesieve.criteria.ratio_tables import RatioTables
 
-_PRECOMPUTED_BYTES = 64 << 20  # tables of all features are kept up to this size, beyond they are built when asked for
-_ROWS_AT_ONCE = 1 << 16  # temporary arrays stay in the cache
-_PRODUCT_LIMIT = 1e36  # eight factors of this size, and a power of the number of classes, fit a double
+_NEVER = 2**61  # logarithm, in steps, of a ratio that no move makes finite (or positive): a class without rows
+_HIGHEST_EXACT = 82.0  # nats: eight factors of this size still multiply safely
+_HIGHEST = 165.0  # nats: the reciprocals of four such factors still add up safely
+_CERTAIN = 40.0  # nats: what a true class that far behind is worth is lost in rounding
+_LOWEST = 60.0  # nats below what a move can make up for: smaller ratios are 0 and do not become denormal numbers
+_KEPT_SHARE = 0.75  # rows are gathered anew when fewer than this share of those scanned matter
+_SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than it saves
 
 
 @dataclass(frozen=True)
-class ClassBlock:
-    """Coded rows listed class after class: codes (n_features, n_rows), offsets (n_classes + 1,), weights (n_rows,) or
-    empty.
+class Saturation:
+    """When a row contributes the same, to within 1e-16, whatever single move is made.
+
+    right : nats by which the true class must stay ahead; the row then contributes as if it were certain.
+    wrong : nats by which it must stay behind; infinite where a wrong row always matters.
     """
 
-    codes: np.ndarray
-    offsets: np.ndarray
-    weights: np.ndarray
+    right: float
+    wrong: float = np.inf
 
-    @classmethod
-    def of(cls, coded: CodedTable) -> ClassBlock:
-        if coded.class_codes is None:
-            raise ValueError("A search needs the classes of the rows; code the table together with its target.")
-        if not coded.is_sorted_by_class:
-            coded = replace(coded, codes=coded.codes.copy())
-            coded.sort_by_class()
-        codes = coded.codes
-        highest = codes.max(axis=1, initial=0)
-        if np.any(highest > coded.n_levels):
-            # Every level not seen in training shares one code, which changes no ratio.
-            codes = np.minimum(codes, coded.n_levels[:, None]).astype(codes.dtype)
-        offsets = np.concatenate(
-            [[0], np.cumsum(np.bincount(np.asarray(coded.class_codes), minlength=coded.n_classes))]
+
+@dataclass(frozen=True)
+class Scan:
+    """The rows that a move may change, ready for the kernels.
+
+    block : those rows; ratios : (n_classes - 1, n_rows) P(other) / P(true) divided by the row's scale; base :
+    (n_rows,) 1 divided by the row's scale, which is 1 but for rows with ratios too large to multiply; log_scale : sum
+    over rows of the logarithm of the scale (times the weight); wrong : (n_segments,) rows (or weight) left out for
+    being wrong for sure.
+
+    Only sums of log losses need the scale. For the rest too large ratios are lowered until they are safe to multiply
+    and the base stays 1: the true class has no probability to speak of either way.
+    """
+
+    block: ClassBlock
+    ratios: np.ndarray
+    base: np.ndarray
+    log_scale: float
+    wrong: np.ndarray
+
+    def candidates(self, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> tuple[Any, ...]:
+        """What the kernels need to know of each move, in the order of their arguments."""
+        table, starts = tables.gather(features, adding)
+        block = self.block
+        return (
+            block.columns[features],
+            block.lows[features],
+            block.highs[features],
+            block.kinds[features],
+            starts,
+            block.n_codes[features],
+            table,
         )
-        weights = np.zeros(0) if coded.weights is None else coded.weights
-        return cls(codes, offsets, weights)
 
-    def true_classes(self, rows: np.ndarray) -> np.ndarray:
-        return np.searchsorted(self.offsets, rows, side="right") - 1
-
-
-class RatioTables:
-    """Per feature, true class and other class: the factor P(level | other) / P(level | true) of each level, and its
-    inverse.
-
-    Flat, ``feature -> (true class, other class, code)``; the code after the last level stands for unseen values (factor
-    1).
-    """
-
-    def __init__(self, feature_log_prob: list[np.ndarray]) -> None:
-        self._log_prob = feature_log_prob
-        self.n_classes = feature_log_prob[0].shape[1] if feature_log_prob else 1
-        self.n_codes = np.array([table.shape[0] + 1 for table in feature_log_prob], dtype=np.int64)
-        pairs = self.n_classes * (self.n_classes - 1)
-        self._starts = np.concatenate([[0], np.cumsum(self.n_codes * pairs)]).astype(np.int64)
-        largest = 0.0
-        for table in feature_log_prob:
-            largest = max(largest, float((table.max(axis=1) - table.min(axis=1)).max(initial=0.0)))
-        self.largest_log_factor = largest
-        self._flat: np.ndarray | None = None
-        if 16 * self._starts[-1] <= _PRECOMPUTED_BYTES:
-            tables = [np.exp(self.log_factors(k)).ravel() for k in range(len(feature_log_prob))]
-            flat = np.concatenate(tables) if tables else np.zeros(0)
-            self._flat = np.concatenate([flat, 1.0 / flat])
-
-    @property
-    def high(self) -> float:
-        """Largest ratio kept as a plain number; times any factor and summed over classes, eight of them still
-        multiply safely.
-        """
-        return _PRODUCT_LIMIT / self.n_classes / np.exp(min(self.largest_log_factor, 60.0))
-
-    @property
-    def low(self) -> float:
-        """Smallest ratio kept as a plain number: times any factor it is not denormal yet."""
-        return 1e-290 * np.exp(min(self.largest_log_factor, 600.0))
-
-    def log_factors(self, feature: int) -> np.ndarray:
-        """(n_classes true, n_classes - 1 others, n_codes) logarithms of the factors of adding ``feature``."""
-        log_prob = self._log_prob[feature]
-        n_levels, n_classes = log_prob.shape
-        factors = np.zeros((n_classes, n_classes - 1, n_levels + 1))
-        for true_class in range(n_classes):
-            others = np.delete(np.arange(n_classes), true_class)
-            factors[true_class, :, :n_levels] = (log_prob[:, others] - log_prob[:, [true_class]]).T
-        return factors
-
-    def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Flat table, and where each candidate (a feature, added or dropped) starts in it."""
-        if self._flat is not None:
-            return self._flat, self._starts[features] + np.where(adding, 0, self._starts[-1])
-        tables = [
-            np.exp(self.log_factors(f) * (1.0 if add else -1.0)).ravel()
-            for f, add in zip(features, adding, strict=True)
-        ]
-        starts = np.concatenate([[0], np.cumsum([table.size for table in tables])[:-1]]).astype(np.int64)
-        return np.concatenate(tables), starts
+    def no_move(self) -> tuple[Any, ...]:
+        """As ``candidates``, of the one move that changes nothing."""
+        n_pairs = self.block.n_segments * self.ratios.shape[0]
+        first = np.zeros(1, dtype=np.int64)
+        code = np.full(1, np.iinfo(self.block.codes.dtype).max, dtype=self.block.codes.dtype)
+        return first, code, code, np.zeros(1, dtype=np.uint8), first, np.full(1, 3), np.ones(3 * n_pairs)
 
 
 class RowRatios:
     """State of one block of rows under the current subset of features.
 
-    ``ratios[o, i]`` = P(other class o | x_i) / P(true class | x_i). A row with a ratio too large or too small for the
-    running products of the kernels leaves them (its ratios are set to 0, which adds log 1) and is kept in logarithms in
-    ``side_*`` until a move brings it back: nothing is lost, whatever the number of features.
+    The logarithm of every ratio is a sum of whole steps of ``tables.log_unit``, so that moves are exact and undo each
+    other, whatever the number of features. Their exponentials are taken once per move.
+
+    Rows that no move can change (``saturation``) leave the scan until a move could bring them back.
     """
 
-    def __init__(self, block: ClassBlock, class_prior: np.ndarray) -> None:
+    def __init__(
+        self,
+        block: ClassBlock,
+        tables: RatioTables,
+        priors: np.ndarray,
+        *,
+        exact: bool = False,
+        saturation: Saturation | None = None,
+    ) -> None:
         self.block = block
-        n_classes = block.offsets.size - 1
-        self.ratios = np.empty((n_classes - 1, block.codes.shape[1]))
-        self.reset(class_prior)
+        self.unit = tables.log_unit
+        self._n_others = tables.n_classes - 1
+        self._bounds = tables.bounds
+        self._exact = exact
+        self._highest = (_HIGHEST_EXACT if exact else _HIGHEST) - np.log(tables.n_classes) - tables.largest_log_factor
+        self._lowest = -min(700.0, _LOWEST + 2.0 * tables.largest_log_factor)
+        if not exact and self._highest < _CERTAIN:
+            raise ValueError(
+                "The smoothing makes probabilities too extreme to compare; use a larger number, such as 1e-9, or "
+                "'m-estimate'."
+            )
+        self._steps = np.empty((self._n_others, block.n_rows), dtype=np.int64)
+        self._saturation = saturation if block.codes.size >= _SCANNED_CODES else None
+        self._kept = np.ones(block.n_rows, dtype=bool)
+        self._kept_rows: np.ndarray | None = None
+        self._kept_block = block
+        self._scan: Scan | None = None
+        self.reset(priors)
 
-    def reset(self, class_prior: np.ndarray) -> None:
-        """Back to the empty subset, where every row has the ratios of the class shares."""
-        for true_class in range(class_prior.size):
-            rows = slice(self.block.offsets[true_class], self.block.offsets[true_class + 1])
-            if class_prior[true_class] > 0.0:
-                self.ratios[:, rows] = (np.delete(class_prior, true_class) / class_prior[true_class])[:, None]
-            else:
-                self.ratios[:, rows] = 0.0  # rows of weight zero
-        self.side_rows = np.zeros(0, dtype=np.int64)
-        self.side_logs = np.zeros((self.ratios.shape[0], 0))
+    def reset(self, priors: np.ndarray) -> None:
+        """Back to the empty subset, where ``priors`` (n_segments, n_classes - 1) are the ratios."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(priors) / self.unit
+        start = np.where(np.isfinite(logs), np.rint(np.nan_to_num(logs)), np.where(priors > 0.0, _NEVER, -_NEVER))
+        for segment in range(self.block.n_segments):
+            rows = slice(self.block.offsets[segment], self.block.offsets[segment + 1])
+            self._steps[:, rows] = start[segment].astype(np.int64)[:, None]
+        self._scan = None
 
     def multiply(self, tables: RatioTables, feature: int, adding: bool) -> None:
         """Add ``feature`` to the subset, or drop it."""
-        from bayesieve.criteria._kernels import multiply_ratios
+        from bayesieve.criteria._kernels import add_steps
 
-        if self.ratios.shape[0] == 0:
-            return
-        table, starts = tables.gather(np.array([feature]), np.array([adding]))
-        outside = np.empty(self.ratios.shape[1], dtype=np.int64)
-        low, high = tables.low, tables.high
-        n_outside = multiply_ratios(
-            self.ratios,
-            self.block.codes,
-            self.block.offsets,
-            feature,
-            starts[0],
-            tables.n_codes[feature],
-            table,
-            low,
-            high,
-            outside,
-        )
-        if self.side_rows.size:
-            self.side_logs = self.side_logs + self._side_factors(tables, feature, adding)
-            inside = (self.side_logs <= np.log(high)) & (self.side_logs >= np.log(low))
-            back = np.all(inside | np.isneginf(self.side_logs), axis=0)
-            self.ratios[:, self.side_rows[back]] = np.exp(self.side_logs[:, back])
-            self.side_rows, self.side_logs = self.side_rows[~back], self.side_logs[:, ~back]
-        if n_outside:
-            rows = outside[:n_outside]
-            self.side_rows = np.concatenate([self.side_rows, rows])
-            with np.errstate(divide="ignore"):  # the ratio of a class without weight is 0 in every subset
-                logs = np.log(self.ratios[:, rows])
-            self.side_logs = np.concatenate([self.side_logs, logs], axis=1)
-            self.ratios[:, rows] = 0.0
+        steps = tables.log_steps(feature)
+        codes = np.ascontiguousarray(self.block.level_codes(feature))
+        add_steps(self._steps, codes, self.block.offsets, steps if adding else -steps)
+        self._scan = None
 
-    def log_loss_sums(self, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
-        """(n_candidates,) sums over rows of -log P(true class) once each feature alone is added to, or dropped from,
-        the subset.
-        """
-        from bayesieve.criteria._kernels import log_loss_sums
+    def log_ratios(self, rows: Any = slice(None)) -> np.ndarray:
+        """(n_classes - 1, n_rows) logarithms of the ratios, in nats."""
+        return self._steps[:, rows] * self.unit
 
-        sums = np.zeros(features.size)
-        if self.ratios.shape[0] == 0:
-            return sums
-        table, starts = tables.gather(features, adding)
+    def scan(self) -> Scan:
+        """The rows that matter to a move, with their ratios."""
+        if self._scan is None:
+            wrong = self._leave_out()
+            self._scan = self._scale(wrong)
+        return self._scan
+
+    def _scale(self, wrong: np.ndarray) -> Scan:
+        block = self._kept_block
+        logs = self.log_ratios(slice(None) if self._kept_rows is None else self._kept_rows)
+        base = np.ones(block.n_rows)
+        log_scale = 0.0
+        if logs.max(initial=-np.inf) > self._highest:
+            top = logs.max(axis=0)
+            over = np.flatnonzero(top > self._highest)
+            if self._exact:
+                logs[:, over] -= top[over]
+                base[over] = np.exp(-top[over])
+                log_scale = float((top[over] * (block.weights[over] if block.weights.size else 1.0)).sum())
+            else:
+                logs[:, over] -= top[over] - self._highest
+        low = logs < self._lowest if logs.min(initial=np.inf) < self._lowest else None
+        np.exp(logs, out=logs)
+        if low is not None:
+            logs[low] = 0.0
+        return Scan(block, logs, base, log_scale, wrong)
+
+    def _leave_out(self) -> np.ndarray:
+        """Choose the rows to scan; (n_segments,) rows (or weight) left out that are wrong for sure."""
         block = self.block
-        log_loss_sums(
-            self.ratios,
-            block.codes,
-            block.offsets,
-            block.weights,
-            features,
-            starts,
-            tables.n_codes[features],
-            table,
-            sums,
-        )
-        if self.side_rows.size:
-            for c, feature in enumerate(features):
-                sums[c] += self._side_loss(self.side_logs + self._side_factors(tables, feature, adding[c]))
-        return sums
+        if self._saturation is None:
+            return np.zeros(block.n_segments)
+        from bayesieve.criteria._kernels import classify, near_rows
 
-    def log_loss(self) -> float:
-        """Sum over rows of -log P(true class) under the current subset."""
-        total = self._side_loss(self.side_logs)
-        for begin in range(0, self.ratios.shape[1], _ROWS_AT_ONCE):
-            rows = slice(begin, begin + _ROWS_AT_ONCE)
-            losses = np.log1p(self.ratios[:, rows].sum(axis=0))
-            if self.block.weights.size:
-                losses *= self.block.weights[rows]
-            total += float(losses.sum())
-        return total
-
-    def _side_factors(self, tables: RatioTables, feature: int, adding: bool) -> np.ndarray:
-        codes = self.block.codes[feature, self.side_rows]
-        factors = tables.log_factors(feature)[self.block.true_classes(self.side_rows), :, codes].T
-        return factors if adding else -factors
-
-    def _side_loss(self, logs: np.ndarray) -> float:
-        if logs.shape[1] == 0:
-            return 0.0
-        largest = np.maximum(logs.max(axis=0), 0.0)
-        losses = largest + np.log(np.exp(-largest) + np.exp(logs - largest).sum(axis=0))
-        if self.block.weights.size:
-            losses = losses * self.block.weights[self.side_rows]
-        return float(losses.sum())
+        # No class may stay further than the bounds say, wherever one move takes it.
+        right = (-self._saturation.right - np.log(self._n_others) - self._bounds) / self.unit
+        wrong = (self._saturation.wrong + self._bounds) / self.unit
+        limits = [np.clip(limit, -float(_NEVER), float(_NEVER)).astype(np.int64) for limit in (right, wrong)]
+        margin = int(2.0 * self._bounds.max(initial=0.0) / self.unit)
+        states = np.empty(block.n_rows, dtype=np.uint8)
+        near, lost = classify(self._steps, block.offsets, *limits, margin, self._kept, states)
+        n_kept = self._kept_block.n_rows
+        if lost or near < _KEPT_SHARE * n_kept:
+            if near < _KEPT_SHARE * block.n_rows:
+                near_rows(self._steps, block.offsets, *limits, margin, self._kept)
+                self._kept_rows = np.flatnonzero(self._kept)
+                self._kept_block = block.take(self._kept_rows)
+            elif self._kept_rows is not None:
+                self._kept[:] = True
+                self._kept_rows, self._kept_block = None, block
+        if self._kept_rows is None:
+            return np.zeros(block.n_segments)
+        left = np.flatnonzero((states == 2) & ~self._kept)
+        weights = block.weights[left] if block.weights.size else None
+        return np.bincount(block.segments(left), weights=weights, minlength=block.n_segments).astype(float)

@@ -11,7 +11,7 @@ from bayesieve.search.trace import Clock, SearchTrace, TraceRecorder
 MAX_FEATURES = 25
 """Features beyond which enumeration is refused: 2^25 subsets fill a trace of some gigabytes."""
 
-_REFRESH = 1024  # moves after which the rows' ratios are multiplied anew
+_MOVES_AT_ONCE = 1024  # between two looks at the clock
 
 
 def search_exhaustively(
@@ -62,8 +62,7 @@ def search_exhaustively(
                 if step < n_steps:
                     state.flip(int(features[1]), float(costs[1]))
                     key ^= bit[moves[1]]
-                if step % _REFRESH == 0:
-                    state.refresh()
+                if step % _MOVES_AT_ONCE == 0:
                     if progress is not None:
                         progress(step, n_steps, best)
                     if clock.is_up:

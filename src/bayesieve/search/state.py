@@ -3,84 +3,188 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from bayesieve.counts import ContingencyCounts, Smoothing, log_probabilities
-from bayesieve.criteria import ClassBlock, MAPCost, RatioTables, RowRatios
-from bayesieve.engine import InMemory
+from bayesieve.counts import ContingencyCounts, Smoothing
+from bayesieve.criteria import ClassBlock, Criterion, MAPCost, RatioTables
+from bayesieve.engine import InMemory, effective_jobs, map_in_threads
+from bayesieve.search.scored_rows import ScoredRows
 from bayesieve.table import CodedTable
+
+_PARALLEL_WORK = 400_000  # rows x candidates x other classes below which threads cost more than they bring
+_CANDIDATES_AT_ONCE = 1024  # the kernels keep a few cache lines for each
 
 
 @dataclass(frozen=True)
 class SubsetProblem:
     """What all states of a search share: the rows, the naive Bayes tables, the criterion and the features worth trying.
 
-    ``candidates`` are the features with at least two levels; the criterion still counts all of them. ``total`` is the
-    number of rows, or the sum of their weights.
+    ``rows`` guide the search; ``validation_rows``, where there are any, only tell how far to follow it.
+    ``candidates`` are the features with at least two levels unless said otherwise; ``n_features`` counts all of them.
+    ``total`` is the number of rows scored, or the sum of their weights.
     """
 
-    blocks: tuple[ClassBlock, ...]
-    tables: RatioTables
-    class_prior: np.ndarray
-    criterion: MAPCost
+    rows: ScoredRows
+    criterion: Criterion
     candidates: np.ndarray
     n_features: int
-    total: float
+    class_prior: np.ndarray
+    validation_rows: ScoredRows | None = None
+    validation_criterion: Criterion | None = None
 
     @classmethod
-    def of(cls, coded: CodedTable, smoothing: Smoothing = "m-estimate") -> SubsetProblem:
+    def of(
+        cls,
+        coded: CodedTable,
+        smoothing: Smoothing = "m-estimate",
+        criterion: Criterion | None = None,
+        *,
+        class_smoothing: float = 0.0,
+        every_feature: bool = False,
+    ) -> SubsetProblem:
+        """Search by a criterion (`MAPCost` unless given) on the rows that the tables are learnt from.
+
+        ``class_smoothing`` is added to the count of every class; ``every_feature`` makes candidates of features of one
+        level, too.
+        """
         counts = ContingencyCounts.of(coded)
-        log_prob = [log_probabilities(counts.feature(k), counts.total, smoothing) for k in range(coded.n_features)]
+        rows = ScoredRows.training(coded, counts, smoothing, class_smoothing)
+        return cls.on(rows, coded, criterion, every_feature=every_feature)
+
+    @classmethod
+    def on(
+        cls,
+        rows: ScoredRows,
+        coded: CodedTable,
+        criterion: Criterion | None = None,
+        *,
+        every_feature: bool = False,
+        validation_rows: ScoredRows | None = None,
+        validation_criterion: Criterion | None = None,
+    ) -> SubsetProblem:
+        """Search by the criterion on the given rows of a coded table."""
         return cls(
-            blocks=(ClassBlock.of(coded),),
-            tables=RatioTables(log_prob),
-            class_prior=counts.class_counts / counts.total,
-            criterion=MAPCost(coded.n_features),
-            candidates=np.flatnonzero(coded.n_levels > 1),
+            rows=rows,
+            criterion=MAPCost(coded.n_features) if criterion is None else criterion,
+            candidates=np.arange(coded.n_features) if every_feature else np.flatnonzero(coded.n_levels > 1),
             n_features=coded.n_features,
-            total=counts.total,
+            class_prior=rows.class_totals / rows.class_totals.sum(),
+            validation_rows=validation_rows,
+            validation_criterion=validation_criterion,
         )
 
     @property
+    def blocks(self) -> tuple[ClassBlock, ...]:
+        return self.rows.blocks
+
+    @property
+    def tables(self) -> RatioTables:
+        return self.rows.tables
+
+    @property
+    def total(self) -> float:
+        return float(self.rows.class_totals.sum())
+
+    @property
     def n_rows(self) -> int:
-        return sum(block.codes.shape[1] for block in self.blocks)
+        return sum(block.n_rows for block in self.blocks)
 
     @property
     def n_classes(self) -> int:
         return self.class_prior.size
 
 
+class _Measured:
+    """A criterion on some rows, for the subset that both follow."""
+
+    def __init__(self, rows: ScoredRows, criterion: Criterion, leave_out: bool, n_jobs: int | None) -> None:
+        if not criterion.additive and len(rows.blocks) > 1:
+            raise ValueError(f"The criterion {criterion.name!r} needs all rows in one block, got {len(rows.blocks)}.")
+        self._rows, self._criterion, self._n_jobs = rows, criterion, n_jobs
+        self._sign = 1.0 if criterion.lower_is_better else -1.0
+        self._state: InMemory[Any] = InMemory(
+            criterion.start(block, rows.tables, rows.priors, leave_out=leave_out) for block in rows.blocks
+        )
+
+    def reset(self) -> None:
+        self._state.update(_reset, self._rows.priors)
+
+    def move(self, feature: int, adding: bool) -> None:
+        self._state.update(_multiply, self._rows.tables, feature, adding)
+
+    def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        def part(chosen: slice) -> np.ndarray:
+            return self._state.reduce(self._criterion.sums, self._rows.tables, features[chosen], adding[chosen])
+
+        pieces = self._pieces(features.size)
+        if len(pieces) == 1:
+            sums = part(pieces[0])
+        else:
+            self._state.update(_prepare)
+            sums = np.concatenate(map_in_threads(part, pieces, self._n_jobs))
+        return self._sign * self._criterion.values(sums, sizes, self._rows.class_totals)
+
+    def own(self, size: int) -> float:
+        sums = self._state.reduce(self._criterion.own_sums, self._rows.tables)
+        values = self._criterion.values(sums[None, :], np.array([size]), self._rows.class_totals)
+        return float(self._sign * values[0])
+
+    def _pieces(self, n: int) -> list[slice]:
+        """Candidates evaluated together: how they are cut decides who computes them, never what comes out."""
+        n_rows = sum(block.n_rows for block in self._rows.blocks)
+        work = n_rows * n * (self._rows.tables.n_classes - 1)
+        n_pieces = -(-n // _CANDIDATES_AT_ONCE)
+        if work >= _PARALLEL_WORK:
+            workers = effective_jobs(self._n_jobs)
+            n_pieces = min(n, max(workers, -(-n_pieces // workers) * workers))
+        ends = np.linspace(0, n, max(1, n_pieces) + 1).astype(int)
+        return [slice(a, b) for a, b in pairwise(ends.tolist())]
+
+
 class SearchState:
     """A subset of features with its cost; one pass over the rows scores a batch of moves, another applies one.
 
+    Costs are the values of the criterion, or their negatives where higher is better: lower is always better here.
+
     Attributes
     ----------
-    selected : (n_features,) bool, the current subset; n_selected : its size; cost : its criterion in nats.
+    selected : (n_features,) bool, the current subset; n_selected : its size; cost : its criterion.
     """
 
-    def __init__(self, problem: SubsetProblem) -> None:
+    def __init__(self, problem: SubsetProblem, *, leave_out: bool = False, n_jobs: int | None = None) -> None:
         self.problem = problem
-        self._rows = InMemory(RowRatios(block, problem.class_prior) for block in problem.blocks)
+        self._guide = _Measured(problem.rows, problem.criterion, leave_out, n_jobs)
+        self._validation: _Measured | None = None
+        if problem.validation_rows is not None and problem.validation_criterion is not None:
+            self._validation = _Measured(problem.validation_rows, problem.validation_criterion, False, n_jobs)
         self.selected = np.zeros(problem.n_features, dtype=bool)
         self.n_selected = 0
-        self.cost = self._own_cost()
+        self.cost = self._guide.own(0)
 
-    def reset(self) -> None:
-        """Back to the empty subset."""
-        self._rows.update(RowRatios.reset, self.problem.class_prior)
-        self.selected[:] = False
-        self.n_selected = 0
-        self.cost = self._own_cost()
+    def reset(self, selected: np.ndarray | None = None) -> None:
+        """Back to the empty subset, or to any other one."""
+        self._guide.reset()
+        if self._validation is not None:
+            self._validation.reset()
+        self.selected[:] = False if selected is None else selected
+        self.n_selected = int(self.selected.sum())
+        for feature in np.flatnonzero(self.selected):
+            self._apply(int(feature), True)
+        self.cost = self._guide.own(self.n_selected)
 
     def candidates(self, features: np.ndarray) -> np.ndarray:
-        """Costs in nats of the subsets that differ from the current one by each of ``features`` (added if absent,
-        else dropped).
+        """Costs of the subsets that differ from the current one by each of ``features`` (added if absent, else
+        dropped).
         """
         adding = ~self.selected[features]
-        problem = self.problem
-        sums = self._rows.reduce(problem.criterion.sums, problem.tables, features, adding)
-        return problem.criterion.values(sums, self.n_selected + np.where(adding, 1, -1))
+        return self._guide.candidates(features, adding, self.n_selected + np.where(adding, 1, -1))
+
+    def validation(self) -> float:
+        """Cost of the current subset on the validation rows; NaN where there are none."""
+        return float("nan") if self._validation is None else self._validation.own(self.n_selected)
 
     def add(self, feature: int, cost: float | None = None) -> None:
         """Add ``feature``; ``cost`` is that of the new subset where it is known already."""
@@ -94,18 +198,28 @@ class SearchState:
         """Add ``feature`` if absent, drop it otherwise."""
         self._move(feature, not self.selected[feature], cost)
 
-    def refresh(self) -> None:
-        """Multiply the ratios anew from the class shares, so that rounding errors of many moves do not add up."""
-        self._rows.update(RowRatios.reset, self.problem.class_prior)
-        for feature in np.flatnonzero(self.selected):
-            self._rows.update(RowRatios.multiply, self.problem.tables, int(feature), True)
-
     def _move(self, feature: int, adding: bool, cost: float | None) -> None:
-        self._rows.update(RowRatios.multiply, self.problem.tables, int(feature), adding)
+        self._apply(int(feature), adding)
         self.selected[feature] = adding
         self.n_selected += 1 if adding else -1
-        self.cost = self._own_cost() if cost is None else cost
+        self.cost = self._guide.own(self.n_selected) if cost is None else cost
 
-    def _own_cost(self) -> float:
-        loss = self._rows.reduce(RowRatios.log_loss)
-        return float(loss + self.problem.criterion.prior(self.n_selected))
+    def _apply(self, feature: int, adding: bool) -> None:
+        self._guide.move(feature, adding)
+        if self._validation is not None:
+            self._validation.move(feature, adding)
+
+
+def _reset(block: Any, priors: np.ndarray) -> None:
+    block.reset(priors)
+
+
+def _multiply(block: Any, tables: RatioTables, feature: int, adding: bool) -> None:
+    block.multiply(tables, feature, adding)
+
+
+def _prepare(block: Any) -> None:
+    """What threads share is computed before they start."""
+    prepare = getattr(block, "scan", None)
+    if prepare is not None:
+        prepare()

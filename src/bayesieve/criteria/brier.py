@@ -1,0 +1,37 @@
+"""Brier score: squared error of the class probabilities (Gidofalvi & Zadrozny)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesieve.criteria.base import ScanCriterion
+from bayesieve.criteria.ratio_tables import RatioTables
+from bayesieve.criteria.row_ratios import Saturation, Scan
+
+
+class Brier(ScanCriterion):
+    """(1/N) sum_i sum_c (T_ic - P_S(c | x_i))^2, T_ic = 1 for the class of row i, else 0; between 0 and 2.
+
+    References
+    ----------
+    Gidofalvi & Zadrozny, Feature selection for class probability estimation, section 3.1; Brier (1950).
+    """
+
+    name = "brier"
+
+    def saturation(self, n_classes: int) -> Saturation:
+        # With several other classes it matters among which of them a wrong row is undecided.
+        return Saturation(right=40.0, wrong=40.0 if n_classes == 2 else np.inf)
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        return sums[:, 0] / class_totals.sum()
+
+    def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
+        from bayesieve.criteria._probability_kernels import squared_error_sums
+
+        block = scan.block
+        squares = np.zeros(moves[0].size)
+        squared_error_sums(scan.ratios, block.codes, block.offsets, block.weights, *moves, squares)
+        return (squares + 2.0 * scan.wrong.sum())[:, None]

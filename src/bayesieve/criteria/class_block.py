@@ -1,0 +1,155 @@
+"""Coded rows as criteria read them: segment after segment, each of one class and one set of probability tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bayesieve.table import CodedTable
+from bayesieve.table.indicator_table import IndicatorTable
+
+# How a kernel finds the factor of a row's code, fastest first.
+TWO_WAY, THREE_WAY, FOUR_CODES, EIGHT_CODES, LOOK_UP = range(5)
+
+
+@dataclass(frozen=True)
+class ClassBlock:
+    """Coded rows listed segment after segment.
+
+    The rows of a segment share their class and the tables that score them: plain training rows have one segment per
+    class, cross-validation has one per fold and class.
+
+    Attributes
+    ----------
+    codes : unsigned array, shape (n_columns, n_rows)
+    offsets : int array, shape (n_segments + 1,)
+        Rows of segment s are ``offsets[s]`` to ``offsets[s + 1]``; a segment may be empty.
+    classes : int array, shape (n_segments,)
+        The class of each segment.
+    weights : float array, shape (n_rows,), or empty
+        Empty: every row counts once.
+    columns, lows, highs : arrays, shape (n_features,)
+        Where a feature stands in ``codes``. A feature of two levels has level 0 up to ``lows``, level 1 below
+        ``highs`` and is unseen (or missing) from there on; the other features take the code as it is.
+    kinds : uint8 array, shape (n_features,)
+        How its factors are looked up.
+    n_codes : int array, shape (n_features,)
+        Levels and one more, for unseen values.
+    """
+
+    codes: np.ndarray
+    offsets: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+    columns: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+    kinds: np.ndarray
+    n_codes: np.ndarray
+
+    @classmethod
+    def of(cls, coded: CodedTable) -> ClassBlock:
+        """One segment per class; the codes are not copied where the rows are listed by class already."""
+        classes = _classes(coded)
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(classes, minlength=coded.n_classes))])
+        if not coded.is_sorted_by_class:
+            return cls.gather(coded, np.argsort(classes, kind="stable"), offsets, np.arange(coded.n_classes))
+        return cls._of(coded, _stored(coded), coded.weights, offsets, np.arange(coded.n_classes))
+
+    @classmethod
+    def gather(cls, coded: CodedTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
+        """The given rows, already in the order of the segments; a row may come several times."""
+        codes = np.ascontiguousarray(np.take(_stored(coded), rows, axis=1))
+        weights = None if coded.weights is None else coded.weights[rows]
+        return cls._of(coded, codes, weights, offsets, classes)
+
+    @classmethod
+    def _of(
+        cls, coded: CodedTable, codes: np.ndarray, weights: np.ndarray | None, offsets: Any, classes: Any
+    ) -> ClassBlock:
+        n_levels = coded.n_levels
+        if codes.shape[0] == 0:
+            codes = np.zeros((1, codes.shape[1]), dtype=np.uint8)  # something to read where there is no feature
+        highest = codes.max(axis=1, initial=0).astype(np.int64)
+        dtype = codes.dtype
+        if isinstance(coded, IndicatorTable):
+            columns, lows = coded.family_of, coded.threshold_of
+            highs = coded.n_thresholds[columns] + 1  # the code of a missing score
+            kinds = np.where(highest[columns] >= highs, THREE_WAY, TWO_WAY)
+        else:
+            columns = np.arange(coded.n_features)
+            highest = highest[: coded.n_features]
+            if np.any(highest > n_levels):
+                # Every level not seen in training shares one code, which changes no ratio.
+                codes = np.minimum(codes, n_levels[:, None]).astype(dtype)
+            lows, highs = np.zeros(coded.n_features, dtype=np.int64), np.full(coded.n_features, 2)
+            kinds = np.select(
+                [(n_levels == 2) & (highest < 2), n_levels == 2, n_levels < 4, n_levels < 8],
+                [TWO_WAY, THREE_WAY, FOUR_CODES, EIGHT_CODES],
+                LOOK_UP,
+            )
+        return cls(
+            codes=codes,
+            offsets=np.asarray(offsets, dtype=np.int64),
+            classes=np.asarray(classes, dtype=np.int64),
+            weights=np.zeros(0) if weights is None else weights,
+            columns=columns,
+            lows=lows.astype(dtype),
+            highs=highs.astype(dtype),
+            kinds=kinds.astype(np.uint8),
+            n_codes=n_levels + 1,
+        )
+
+    @property
+    def n_rows(self) -> int:
+        return self.codes.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        return self.columns.size
+
+    @property
+    def n_segments(self) -> int:
+        return self.classes.size
+
+    def level_codes(self, feature: int, rows: Any = slice(None)) -> np.ndarray:
+        """Levels of one feature, from 0 to ``n_codes - 1`` (unseen)."""
+        codes = self.codes[self.columns[feature], rows]
+        if self.kinds[feature] > THREE_WAY:
+            return codes
+        return (codes > self.lows[feature]).astype(codes.dtype) + (codes >= self.highs[feature])
+
+    def segments(self, rows: np.ndarray) -> np.ndarray:
+        """The segment of each of these rows."""
+        return np.searchsorted(self.offsets, rows, side="right") - 1
+
+    def class_totals(self, n_classes: int) -> np.ndarray:
+        """(n_classes,) rows, or weight, of every class."""
+        if self.weights.size:
+            ends = np.concatenate([[0.0], np.cumsum(self.weights)])[self.offsets]
+            sizes = np.diff(ends)
+        else:
+            sizes = np.diff(self.offsets).astype(float)
+        return np.bincount(self.classes, weights=sizes, minlength=n_classes)
+
+    def take(self, rows: np.ndarray) -> ClassBlock:
+        """Some of the rows, in ascending order."""
+        return replace(
+            self,
+            codes=np.take(self.codes, rows, axis=1),
+            offsets=np.searchsorted(rows, self.offsets),
+            weights=self.weights[rows] if self.weights.size else self.weights,
+        )
+
+
+def _classes(coded: CodedTable) -> np.ndarray:
+    if coded.class_codes is None:
+        raise ValueError("A search needs the classes of the rows; code the table together with its target.")
+    return np.asarray(coded.class_codes)
+
+
+def _stored(coded: CodedTable) -> np.ndarray:
+    """The codes as they are kept: of whole families of thresholds where the table has them, else one run a feature."""
+    return coded.family_codes if isinstance(coded, IndicatorTable) else coded.codes

@@ -1,0 +1,162 @@
+"""Criteria of the chosen class: error, balanced error, recall and precision of one class, and expected cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesieve.criteria.base import ScanCriterion
+from bayesieve.criteria.ratio_tables import RatioTables
+from bayesieve.criteria.row_ratios import Saturation, Scan
+
+_SURE = 1e-9  # nats: beyond all ties
+
+
+class Error(ScanCriterion):
+    """Share of rows whose most probable class is not the true one; the lowest class wins a tie (within 1e-12)."""
+
+    name = "error"
+
+    def saturation(self, n_classes: int) -> Saturation:
+        return Saturation(right=_SURE, wrong=_SURE)
+
+    def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
+        return _wrong_sums(scan, moves)
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        return sums.sum(axis=1) / class_totals.sum()
+
+
+class BalancedError(Error):
+    """Mean over the classes of the share of their rows that is given another class."""
+
+    name = "balanced_error"
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        present = class_totals > 0
+        return (sums[:, present] / class_totals[present]).mean(axis=1)
+
+
+class _OneClass(Error):
+    """A criterion of one class, given by its label."""
+
+    lower_is_better = False
+
+    def __init__(self, label: Any) -> None:
+        self.label = label
+        self._code = -1
+
+    def check(self, classes: Any) -> None:
+        found = np.flatnonzero(np.asarray(classes) == self.label)
+        if found.size != 1:
+            raise ValueError(
+                f"{type(self).__name__} was asked for the class {self.label!r}, but the target has the classes "
+                f"{', '.join(repr(c) for c in np.asarray(classes).tolist())}."
+            )
+        self._code = int(found[0])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.label!r})"
+
+
+class Recall(_OneClass):
+    """Share of the rows of one class that are given that class; higher is better.
+
+    Parameters
+    ----------
+    label : the class, as it stands in the target.
+    """
+
+    name = "recall"
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        return 1.0 - sums[:, self._code] / class_totals[self._code]
+
+
+class Precision(_OneClass):
+    """Share of true rows among those that are given one class; higher is better, 0 when no row is given it.
+
+    Parameters
+    ----------
+    label : the class, as it stands in the target.
+    """
+
+    name = "precision"
+
+    def saturation(self, n_classes: int) -> Saturation:
+        # With several other classes a wrong row may still change between them.
+        return Saturation(right=_SURE, wrong=_SURE if n_classes == 2 else np.inf)
+
+    def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
+        from bayesieve.criteria._decision_kernels import chosen_sums
+
+        block = scan.block
+        sums = _wrong_sums(scan, moves)
+        chosen = np.zeros_like(sums)
+        chosen_sums(scan.ratios, block.codes, block.offsets, block.classes, block.weights, self._code, *moves, chosen)
+        if scan.ratios.shape[0] == 1:  # rows left out for being wrong are given the only other class
+            chosen += _by_class(scan)
+        sums[:, np.arange(sums.shape[1]) != self._code] = chosen[:, np.arange(sums.shape[1]) != self._code]
+        return sums
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        right = class_totals[self._code] - sums[:, self._code]
+        given = right + sums.sum(axis=1) - sums[:, self._code]
+        return np.divide(right, given, out=np.zeros_like(right), where=given > 0)
+
+
+class ExpectedCost(ScanCriterion):
+    """Mean cost of giving every row the label of lowest expected cost under the model; the lowest label wins a tie.
+
+    Parameters
+    ----------
+    costs : array-like, shape (n_classes, n_classes)
+        ``costs[j, d]``: cost of giving the class d to a row of class j; classes in sorted order. Benefits are negative
+        costs.
+    """
+
+    name = "expected_cost"
+
+    def __init__(self, costs: Any) -> None:
+        self.costs = costs
+
+    def check(self, classes: Any) -> None:
+        costs = np.asarray(self.costs, dtype=float)
+        n_classes = len(classes)
+        if costs.shape != (n_classes, n_classes) or not np.all(np.isfinite(costs)):
+            raise ValueError(
+                f"costs must be a matrix of {n_classes} x {n_classes} finite numbers, one line per true class and one "
+                f"column per class given, got shape {costs.shape}."
+            )
+        self._costs = np.ascontiguousarray(costs)
+
+    def saturation(self, n_classes: int) -> Saturation | None:
+        return None  # how sure is sure enough depends on the costs
+
+    def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
+        from bayesieve.criteria._decision_kernels import cost_sums
+
+        block = scan.block
+        sums = np.zeros(moves[0].size)
+        cost_sums(scan.ratios, block.codes, block.offsets, block.classes, block.weights, self._costs, *moves, sums)
+        return sums[:, None]
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        return sums[:, 0] / class_totals.sum()
+
+    def __repr__(self) -> str:
+        return f"ExpectedCost({np.asarray(self.costs).tolist()})"
+
+
+def _wrong_sums(scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+    from bayesieve.criteria._decision_kernels import wrong_sums
+
+    block = scan.block
+    sums = np.zeros((moves[0].size, scan.ratios.shape[0] + 1))
+    wrong_sums(scan.ratios, block.codes, block.offsets, block.classes, block.weights, *moves, sums)
+    return sums + _by_class(scan)
+
+
+def _by_class(scan: Scan) -> np.ndarray:
+    return np.bincount(scan.block.classes, weights=scan.wrong, minlength=scan.ratios.shape[0] + 1)

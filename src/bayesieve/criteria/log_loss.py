@@ -1,0 +1,35 @@
+"""Log loss: minus the log probability of the rows' classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesieve.criteria.base import ScanCriterion
+from bayesieve.criteria.ratio_tables import RatioTables
+from bayesieve.criteria.row_ratios import Saturation, Scan
+
+_MOST_MULTIPLIED = 80.0  # nats: eight factors larger than that do not multiply safely
+
+
+class LogLoss(ScanCriterion):
+    """(1/N) sum_i -log P_S(y_i | x_i), in nats per row."""
+
+    name = "log_loss"
+    exact = True
+
+    def saturation(self, n_classes: int) -> Saturation:
+        return Saturation(right=40.0)
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        return sums[:, 0] / class_totals.sum()
+
+    def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
+        from bayesieve.criteria._kernels import log_loss_sums
+
+        block = scan.block
+        losses = np.zeros(moves[0].size)
+        by_row = tables.largest_log_factor > _MOST_MULTIPLIED
+        log_loss_sums(scan.ratios, scan.base, block.codes, block.offsets, block.weights, *moves, by_row, losses)
+        return (losses + scan.log_scale)[:, None]

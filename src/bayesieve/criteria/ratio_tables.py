@@ -1,0 +1,78 @@
+"""What a move does to the rows: factors by which the level of a feature multiplies the ratio of a class to the true
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+_PRECOMPUTED_BYTES = 64 << 20  # tables of all features are kept up to this size, beyond they are built when asked for
+_MOST_LOG_FACTOR = 700.0  # whose exponential is a double still
+
+
+class RatioTables:
+    """Per feature, segment and other class: log of P(level | other class) / P(level | class of the segment).
+
+    Parameters
+    ----------
+    log_factors : function of a feature, array (n_segments, n_classes - 1, n_codes)
+        What adding the feature adds to the logarithms of the ratios; the last code stands for unseen values (0).
+    n_codes : int array, shape (n_features,)
+    n_segments, n_classes : int
+
+    Attributes
+    ----------
+    bounds : float array, shape (n_segments,)
+        Largest absolute value of any log factor of the segment's rows, in nats.
+    log_unit : float
+        The step, in nats, in which sums of log factors are counted: a power of two so small that rounding does not
+        matter, and so large that the sum over all features fits a 64-bit integer.
+    """
+
+    def __init__(
+        self, log_factors: Callable[[int], np.ndarray], n_codes: np.ndarray, n_segments: int, n_classes: int
+    ) -> None:
+        self.log_factors = log_factors
+        self.n_codes = np.asarray(n_codes, dtype=np.int64)
+        self.n_segments = n_segments
+        self.n_classes = n_classes
+        sizes = self.n_codes * n_segments * (n_classes - 1)
+        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._flat: np.ndarray | None = None
+        logs = np.empty(self._starts[-1]) if 16 * self._starts[-1] <= _PRECOMPUTED_BYTES else None
+        self.bounds = np.zeros(n_segments)
+        total = 0.0
+        for k in range(self.n_codes.size):
+            factors = log_factors(k)
+            largest = np.abs(factors).max(axis=(1, 2), initial=0.0)
+            np.maximum(self.bounds, largest, out=self.bounds)
+            total += float(largest.max(initial=0.0))
+            if logs is not None:
+                logs[self._starts[k] : self._starts[k + 1]] = factors.ravel()
+        if logs is not None:
+            factors = np.exp(np.clip(logs, -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR))
+            self._flat = np.concatenate([factors, 1.0 / factors])
+        self.log_unit = 2.0 ** -min(52, 59 - int(np.ceil(np.log2(total + 1000.0))))
+
+    @property
+    def largest_log_factor(self) -> float:
+        return float(self.bounds.max(initial=0.0))
+
+    def log_steps(self, feature: int) -> np.ndarray:
+        """``log_factors`` in whole ``log_unit``s: what sums of moves are made of, so that they never drift."""
+        return np.rint(self.log_factors(feature) / self.log_unit).astype(np.int64)
+
+    def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry
+        ``start + (segment * n_others + other) * n_codes + code``.
+        """
+        if self._flat is not None:
+            return self._flat, self._starts[features] + np.where(adding, 0, self._starts[-1])
+        tables = [
+            np.exp(np.clip(self.log_factors(f) * (1.0 if add else -1.0), -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR)).ravel()
+            for f, add in zip(features, adding, strict=True)
+        ]
+        starts = np.concatenate([[0], np.cumsum([table.size for table in tables])[:-1]]).astype(np.int64)
+        return np.concatenate(tables), starts

@@ -1,0 +1,170 @@
+"""Where a criterion is measured: rows, and the tables of the rows that their probabilities are learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesieve.counts import ContingencyCounts, Smoothing, log_probabilities
+from bayesieve.counts.probabilities import smoothed_logs
+from bayesieve.criteria import ClassBlock, RatioTables
+from bayesieve.table import CodedTable
+
+_MOST_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """Rows with the tables and the class ratios that score them.
+
+    blocks : rows; tables : log factors by segment; priors : (n_segments, n_classes - 1) P(other) / P(true) of the empty
+    subset; class_totals : (n_classes,) rows (or weight) scored of each class.
+    """
+
+    blocks: tuple[ClassBlock, ...]
+    tables: RatioTables
+    priors: np.ndarray
+    class_totals: np.ndarray
+
+    @classmethod
+    def training(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing, prior: float) -> ScoredRows:
+        """The rows that the tables are learnt from, or other rows (``coded``) with the same levels."""
+        learnt = _Learnt(counts, smoothing, prior)
+        return cls._of(ClassBlock.of(coded), [learnt], np.zeros(coded.n_classes, dtype=int))
+
+    @classmethod
+    def leave_one_out(
+        cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing, prior: float
+    ) -> ScoredRows:
+        """Every row scored by the tables of all others: its own count is taken out of its class at its own levels."""
+        classes = np.asarray(coded.class_codes, dtype=np.int64)
+        if coded.weights is None:
+            own = np.ones(1)
+            which = classes
+        else:
+            own, inverse = np.unique(coded.weights, return_inverse=True)
+            if own.size * coded.n_classes > _MOST_SEGMENTS:
+                raise ValueError(
+                    f"Leave-one-out needs tables for every distinct row weight and class, {own.size} x "
+                    f"{coded.n_classes} here, more than {_MOST_SEGMENTS}; use cross-validation, evaluation=10, or "
+                    "rounded weights."
+                )
+            which = inverse * coded.n_classes + classes
+        order, offsets = _by_segment(which, own.size * coded.n_classes)
+        block = ClassBlock.gather(coded, order, offsets, np.tile(np.arange(coded.n_classes), own.size))
+        learnt = [_LeftOut(counts, smoothing, prior, weight) for weight in own.tolist()]
+        return cls._of(block, learnt, np.repeat(np.arange(own.size), coded.n_classes))
+
+    @classmethod
+    def folds(
+        cls,
+        coded: CodedTable,
+        counts: ContingencyCounts,
+        splits: Sequence[tuple[np.ndarray, np.ndarray]],
+        smoothing: Smoothing,
+        prior: float,
+    ) -> ScoredRows:
+        """The test rows of every split, each scored by the tables of the split's training rows."""
+        learnt, rows, which = [], [], []
+        for number, (train, test) in enumerate(splits):
+            complement = train.size + test.size == coded.n_rows and not np.intersect1d(train, test).size
+            # Usually the training rows are all but the test rows: counting the few is enough.
+            part = ContingencyCounts.of(coded.take(test if complement else train))
+            learnt.append(_Learnt(counts - part if complement else part, smoothing, prior))
+            rows.append(test)
+            which.append(number * coded.n_classes + np.asarray(coded.class_codes)[test].astype(np.int64))
+        n_segments = len(splits) * coded.n_classes
+        order, offsets = _by_segment(np.concatenate(which), n_segments)
+        classes = np.tile(np.arange(coded.n_classes), len(splits))
+        block = ClassBlock.gather(coded, np.concatenate(rows)[order], offsets, classes)
+        return cls._of(block, learnt, np.repeat(np.arange(len(splits)), coded.n_classes))
+
+    @classmethod
+    def _of(cls, block: ClassBlock, learnt: Sequence[_Learnt], source: np.ndarray) -> ScoredRows:
+        """``source``: which of ``learnt`` scores each segment."""
+        classes = block.classes
+        n_classes = learnt[0].class_prior.size
+        others = np.array([np.delete(np.arange(n_classes), c) for c in range(n_classes)])
+
+        def log_factors(feature: int) -> np.ndarray:
+            logs = [tables.log_ratios(feature) for tables in learnt]
+            factors = np.zeros((classes.size, n_classes - 1, int(block.n_codes[feature])))
+            for segment in range(classes.size):
+                true_class = classes[segment]
+                factors[segment, :, :-1] = logs[source[segment]][true_class][others[true_class]]
+            return factors
+
+        prior = np.array([learnt[s].prior_of(c) for s, c in zip(source, classes, strict=True)])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = prior / np.take_along_axis(prior, classes[:, None], axis=1)
+        ratios = np.take_along_axis(np.nan_to_num(ratios, nan=0.0, posinf=np.inf), others[classes], axis=1)
+        tables = RatioTables(log_factors, block.n_codes, classes.size, n_classes)
+        return cls((block,), tables, ratios, block.class_totals(n_classes))
+
+    def impossible(self) -> int | None:
+        """A class with rows that their tables know no row of, if there is one."""
+        for block in self.blocks:
+            full = np.diff(block.offsets) > 0
+            found = np.flatnonzero(full & np.isposinf(self.priors).any(axis=1))
+            if found.size:
+                return int(block.classes[found[0]])
+        return None
+
+
+class _Learnt:
+    """Tables and class shares learnt from some rows."""
+
+    def __init__(self, counts: ContingencyCounts, smoothing: Smoothing, prior: float) -> None:
+        self._counts = counts
+        self._smoothing = smoothing
+        self._prior = prior
+        self.class_prior = self._shares(counts.class_counts)
+
+    def _shares(self, class_counts: np.ndarray) -> np.ndarray:
+        smoothed = class_counts + self._prior
+        return smoothed / max(smoothed.sum(), np.finfo(float).tiny)
+
+    def prior_of(self, true_class: int) -> np.ndarray:
+        """(n_classes,) class probabilities that score a row of this class."""
+        return self.class_prior
+
+    def log_ratios(self, feature: int) -> np.ndarray:
+        """(n_classes true, n_classes, n_levels) log P(level | class) - log P(level | true class)."""
+        counts = self._counts
+        logs = log_probabilities(counts.feature(feature), max(counts.total, 1e-12), self._smoothing).T
+        return logs[None, :, :] - logs[:, None, :]
+
+
+class _LeftOut(_Learnt):
+    """What all rows but the one scored say: its own weight is taken out of its class, at its own level."""
+
+    def __init__(self, counts: ContingencyCounts, smoothing: Smoothing, prior: float, weight: float) -> None:
+        super().__init__(counts, smoothing, prior)
+        self._weight = weight
+
+    def prior_of(self, true_class: int) -> np.ndarray:
+        class_counts = self._counts.class_counts.copy()
+        class_counts[true_class] = max(0.0, class_counts[true_class] - self._weight)
+        return self._shares(_without_dust(class_counts, self._counts.class_counts))
+
+    def log_ratios(self, feature: int) -> np.ndarray:
+        counts = self._counts.feature(feature)
+        total = max(self._counts.total - self._weight, 1e-12)
+        n_levels, n_classes = counts.shape
+        left = _without_dust(counts - self._weight, counts)
+        class_left = _without_dust(counts.sum(axis=0) - self._weight, counts.sum(axis=0))
+        own = smoothed_logs(left, class_left, n_levels, n_classes, total, self._smoothing)
+        return (log_probabilities(counts, total, self._smoothing)[None] - own.T[:, :, None]).transpose(0, 2, 1)
+
+
+def _without_dust(left: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Differences of equal sums of weights are 0, not what rounding leaves."""
+    return np.where(left <= 1e-12 * np.abs(before), 0.0, left)
+
+
+def _by_segment(which: np.ndarray, n_segments: int) -> tuple[np.ndarray, np.ndarray]:
+    order = np.argsort(which, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(which, minlength=n_segments))])
+    return order, offsets
