@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from bayesieve.classifier.encoder_json import encoder_from_json, encoder_to_json, levels_from_json, plain
 from bayesieve.classifier.selective import SelectiveNB
 from bayesieve.counts import check_smoothing
 from bayesieve.discretize import TableEncoder
@@ -18,7 +19,7 @@ from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import SearchTrace
 from bayesieve.selection import SELECTORS
 from bayesieve.table import FeatureLevels
-from bayesieve.table.columns import KINDS
+from bayesieve.table.estimator_input import copy_features
 from bayesieve.table.writing import write_atomically
 
 FORMAT = "bayesieve.SelectiveNB"
@@ -119,7 +120,7 @@ def _to_json(model: SelectiveNB) -> dict[str, Any]:
         "n_rows": model.n_rows_,
         "named": hasattr(model, "feature_names_in_"),
         "parameters": _parameters_to_json(model),
-        "encoder": {name: _plain(value) for name, value in model.encoder_.get_params(deep=False).items()},
+        "encoder": encoder_to_json(model.encoder_),
         "class_count": predictor.class_count_.tolist(),
         "class_log_prior": [_float_to_json(value) for value in predictor.class_log_prior_.tolist()],
         "weight_factor": model.weight_factor_,
@@ -149,8 +150,7 @@ def _from_json(data: dict[str, Any]) -> SelectiveNB:
     model.classes_ = classes
     model.target_name_ = _optional_text(data["target"], "target")
     model.n_rows_ = _count(data["n_rows"], "n_rows")
-    model.n_features_in_ = len(data["features"])
-    levels = tuple(FeatureLevels.from_json(feature["levels"]) for feature in data["features"])
+    levels = levels_from_json(data["encoder"], [feature["levels"] for feature in data["features"]])
     names = tuple(level.name for level in levels)
     if len(set(names)) != len(names) or not names:
         raise _Damaged("feature names must be present and differ from each other")
@@ -159,14 +159,12 @@ def _from_json(data: dict[str, Any]) -> SelectiveNB:
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(levels)
     model.weight_factor_ = float(_shares(data["weight_factor"], (), "weight factor"))
-    encoder = _encoder(data, levels, classes)
     selector.trace_ = SearchTrace.from_json(data["search"], names)
     predictor = _predictor(data, levels, classes.size, model.smoothing, weights)
     if type(data["named"]) is not bool:
         raise _Damaged("'named' is neither true nor false")
-    for estimator in (model, encoder):
-        if data["named"]:
-            estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    encoder = encoder_from_json(data["encoder"], levels, classes, named=data["named"])
+    copy_features(model, encoder)
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
     if encoder.get_params() != TableEncoder().get_params():
         model.encoder = clone(encoder)
@@ -203,28 +201,6 @@ def _unfitted(parameters: dict[str, Any]) -> SelectiveNB:
     )
 
 
-def _encoder(data: dict[str, Any], levels: tuple[FeatureLevels, ...], classes: np.ndarray) -> TableEncoder:
-    options = data["encoder"]
-    kinds = options["kinds"]
-    names = {level.name for level in levels}
-    if kinds is not None and not (
-        isinstance(kinds, dict) and set(kinds.values()) <= set(KINDS) and set(kinds) <= names
-    ):
-        raise _Damaged("the kinds of its columns must be 'numeric' or 'categorical'")
-    if options["missing"] not in ("level", "ignore"):
-        raise _Damaged("missing must be 'level' or 'ignore'")
-    numeric, categorical = (_text(options[name], name) for name in ("numeric", "categorical"))
-    # Kinds as they were read: a text column of a CSV file must not turn numeric because new rows happen to hold digits
-    # only.
-    encoder = TableEncoder(numeric=numeric, categorical=categorical, missing=options["missing"], kinds=kinds)
-    encoder.levels_ = levels
-    encoder.level_scores_ = np.array([level.level_score for level in levels])
-    encoder.unseen_counts_ = np.zeros(len(levels), dtype=np.int64)
-    encoder.n_features_in_ = len(levels)
-    encoder.classes_ = classes
-    return encoder
-
-
 def _predictor(
     data: dict[str, Any], levels: tuple[FeatureLevels, ...], n_classes: int, smoothing: Any, weights: np.ndarray
 ) -> DiscreteNB:
@@ -259,22 +235,11 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
     return {
         "selector": names[kind],
         "selector_by_name": isinstance(model.selector, str),
-        "selector_options": {name: _plain(value) for name, value in model.selector_.get_params(deep=False).items()},
+        "selector_options": {name: plain(value) for name, value in model.selector_.get_params(deep=False).items()},
         "smoothing": model.smoothing if isinstance(model.smoothing, str) else float(model.smoothing),
         "calibrate": model.calibrate if isinstance(model.calibrate, str) else bool(model.calibrate),
         "random_state": int(state) if isinstance(state, (int, np.integer)) else None,
     }
-
-
-def _plain(value: Any) -> Any:
-    """Options are kept for the record: what JSON does not know is kept as its text."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return repr(value)
 
 
 def _float_to_json(value: float) -> float | str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from datetime import datetime
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from bayesieve.classifier.description import (
     warnings_of,
     weights_in_words,
 )
+from bayesieve.classifier.explaining import on_scores
 from bayesieve.counts import log_probabilities
+from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.evaluation import metrics, out_of_fold_log_proba, take_rows
 from bayesieve.report.data import (
     Contribution,
@@ -60,6 +63,7 @@ def report_data(
     if X is not None and y is None:
         raise ValueError("A report on rows needs their classes: pass y together with X.")
     if X is not None:
+        model, X = on_scores(model, X)
         weights = as_sample_weight(sample_weight, len(as_target(y).codes))
         log_proba, codes, protocol = _measured(model, X, y, weights, cv, held_out)
         if log_proba is not None:
@@ -102,9 +106,10 @@ def _measured(
         raise ValueError(
             "The classes of y are not those of the model; cross-validation needs the training table and its target."
         )
-    # Columns are read in every fold as in the whole table: a fold may hold only the numbers of a mixed column.
-    kinds = {level.name: level.kind for level in model.encoder_.levels_}
-    encoder = clone(model.encoder_).set_params(kinds=kinds)
+    encoder = clone(model.encoder_)
+    if isinstance(encoder, TableEncoder):
+        # Columns are read in every fold as in the whole table: a fold may hold only the numbers of a mixed column.
+        encoder.set_params(kinds={level.name: level.kind for level in model.encoder_.levels_})
     quiet = model.__class__(**{**model.get_params(deep=False), "encoder": encoder, "verbose": 0})
     with warnings.catch_warnings():
         # A fold that runs out of time says nothing new: the model itself has told.
@@ -233,7 +238,7 @@ def _explained_rows(model: SelectiveNB, X: Any, y: Any, n_explained: int) -> tup
     codes = np.where(model.classes_[known] == truth.classes, known, -1)[truth.codes]
     probability = model.predict_proba(X)
     chosen = _rows_worth_explaining(probability, codes, n_explained)
-    explanation = model.explanation(take_rows(X, np.array([row for _, row in chosen])))
+    explanation = model.explanation(take_rows(X, np.array([row for _, row in chosen])), by="score")
     explained = []
     for at, (why, row) in enumerate(chosen):
         parts = [
@@ -284,20 +289,33 @@ def _rows_worth_explaining(probability: np.ndarray, codes: np.ndarray, n_explain
 
 
 def _settings(model: SelectiveNB) -> tuple[tuple[str, str], ...]:
-    encoder = model.encoder_
-    settings = [
+    return (
         ("Selector", _selector_name(model)),
         ("Smoothing", str(model.smoothing)),
         ("Calibration", weights_in_words(model)),
+        *_encoder_settings(model.encoder_),
+        ("Seed", "default" if model.random_state is None else str(model.random_state)),
+    )
+
+
+def _encoder_settings(encoder: TableEncoder | IndicatorEncoder) -> list[tuple[str, str]]:
+    missing = "a level of their own" if encoder.missing == "level" else "ignored"
+    if isinstance(encoder, IndicatorEncoder):
+        learnt = isinstance(encoder.thresholds, Integral)
+        return [
+            ("Indicators", f"{len(encoder.levels_):,}, of {len(encoder.thresholds_):,} scores"),
+            ("Thresholds", f"{encoder.thresholds} quantiles of each score" if learnt else "as given"),
+            ("Missing scores", missing),
+        ]
+    settings = [
         ("Numeric columns", str(encoder.numeric)),
         ("Categorical columns", str(encoder.categorical)),
-        ("Missing values", "a level of their own" if encoder.missing == "level" else "ignored"),
+        ("Missing values", missing),
         ("Unseen values", "add nothing to any class"),
-        ("Seed", "default" if model.random_state is None else str(model.random_state)),
     ]
     if encoder.kinds:
         settings.append(("Kinds set by hand", ", ".join(f"{name}: {kind}" for name, kind in encoder.kinds.items())))
-    return tuple(settings)
+    return settings
 
 
 def _selector_name(model: SelectiveNB) -> str:

@@ -35,8 +35,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     selector : str or selector, default="compression"
         What finds the weights: ``"all"``, ``"map"``, ``"bayesian"``, ``"compression"``, or a selector object with its
         options.
-    encoder : "modl" or TableEncoder, default="modl"
-        How columns are coded.
+    encoder : "modl", TableEncoder or IndicatorEncoder, default="modl"
+        How columns are coded; an `IndicatorEncoder` makes features of scores at thresholds.
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it; also used by a selector given by name.
     calibrate : bool or "auto", default="auto"
@@ -56,7 +56,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array, shape (n_classes,)
     feature_weights_ : float array, shape (n_features,)
-        Weight of each column in the predictions, in [0, 1].
+        Weight of each column (or indicator) in the predictions, in [0, 1].
     weight_factor_ : float
         Common factor on the selector's weights around which calibration fitted them; 1 without calibration.
     selected_features_ : list of str
@@ -65,7 +65,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     feature_importances_ : float array, shape (n_features,)
         Share of the evidence that comes from each feature.
     selector_, encoder_, trace_
-        The fitted selector, the fitted `TableEncoder`, and the record of the search.
+        The fitted selector, the fitted encoder, and the record of the search.
     naive_bayes_ : DiscreteNB
         The predictor on codes.
     n_rows_ : int
@@ -206,42 +206,31 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         coded = self._coded(X)
         return self.naive_bayes_.predict(coded)
 
-    def explain(self, X: Any) -> Any:
+    def explain(self, X: Any, *, by: Literal["feature", "score"] = "feature") -> Any:
         """What each feature of positive weight adds to the log joint probability of each class.
+
+        Parameters
+        ----------
+        X : dataframe or 2-D array, shape (n_rows, n_features)
+        by : {"feature", "score"}, default="feature"
+            ``"score"``: the indicators of one score are added up, and their levels read as one interval of the score.
+            Features that are no indicators stay as they are.
 
         Returns
         -------
         polars.DataFrame
             One row per row, class and feature: ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``,
             ``contribution`` (nats) and ``prior`` (log prior of the class). Contributions plus prior add up to
-            ``predict_joint_log_proba``.
+            ``predict_joint_log_proba``: exactly by feature, to within the last digit of a float by score.
         """
-        return self.explanation(X).to_frame()
+        return self.explanation(X, by=by).to_frame()
 
-    def explanation(self, X: Any) -> Explanation:
+    def explanation(self, X: Any, *, by: Literal["feature", "score"] = "feature") -> Explanation:
         """The arrays behind `explain`."""
+        from bayesieve.classifier.explaining import explain_rows
+
         check_is_fitted(self, "naive_bayes_")
-        table = self.encoder_.read(X, owner=self)
-        coded = self.encoder_.transform_coded(table)
-        used, contributions = self.naive_bayes_.contributions(coded.codes)
-        values = np.empty((coded.n_rows, used.size), dtype=object)
-        labels = np.empty_like(values)
-        for at, k in enumerate(used):
-            level, column = self.encoder_.levels_[k], table.column(k)
-            names = np.array([*level.all_labels, "(not seen in training)"], dtype=object)
-            labels[:, at] = names[np.minimum(coded.codes[k], level.n_levels)]
-            raw = [column.value(row) for row in range(coded.n_rows)]
-            values[:, at] = [None if value is None else str(value) for value in raw]
-        return Explanation(
-            rows=np.arange(coded.n_rows),
-            features=[self._names()[k] for k in used],
-            classes=self.classes_,
-            prior=self.naive_bayes_.class_log_prior_,
-            contributions=contributions,
-            values=values,
-            levels=labels,
-            weights=self.feature_weights_[used],
-        )
+        return explain_rows(self, X, by)
 
     def summary(self) -> Any:
         """One row per feature, heaviest first (polars): feature, kind, weight, level_score, importance, n_levels."""

@@ -29,9 +29,13 @@ def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
     """
     import polars as pl
 
-    names = [level.name for level in model.encoder_.levels_]
+    from bayesieve.table.indicator_levels import scores_of
+
+    sources = scores_of(model.encoder_.levels_)  # the columns that features are made from
+    names = list(dict.fromkeys(sources))
+    needed = {name for name, weight in zip(sources, model.feature_weights_, strict=True) if weight > 0}
     missing = [name for name in names if name not in frame.columns]
-    lacking = [name for name in missing if name in set(model.selected_features_)]
+    lacking = [name for name in missing if name in needed]
     if lacking:
         column = "a column" if len(lacking) == 1 else "columns"
         raise CommandError(f"{path} lacks {column} that the model needs: {listed(lacking)}")

@@ -74,4 +74,4 @@ def _explanation(model: Any, X: Any, numbers: list[int]) -> Any:
 
     import numpy as np
 
-    return replace(model.explanation(X), rows=np.asarray(numbers))
+    return replace(model.explanation(X, by="score"), rows=np.asarray(numbers))

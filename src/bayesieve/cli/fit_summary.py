@@ -42,7 +42,7 @@ def class_shares(model: Any) -> str:
 
 def kept(model: Any) -> str:
     """`12 of 20 features`."""
-    return f"{thousands(model.n_features_selected_)} of {counted(model.n_features_in_, 'feature')}"
+    return f"{thousands(model.n_features_selected_)} of {counted(len(model.feature_weights_), 'feature')}"
 
 
 def search(model: Any) -> str:

@@ -37,7 +37,7 @@ def _facts(model: Any, path: Path) -> list[tuple[str, str]]:
         ("model", str(path)),
         *([("written by", f"bayesieve {version}")] if version else []),
         ("target", f"{quoted(model.target_name_) if model.target_name_ else 'without a name'}, {class_shares(model)}"),
-        ("trained on", f"{counted(model.n_rows_, 'row')}, {counted(model.n_features_in_, 'feature')}"),
+        ("trained on", f"{counted(model.n_rows_, 'row')}, {counted(len(model.feature_weights_), 'feature')}"),
         ("kept", f"{kept(model)} ({search(model)})"),
         ("smoothing", str(model.smoothing)),
         ("calibration", weights_in_words(model)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, Literal
 
 import numpy as np
@@ -182,6 +183,17 @@ class IndicatorEncoder(LevelsCoder):
         table = self.read(X)
         columns = [table.column(i) for i in range(table.n_columns)]
         return pl.DataFrame({column.name: score_values(column) for column in columns}, nan_to_null=True)
+
+    def on_columns(self) -> IndicatorEncoder:
+        """A copy that reads the scores as columns, as `compute_scores` gives them, where this one calls functions."""
+        made = copy(self)
+        if self.scores is not None:
+            names = list(self.thresholds_)
+            groups = [score.name for score in as_parametric_scores(self.scores) for _ in score.names]
+            made.scores = None
+            made.thresholds = dict(zip(names, thresholds_of(self.thresholds, names, groups), strict=True))
+            made.feature_names_in_ = np.asarray(names, dtype=object)
+        return made
 
     def to_frame(self) -> Any:
         """One row per indicator and level (polars): score, threshold, label, count, and the count of every class."""

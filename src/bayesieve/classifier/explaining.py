@@ -1,0 +1,106 @@
+"""Rows taken apart by feature, or by the score behind the indicators."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesieve.discretize import IndicatorEncoder
+from bayesieve.naive_bayes import Explanation
+from bayesieve.table import CodedTable, Table
+from bayesieve.table.indicator_levels import scores_of
+from bayesieve.table.indicator_table import IndicatorTable
+from bayesieve.table.labels import interval_labels
+
+if TYPE_CHECKING:
+    from bayesieve.classifier.selective import SelectiveNB
+
+_UNSEEN = "(not seen in training)"
+
+
+def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
+    """What `SelectiveNB.explanation` gives.
+
+    Raises
+    ------
+    ValueError
+        If ``by`` is neither "feature" nor "score".
+    """
+    if by not in ("feature", "score"):
+        raise ValueError(f"by must be 'feature' or 'score', got {by!r}.")
+    table = model.encoder_.read(X, owner=model)
+    coded = model.encoder_.transform_coded(table)
+    used, contributions = model.naive_bayes_.contributions(coded.codes)
+    sources = _sources(coded)[used]
+    raw = {source: _texts(table, source) for source in np.unique(sources).tolist()}
+    explanation = Explanation(
+        rows=np.arange(coded.n_rows),
+        features=[coded.names[k] for k in used],
+        classes=model.classes_,
+        prior=model.naive_bayes_.class_log_prior_,
+        contributions=contributions,
+        values=_columns([raw[source] for source in sources.tolist()], coded.n_rows),
+        levels=_columns([_labels(model, coded, k) for k in used.tolist()], coded.n_rows),
+        weights=model.feature_weights_[used],
+    )
+    if by == "feature" or not isinstance(coded, IndicatorTable):
+        return explanation
+    return explanation.grouped(
+        groups=scores_of([model.encoder_.levels_[k] for k in used]),
+        values=_columns([raw[source] for source in raw], coded.n_rows),
+        levels=_columns([_interval(model, coded, used[sources == source]) for source in raw], coded.n_rows),
+    )
+
+
+def on_scores(model: SelectiveNB, X: Any) -> tuple[SelectiveNB, Any]:
+    """A model whose scores are functions, and rows for it, as a model that reads scores, and a table of them.
+
+    Anything can be done with rows of a table, and the functions are called once.
+    """
+    encoder = model.encoder_
+    if not isinstance(encoder, IndicatorEncoder) or encoder.scores is None:
+        return model, X
+    shown = copy(model)
+    shown.encoder = shown.encoder_ = encoder.on_columns()
+    shown.feature_names_in_ = shown.encoder_.feature_names_in_
+    return shown, encoder.compute_scores(X)
+
+
+def _sources(coded: CodedTable) -> np.ndarray:
+    """The column that each feature is made from."""
+    return coded.family_of if isinstance(coded, IndicatorTable) else np.arange(coded.n_features)
+
+
+def _texts(table: Table, source: int) -> list[str | None]:
+    column = table.column(source)
+    raw = [column.value(row) for row in range(table.n_rows)]
+    return [None if value is None else str(value) for value in raw]
+
+
+def _labels(model: SelectiveNB, coded: CodedTable, k: int) -> np.ndarray:
+    """The label of every row's level of one feature."""
+    level = model.encoder_.levels_[k]
+    names = np.array([*level.all_labels, _UNSEEN], dtype=object)
+    return names[np.minimum(coded.codes[k], level.n_levels)]
+
+
+def _interval(model: SelectiveNB, coded: IndicatorTable, indicators: np.ndarray) -> np.ndarray:
+    """Between which of the thresholds of these indicators of one score every row lies."""
+    levels = [model.encoder_.levels_[k] for k in indicators]
+    cuts = np.concatenate([np.asarray(level.cut_points) for level in levels])
+    missing = _UNSEEN if levels[0].missing_code is None else levels[0].labels[-1]
+    names = np.array([*interval_labels(cuts, "number", None), missing], dtype=object)
+    family = int(coded.family_of[indicators[0]])
+    ordered = coded.family_codes[family]
+    passed = np.searchsorted(coded.threshold_of[indicators], ordered)  # thresholds of these that are below the score
+    return names[np.where(ordered > coded.n_thresholds[family], len(names) - 1, passed)]
+
+
+def _columns(columns: list[Any], n_rows: int) -> np.ndarray:
+    """Columns of texts as an object array, shape (n_rows, n_columns)."""
+    table = np.empty((n_rows, len(columns)), dtype=object)
+    for at, column in enumerate(columns):
+        table[:, at] = column
+    return table

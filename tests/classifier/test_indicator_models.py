@@ -1,0 +1,335 @@
+"""`SelectiveNB` on indicators: decisions are explained by score, survive in files, and work on the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import bayesieve
+from bayesieve import DiscreteNB, IndicatorEncoder, ParametricScore, SelectiveNB, TableEncoder
+from bayesieve.classifier.report_data import report_data
+from bayesieve.cli.app import app
+from bayesieve.naive_bayes import Explanation
+from tests.classifier.mixed_data import fitted as fitted_on_columns
+from tests.classifier.mixed_data import frame as mixed_frame
+
+N = 300
+LEVELS = [0.001, 0.01, 0.05, 0.25, 0.5]
+
+
+@cache
+def frame() -> pl.DataFrame:
+    """Three p-values, the second with holes, the third of noise."""
+    rng = np.random.default_rng(5)
+    y = labels()
+    holes = np.where(rng.random(N) < 0.15, np.nan, rng.random(N) ** np.where(y == "trend", 8, 1))
+    return pl.DataFrame(
+        {"u_test(w=30)": rng.random(N) ** np.where(y == "normal", 1, 6), "f_test": holes, "noise": rng.random(N)}
+    ).with_columns(pl.col("f_test").fill_nan(None))
+
+
+@cache
+def labels() -> np.ndarray:
+    return np.array(["mean", "normal", "trend"])[np.random.default_rng(4).integers(0, 3, N)]
+
+
+@cache
+def model(selector: str = "compression") -> SelectiveNB:
+    """A model that tests must not change."""
+    return SelectiveNB(selector, encoder=IndicatorEncoder(LEVELS)).fit(frame(), labels())
+
+
+def spread(series: list[np.ndarray], *, w: int) -> np.ndarray:
+    return np.array([math.nan if len(values) < w else float(np.ptp(values[-w:])) for values in series])
+
+
+def mean(series: list[np.ndarray]) -> np.ndarray:
+    return np.array([values.mean() for values in series])
+
+
+@cache
+def series() -> list[np.ndarray]:
+    """Series of unequal lengths; some are too short for a score."""
+    rng = np.random.default_rng(6)
+    scale, shift = {"mean": 1, "normal": 1, "trend": 4}, {"mean": 3, "normal": 0, "trend": 0}
+    return [rng.normal(shift[label], scale[label], rng.integers(5, 20)) for label in labels()]
+
+
+@cache
+def model_of_functions() -> SelectiveNB:
+    scores = [ParametricScore(spread, w=[4, 8]), mean]
+    return SelectiveNB("map", encoder=IndicatorEncoder({"spread": 4, "mean": [1, 2]}, scores=scores)).fit(
+        series(), labels()
+    )
+
+
+@pytest.mark.parametrize("selector", ["all", "map", "bayesian", "compression"])
+def test_predictions_are_those_of_naive_bayes_on_the_indicators(selector: str) -> None:
+    fitted = model(selector)
+    assert fitted.score(frame(), labels()) > 0.55
+    assert fitted.n_features_in_ == 3
+    assert fitted.feature_names_in_.tolist() == frame().columns
+    assert fitted.feature_weights_.shape == (15,)
+    assert set(fitted.selected_features_) <= set(fitted.encoder_.get_feature_names_out())
+    codes = fitted.encoder_.transform_coded(frame()).codes.T
+    plain = DiscreteNB(feature_weights=fitted.feature_weights_, min_categories=3).fit(codes, labels())
+    for k, levels in enumerate(fitted.encoder_.levels_):  # without a missing level where there was no missing score
+        plain.feature_log_prob_[k] = fitted.naive_bayes_.feature_log_prob_[k]
+        np.testing.assert_array_equal(plain.feature_count_[k][: levels.n_levels], levels.counts)
+    np.testing.assert_array_equal(fitted.predict_joint_log_proba(frame()), plain.predict_joint_log_proba(codes))
+
+
+def test_weights_and_summary_speak_of_indicators() -> None:
+    fitted = model()
+    summary = fitted.summary()
+    assert summary.height == 15
+    assert summary["feature"].to_list()[: fitted.n_features_selected_] == fitted.selected_features_
+    assert fitted.describe().startswith("Trained on 300 rows with 15 features and 3 classes")
+    assert "<=" in fitted._repr_html_() or "&lt;=" in fitted._repr_html_()
+
+
+@pytest.mark.parametrize("by", ["feature", "score"])
+@pytest.mark.parametrize("selector", ["all", "compression"])
+def test_contributions_and_prior_add_up_exactly(selector: str, by: Any) -> None:
+    fitted = model(selector)
+    joint = fitted.predict_joint_log_proba(frame())
+    explained = fitted.explain(frame(), by=by)
+    for (row, label), part in explained.partition_by(["row", "class"], as_dict=True).items():
+        total = part["prior"][0]
+        for contribution in part["contribution"]:
+            total += contribution
+        expected = joint[row, fitted.classes_.tolist().index(label)]
+        assert total == expected or (by == "score" and abs(total - expected) <= np.spacing(abs(expected)))
+    difference = fitted.explanation(frame(), by=by).joint_log_proba() - joint
+    assert np.all(np.abs(difference) <= (np.spacing(np.abs(joint)) if by == "score" else 0.0))
+
+
+def test_indicators_of_a_score_are_added_up() -> None:
+    fitted = model("all")
+    parts = fitted.explain(frame()[:60])
+    scores = fitted.explain(frame()[:60], by="score")
+    assert scores.columns == parts.columns
+    assert scores["feature"].unique(maintain_order=True).to_list() == frame().columns
+    by_score = parts.with_columns(pl.col("feature").str.replace("<=[^<]*$", "")).group_by(
+        "row", "class", "feature", maintain_order=True
+    )
+    summed = by_score.agg(pl.col("contribution").sum(), pl.col("weight").sum(), pl.col("value").first())
+    np.testing.assert_allclose(scores["contribution"], summed["contribution"], rtol=0, atol=1e-13)
+    assert scores["weight"].to_list() == summed["weight"].to_list()
+    assert scores["value"].to_list() == summed["value"].to_list()
+
+
+def test_scores_show_their_raw_value_and_the_interval_it_is_in() -> None:
+    fitted = model("all")
+    shown = fitted.explain(frame(), by="score").filter(pl.col("class") == "mean")
+    for name in frame().columns:
+        part = shown.filter(pl.col("feature") == name).sort("row")
+        raw = frame()[name].to_list()
+        assert part["value"].to_list() == [None if value is None else str(value) for value in raw]
+        for value, level in zip(raw, part["level"], strict=True):
+            if value is None:
+                assert level == "missing"
+            elif value <= 0.001:
+                assert level == "<= 0.001"
+            elif value > 0.5:
+                assert level == "> 0.5"
+            else:
+                low, high = map(float, level.split(" < .. <= "))
+                assert low < value <= high
+    unseen = frame()[:1].with_columns(pl.lit(None, dtype=pl.Float64).alias("noise"))
+    last = fitted.explain(unseen, by="score").filter(pl.col("feature") == "noise")
+    assert last["level"].unique().to_list() == ["(not seen in training)"]
+    assert last["contribution"].to_list() == [0.0] * 3
+
+
+def test_intervals_lie_between_the_thresholds_of_indicators_in_use() -> None:
+    fitted = model("map")
+    assert 0 < fitted.n_features_selected_ < 10
+    used = {name.rsplit("<=", 1)[1] for name in fitted.selected_features_ if name.startswith("u_test")}
+    shown = fitted.explain(frame(), by="score").filter(pl.col("feature") == "u_test(w=30)")
+    assert shown["level"].n_unique() == len(used) + 1
+    for level in shown["level"].unique():
+        assert set(level.replace("..", "").replace("<=", "").replace("<", "").replace(">", "").split()) <= used
+
+
+def test_without_indicators_features_are_their_own_scores() -> None:
+    fitted = fitted_on_columns()
+    assert fitted.explain(mixed_frame()[:9], by="score").equals(fitted.explain(mixed_frame()[:9]))
+    with pytest.raises(ValueError, match="by must be 'feature' or 'score', got 'column'"):
+        fitted.explain(mixed_frame(), by="column")  # type: ignore[arg-type]
+
+
+def test_groups_of_a_class_that_is_impossible() -> None:
+    contributions = -np.arange(12.0).reshape(2, 3, 2) / 7
+    texts = np.full((2, 3), "x", dtype=object)
+    whole = Explanation(
+        np.arange(2), ["a", "b", "c"], np.arange(2), np.array([0.0, -np.inf]), contributions, texts, texts, np.ones(3)
+    )
+    grouped = whole.grouped(["s", "s", "c"], texts[:, :2], texts[:, :2])
+    np.testing.assert_allclose(grouped.contributions[:, 0], contributions[:, :2].sum(axis=1))
+    np.testing.assert_allclose(grouped.contributions[:, 1], contributions[:, 2])
+    np.testing.assert_array_equal(grouped.joint_log_proba(), whole.joint_log_proba())
+    assert (grouped.features, grouped.weights.tolist()) == (["s", "c"], [2, 1])
+
+
+def test_scores_of_series() -> None:
+    fitted = model_of_functions()
+    assert fitted.n_features_in_ == 3
+    assert not hasattr(fitted, "feature_names_in_")
+    assert fitted.score(series(), labels()) > 0.6
+    explained = fitted.explain(series()[:4], by="score")
+    assert set(explained["feature"]) <= {"spread(w=4)", "spread(w=8)", "mean"}
+    averages = explained.filter((pl.col("feature") == "mean") & (pl.col("class") == "normal"))["value"]
+    assert [float(value) for value in averages] == mean(series()[:4]).tolist()
+
+
+def test_reports_explain_by_score(tmp_path: Path) -> None:
+    data = report_data(model(), frame(), labels(), cv=3)
+    assert data.performance is not None
+    assert data.performance.accuracy > 0.5
+    assert len(data.explained) == 3
+    for row in data.explained:
+        assert {part.feature for part in row.contributions} <= set(frame().columns)
+    settings = dict(data.settings)
+    assert settings["Indicators"] == "15, of 3 scores"
+    assert settings["Thresholds"] == "as given"
+    model().report(tmp_path / "report.html", frame(), labels(), cv=2)
+    assert "u_test(w=30)" in (tmp_path / "report.html").read_text()
+
+
+def test_reports_on_series_call_the_functions_once(tmp_path: Path) -> None:
+    calls = []
+
+    def counted(found: list[np.ndarray]) -> np.ndarray:
+        calls.append(len(found))
+        return mean(found)
+
+    scores = {"mean": counted, "spread": ParametricScore(spread, w=[4, 8])}
+    fitted = SelectiveNB("map", encoder=IndicatorEncoder({"mean": [1, 2], "spread": 3}, scores=scores))
+    fitted.fit(series(), labels())
+    calls.clear()
+    data = report_data(fitted, series(), labels(), cv=3)
+    assert calls == [N]
+    columns = fitted.encoder_.compute_scores(series())
+    by_column = {"mean": [1, 2], "spread(w=4)": 3, "spread(w=8)": 3}
+    plain = SelectiveNB("map", encoder=IndicatorEncoder(by_column)).fit(columns, labels())
+    np.testing.assert_array_equal(plain.predict_proba(columns), fitted.predict_proba(series()))
+    expected = report_data(plain, columns, labels(), cv=3)
+    assert data.performance == expected.performance
+    assert data.explained == expected.explained
+    fitted.report(tmp_path / "report.html", series(), labels(), cv=2)
+
+
+def saved(fitted: SelectiveNB, folder: Path) -> Path:
+    fitted.save(folder / "model.json")
+    return folder / "model.json"
+
+
+@pytest.mark.parametrize("thresholds", [4, LEVELS, {"u_test(w=30)": [0.05, 1e-7], "f_test": 2, "noise": [1 / 3]}])
+@pytest.mark.parametrize("missing", ["level", "ignore"])
+def test_a_saved_model_predicts_the_same_to_the_last_bit(tmp_path: Path, thresholds: Any, missing: Any) -> None:
+    fitted = SelectiveNB(encoder=IndicatorEncoder(thresholds, missing=missing)).fit(frame(), labels())
+    again = bayesieve.load(saved(fitted, tmp_path))
+    np.testing.assert_array_equal(again.predict_joint_log_proba(frame()), fitted.predict_joint_log_proba(frame()))
+    assert again.explain(frame(), by="score").equals(fitted.explain(frame(), by="score"))
+    assert again.explain(frame()).equals(fitted.explain(frame()))
+    assert again.summary().equals(fitted.summary())
+    assert again.encoder_.to_frame().equals(fitted.encoder_.to_frame())
+    assert (again.n_features_in_, again.feature_names_in_.tolist()) == (3, frame().columns)
+    np.testing.assert_array_equal(again.encoder_.transform(frame()), fitted.encoder_.transform(frame()))
+    with pytest.raises(ValueError, match="feature names should match"):
+        again.predict(frame().drop("noise"))
+    first = json.loads((tmp_path / "model.json").read_text())
+    second = json.loads(saved(again, tmp_path).read_text())
+    assert {name: first[name] for name in first if name != "parameters"} == {
+        name: second[name] for name in second if name != "parameters"
+    }
+    refitted = again.fit(frame(), labels())
+    np.testing.assert_array_equal(refitted.predict_proba(frame()), fitted.predict_proba(frame()))
+
+
+def test_a_model_of_an_array_is_saved_without_names(tmp_path: Path) -> None:
+    X = frame().to_numpy()
+    fitted = SelectiveNB("map", encoder=IndicatorEncoder(3)).fit(X, labels())
+    again = bayesieve.load(saved(fitted, tmp_path))
+    assert not hasattr(again, "feature_names_in_")
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_functions_are_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"computes its scores with functions, which cannot be saved as JSON; fit it"):
+        saved(model_of_functions(), tmp_path)
+    assert not (tmp_path / "model.json").exists()
+    columns = model_of_functions().encoder_.compute_scores(series())
+    fitted = SelectiveNB("map", encoder=IndicatorEncoder(4)).fit(columns, labels())
+    again = bayesieve.load(saved(fitted, tmp_path))
+    np.testing.assert_array_equal(again.predict_proba(columns), fitted.predict_proba(columns))
+
+
+def damage(data: dict[str, Any], path: str, value: Any) -> None:
+    *parts, last = path.split(".")
+    at: Any = data
+    for part in parts:
+        at = at[int(part)] if part.isdigit() else at[part]
+    at[int(last) if last.isdigit() else last] = value
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("encoder.kind", "pickles", "it names the unknown encoder 'pickles'"),
+        ("encoder.kind", None, "The levels of a feature must be an object"),
+        ("encoder.missing", "drop", "missing must be 'level' or 'ignore'"),
+        ("encoder.thresholds", "all", "thresholds must be a sequence of numbers"),
+        ("encoder.thresholds", {"f_test": 2}, "thresholds has none for the score 'u_test"),
+        ("features.0.levels.threshold", 0.02, "the indicators of the score 'u_test.* contradict each other"),
+        ("features.5.levels.missing", False, "counts must have one row per level"),
+        ("features.1.levels.score", "other", "the indicators of a score do not stand together"),
+        ("features.1.levels.threshold", 0.001, "feature names must be present and differ"),
+        ("features.1.levels.counts", [[1, 2, 3]], "counts must have one row per level"),
+        ("features.1.levels.extra", 1, "must be an object with the keys"),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path: Path, path: str, value: Any, message: str) -> None:
+    file = saved(model(), tmp_path)
+    data = json.loads(file.read_text())
+    damage(data, path, value)
+    file.write_text(json.dumps(data))
+    with pytest.raises(ValueError, match=f"is damaged: .*{message}"):
+        bayesieve.load(file)
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    file, table = saved(model(), tmp_path), tmp_path / "rows.csv"
+    frame().with_columns(pl.lit("x").alias("other")).write_csv(table)
+
+    def run(*arguments: object) -> str:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    run("predict", file, table, "--output", tmp_path / "predicted.csv")
+    predicted = pl.read_csv(tmp_path / "predicted.csv")["prediction"].to_list()
+    assert predicted == model().predict(frame()).tolist()
+    told = run("explain", file, table, "--rows", "0")
+    assert "u_test(w=30)" in told
+    assert "u_test(w=30)<=" not in told
+    assert "of 15 features" in run("info", file)
+    frame().drop("u_test(w=30)").write_csv(table)
+    result = CliRunner().invoke(app, ["predict", str(file), str(table)])
+    assert result.exit_code == 2
+    assert "lacks a column that the model needs: 'u_test(w=30)'" in result.stderr
+
+
+def test_encoders_are_named_where_none_is_meant() -> None:
+    with pytest.raises(ValueError, match="encoder must be 'modl', a TableEncoder, an IndicatorEncoder, or None"):
+        SelectiveNB(encoder="indicators").fit(frame(), labels())
+    assert isinstance(SelectiveNB(encoder=TableEncoder()).fit(frame(), labels()).encoder_, TableEncoder)
