@@ -230,6 +230,11 @@ def value_of(criterion: str, cost: float) -> float:
     return -cost if criterion in _HIGHER_IS_BETTER else cost
 
 
+def tie(cost: float) -> float:
+    """How far from this cost others are the same; above 1 (nats of a whole table) it is a share of the cost."""
+    return TIE * max(1.0, abs(cost))
+
+
 @dataclass(frozen=True)
 class Step:
     """One line of a path: the phase, the feature that was added or dropped (None at the start), where that led."""
@@ -252,10 +257,11 @@ def greedy_phase(
         if not features:
             return steps
         costs = {k: cost(tuple(sorted(set(subset) ^ {k}))) for k in features}
-        best = min(k for k in features if costs[k] <= min(costs.values()) + TIE)
+        lowest = min(costs.values())
+        best = min(k for k in features if costs[k] <= lowest + tie(lowest))
         if tol is not None:
-            change = costs[best] - steps[-1].cost
-            if (change >= -tol - TIE) if adding else (change > tol + TIE):
+            change, close = costs[best] - steps[-1].cost, tie(steps[-1].cost)
+            if (change >= -max(tol, close)) if adding else (change > tol + close):
                 return steps
         moved = tuple(sorted(set(subset) ^ {best}))
         steps.append(Step(phase, "add" if adding else "drop", best, moved, costs[best]))
@@ -264,7 +270,7 @@ def greedy_phase(
 def best_step(steps: Sequence[Step], judge: Cost | None = None) -> Step:
     """The smallest subset among those of lowest cost; ``judge`` measures it elsewhere than the search did."""
     costs = [step.cost if judge is None else judge(step.subset) for step in steps]
-    ties = [i for i, value in enumerate(costs) if value <= min(costs) + TIE]
+    ties = [i for i, value in enumerate(costs) if value <= min(costs) + tie(min(costs))]
     return steps[min(ties, key=lambda i: len(steps[i].subset))]
 
 
