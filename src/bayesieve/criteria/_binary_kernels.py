@@ -1,0 +1,273 @@
+"""Compiled counting of ordered pairs for a feature of two levels and one list of rows for each class.
+
+Both lists are sorted by score once per move. A level shifts all its rows by a constant, so that the negatives of a
+level below a positive row are a sum over a prefix of the sorted negatives: up to where the shifted score of the
+positive row falls among them. A bit map of the negative scores, with a count for every 32 bits, says where: nothing is
+merged, no step waits for the one before, and as positives come in order, memory is read in order too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesieve.compiling import jit
+from bayesieve.criteria._pair_kernels import count_bits, order_items
+
+_BUCKETS = 64  # of the bit map, per different score
+_BLOCK = 1024  # rows whose work memory stays in the first-level cache
+_PADDING = 4  # scores beyond all others
+_BEYOND = np.iinfo(np.int64).max // 2
+
+
+class Ladder(NamedTuple):
+    """Sorted rows of a subset.
+
+    scores : different scores of the negatives, in order, and ``_PADDING`` beyond all
+    words : bits of 32 buckets, 2^shift steps wide from ``low`` on, and above them twice the number of scores in the
+        words before, plus one where the bits of the word are not a count
+    negatives, number : rows in order, and which of the different scores each has
+    positives, positive_scores : rows in order
+    first, last : how many different scores are below, and not above, each positive; has_ties : whether some differ
+    """
+
+    scores: np.ndarray
+    words: np.ndarray
+    low: int
+    shift: int
+    negatives: np.ndarray
+    number: np.ndarray
+    positives: np.ndarray
+    positive_scores: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    has_ties: bool
+
+
+@jit
+def _sort(scores, begin, end):
+    """Scores of some rows in order, and the rows."""
+    n = end - begin
+    rows = np.arange(begin, end).astype(np.float64)
+    ordered, ordered_rows = np.empty(n, dtype=np.int64), np.empty(n)
+    order_items(scores[begin:end], rows, n, ordered, ordered_rows, np.empty(2 * n + 2, dtype=np.int32))
+    return ordered, ordered_rows.astype(np.uint32)
+
+
+@jit
+def _number_scores(ordered):
+    """Different scores, padded, and which of them every row has."""
+    number = np.empty(ordered.size, dtype=np.uint32)
+    different = np.empty(ordered.size + _PADDING, dtype=np.int64)
+    n = 0
+    for i in range(ordered.size):
+        if i == 0 or ordered[i] != ordered[i - 1]:
+            different[n] = ordered[i]
+            n += 1
+        number[i] = n - 1
+    different[n : n + _PADDING] = _BEYOND
+    return different[: n + _PADDING].copy(), number
+
+
+@jit
+def _map_scores(scores, low, shift, tolerance, words):
+    """Fill the bit map, and the counts above the bits."""
+    previous = -1
+    for k in range(scores.size):
+        bucket = (scores[k] - low) >> shift
+        # A score just above the edge of a bucket may tie with one in the bucket before: it has a bit there, too.
+        edge = (scores[k] - 2 * tolerance - low) >> shift
+        if edge < bucket:
+            words[edge >> 5] |= (np.int64(1) << (edge & 31)) | (np.int64(1) << 32)
+        if edge < bucket or bucket == previous:
+            words[bucket >> 5] |= np.int64(1) << 32
+        words[bucket >> 5] |= np.int64(1) << (bucket & 31)
+        previous = bucket
+    k = 0
+    for w in range(words.size):
+        words[w] += np.int64(2 * k) << 32
+        while k < scores.size and (scores[k] - low) >> shift >> 5 == w:
+            k += 1
+
+
+@jit
+def _place(ordered, scores, tolerance):
+    """How many of the different scores are below, and not above, each of the ordered ones."""
+    first, last = np.empty(ordered.size, dtype=np.int32), np.empty(ordered.size, dtype=np.int32)
+    a, b = 0, 0
+    for i in range(ordered.size):
+        while scores[a] < ordered[i] - tolerance:
+            a += 1
+        while scores[b] <= ordered[i] + tolerance:
+            b += 1
+        first[i], last[i] = a, b
+    return first, last
+
+
+@jit
+def climb(scores, negative, positive, tolerance):
+    """The `Ladder` of two segments, each given by where it begins and ends; without negatives, an empty one."""
+    if negative[0] == negative[1]:
+        none, no_rows, no_counts = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.int32)
+        return Ladder(none, none, 0, 0, no_rows, no_rows, no_rows, none, no_counts, no_counts, False)
+    ordered, negatives = _sort(scores, negative[0], negative[1])
+    different, number = _number_scores(ordered)
+    n = different.size - _PADDING
+    span = different[n - 1] - different[0]
+    shift = 0
+    while (span >> shift) >= _BUCKETS * n or (np.int64(1) << shift) < 16 * tolerance:
+        shift += 1
+    low = different[0] - (np.int64(1) << shift)  # the first bucket and the last one are empty
+    words = np.zeros((((span >> shift) + 2) >> 5) + 1, dtype=np.int64)
+    _map_scores(different[:n], low, shift, tolerance, words)
+    positive_scores, positives = _sort(scores, positive[0], positive[1])
+    first, last = _place(positive_scores, different, tolerance)
+    return Ladder(
+        different, words, low, shift, negatives, number, positives, positive_scores, first, last, np.any(first < last)
+    )
+
+
+@jit
+def _sum_prefixes(codes, bound, negatives, number, pairs):
+    """pairs[k] = negatives among those of the first k different scores, of level 1 from bit 32 on, of level 0 below."""
+    steps = np.array([1, 1 << 32])  # looked up, not chosen: see `_fill_scores`
+    total = 0
+    pairs[0] = 0
+    for i in range(negatives.size):
+        total += steps[np.uint32(codes[negatives[i]] > bound)]
+        pairs[np.uint64(number[i]) + np.uint64(1)] = total
+
+
+@jit
+def _scan(at, score, scores, tolerance):
+    """How many scores are below, and not above, ``score``, from the ``at``-th on."""
+    lower, upper = score - tolerance, score + tolerance
+    first = at
+    last = at
+    for k in range(_PADDING):  # nearly always enough, and without a branch
+        first += np.int64(scores[np.uint64(at + k)] < lower)
+        last += np.int64(scores[np.uint64(at + k)] <= upper)
+    if last == at + _PADDING:
+        while scores[np.uint64(first)] < lower:
+            first += 1
+        last = first
+        while scores[np.uint64(last)] <= upper:
+            last += 1
+    return np.uint64(first), np.uint64(last)
+
+
+@jit
+def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tolerance, pairs, unsure):
+    """Twice the number of pairs with the positive row above, ties once; a code above ``bound`` is level 1.
+
+    ``negative_steps``, ``positive_steps``: shifts of the two levels in each class, times ``sign``.
+    """
+    _sum_prefixes(codes, bound, ladder.negatives, ladder.number, pairs)
+    prefixes = pairs.view(np.int32)  # two for each score, of level 0 and of level 1
+    apart_0 = sign * (positive_steps[0] - negative_steps[0])
+    apart_1 = sign * (positive_steps[1] - negative_steps[1])
+    cross_0 = sign * (positive_steps[0] - negative_steps[1])
+    cross_1 = sign * (positive_steps[1] - negative_steps[0])
+    if apart_0 == 0 and apart_1 == 0:
+        return _moved_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, 1, True, unsure)
+    twice = _moved_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, 1, False, unsure)
+    return twice + _moved_pairs(ladder, codes, bound, apart_0, apart_1, tolerance, prefixes, 0, False, unsure)
+
+
+@jit
+def _fill_scores(codes, bound, positives, positive_scores, moves, levels, moved):
+    """Levels of positive rows, and their scores where the negatives they are compared with stay in place.
+
+    The move is looked up: a choice between two numbers would be compiled to a jump, which no processor foresees.
+    """
+    for i in range(positives.size):
+        level = np.int32(codes[positives[i]] > bound)
+        levels[i] = level
+        moved[i] = positive_scores[i] + moves[np.uint32(level)]
+
+
+@jit
+def _fill_first(moved, words, shift, found):
+    """Twice how many negative scores are below each score, by the bits, plus one where bits do not tell."""
+    last_bucket = np.int64(words.size * 32 - 1)
+    for i in range(moved.size):
+        bucket = min(max(moved[i] >> shift, 0), last_bucket)
+        word = words[np.uint64(bucket >> 5)]
+        place = bucket & 31
+        inside = count_bits(word & ((np.int64(1) << place) - 1))
+        found[i] = np.int32(((word >> 32) + 2 * inside) | ((word >> place) & 1))
+
+
+@jit
+def _sum_found(prefixes, found, levels, other):
+    total = 0
+    for i in range(found.size):
+        total += np.int64(prefixes[np.uint64((found[i] & np.int32(-2)) | (levels[i] ^ other))])
+    return total
+
+
+@jit
+def _sum_at(prefixes, places, levels):
+    total = 0
+    for i in range(places.size):
+        total += np.int64(prefixes[np.uint64(2 * np.int64(places[i]) + levels[i])])
+    return total
+
+
+@jit
+def _list_odd(found, first, listed, n):
+    for i in range(found.size):
+        listed[np.uint64(n)] = first + i
+        n += np.int64(found[i] & 1)
+    return n
+
+
+@jit
+def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, other, with_own, unsure):
+    """Twice the pairs of a positive row and the negatives of the other level (``other`` = 1) or its own (0).
+
+    ``with_own``: and of its own level in the order of the current subset. Rows that share a bucket with a negative, so
+    that the bits do not tell their order, are listed in ``unsure`` and compared afterwards. The loops are apart so that
+    they vectorise: a loop that reads words and writes to other arrays does not.
+    """
+    moves = np.array([move_0, move_1]) - (tolerance + ladder.low)
+    levels, found = np.empty(_BLOCK, dtype=np.int32), np.empty(_BLOCK, dtype=np.int32)
+    moved = np.empty(_BLOCK, dtype=np.int64)
+    twice, n_unsure = 0, 0
+    for begin in range(0, ladder.positives.size, _BLOCK):
+        rows = slice(begin, min(begin + _BLOCK, ladder.positives.size))
+        n = rows.stop - begin
+        level = levels[:n]
+        _fill_scores(codes, bound, ladder.positives[rows], ladder.positive_scores[rows], moves, level, moved[:n])
+        _fill_first(moved[:n], ladder.words, ladder.shift, found[:n])
+        twice += 2 * _sum_found(prefixes, found[:n], level, np.int32(other))
+        if with_own:
+            own = _sum_at(prefixes, ladder.first[rows], level)
+            twice += own + (_sum_at(prefixes, ladder.last[rows], level) if ladder.has_ties else own)
+        n_unsure = _list_odd(found[:n], begin, unsure, n_unsure)
+    return twice + _compare(ladder, codes, bound, moves, tolerance, prefixes, other, unsure[:n_unsure])
+
+
+@jit
+def _compare(ladder, codes, bound, moves, tolerance, prefixes, other, unsure):
+    """What the rows in ``unsure`` add to the pairs told by bits: their scores are compared one by one."""
+    words, shift = ladder.words, ladder.shift
+    last_bucket = np.int64(words.size * 32 - 1)
+    twice = 0
+    for u in range(unsure.size):
+        i = np.uint64(unsure[u])
+        level = np.int64(codes[ladder.positives[i]] > bound)
+        lower = ladder.positive_scores[i] + moves[level]
+        bucket = min(max(lower >> shift, 0), last_bucket)
+        word = words[np.uint64(bucket >> 5)]
+        inside = count_bits(word & ((np.int64(1) << (bucket & 31)) - 1))
+        before = word >> 32
+        told = (before >> 1) + inside
+        # The bits of a word of which one stands for several scores are not a count: begin before the word.
+        begin = before >> 1 if before & 1 else told
+        first, last = _scan(begin, lower + ladder.low + tolerance, ladder.scores, tolerance)
+        wanted = level ^ other
+        twice += np.int64(prefixes[2 * first + np.uint64(wanted)]) + np.int64(prefixes[2 * last + np.uint64(wanted)])
+        twice -= 2 * np.int64(prefixes[np.uint64(2 * told + wanted)])
+    return twice

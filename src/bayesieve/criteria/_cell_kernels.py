@@ -1,0 +1,87 @@
+"""Compiled grouping of rows that a model cannot tell apart: groups of equal rows, and cells of a group and a level."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesieve.compiling import jit
+
+_MOST_COPIED = 2048  # cells, for which several tables are worth adding up
+
+
+@jit
+def group_rows(logs, offsets, slots, group_of, first_of):
+    """Number the rows of equal segment and equal logs in order of appearance; returns how many groups.
+
+    ``slots``, all -1, is the hash table; ``first_of[g]`` the first row of group g.
+    """
+    n_others = logs.shape[0]
+    mask = np.uint64(slots.size - 1)
+    n_groups = 0
+    for s in range(offsets.size - 1):
+        begin = offsets[s]
+        for i in range(begin, offsets[s + 1]):
+            mixed = np.uint64(s + 1)
+            for o in range(n_others):
+                mixed = (mixed ^ np.uint64(logs[o, i])) * np.uint64(0x9E3779B97F4A7C15)
+                mixed ^= mixed >> np.uint64(29)
+            place = (mixed * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(20) & mask
+            while True:
+                group = slots[place]
+                if group < 0:
+                    slots[place] = n_groups
+                    first_of[n_groups] = i
+                    group_of[i] = n_groups
+                    n_groups += 1
+                    break
+                first = first_of[group]
+                same = first >= begin
+                for o in range(n_others):
+                    same = same and logs[o, first] == logs[o, i]
+                if same:
+                    group_of[i] = group
+                    break
+                place = (place + np.uint64(1)) & mask
+    return n_groups
+
+
+@jit
+def count_cells(group_of, levels, n_codes, weights, count, cells):
+    """cells[group * n_codes + level] = rows, or weight, of each group and level."""
+    n = cells.size
+    if weights.size > 0:
+        cells[:] = 0.0
+        for i in range(group_of.size):
+            cells[np.uint64(np.int64(group_of[i]) * n_codes + levels[i])] += weights[i]
+        return
+    # Rows in turn go to four tables: an increment would otherwise wait for the one before, often of the same cell.
+    n_tables = 4 if n <= _MOST_COPIED and 4 * n <= count.size else 1
+    count[: n_tables * n] = 0
+    last = group_of.size - group_of.size % 4
+    for i in range(0, last, 4):
+        for k in range(4):
+            at = np.int64(group_of[np.uint64(i + k)]) * n_codes + levels[np.uint64(i + k)]
+            count[np.uint64(at + (k * n if n_tables == 4 else 0))] += 1
+    for i in range(last, group_of.size):
+        count[np.uint64(np.int64(group_of[i]) * n_codes + levels[i])] += 1
+    for k in range(n):
+        cells[k] = count[k]
+    for t in range(1, n_tables):
+        for k in range(n):
+            cells[k] += count[t * n + k]
+
+
+@jit
+def list_cells(cells, offsets, n_codes, item_offsets, item_groups, item_levels, item_weights):
+    """List the cells that hold rows, by segment; returns how many."""
+    n = 0
+    item_offsets[0] = 0
+    for s in range(offsets.size - 1):
+        for g in range(offsets[s], offsets[s + 1]):
+            for level in range(n_codes):
+                item_groups[n] = g
+                item_levels[n] = level
+                item_weights[n] = cells[g * n_codes + level]
+                n += np.int64(item_weights[n] > 0.0)
+        item_offsets[s + 1] = n
+    return n
