@@ -226,6 +226,8 @@ def pair_sums(layout, scan, moves, targets, positive, ladder, lists, sums):
             sums[c, 0] = 0.5 * binary_pairs(
                 ladder, column, bound, below, above, moves.signs[c], scan.tolerance, words[: n_rows + 1], unsure
             )
+            if layout.classes[lists[1]] == 0:  # looked up among the rows of class 1, being fewer
+                sums[c, 0] = np.float64(ladder.positives.size * ladder.negatives.size) - sums[c, 0]
             continue
         if feature >= 0:
             n_codes = layout.n_codes[feature]

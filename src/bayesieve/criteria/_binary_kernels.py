@@ -29,7 +29,7 @@ class Ladder(NamedTuple):
         words before, plus one where the bits of the word are not a count
     negatives, number : rows in order, and which of the different scores each has
     positives, positive_scores : rows in order
-    first, last : how many different scores are below, and not above, each positive; has_ties : whether some differ
+    first, last : how many different scores are below, and not above, each positive; tied : positives where these differ
     """
 
     scores: np.ndarray
@@ -42,7 +42,7 @@ class Ladder(NamedTuple):
     positive_scores: np.ndarray
     first: np.ndarray
     last: np.ndarray
-    has_ties: bool
+    tied: np.ndarray
 
 
 @jit
@@ -110,7 +110,7 @@ def climb(scores, negative, positive, tolerance):
     """The `Ladder` of two segments, each given by where it begins and ends; without negatives, an empty one."""
     if negative[0] == negative[1]:
         none, no_rows, no_counts = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.int32)
-        return Ladder(none, none, 0, 0, no_rows, no_rows, no_rows, none, no_counts, no_counts, False)
+        return Ladder(none, none, 0, 0, no_rows, no_rows, no_rows, none, no_counts, no_counts, none)
     ordered, negatives = _sort(scores, negative[0], negative[1])
     different, number = _number_scores(ordered)
     n = different.size - _PADDING
@@ -124,14 +124,24 @@ def climb(scores, negative, positive, tolerance):
     positive_scores, positives = _sort(scores, positive[0], positive[1])
     first, last = _place(positive_scores, different, tolerance)
     return Ladder(
-        different, words, low, shift, negatives, number, positives, positive_scores, first, last, np.any(first < last)
+        different,
+        words,
+        low,
+        shift,
+        negatives,
+        number,
+        positives,
+        positive_scores,
+        first,
+        last,
+        np.flatnonzero(first < last),
     )
 
 
 @jit
 def _sum_prefixes(codes, bound, negatives, number, pairs):
     """pairs[k] = negatives among those of the first k different scores, of level 1 from bit 32 on, of level 0 below."""
-    steps = np.array([1, 1 << 32])  # looked up, not chosen: see `_fill_scores`
+    steps = np.array([1, 1 << 32])  # looked up, not chosen: see `_fill_first`
     total = 0
     pairs[0] = 0
     for i in range(negatives.size):
@@ -176,23 +186,22 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
 
 
 @jit
-def _fill_scores(codes, bound, positives, positive_scores, moves, levels, moved):
-    """Levels of positive rows, and their scores where the negatives they are compared with stay in place.
-
-    The move is looked up: a choice between two numbers would be compiled to a jump, which no processor foresees.
-    """
-    for i in range(positives.size):
-        level = np.int32(codes[positives[i]] > bound)
-        levels[i] = level
-        moved[i] = positive_scores[i] + moves[np.uint32(level)]
+def _fill_levels(codes, bound, rows, levels):
+    for i in range(rows.size):
+        levels[i] = codes[rows[i]] > bound
 
 
 @jit
-def _fill_first(moved, words, shift, found):
-    """Twice how many negative scores are below each score, by the bits, plus one where bits do not tell."""
+def _fill_first(scores, levels, move_0, apart, words, shift, found):
+    """Twice how many negative scores are below each moved score, by the bits, plus one where bits do not tell.
+
+    Level 0 moves by ``move_0``, level 1 by ``apart`` more; multiplied, as a choice would be compiled to a jump that no
+    processor foresees.
+    """
     last_bucket = np.int64(words.size * 32 - 1)
-    for i in range(moved.size):
-        bucket = min(max(moved[i] >> shift, 0), last_bucket)
+    for i in range(scores.size):
+        moved = scores[i] + move_0 + apart * np.int64(levels[i])
+        bucket = min(max(moved >> shift, 0), last_bucket)
         word = words[np.uint64(bucket >> 5)]
         place = bucket & 31
         inside = count_bits(word & ((np.int64(1) << place) - 1))
@@ -216,6 +225,18 @@ def _sum_at(prefixes, places, levels):
 
 
 @jit
+def _sum_ties(ladder, codes, bound, prefixes):
+    """Negatives of its own level with which every positive row ties."""
+    total = 0
+    for t in range(ladder.tied.size):
+        i = np.uint64(ladder.tied[t])
+        level = np.int64(codes[ladder.positives[i]] > bound)
+        total += np.int64(prefixes[np.uint64(2 * np.int64(ladder.last[i]) + level)])
+        total -= np.int64(prefixes[np.uint64(2 * np.int64(ladder.first[i]) + level)])
+    return total
+
+
+@jit
 def _list_odd(found, first, listed, n):
     for i in range(found.size):
         listed[np.uint64(n)] = first + i
@@ -231,26 +252,28 @@ def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, othe
     that the bits do not tell their order, are listed in ``unsure`` and compared afterwards. The loops are apart so that
     they vectorise: a loop that reads words and writes to other arrays does not.
     """
-    moves = np.array([move_0, move_1]) - (tolerance + ladder.low)
+    move_0, apart = move_0 - tolerance - ladder.low, move_1 - move_0
     levels, found = np.empty(_BLOCK, dtype=np.int32), np.empty(_BLOCK, dtype=np.int32)
-    moved = np.empty(_BLOCK, dtype=np.int64)
+    many_tie = 8 * ladder.tied.size > ladder.positives.size
     twice, n_unsure = 0, 0
     for begin in range(0, ladder.positives.size, _BLOCK):
         rows = slice(begin, min(begin + _BLOCK, ladder.positives.size))
         n = rows.stop - begin
         level = levels[:n]
-        _fill_scores(codes, bound, ladder.positives[rows], ladder.positive_scores[rows], moves, level, moved[:n])
-        _fill_first(moved[:n], ladder.words, ladder.shift, found[:n])
+        _fill_levels(codes, bound, ladder.positives[rows], level)
+        _fill_first(ladder.positive_scores[rows], level, move_0, apart, ladder.words, ladder.shift, found[:n])
         twice += 2 * _sum_found(prefixes, found[:n], level, np.int32(other))
         if with_own:
-            own = _sum_at(prefixes, ladder.first[rows], level)
-            twice += own + (_sum_at(prefixes, ladder.last[rows], level) if ladder.has_ties else own)
+            below = _sum_at(prefixes, ladder.first[rows], level)
+            twice += below + (_sum_at(prefixes, ladder.last[rows], level) if many_tie else below)
         n_unsure = _list_odd(found[:n], begin, unsure, n_unsure)
-    return twice + _compare(ladder, codes, bound, moves, tolerance, prefixes, other, unsure[:n_unsure])
+    if with_own and not many_tie:
+        twice += _sum_ties(ladder, codes, bound, prefixes)
+    return twice + _compare(ladder, codes, bound, move_0, apart, tolerance, prefixes, other, unsure[:n_unsure])
 
 
 @jit
-def _compare(ladder, codes, bound, moves, tolerance, prefixes, other, unsure):
+def _compare(ladder, codes, bound, move_0, apart, tolerance, prefixes, other, unsure):
     """What the rows in ``unsure`` add to the pairs told by bits: their scores are compared one by one."""
     words, shift = ladder.words, ladder.shift
     last_bucket = np.int64(words.size * 32 - 1)
@@ -258,7 +281,7 @@ def _compare(ladder, codes, bound, moves, tolerance, prefixes, other, unsure):
     for u in range(unsure.size):
         i = np.uint64(unsure[u])
         level = np.int64(codes[ladder.positives[i]] > bound)
-        lower = ladder.positive_scores[i] + moves[level]
+        lower = ladder.positive_scores[i] + move_0 + apart * level
         bucket = min(max(lower >> shift, 0), last_bucket)
         word = words[np.uint64(bucket >> 5)]
         inside = count_bits(word & ((np.int64(1) << (bucket & 31)) - 1))

@@ -95,12 +95,14 @@ class RowScores:
         from bayesieve.criteria._auc_kernels import climb_scan
 
         block = self.block
-        filled = np.flatnonzero(np.diff(block.offsets) > 0)
-        lists = filled[np.argsort(block.classes[filled], kind="stable")] if filled.size == 2 else np.zeros(2, int)
+        sizes = np.diff(block.offsets)
+        filled = np.flatnonzero(sizes > 0)
+        # Every row of the second list is looked up in the first one, which takes longer than passing over that.
+        lists = filled[np.argsort(-sizes[filled], kind="stable")] if filled.size == 2 else np.zeros(2, dtype=np.int64)
         scan = self.scan()
         worth = (
             self.n_classes == 2
-            and np.array_equal(block.classes[lists], [0, 1])
+            and block.classes[lists[0]] != block.classes[lists[1]]
             and not block.weights.size
             and scan.first_of.size > _FEW_SCORES * block.n_rows
             and np.any(block.kinds[features[features >= 0]] == TWO_WAY)
