@@ -37,8 +37,9 @@ class AUC(Criterion):
     there. None of this depends on the number of levels or folds.
 
     Several classes: a level does not shift the scores by a constant, so that all scores are computed anew, one
-    division a row and class, and counted once per class: 6 to 12 ns a row and class once scores differ. Rows of which a
-    class is more than e^340 times as likely as another need logarithms, some 40 ns more.
+    division a row and class, and counted once per class: 7 to 8 ns a row and class once scores differ. Rows of which a
+    class is more than e^340 times as likely as another need logarithms: with four in five such rows 38 ns a row and
+    class with three classes, 47 ns with four.
 
     References
     ----------
