@@ -9,7 +9,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesieve
 from bayesieve import (
+    AccuracySelector,
     AllFeatures,
+    AUCSelector,
     BayesianAveraging,
     CompressionAveraging,
     DiscreteNB,
@@ -21,11 +23,14 @@ from bayesieve import (
     MODLGrouper,
     SelectiveNB,
     TableEncoder,
+    WrapperSelector,
 )
 
 ESTIMATORS = [
+    AccuracySelector(),
     AllFeatures(),
     AllFeatures(encoder=None),
+    AUCSelector(),
     BayesianAveraging(),
     CompressionAveraging(),
     MAPSelector(),
@@ -43,10 +48,22 @@ ESTIMATORS = [
     SelectiveNB("map"),
     TableEncoder(),
     TableEncoder(missing="ignore"),
+    WrapperSelector(),
+    WrapperSelector("auc", direction="forward", evaluation=3, encoder=None),
 ]
 
 
-@parametrize_with_checks(ESTIMATORS)
+def known_exceptions(estimator: Any) -> dict[str, str]:
+    if isinstance(estimator, WrapperSelector) and estimator.evaluation == "holdout":
+        reason = "rows are held out at random: a repeated row is not always in the same half as its copy"
+        return {
+            "check_sample_weight_equivalence_on_dense_data": reason,
+            "check_sample_weight_equivalence_on_sparse_data": reason,
+        }
+    return {}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=known_exceptions)
 def test_estimator(estimator: Any, check: Any) -> None:
     check(estimator)
 

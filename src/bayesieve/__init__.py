@@ -16,14 +16,26 @@ if TYPE_CHECKING:
         ParametricScore,
         TableEncoder,
     )
+    from bayesieve.evaluation import selection_stability
     from bayesieve.naive_bayes import DiscreteNB
-    from bayesieve.selection import AllFeatures, BayesianAveraging, CompressionAveraging, MAPSelector
+    from bayesieve.report import path_figure, stability_figure
+    from bayesieve.selection import (
+        AccuracySelector,
+        AllFeatures,
+        AUCSelector,
+        BayesianAveraging,
+        CompressionAveraging,
+        MAPSelector,
+        WrapperSelector,
+    )
     from bayesieve.table import CodedTable, FeatureLevels
 
 __version__ = "0.1.0"
 
 # Names are imported when they are first used, so that importing the package costs next to nothing.
 _HOMES = {
+    "AUCSelector": "bayesieve.selection",
+    "AccuracySelector": "bayesieve.selection",
     "AllFeatures": "bayesieve.selection",
     "BayesianAveraging": "bayesieve.selection",
     "CodedTable": "bayesieve.table",
@@ -39,10 +51,16 @@ _HOMES = {
     "ParametricScore": "bayesieve.discretize",
     "SelectiveNB": "bayesieve.classifier",
     "TableEncoder": "bayesieve.discretize",
+    "WrapperSelector": "bayesieve.selection",
     "load": "bayesieve.classifier",
+    "path_figure": "bayesieve.report",
+    "selection_stability": "bayesieve.evaluation",
+    "stability_figure": "bayesieve.report",
 }
 
 __all__ = [
+    "AUCSelector",
+    "AccuracySelector",
     "AllFeatures",
     "BayesianAveraging",
     "CodedTable",
@@ -58,8 +76,12 @@ __all__ = [
     "ParametricScore",
     "SelectiveNB",
     "TableEncoder",
+    "WrapperSelector",
     "__version__",
     "load",
+    "path_figure",
+    "selection_stability",
+    "stability_figure",
 ]
 
 

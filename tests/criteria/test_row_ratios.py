@@ -137,8 +137,8 @@ def test_hundreds_of_strong_features_and_back(n_classes: int, weighted: bool) ->
             expected = [slow_cost(coded, subset ^ {int(k)}) for k in some]
             np.testing.assert_allclose(state.candidates(some), expected, rtol=1e-9)
             assert state.cost == pytest.approx(slow_cost(coded, subset), rel=1e-9)
-    # Moves undo each other to the last bit.
-    np.testing.assert_array_equal(state.candidates(np.arange(300)), empty)
+    # Moves undo each other.
+    np.testing.assert_allclose(state.candidates(np.arange(300)), empty, rtol=1e-13)
 
 
 def test_reset() -> None:

@@ -18,6 +18,7 @@ from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import SearchTrace
 from bayesieve.selection import SELECTORS
+from bayesieve.selection.evaluation_rows import NAMES as EVALUATIONS
 from bayesieve.table import FeatureLevels
 from bayesieve.table.estimator_input import copy_features
 from bayesieve.table.writing import write_atomically
@@ -28,7 +29,10 @@ VERSION = 1
 _MOST_WEIGHT = 1e100  # counts, and
 _LEAST_LOG = -1e5  # log probabilities beyond which sums could overflow: no table has them
 
-_RESTORED = ("n_starts", "max_iter", "exhaustive", "max_seconds", "random_state", "smoothing")
+_RESTORED = (
+    *("n_starts", "max_iter", "exhaustive", "max_seconds", "random_state", "smoothing"),
+    *("criterion", "direction", "evaluation", "n_features_to_select", "tol", "validation", "validation_size"),
+)
 """Options of selectors that a loaded model takes over; the others concern the machine it ran on."""
 
 _LABEL_KINDS = {"str": str, "int": int, "bool": bool, "float": float}
@@ -184,6 +188,8 @@ def _unfitted(parameters: dict[str, Any]) -> SelectiveNB:
     selector = SELECTORS[name]()
     known = selector.get_params(deep=False)
     options = {key: value for key, value in parameters["selector_options"].items() if key in _RESTORED and key in known}
+    if isinstance(options.get("evaluation"), str) and options["evaluation"] not in EVALUATIONS:
+        del options["evaluation"]  # a splitter, kept as text only
     selector.set_params(**options)
     if any(type(value) not in (int, float, bool, str, type(None)) for value in options.values()):
         raise _Damaged("the options of its selector are not plain values")

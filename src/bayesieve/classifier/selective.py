@@ -142,7 +142,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.classes_ = np.asarray(coded.classes)
         self.n_rows_ = coded.n_rows
         self.target_name_ = _name_of(y)
-        coded.sort_by_class()
+        if not self.selector_._rows_in_order:
+            coded.sort_by_class()
         self.selector_.fit_coded(coded)
         self.trace_ = self.selector_.trace_
         self._set_weights(coded)

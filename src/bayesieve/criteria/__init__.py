@@ -1,5 +1,6 @@
 """What a subset of features is worth: each criterion scores all candidates of a block of rows in one pass."""
 
+from bayesieve.criteria.auc import AUC
 from bayesieve.criteria.base import Criterion
 from bayesieve.criteria.brier import Brier
 from bayesieve.criteria.class_block import ClassBlock
@@ -12,6 +13,7 @@ from bayesieve.criteria.row_loss import RowLoss
 from bayesieve.criteria.row_ratios import RowRatios
 
 __all__ = [
+    "AUC",
     "BalancedError",
     "Brier",
     "ClassBlock",

@@ -23,7 +23,8 @@ _ONE = 1023 << 52
 def spread(factor, code, level, low, high, kind):
     """factor[i] = the level's factor of code[i].
 
-    A few levels are told apart by comparisons, which vectorise; reading a table by code does not.
+    A few levels are told apart by comparisons, which vectorise; reading a table by code does not, but is the faster of
+    the two from five codes on.
     """
     n = code.size
     last = level.size - 1
@@ -40,14 +41,6 @@ def spread(factor, code, level, low, high, kind):
         for i in range(n):
             c = code[i]
             factor[i] = l0 if c == np.uint8(0) else (l1 if c == np.uint8(1) else (l2 if c == np.uint8(2) else l3))
-    elif kind == 3:  # up to eight codes
-        l0, l1, l2, l3 = level[0], level[1], level[2], level[3]
-        l4, l5, l6, l7 = level[min(4, last)], level[min(5, last)], level[min(6, last)], level[last]
-        for i in range(n):
-            c = code[i]
-            low_half = l0 if c == np.uint8(0) else (l1 if c == np.uint8(1) else (l2 if c == np.uint8(2) else l3))
-            high_half = l4 if c == np.uint8(4) else (l5 if c == np.uint8(5) else (l6 if c == np.uint8(6) else l7))
-            factor[i] = low_half if c < np.uint8(4) else high_half
     else:
         for i in range(n):
             factor[i] = level[code[i]]
@@ -55,30 +48,42 @@ def spread(factor, code, level, low, high, kind):
 
 @jit
 def sum_products(total, base, ratios, begin, code, segment, start, n_codes, table, low, high, kind, factor):
-    """total[i] = base[i] + sum over other classes of ratio times factor."""
+    """total[i] = base[i] + sum over other classes of ratio times factor; an empty ``base`` is all ones."""
     n = code.size
     n_others = ratios.shape[0]
     if n_others == 0:
-        total[:n] = base
+        total[:n] = 1.0
     for other in range(n_others):
         first = start + (segment * n_others + other) * n_codes
-        spread(factor, code, table[first : first + n_codes], low, high, kind)
+        level = table[first : first + n_codes]
         ratio = ratios[other, begin : begin + n]
+        if other == 0 and base.size == 0:
+            if kind < 3:
+                spread(total, code, level, low, high, kind)
+                for i in range(n):
+                    total[i] = 1.0 + ratio[i] * total[i]
+            else:
+                for i in range(n):
+                    total[i] = 1.0 + ratio[i] * level[code[i]]
+            continue
         if other == 0:
-            for i in range(n):
-                total[i] = base[i] + ratio[i] * factor[i]
-        else:
+            total[:n] = base[begin : begin + n]
+        if kind < 3:
+            spread(factor, code, level, low, high, kind)
             for i in range(n):
                 total[i] += ratio[i] * factor[i]
+        else:
+            for i in range(n):
+                total[i] += ratio[i] * level[code[i]]
 
 
 @jit
-def _fold(factor, begin):
+def _fold(factor):
     """Multiply the second half of a group into the first until LANES products are left (a loop that vectorises)."""
     half = _GROUP >> 1
     while half >= LANES:
         for i in range(half):
-            factor[begin + i] *= factor[begin + half + i]
+            factor[i] *= factor[half + i]
         half >>= 1
 
 
@@ -113,7 +118,7 @@ def log_loss_sums(
             for c in range(n_candidates):
                 code = codes[columns[c], begin : begin + n]
                 sum_products(
-                    total, base[begin : begin + n], ratios, begin, code, segment,
+                    total, base, ratios, begin, code, segment,
                     starts[c], n_codes[c], table, lows[c], highs[c], kinds[c], factor,
                 )  # fmt: skip
                 if by_row or weights.size > 0:
@@ -124,8 +129,9 @@ def log_loss_sums(
                     continue
                 for group in range(0, n, _GROUP):
                     total[n : group + _GROUP] = 1.0
-                    _fold(total, group)
-                    _multiply_lanes(lanes[c], bits[c], exponents[c], total[group : group + LANES])
+                    part = total[group : group + _GROUP]
+                    _fold(part)
+                    _multiply_lanes(lanes[c], bits[c], exponents[c], part)
     for c in range(n_candidates):
         exponent = 0
         loss = 0.0
@@ -133,6 +139,27 @@ def log_loss_sums(
             loss += np.log(lanes[c, k])
             exponent += exponents[c, k]
         sums[c] += loss + exponent * np.log(2.0)
+
+
+@jit
+def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, table, highest):
+    """ratios[o, i] *= factor of one feature; whether one of them is now beyond ``highest``."""
+    n_others = ratios.shape[0]
+    factor = np.empty(BLOCK)
+    beyond = 0
+    for segment in range(offsets.size - 1):
+        for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
+            n = min(BLOCK, offsets[segment + 1] - begin)
+            code = codes[begin : begin + n]
+            for other in range(n_others):
+                first = start + (segment * n_others + other) * n_codes
+                spread(factor, code, table[first : first + n_codes], low, high, kind)
+                ratio = ratios[other, begin : begin + n]
+                for i in range(n):
+                    ratio[i] *= factor[i]
+                for i in range(n):
+                    beyond += int(ratio[i] > highest)
+    return beyond > 0
 
 
 @jit

@@ -59,14 +59,15 @@ def _two_way_3(lane, code, low, quarter, r, s, t, l0, l1, m0, m1, n0, n1):
 
 
 @jit
-def probability_sums(ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """sums[c] += sum over rows of P(true class) with candidate c multiplied in; ``base`` is all ones.
+def probability_sums(ratios, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
+    """sums[c] += sum over rows of P(true class) with candidate c multiplied in.
 
     Two levels and up to three other classes, the case of hundreds of binary indicators, run in one fused loop.
     """
     n_others = ratios.shape[0]
     n_rows = codes.shape[1]
     lanes = np.zeros((columns.size, _QUARTER))
+    base = np.empty(0)
     near = np.zeros((n_others, BLOCK))  # the ratios of a block, zero beyond its end
     factor = np.empty(BLOCK)
     total = np.ones(BLOCK)
@@ -103,7 +104,7 @@ def probability_sums(ratios, base, codes, offsets, weights, columns, lows, highs
                     continue
                 code = codes[columns[c], begin : begin + n]
                 sum_products(
-                    total, base[begin : begin + n], ratios, begin, code, segment,
+                    total, base, ratios, begin, code, segment,
                     starts[c], n_codes[c], table, lows[c], highs[c], kinds[c], factor,
                 )  # fmt: skip
                 if weights.size > 0:

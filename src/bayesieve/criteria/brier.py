@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesieve.criteria.base import ScanCriterion
 from bayesieve.criteria.ratio_tables import RatioTables
-from bayesieve.criteria.row_ratios import Saturation, Scan
+from bayesieve.criteria.row_ratios import SURE, Saturation, Scan
 
 
 class Brier(ScanCriterion):
@@ -23,7 +23,7 @@ class Brier(ScanCriterion):
 
     def saturation(self, n_classes: int) -> Saturation:
         # With several other classes it matters among which of them a wrong row is undecided.
-        return Saturation(right=40.0, wrong=40.0 if n_classes == 2 else np.inf)
+        return Saturation(right=SURE, wrong=SURE if n_classes == 2 else np.inf)
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         return sums[:, 0] / class_totals.sum()

@@ -11,7 +11,7 @@ from bayesieve.table import CodedTable
 from bayesieve.table.indicator_table import IndicatorTable
 
 # How a kernel finds the factor of a row's code, fastest first.
-TWO_WAY, THREE_WAY, FOUR_CODES, EIGHT_CODES, LOOK_UP = range(5)
+TWO_WAY, THREE_WAY, FOUR_CODES, LOOK_UP = range(4)
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class ClassBlock:
                 codes = np.minimum(codes, n_levels[:, None]).astype(dtype)
             lows, highs = np.zeros(coded.n_features, dtype=np.int64), np.full(coded.n_features, 2)
             kinds = np.select(
-                [(n_levels == 2) & (highest < 2), n_levels == 2, n_levels < 4, n_levels < 8],
-                [TWO_WAY, THREE_WAY, FOUR_CODES, EIGHT_CODES],
+                [(n_levels == 2) & (highest < 2), n_levels == 2, n_levels < 4],
+                [TWO_WAY, THREE_WAY, FOUR_CODES],
                 LOOK_UP,
             )
         return cls(

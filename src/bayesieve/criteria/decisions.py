@@ -101,7 +101,9 @@ class Precision(_OneClass):
         return sums
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        right = class_totals[self._code] - sums[:, self._code]
+        total = class_totals[self._code]
+        right = total - sums[:, self._code]
+        right[right < 1e-12 * total] = 0.0  # the difference of equal sums of weights
         given = right + sums.sum(axis=1) - sums[:, self._code]
         return np.divide(right, given, out=np.zeros_like(right), where=given > 0)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesieve.criteria.base import ScanCriterion
 from bayesieve.criteria.ratio_tables import RatioTables
-from bayesieve.criteria.row_ratios import Saturation, Scan
+from bayesieve.criteria.row_ratios import SURE, Saturation, Scan
 
 
 class ErrorProbability(ScanCriterion):
@@ -23,7 +23,7 @@ class ErrorProbability(ScanCriterion):
     name = "error_probability"
 
     def saturation(self, n_classes: int) -> Saturation:
-        return Saturation(right=40.0, wrong=40.0)
+        return Saturation(right=SURE, wrong=SURE)
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         return sums[:, 0] / class_totals.sum()
@@ -33,6 +33,6 @@ class ErrorProbability(ScanCriterion):
 
         block = scan.block
         right = np.zeros(moves[0].size)
-        probability_sums(scan.ratios, scan.base, block.codes, block.offsets, block.weights, *moves, right)
+        probability_sums(scan.ratios, block.codes, block.offsets, block.weights, *moves, right)
         scanned = block.weights.sum() if block.weights.size else block.n_rows
         return (scanned - right + scan.wrong.sum())[:, None]

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesieve.criteria.base import ScanCriterion
 from bayesieve.criteria.ratio_tables import RatioTables
-from bayesieve.criteria.row_ratios import Saturation, Scan
+from bayesieve.criteria.row_ratios import SURE, Saturation, Scan
 
 _MOST_MULTIPLIED = 80.0  # nats: eight factors larger than that do not multiply safely
 
@@ -20,7 +20,7 @@ class LogLoss(ScanCriterion):
     exact = True
 
     def saturation(self, n_classes: int) -> Saturation:
-        return Saturation(right=40.0)
+        return Saturation(right=SURE)
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         return sums[:, 0] / class_totals.sum()

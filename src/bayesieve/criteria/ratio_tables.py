@@ -29,6 +29,8 @@ class RatioTables:
     log_unit : float
         The step, in nats, in which sums of log factors are counted: a power of two so small that rounding does not
         matter, and so large that the sum over all features fits a 64-bit integer.
+    log_reach : float
+        What no sum of log factors exceeds, in nats.
     """
 
     def __init__(
@@ -54,7 +56,8 @@ class RatioTables:
         if logs is not None:
             factors = np.exp(np.clip(logs, -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR))
             self._flat = np.concatenate([factors, 1.0 / factors])
-        self.log_unit = 2.0 ** -min(52, 59 - int(np.ceil(np.log2(total + 1000.0))))
+        self.log_reach = total + 1000.0
+        self.log_unit = 2.0 ** -min(52, 59 - int(np.ceil(np.log2(self.log_reach))))
 
     @property
     def largest_log_factor(self) -> float:

@@ -63,7 +63,7 @@ class RowLoss(Criterion):
                 others = scan.ratios[:, piece]
                 if feature is not None and factors is not None:
                     others = others * factors[segment][:, block.level_codes(feature, piece)]
-                joint = np.insert(others, true_class, scan.base[piece], axis=0)
+                joint = np.insert(others, true_class, 1.0, axis=0)
                 loss = self._checked(joint / joint.sum(axis=0), true_class)
                 total += float((loss * block.weights[piece] if block.weights.size else loss).sum())
         return total

@@ -12,18 +12,27 @@ import numpy as np
 from bayesieve.criteria.class_block import ClassBlock
 from bayesieve.criteria.ratio_tables import RatioTables
 
-_NEVER = 2**61  # logarithm, in steps, of a ratio that no move makes finite (or positive): a class without rows
+SURE = 33.0
+"""Nats by which a class must lead for its row to be taken as certain: all rows together then change a mean by less than
+1e-14."""
+
+IMPOSSIBLE = 1e300
+"""The ratio of a class to the true one where the true one has no rows to learn from; times the share of that class."""
+
+_NEVER = 2**61  # beyond all limits, in steps
 _HIGHEST_EXACT = 82.0  # nats: eight factors of this size still multiply safely
 _HIGHEST = 165.0  # nats: the reciprocals of four such factors still add up safely
 _CERTAIN = 40.0  # nats: what a true class that far behind is worth is lost in rounding
-_LOWEST = 60.0  # nats below what a move can make up for: smaller ratios are 0 and do not become denormal numbers
+_LOWEST = 60.0  # nats below what moves can make up for: smaller ratios are 0 and do not become denormal numbers
+_REACH = 500.0  # nats that the moves between two looks at the logarithms may cover together
+_MOST_MOVES = 64  # and their number, for the sake of rounding
 _KEPT_SHARE = 0.75  # rows are gathered anew when fewer than this share of those scanned matter
 _SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than it saves
 
 
 @dataclass(frozen=True)
 class Saturation:
-    """When a row contributes the same, to within 1e-16, whatever single move is made.
+    """When a row contributes the same, to within rounding, whatever single move is made.
 
     right : nats by which the true class must stay ahead; the row then contributes as if it were certain.
     wrong : nats by which it must stay behind; infinite where a wrong row always matters.
@@ -38,9 +47,9 @@ class Scan:
     """The rows that a move may change, ready for the kernels.
 
     block : those rows; ratios : (n_classes - 1, n_rows) P(other) / P(true) divided by the row's scale; base :
-    (n_rows,) 1 divided by the row's scale, which is 1 but for rows with ratios too large to multiply; log_scale : sum
-    over rows of the logarithm of the scale (times the weight); wrong : (n_segments,) rows (or weight) left out for
-    being wrong for sure.
+    (n_rows,) 1 divided by the row's scale, which is 1 but for rows with ratios too large to multiply, or empty where
+    all are 1; log_scale : sum over rows of the logarithm of the scale (times the weight); wrong : (n_segments,) rows
+    (or weight) left out for being wrong for sure.
 
     Only sums of log losses need the scale. For the rest too large ratios are lowered until they are safe to multiply
     and the base stays 1: the true class has no probability to speak of either way.
@@ -78,9 +87,10 @@ class RowRatios:
     """State of one block of rows under the current subset of features.
 
     The logarithm of every ratio is a sum of whole steps of ``tables.log_unit``, so that moves are exact and undo each
-    other, whatever the number of features. Their exponentials are taken once per move.
+    other, whatever the number of features. The ratios themselves are multiplied move by move, and taken anew from the
+    logarithms before rounding errors, or ratios out of range, could matter.
 
-    Rows that no move can change (``saturation``) leave the scan until a move could bring them back.
+    With ``saturation``, rows that no move can change leave the scan until a move could bring them back.
     """
 
     def __init__(
@@ -93,19 +103,27 @@ class RowRatios:
         saturation: Saturation | None = None,
     ) -> None:
         self.block = block
-        self.unit = tables.log_unit
+        self._tables = tables
         self._n_others = tables.n_classes - 1
         self._bounds = tables.bounds
         self._exact = exact
-        self._highest = (_HIGHEST_EXACT if exact else _HIGHEST) - np.log(tables.n_classes) - tables.largest_log_factor
-        self._lowest = -min(700.0, _LOWEST + 2.0 * tables.largest_log_factor)
+        largest = tables.largest_log_factor
+        self._highest = (_HIGHEST_EXACT if exact else _HIGHEST) - np.log(tables.n_classes) - largest
         if not exact and self._highest < _CERTAIN:
             raise ValueError(
                 "The smoothing makes probabilities too extreme to compare; use a larger number, such as 1e-9, or "
                 "'m-estimate'."
             )
+        # A ratio taken as 0 stays 0 until all are taken anew: so many moves must not bring it back.
+        self._most_moves = max(1, min(_MOST_MOVES, int(_REACH / max(largest, 1e-3))))
+        self._lowest = -min(700.0, _LOWEST + (self._most_moves + 1) * largest)
         self._steps = np.empty((self._n_others, block.n_rows), dtype=np.int64)
-        self._saturation = saturation if block.codes.size >= _SCANNED_CODES else None
+        self._pending: list[tuple[int, bool]] = []
+        self._n_multiplied = 0
+        self._clipped = False
+        self._start: np.ndarray | None = None
+        work = block.n_rows * block.n_features
+        self._saturation = saturation if work >= _SCANNED_CODES else None
         self._kept = np.ones(block.n_rows, dtype=bool)
         self._kept_rows: np.ndarray | None = None
         self._kept_block = block
@@ -114,48 +132,93 @@ class RowRatios:
 
     def reset(self, priors: np.ndarray) -> None:
         """Back to the empty subset, where ``priors`` (n_segments, n_classes - 1) are the ratios."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(priors) / self.unit
-        start = np.where(np.isfinite(logs), np.rint(np.nan_to_num(logs)), np.where(priors > 0.0, _NEVER, -_NEVER))
-        for segment in range(self.block.n_segments):
-            rows = slice(self.block.offsets[segment], self.block.offsets[segment + 1])
-            self._steps[:, rows] = start[segment].astype(np.int64)[:, None]
+        with np.errstate(divide="ignore"):
+            logs = np.log(priors)
+        # What is impossible stays so whatever the features say.
+        never = 2.0 * self._tables.log_reach
+        logs = np.where(priors > 0.0, logs + np.where(priors > IMPOSSIBLE * 1e-20, never, 0.0), -never)
+        self._start = np.rint(logs / self._tables.log_unit).astype(np.int64)
+        self._pending.clear()
         self._scan = None
 
     def multiply(self, tables: RatioTables, feature: int, adding: bool) -> None:
         """Add ``feature`` to the subset, or drop it."""
+        self._pending.append((feature, adding))
+        if self._scan is None:
+            return
+        if self._saturation is not None or self._clipped or self._n_multiplied >= self._most_moves:
+            self._scan = None
+            return
+        from bayesieve.criteria._kernels import multiply_ratios
+
+        scan, block = self._scan, self._scan.block
+        move = scan.candidates(tables, np.array([feature]), np.array([adding]))
+        column, low, high, kind, start, n_codes = (part[0] for part in move[:-1])
+        self._n_multiplied += 1
+        if multiply_ratios(
+            *(scan.ratios, block.codes[column], block.offsets, low, high, kind, start, n_codes, move[-1]),
+            np.exp(self._highest),
+        ):
+            self._scan = None
+
+    def _settle(self) -> None:
+        """Bring the logarithms up to date."""
         from bayesieve.criteria._kernels import add_steps
 
-        steps = tables.log_steps(feature)
-        codes = np.ascontiguousarray(self.block.level_codes(feature))
-        add_steps(self._steps, codes, self.block.offsets, steps if adding else -steps)
-        self._scan = None
+        block = self.block
+        if self._start is not None:
+            for segment in range(block.n_segments):
+                rows = slice(block.offsets[segment], block.offsets[segment + 1])
+                self._steps[:, rows] = self._start[segment][:, None]
+            self._start = None
+        for feature, adding in self._pending:
+            steps = self._tables.log_steps(feature)
+            codes = np.ascontiguousarray(block.level_codes(feature))
+            add_steps(self._steps, codes, block.offsets, steps if adding else -steps)
+        self._pending.clear()
 
     def log_ratios(self, rows: Any = slice(None)) -> np.ndarray:
         """(n_classes - 1, n_rows) logarithms of the ratios, in nats."""
-        return self._steps[:, rows] * self.unit
+        self._settle()
+        return self._steps[:, rows] * self._tables.log_unit
 
     def scan(self) -> Scan:
         """The rows that matter to a move, with their ratios."""
         if self._scan is None:
-            wrong = self._leave_out()
-            self._scan = self._scale(wrong)
+            self._scan = self._empty_subset() if self._saturation is None and not self._pending else None
+        if self._scan is None:
+            self._settle()
+            self._scan = self._scale(self._leave_out())
         return self._scan
+
+    def _empty_subset(self) -> Scan | None:
+        """The scan that a search begins with, where all rows of a segment have the same ratios."""
+        if self._start is None or self._start.max(initial=0) * self._tables.log_unit > self._highest:
+            return None
+        block = self.block
+        ratios = np.empty((self._n_others, block.n_rows))
+        for segment, start in enumerate(np.exp(self._start * self._tables.log_unit)):
+            ratios[:, block.offsets[segment] : block.offsets[segment + 1]] = start[:, None]
+        self._n_multiplied, self._clipped = 0, False
+        return Scan(block, ratios, np.zeros(0), 0.0, np.zeros(block.n_segments))
 
     def _scale(self, wrong: np.ndarray) -> Scan:
         block = self._kept_block
         logs = self.log_ratios(slice(None) if self._kept_rows is None else self._kept_rows)
-        base = np.ones(block.n_rows)
+        base = np.zeros(0)
         log_scale = 0.0
+        self._n_multiplied, self._clipped = 0, False
         if logs.max(initial=-np.inf) > self._highest:
             top = logs.max(axis=0)
             over = np.flatnonzero(top > self._highest)
             if self._exact:
                 logs[:, over] -= top[over]
+                base = np.ones(block.n_rows)
                 base[over] = np.exp(-top[over])
                 log_scale = float((top[over] * (block.weights[over] if block.weights.size else 1.0)).sum())
             else:
                 logs[:, over] -= top[over] - self._highest
+                self._clipped = True
         low = logs < self._lowest if logs.min(initial=np.inf) < self._lowest else None
         np.exp(logs, out=logs)
         if low is not None:
@@ -170,10 +233,10 @@ class RowRatios:
         from bayesieve.criteria._kernels import classify, near_rows
 
         # No class may stay further than the bounds say, wherever one move takes it.
-        right = (-self._saturation.right - np.log(self._n_others) - self._bounds) / self.unit
-        wrong = (self._saturation.wrong + self._bounds) / self.unit
+        right = (-self._saturation.right - np.log(self._n_others) - self._bounds) / self._tables.log_unit
+        wrong = (self._saturation.wrong + self._bounds) / self._tables.log_unit
         limits = [np.clip(limit, -float(_NEVER), float(_NEVER)).astype(np.int64) for limit in (right, wrong)]
-        margin = int(2.0 * self._bounds.max(initial=0.0) / self.unit)
+        margin = int(2.0 * self._bounds.max(initial=0.0) / self._tables.log_unit)
         states = np.empty(block.n_rows, dtype=np.uint8)
         near, lost = classify(self._steps, block.offsets, *limits, margin, self._kept, states)
         n_kept = self._kept_block.n_rows

@@ -12,12 +12,14 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 
 class SearchProgress:
-    """Progress of a search on the error stream; use as a context manager and call with (done, total, best criterion
-    in nats).
+    """Progress of a search on the error stream; use as a context manager and call with (done, total, best criterion).
+
+    ``criterion`` is its name; None stands for a cost in nats.
     """
 
-    def __init__(self, what: str, verbose: int) -> None:
+    def __init__(self, what: str, verbose: int, criterion: str | None = None) -> None:
         self._what = what
+        self._criterion = criterion
         self._verbose = verbose
         self._bar: Any = None
         self._task: Any = None
@@ -37,7 +39,7 @@ class SearchProgress:
             self._draw(done, total, best)
         elif time.perf_counter() - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = time.perf_counter()
-            sys.stderr.write(f"{self._what}: {done} of {total}, best cost {best:.2f} nats\n")
+            sys.stderr.write(f"{self._what}: {done} of {total}, {self._in_words(best)}\n")
             sys.stderr.flush()
 
     def _draw(self, done: int, total: int, best: float) -> None:
@@ -51,4 +53,9 @@ class SearchProgress:
             )
             self._bar.start()
             self._task = self._bar.add_task(self._what, total=total, best="")
-        self._bar.update(self._task, completed=done, best=f"best cost {best:.2f} nats")
+        self._bar.update(self._task, completed=done, best=self._in_words(best))
+
+    def _in_words(self, best: float) -> str:
+        if self._criterion is None:
+            return f"best cost {best:.2f} nats"
+        return f"{self._criterion.replace('_', ' ')} {best:.4g}"

@@ -30,8 +30,8 @@ class MultiStart:
     Each start shuffles the features and adds every one that lowers the cost, shuffles again and drops every one whose
     absence lowers it, until nothing changes or ``max_iter`` rounds are over. ``n_starts=None`` means log2(K N) starts.
 
-    Costs of subsets met before are looked up. Starts run in waves of four; a wave sees the costs found by earlier
-    waves, which makes the result independent of ``n_jobs``.
+    A move must improve the criterion by more than ``tol``. Costs of subsets met before are looked up. Starts run in
+    waves of four; a wave sees the costs found by earlier waves, which makes the result independent of ``n_jobs``.
     """
 
     n_starts: int | None = None
@@ -39,6 +39,7 @@ class MultiStart:
     seed: int = 0
     max_seconds: float | None = None
     n_jobs: int | None = -1
+    tol: float = 0.0
 
     def run(self, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None = None) -> SearchTrace:
         """Search, and return everything that was evaluated; Ctrl-C or the end of ``max_seconds`` keeps what was
@@ -62,7 +63,7 @@ class MultiStart:
                 state.reset()
             except IndexError:  # asked for, not tested before: another thread may take the last one in between
                 state = SearchState(problem)
-            result = _Walk(state, zobrist, known, np.random.default_rng(seeds[number]), clock, stop)
+            result = _Walk(state, zobrist, known, np.random.default_rng(seeds[number]), clock, stop, self.tol)
             result.run(self.max_iter)
             spare.append(state)
             return result
@@ -75,15 +76,15 @@ class MultiStart:
                     known.update(result.found)
                     walks.append(result.recorder)
                 if progress is not None:
-                    progress(len(walks), n_starts, min(known.values(), default=np.inf))
+                    progress(len(walks), n_starts, problem.sign * min(known.values(), default=np.inf))
             except KeyboardInterrupt:
                 interrupted = True
             if interrupted or clock.is_up:
                 break
         if not walks:
-            walks = [TraceRecorder(SearchState(problem).cost)]
+            walks = [first_record(SearchState(problem))]
         complete = not interrupted and not stop.is_set() and len(walks) == n_starts
-        return SearchTrace.of(names, walks, complete=complete, seconds=clock.seconds)
+        return SearchTrace.of(names, walks, complete=complete, seconds=clock.seconds, **problem.in_words())
 
     def _workers(self, problem: SubsetProblem) -> int:
         if problem.n_rows * max(1, problem.candidates.size) < _PARALLEL_WORK:
@@ -121,6 +122,11 @@ def _run_wave(
         return [future.result() for future in futures], interrupted
 
 
+def first_record(state: SearchState) -> TraceRecorder:
+    """The record of a walk that starts from the current subset."""
+    return TraceRecorder(state.problem.sign * state.cost, np.flatnonzero(state.selected), state.validation())
+
+
 class _Walk:
     """One start: a walk through subsets that only ever goes to cheaper ones."""
 
@@ -132,6 +138,7 @@ class _Walk:
         rng: np.random.Generator,
         clock: Clock,
         stop: threading.Event,
+        tol: float,
     ) -> None:
         self._state = state
         self._zobrist = zobrist
@@ -139,10 +146,12 @@ class _Walk:
         self._rng = rng
         self._clock = clock
         self._stop = stop
+        self._tol = tol
+        self._sign = state.problem.sign
         self._key = np.uint64(0)
         self._batch = max(1, min(256, _BATCH_WORK // max(1, state.problem.n_rows)))
         self.found: dict[int, float] = {}
-        self.recorder = TraceRecorder(state.cost)
+        self.recorder = first_record(state)
         self.interrupted = False
 
     def run(self, max_iter: int) -> None:
@@ -173,16 +182,20 @@ class _Walk:
             batch = order[at : at + max(size, self._batch)]
             keys = self._key ^ self._zobrist[batch]
             costs = self._costs(batch, keys)
-            better = np.flatnonzero(costs < state.cost - 1e-10 * (1.0 + abs(state.cost)))
+            better = np.flatnonzero(costs < state.cost - max(self._tol, 1e-10 * (1.0 + abs(state.cost))))
             tried = int(better[0]) + 1 if better.size else batch.size
             accepted = np.zeros(tried, dtype=bool)
+            validation = float("nan")
             if better.size:
                 accepted[-1] = True
                 state.flip(int(batch[tried - 1]), float(costs[tried - 1]))
+                validation = state.validation()
                 self._key = keys[tried - 1]
                 improved = True
             self.recorder.record(
-                batch[:tried], np.full(tried, adding), costs[:tried], accepted, keys[:tried], self._clock.seconds
+                *(batch[:tried], np.full(tried, adding), self._sign * costs[:tried], accepted, keys[:tried]),
+                self._clock.seconds,
+                validation,
             )
             # Evaluating ahead pays while nothing is accepted: the rows' state is read once for the whole batch.
             size = 1 if better.size else min(2 * size, 16)

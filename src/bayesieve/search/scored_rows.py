@@ -10,6 +10,7 @@ import numpy as np
 from bayesieve.counts import ContingencyCounts, Smoothing, log_probabilities
 from bayesieve.counts.probabilities import smoothed_logs
 from bayesieve.criteria import ClassBlock, RatioTables
+from bayesieve.criteria.row_ratios import IMPOSSIBLE
 from bayesieve.table import CodedTable
 
 _MOST_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
@@ -29,14 +30,16 @@ class ScoredRows:
     class_totals: np.ndarray
 
     @classmethod
-    def training(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing, prior: float) -> ScoredRows:
+    def training(
+        cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing, prior: float = 0.0
+    ) -> ScoredRows:
         """The rows that the tables are learnt from, or other rows (``coded``) with the same levels."""
         learnt = _Learnt(counts, smoothing, prior)
         return cls._of(ClassBlock.of(coded), [learnt], np.zeros(coded.n_classes, dtype=int))
 
     @classmethod
     def leave_one_out(
-        cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing, prior: float
+        cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing, prior: float = 0.0
     ) -> ScoredRows:
         """Every row scored by the tables of all others: its own count is taken out of its class at its own levels."""
         classes = np.asarray(coded.class_codes, dtype=np.int64)
@@ -64,12 +67,13 @@ class ScoredRows:
         counts: ContingencyCounts,
         splits: Sequence[tuple[np.ndarray, np.ndarray]],
         smoothing: Smoothing,
-        prior: float,
+        prior: float = 0.0,
     ) -> ScoredRows:
         """The test rows of every split, each scored by the tables of the split's training rows."""
         learnt, rows, which = [], [], []
         for number, (train, test) in enumerate(splits):
-            complement = train.size + test.size == coded.n_rows and not np.intersect1d(train, test).size
+            met = np.bincount(train, minlength=coded.n_rows) + np.bincount(test, minlength=coded.n_rows)
+            complement = bool(np.all(met == 1))
             # Usually the training rows are all but the test rows: counting the few is enough.
             part = ContingencyCounts.of(coded.take(test if complement else train))
             learnt.append(_Learnt(counts - part if complement else part, smoothing, prior))
@@ -97,9 +101,9 @@ class ScoredRows:
             return factors
 
         prior = np.array([learnt[s].prior_of(c) for s, c in zip(source, classes, strict=True)])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = prior / np.take_along_axis(prior, classes[:, None], axis=1)
-        ratios = np.take_along_axis(np.nan_to_num(ratios, nan=0.0, posinf=np.inf), others[classes], axis=1)
+        # A class that the tables know no row of is next to impossible, so that the others still compare.
+        true_prior = np.maximum(np.take_along_axis(prior, classes[:, None], axis=1), 1.0 / IMPOSSIBLE)
+        ratios = np.take_along_axis(prior, others[classes], axis=1) / true_prior
         tables = RatioTables(log_factors, block.n_codes, classes.size, n_classes)
         return cls((block,), tables, ratios, block.class_totals(n_classes))
 
@@ -107,7 +111,7 @@ class ScoredRows:
         """A class with rows that their tables know no row of, if there is one."""
         for block in self.blocks:
             full = np.diff(block.offsets) > 0
-            found = np.flatnonzero(full & np.isposinf(self.priors).any(axis=1))
+            found = np.flatnonzero(full & (self.priors > IMPOSSIBLE * 1e-20).any(axis=1))
             if found.size:
                 return int(block.classes[found[0]])
         return None

@@ -14,7 +14,7 @@ from bayesieve.engine import InMemory, effective_jobs, map_in_threads
 from bayesieve.search.scored_rows import ScoredRows
 from bayesieve.table import CodedTable
 
-_PARALLEL_WORK = 400_000  # rows x candidates x other classes below which threads cost more than they bring
+_PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads cost more than they bring
 _CANDIDATES_AT_ONCE = 1024  # the kernels keep a few cache lines for each
 
 
@@ -96,6 +96,22 @@ class SubsetProblem:
     def n_classes(self) -> int:
         return self.class_prior.size
 
+    @property
+    def sign(self) -> float:
+        """What turns costs into values of the criterion."""
+        return 1.0 if self.criterion.lower_is_better else -1.0
+
+    def in_words(self) -> dict[str, Any]:
+        """What a trace tells about the criteria."""
+        validation = self.validation_criterion
+        return {
+            "criterion_name": self.criterion.name,
+            "lower_is_better": self.criterion.lower_is_better,
+            "validation_name": None if validation is None else validation.name,
+            "validation_lower_is_better": validation is None or validation.lower_is_better,
+            "validation_total": float(self.validation_rows.class_totals.sum()) if self.validation_rows else None,
+        }
+
 
 class _Measured:
     """A criterion on some rows, for the subset that both follow."""
@@ -104,9 +120,11 @@ class _Measured:
         if not criterion.additive and len(rows.blocks) > 1:
             raise ValueError(f"The criterion {criterion.name!r} needs all rows in one block, got {len(rows.blocks)}.")
         self._rows, self._criterion, self._n_jobs = rows, criterion, n_jobs
-        self._sign = 1.0 if criterion.lower_is_better else -1.0
+        self.sign = 1.0 if criterion.lower_is_better else -1.0
+        can_leave = leave_out and criterion.saturation(rows.tables.n_classes) is not None
+        options = {"leave_out": True} if can_leave else {}
         self._state: InMemory[Any] = InMemory(
-            criterion.start(block, rows.tables, rows.priors, leave_out=leave_out) for block in rows.blocks
+            criterion.start(block, rows.tables, rows.priors, **options) for block in rows.blocks
         )
 
     def reset(self) -> None:
@@ -125,17 +143,19 @@ class _Measured:
         else:
             self._state.update(_prepare)
             sums = np.concatenate(map_in_threads(part, pieces, self._n_jobs))
-        return self._sign * self._criterion.values(sums, sizes, self._rows.class_totals)
+        return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
 
     def own(self, size: int) -> float:
         sums = self._state.reduce(self._criterion.own_sums, self._rows.tables)
         values = self._criterion.values(sums[None, :], np.array([size]), self._rows.class_totals)
-        return float(self._sign * values[0])
+        return float(self.sign * values[0])
 
     def _pieces(self, n: int) -> list[slice]:
         """Candidates evaluated together: how they are cut decides who computes them, never what comes out."""
         n_rows = sum(block.n_rows for block in self._rows.blocks)
         work = n_rows * n * (self._rows.tables.n_classes - 1)
+        if n <= _CANDIDATES_AT_ONCE and work < _PARALLEL_WORK:
+            return [slice(0, n)]
         n_pieces = -(-n // _CANDIDATES_AT_ONCE)
         if work >= _PARALLEL_WORK:
             workers = effective_jobs(self._n_jobs)
@@ -183,8 +203,9 @@ class SearchState:
         return self._guide.candidates(features, adding, self.n_selected + np.where(adding, 1, -1))
 
     def validation(self) -> float:
-        """Cost of the current subset on the validation rows; NaN where there are none."""
-        return float("nan") if self._validation is None else self._validation.own(self.n_selected)
+        """The validation criterion of the current subset on the validation rows; NaN where there are none."""
+        measured = self._validation
+        return float("nan") if measured is None else measured.sign * measured.own(self.n_selected)
 
     def add(self, feature: int, cost: float | None = None) -> None:
         """Add ``feature``; ``cost`` is that of the new subset where it is known already."""

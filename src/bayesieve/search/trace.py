@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,22 @@ import numpy as np
 
 @dataclass
 class TraceRecorder:
-    """Collects the moves of one walk that starts from the empty subset."""
+    """Collects the moves of one walk, which starts from the empty subset unless told otherwise.
+
+    ``null_cost`` is the criterion of the subset that the walk starts from, ``start_validation`` its value on the
+    validation rows and ``initial`` the features it holds.
+    """
 
     null_cost: float
+    initial: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    start_validation: float = float("nan")
     features: list[np.ndarray] = field(default_factory=list)
     adding: list[np.ndarray] = field(default_factory=list)
     costs: list[np.ndarray] = field(default_factory=list)
     accepted: list[np.ndarray] = field(default_factory=list)
     keys: list[np.ndarray] = field(default_factory=list)
     seconds: list[np.ndarray] = field(default_factory=list)
+    validation: list[np.ndarray] = field(default_factory=list)
 
     def record(
         self,
@@ -29,14 +36,18 @@ class TraceRecorder:
         accepted: np.ndarray,
         keys: np.ndarray,
         seconds: float,
+        validation: float = float("nan"),
     ) -> None:
-        """Moves evaluated from one subset; an accepted one is the last that starts from it."""
+        """Moves evaluated from one subset; an accepted one is the last that starts from it, and has the value
+        ``validation`` on the validation rows.
+        """
         self.features.append(features)
         self.adding.append(adding)
         self.costs.append(costs)
         self.accepted.append(accepted)
         self.keys.append(keys)
         self.seconds.append(np.full(features.size, seconds))
+        self.validation.append(np.where(accepted, validation, np.nan))
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,7 @@ class Moves:
     accepted: np.ndarray
     distinct: np.ndarray
     seconds: np.ndarray
+    validation: np.ndarray
 
     @property
     def sign(self) -> np.ndarray:
@@ -60,17 +72,44 @@ class Moves:
         return slice(*np.searchsorted(self.start, [start, start + 1]))
 
 
+@dataclass(frozen=True)
+class Point:
+    """What a subset on a walk is worth: a value of which less is better, and a size."""
+
+    value: float
+    size: int
+
+    def beats(self, other: Point) -> bool:
+        """Whether the value is lower, or the same (within 1e-12) for fewer features."""
+        tie = 1e-12 * max(1.0, abs(other.value))
+        return self.value < other.value - tie or (self.value <= other.value + tie and self.size < other.size)
+
+
+@dataclass(frozen=True)
+class WalkStart:
+    """The subset that a walk starts from: its features, and its criterion on the fitting and the validation rows."""
+
+    features: np.ndarray
+    criterion: float
+    validation: float = float("nan")
+
+
 class SearchTrace:
     """Every subset of features that a search evaluated.
 
     A subset is stored as the move that leads to it from the walk's current subset, so that a record costs the same
-    however many features there are. Each walk ("start") begins with the empty subset.
+    however many features there are. A walk ("start") of a multi-start search begins with the empty subset, a phase of a
+    greedy one with the best subset of the phase before.
 
     Attributes
     ----------
     names : feature names.
-    null_criterion : criterion of the empty subset, in nats.
-    best_criterion : lowest criterion met, in nats.
+    criterion_name : what the criterion is, such as "map" (nats) or "error_probability".
+    lower_is_better : whether low values of the criterion are the good ones.
+    validation_name, validation_lower_is_better : the same of what is measured on the validation rows; None without.
+    validation_total : number (or weight) of the validation rows, or None.
+    null_criterion : criterion of the empty subset.
+    best_criterion : best criterion met.
     n_starts, n_models : walks, and distinct subsets evaluated (the empty one included).
     complete : False when the search was stopped by ``max_seconds`` or by the user.
     seconds : duration of the search.
@@ -83,23 +122,52 @@ class SearchTrace:
         *,
         null_criterion: float,
         best_criterion: float,
-        n_starts: int,
         n_models: int,
         complete: bool,
         seconds: float,
+        starts: list[WalkStart],
+        criterion_name: str = "map",
+        lower_is_better: bool = True,
+        validation_name: str | None = None,
+        validation_lower_is_better: bool = True,
+        validation_total: float | None = None,
     ) -> None:
         self.names = names
+        self.criterion_name = criterion_name
+        self.lower_is_better = lower_is_better
+        self.validation_name = validation_name
+        self.validation_lower_is_better = validation_lower_is_better
+        self.validation_total = validation_total
+        self.starts = starts
         self.null_criterion = null_criterion
         self.best_criterion = best_criterion
-        self.n_starts = n_starts
+        self.n_starts = len(starts)
         self.n_models = n_models
         self.complete = complete
         self.seconds = seconds
         self._moves = moves
 
     @classmethod
-    def of(cls, names: tuple[str, ...], walks: list[TraceRecorder], *, complete: bool, seconds: float) -> SearchTrace:
-        """The trace of one walk or several, in the order of their starts."""
+    def of(
+        cls,
+        names: tuple[str, ...],
+        walks: list[TraceRecorder],
+        *,
+        complete: bool,
+        seconds: float,
+        null_criterion: float | None = None,
+        n_models: int | None = None,
+        criterion_name: str = "map",
+        lower_is_better: bool = True,
+        validation_name: str | None = None,
+        validation_lower_is_better: bool = True,
+        validation_total: float | None = None,
+    ) -> SearchTrace:
+        """The trace of one walk or several, in the order of their starts.
+
+        ``null_criterion`` is needed where the first walk does not start from the empty subset; ``n_models`` where not
+        every subset evaluated was recorded.
+        """
         keys = _join([part for walk in walks for part in walk.keys], np.uint64)
         # A subset counts once however often it is met: at its first record, in the order of the starts. Key 0 is the
         # empty subset.
@@ -114,17 +182,25 @@ class SearchTrace:
             accepted=_join([part for walk in walks for part in walk.accepted], bool),
             distinct=distinct,
             seconds=_join([part for walk in walks for part in walk.seconds], float),
+            validation=_join([part for walk in walks for part in walk.validation], float),
         )
-        null_cost = walks[0].null_cost
+        if null_criterion is None:
+            null_criterion = walks[0].null_cost
+        best = min if lower_is_better else max
         return cls(
             names,
             moves,
-            null_criterion=null_cost,
-            best_criterion=min(null_cost, float(moves.cost.min(initial=np.inf))),
-            n_starts=len(walks),
-            n_models=1 + int(distinct.sum()),
+            null_criterion=null_criterion,
+            best_criterion=best([null_criterion, *(walk.null_cost for walk in walks), *moves.cost.tolist()]),
+            n_models=1 + int(distinct.sum()) if n_models is None else n_models,
             complete=complete,
             seconds=seconds,
+            starts=[WalkStart(walk.initial, walk.null_cost, walk.start_validation) for walk in walks],
+            criterion_name=criterion_name,
+            lower_is_better=lower_is_better,
+            validation_name=validation_name,
+            validation_lower_is_better=validation_lower_is_better,
+            validation_total=validation_total,
         )
 
     @property
@@ -132,7 +208,10 @@ class SearchTrace:
         return len(self.names)
 
     def best_subset(self) -> np.ndarray:
-        """(n_features,) bool: the subset of lowest criterion, the first met on ties."""
+        """(n_features,) bool: the subset of lowest criterion among all that were evaluated, the first met on ties.
+
+        For multi-start searches; `best_on_path` is for greedy ones.
+        """
         moves, selected = self._moves, np.zeros(self.n_features, dtype=int)
         if moves.cost.size and moves.cost.min() < self.null_criterion:
             best = int(moves.cost.argmin())
@@ -141,10 +220,49 @@ class SearchTrace:
             np.add.at(selected, moves.feature[made], moves.sign[made])
         return selected > 0
 
+    def best_on_path(self, most_features: int | None = None) -> np.ndarray:
+        """(n_features,) bool: the best subset that a walk went through.
+
+        The lowest value on the validation rows counts, where there are any, or else the best criterion; among equals
+        (within 1e-12) the smallest subset, then the first met. ``most_features`` leaves larger subsets out.
+        """
+        best: Point | None = None
+        found = np.zeros(self.n_features, dtype=bool)
+        for start in range(self.n_starts):
+            moves = self.walk_moves(start)
+            points = self.points(start)
+            eligible = [i for i, point in enumerate(points) if most_features is None or point.size <= most_features]
+            for i in eligible:
+                if best is None or points[i].beats(best):
+                    best = points[i]
+                    found[:] = False
+                    found[self.starts[start].features] = True
+                    found[moves.feature[:i]] = moves.adding[:i]
+        return found
+
+    def points(self, start: int) -> list[Point]:
+        """The subsets that one walk went through, its first one included, by what they are worth."""
+        first = self.starts[start]
+        moves = self.walk_moves(start)
+        sizes = first.features.size + np.concatenate([[0], np.cumsum(moves.sign)])
+        sign = 1.0 if self.lower_is_better else -1.0
+        values = np.concatenate([[sign * first.criterion], sign * moves.cost])
+        if self.validation_name is not None:
+            sign = 1.0 if self.validation_lower_is_better else -1.0
+            values = sign * np.concatenate([[first.validation], moves.validation])
+        return [Point(value, size) for value, size in zip(values.tolist(), sizes.tolist(), strict=True)]
+
+    def walk_moves(self, start: int) -> Moves:
+        """The accepted moves of one walk."""
+        walk = self._moves.walk(start)
+        kept = np.flatnonzero(self._moves.accepted[walk]) + walk.start
+        return Moves(**{f.name: getattr(self._moves, f.name)[kept] for f in fields(Moves)})
+
     def average(self, null_weight: float, weights: np.ndarray) -> np.ndarray:
         """(n_features,) share of the models' weight that goes to models with each feature.
 
-        ``weights`` holds one weight for every entry of ``model_costs()``, ``null_weight`` that of the empty subset.
+        ``weights`` holds one weight for every entry of ``model_costs()``, ``null_weight`` that of the empty subset,
+        from which every walk starts.
         """
         moves = self._moves
         weight = np.zeros(moves.cost.size)
@@ -178,7 +296,8 @@ class SearchTrace:
         moves = self._moves
         walk = moves.walk(start)
         accepted, sign = moves.accepted[walk], moves.sign[walk]
-        size = np.cumsum(sign * accepted) - sign * accepted + sign
+        first = self.starts[start]
+        size = first.features.size + np.cumsum(sign * accepted) - sign * accepted + sign
         step = np.cumsum(accepted) + ~accepted
         kept = slice(None) if evaluated else accepted
         adding, seconds = moves.adding[walk][kept], moves.seconds[walk][kept].tolist()
@@ -187,71 +306,35 @@ class SearchTrace:
             "step": [0, *step[kept].tolist()],
             "move": ["start", *("add" if add else "drop" for add in adding)],
             "feature": [None, *(self.names[f] for f in moves.feature[walk][kept])],
-            "n_features": [0, *size[kept].tolist()],
-            "criterion": [self.null_criterion, *moves.cost[walk][kept].tolist()],
-            "validation": [None] * (1 + adding.size),
+            "n_features": [first.features.size, *size[kept].tolist()],
+            "criterion": [first.criterion, *moves.cost[walk][kept].tolist()],
+            "validation": [_or_none(v) for v in (first.validation, *moves.validation[walk][kept].tolist())],
             "seconds": [seconds[0] if seconds else 0.0, *seconds],
             "accepted": [True, *accepted[kept].tolist()],
         }
 
     def to_json(self) -> dict[str, Any]:
         """The accepted moves and the totals, as plain values."""
-        kept = self._moves.accepted
-        return {
-            "null_criterion": self.null_criterion,
-            "best_criterion": self.best_criterion,
-            "n_starts": self.n_starts,
-            "n_models": self.n_models,
-            "complete": self.complete,
-            "seconds": self.seconds,
-            "start": self._moves.start[kept].tolist(),
-            "feature": self._moves.feature[kept].tolist(),
-            "adding": self._moves.adding[kept].tolist(),
-            "cost": self._moves.cost[kept].tolist(),
-            "move_seconds": self._moves.seconds[kept].tolist(),
-        }
+        from bayesieve.search.trace_json import trace_to_json
+
+        return trace_to_json(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
         """What ``to_json`` wrote: the walks, without the subsets they passed by. KeyError, TypeError or ValueError
         otherwise.
         """
-        feature, start = _read(data["feature"], "i", np.int64), _read(data["start"], "i", np.int64)
-        moves = Moves(
-            start=start,
-            feature=feature,
-            adding=_read(data["adding"], "b", bool),
-            cost=_read(data["cost"], "if", float),
-            accepted=np.ones(feature.size, dtype=bool),
-            distinct=np.ones(feature.size, dtype=bool),
-            seconds=_read(data["move_seconds"], "if", float),
-        )
-        null_criterion, best_criterion, seconds = _read(
-            [data[name] for name in ("null_criterion", "best_criterion", "seconds")], "if", float
-        ).tolist()
-        n_starts, n_models = _read([data["n_starts"], data["n_models"]], "i", np.int64).tolist()
-        sizes = {part.size for part in (feature, start, moves.adding, moves.cost, moves.seconds)}
-        fit = len(sizes) == 1 and feature.min(initial=0) >= 0 and feature.max(initial=0) < len(names)
-        fit = fit and start.min(initial=0) >= 0 and start.max(initial=0) < n_starts
-        if not (fit and _are_walks(moves) and 1 <= n_starts <= _MOST_STARTS and n_models >= 1):
-            raise ValueError("the moves of the search do not fit together")
-        return cls(
-            names,
-            moves,
-            null_criterion=null_criterion,
-            best_criterion=best_criterion,
-            n_starts=n_starts,
-            n_models=n_models,
-            complete=data["complete"] is True,
-            seconds=seconds,
-        )
+        from bayesieve.search.trace_json import trace_from_json
+
+        return trace_from_json(data, names)
 
     def to_frame(self, *, evaluated: bool = False) -> Any:
         """The walk as a polars dataframe.
 
         One row per accepted move (``evaluated=True``: per evaluated move): ``start``, ``step``, ``move`` ("start",
-        "add", "drop"), ``feature``, ``n_features``, ``criterion`` (nats, on the fitting rows), ``validation`` (null:
-        none is used here), ``seconds`` since the search began, and, with ``evaluated=True``, ``accepted``.
+        "add", "drop"), ``feature``, ``n_features``, ``criterion`` (on the rows that guide the search), ``validation``
+        (on the rows that choose the size; null where there are none), ``seconds`` since the search began, and, with
+        ``evaluated=True``, ``accepted``.
         """
         import polars as pl
 
@@ -266,8 +349,6 @@ class SearchTrace:
         }
         return pl.DataFrame({name: columns[name] for name in names}, schema_overrides=schema)
 
-
-_MOST_STARTS = 1_000_000  # in a file; more are a sign of damage, and each takes a row of the path
 
 _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "validation", "seconds", "accepted")
 
@@ -292,19 +373,5 @@ def _join(parts: list[np.ndarray], dtype: type) -> np.ndarray:
     return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype=dtype)
 
 
-def _read(values: Any, kinds: str, dtype: type) -> np.ndarray:
-    """A list of finite numbers or booleans of these NumPy kinds; ValueError otherwise."""
-    array = np.asarray(values)
-    if array.ndim != 1 or (array.size and (array.dtype.kind not in kinds or not np.all(np.isfinite(array)))):
-        raise ValueError("the moves of the search are not lists of numbers")
-    return array.astype(dtype)
-
-
-def _are_walks(moves: Moves) -> bool:
-    """Whether moves stand walk after walk, and each adds a feature that is absent or drops one that is there."""
-    order = np.lexsort((moves.feature, moves.start))
-    same = (np.diff(moves.feature[order]) == 0) & (np.diff(moves.start[order]) == 0)
-    adding = moves.adding[order]
-    firsts = np.concatenate([[True], ~same])[: adding.size]
-    alternate = np.all(adding[1:] != adding[:-1], where=same)
-    return bool(alternate and adding[firsts].all() and np.all(np.diff(moves.start) >= 0))
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else value

@@ -5,13 +5,18 @@ from bayesieve.selection.averaging import BayesianAveraging, CompressionAveragin
 from bayesieve.selection.base import CodedSelector
 from bayesieve.selection.map import MAPSelector
 from bayesieve.selection.registry import SELECTORS, make_selector
+from bayesieve.selection.snb import AccuracySelector, AUCSelector
+from bayesieve.selection.wrapper import WrapperSelector
 
 __all__ = [
     "SELECTORS",
+    "AUCSelector",
+    "AccuracySelector",
     "AllFeatures",
     "BayesianAveraging",
     "CodedSelector",
     "CompressionAveraging",
     "MAPSelector",
+    "WrapperSelector",
     "make_selector",
 ]

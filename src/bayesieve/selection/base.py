@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesieve.counts import Smoothing, check_smoothing
@@ -52,20 +54,33 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         -------
         self
         """
+        return self._fit(self._code(X, y, sample_weight))
+
+    def _fit(self, coded: CodedTable, **options: Any) -> CodedSelector:
+        self.fit_coded(coded, **options)
+        if self.encoder_ is not None:
+            copy_features(self, self.encoder_)  # the columns that it was given, not the features it made of them
+        return self
+
+    def _code(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
+        """The rows as codes, listed class after class where their order does not matter."""
         if self.encoder is None:
             self.encoder_ = None
             if y is None:
                 raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-            codes = read_codes(self, X, reset=True)
-            coded = with_classes(codes, y, sample_weight)
-        else:
-            self.encoder_ = make_encoder(self.encoder)
-            coded = self.encoder_.fit_coded(X, y, sample_weight)
-            copy_features(self, self.encoder_)
+            return with_classes(read_codes(self, X, reset=True), y, sample_weight)
+        self.encoder_ = make_encoder(self.encoder)
+        coded = self.encoder_.fit_coded(X, y, sample_weight)
+        if not self._rows_in_order:
             coded.sort_by_class()  # these codes are nobody else's
-        return self.fit_coded(coded)
+        return coded
 
-    def fit_coded(self, coded: CodedTable) -> CodedSelector:
+    @property
+    def _rows_in_order(self) -> bool:
+        """Whether the search needs the rows in the order in which they came."""
+        return False
+
+    def fit_coded(self, coded: CodedTable, **options: Any) -> CodedSelector:
         """As ``fit``, on a coded table with classes; what was coded before is not coded again."""
         check_smoothing(self.smoothing)
         self._check_options()
@@ -77,7 +92,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
                 else f"{type(self).__name__} needs a target with classes."
             )
         self.n_features_in_ = coded.n_features
-        self.weights_ = self._search(coded)
+        self.weights_ = self._search(coded, **options)
         self.support_ = self.weights_ > 0
         return self
 
@@ -93,8 +108,12 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return self.support_
 
     def transform(self, X: Any) -> Any:
-        """The selected columns of ``X``, as the same kind of table."""
+        """The selected columns of ``X``, as the same kind of table; of an `IndicatorEncoder` the selected indicators, 1
+        where the score is at most the threshold.
+        """
         check_is_fitted(self, "support_")
+        if isinstance(self.encoder_, IndicatorEncoder):
+            return self.encoder_.transform(X)[:, self.support_]
         table = new_table(self, X)
         kept = np.flatnonzero(self.support_)
         if table.named:
@@ -108,6 +127,13 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             read_codes(self, X, reset=False)
         return as_array(X)[:, kept]
 
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the selected features."""
+        check_is_fitted(self, "support_")
+        if isinstance(self.encoder_, IndicatorEncoder):
+            return self.encoder_.get_feature_names_out()[self.support_]
+        return super().get_feature_names_out(input_features)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         coded = self.encoder is None
@@ -117,6 +143,15 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         tags.input_tags.positive_only = coded
         tags.target_tags.required = True
         return tags
+
+
+def seed_of(random_state: Any) -> int:
+    """A seed from ``random_state``; None is the fixed seed 0."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:

@@ -8,12 +8,17 @@ from bayesieve.selection.all_features import AllFeatures
 from bayesieve.selection.averaging import BayesianAveraging, CompressionAveraging
 from bayesieve.selection.base import CodedSelector
 from bayesieve.selection.map import MAPSelector
+from bayesieve.selection.snb import AccuracySelector, AUCSelector
+from bayesieve.selection.wrapper import WrapperSelector
 
 SELECTORS: dict[str, type[CodedSelector]] = {
     "all": AllFeatures,
     "map": MAPSelector,
     "bayesian": BayesianAveraging,
     "compression": CompressionAveraging,
+    "wrapper": WrapperSelector,
+    "accuracy": AccuracySelector,
+    "auc": AUCSelector,
 }
 
 

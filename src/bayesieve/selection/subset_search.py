@@ -8,12 +8,11 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from bayesieve.counts import Smoothing
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.search import MultiStart, SearchTrace, SubsetProblem, search_exhaustively
-from bayesieve.selection.base import CodedSelector
+from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.table import CodedTable
 
 _AUTO_FEATURES = 15  # features up to which exhaustive="auto" enumerates ...
@@ -51,7 +50,8 @@ class SubsetSearchSelector(CodedSelector):
             if self._enumerates(problem):
                 trace = search_exhaustively(problem, coded.names, max_seconds=self.max_seconds, progress=progress)
             else:
-                search = MultiStart(self.n_starts, self.max_iter, self._seed(), self.max_seconds, self.n_jobs)
+                seed = seed_of(self.random_state)
+                search = MultiStart(self.n_starts, self.max_iter, seed, self.max_seconds, self.n_jobs)
                 trace = search.run(problem, coded.names, progress)
         if not trace.complete and (self.max_seconds is None or trace.seconds < self.max_seconds):
             warnings.warn(
@@ -73,13 +73,6 @@ class SubsetSearchSelector(CodedSelector):
             return bool(self.exhaustive)
         work = 2.0**problem.candidates.size * problem.total * (problem.n_classes - 1)
         return problem.candidates.size <= _AUTO_FEATURES and work <= _AUTO_WORK
-
-    def _seed(self) -> int:
-        if self.random_state is None:
-            return 0
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _check_options(self) -> None:
         for name, lowest in (("n_starts", 1), ("max_iter", 1)):

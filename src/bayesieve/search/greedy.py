@@ -1,0 +1,250 @@
+"""Greedy searches: forward, backward, and full floating searches that take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesieve.search.multi_start import MultiStart, first_record
+from bayesieve.search.state import SearchState, SubsetProblem
+from bayesieve.search.trace import Clock, Point, SearchTrace, TraceRecorder
+
+Progress = Callable[[int, int, float], None]
+"""Called with the features selected, the features in all and the best criterion so far."""
+
+DIRECTIONS = ("forward", "backward", "forward-backward", "backward-forward", "fast")
+
+_TIE = 1e-12
+_MOST_PASSES = 50  # of the fast search; it stops by itself when a round changes nothing
+
+
+@dataclass(frozen=True)
+class GreedySearch:
+    """At each step the best of all features is added, or dropped; ties (within 1e-12) go to the lowest column.
+
+    ``"forward"`` adds from the empty subset on, ``"backward"`` drops from all candidates on. ``"forward-backward"`` and
+    ``"backward-forward"`` are full floating searches: a phase runs to its end, the opposite phase starts from the best
+    subset met, and so on until a phase finds no better one. Better is a lower value on the validation rows, or where
+    there are none a better criterion; or the same with fewer features. ``"fast"`` makes no full scans: it adds every
+    feature that improves the criterion, in random order, then drops every one whose absence does, until nothing
+    changes.
+
+    Parameters
+    ----------
+    direction : one of `DIRECTIONS`
+    n_features : int or None
+        Forward and backward stop there; the other directions look for the best subset of at most that many. None: the
+        best subset of the path.
+    tol : float or None
+        A forward phase stops when the best addition improves the criterion by no more than ``tol``, a backward phase
+        when the best removal worsens it by more. None: phases run to their ends.
+    max_seconds : float or None
+    leave_out : bool
+        Rows that no move can change leave the scan; the results are the same without.
+    seed : int
+        Of the order in which ``"fast"`` tries features.
+    n_jobs : int or None
+        Threads; the results do not depend on it.
+    resume : SearchTrace or None
+        A search to go on with: its moves are made again without scanning.
+
+    References
+    ----------
+    Langley & Sage (1994), Induction of selective Bayesian classifiers; Rabenoro et al. (2015), section 5.3; Boulle
+    (2007), algorithm 1, for the fast search.
+    """
+
+    direction: str = "forward"
+    n_features: int | None = None
+    tol: float | None = None
+    max_seconds: float | None = None
+    leave_out: bool = True
+    seed: int = 0
+    n_jobs: int | None = -1
+    resume: SearchTrace | None = None
+
+    def run(
+        self, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None = None
+    ) -> tuple[SearchTrace, np.ndarray]:
+        """The trace, and the subset chosen (n_features,) bool; Ctrl-C and ``max_seconds`` keep the best so far."""
+        if self.direction == "fast":
+            return self._fast(problem, names, progress)
+        run = _Run(self, problem, names, progress)
+        interrupted = False
+        try:
+            run.search()
+        except KeyboardInterrupt:
+            interrupted = True
+        return run.trace(complete=not interrupted and not run.stopped), run.chosen()
+
+    def _fast(
+        self, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None
+    ) -> tuple[SearchTrace, np.ndarray]:
+        search = MultiStart(1, _MOST_PASSES, self.seed, self.max_seconds, self.n_jobs, tol=self.tol or 0.0)
+        trace = search.run(problem, names, progress)
+        return trace, trace.best_on_path(self.n_features)
+
+
+class _Run:
+    """One greedy search under way."""
+
+    def __init__(
+        self, options: GreedySearch, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None
+    ) -> None:
+        self._options = options
+        self._problem = problem
+        self._names = names
+        self._progress = progress
+        self._clock = Clock(options.max_seconds)
+        self._state = SearchState(problem, leave_out=options.leave_out, n_jobs=options.n_jobs)
+        self._sign = problem.sign
+        self._null = self._sign * self._state.cost
+        if np.isnan(self._null):
+            raise ValueError(
+                f"The criterion {problem.criterion.name!r} has no value on these rows: they show one class only."
+            )
+        self._n_models = 1
+        self._walks: list[TraceRecorder] = []
+        self._resumed = _Resumed(options.resume, names)
+        self._best: tuple[Point, np.ndarray] | None = None
+        self.stopped = False
+
+    def search(self) -> None:
+        direction = self._options.direction
+        adding = direction.startswith("forward")
+        subset = np.zeros(self._problem.n_features, dtype=bool)
+        if not adding:
+            subset[self._problem.candidates] = True
+        while True:
+            before = self._best
+            self._phase(adding, subset)
+            if direction in ("forward", "backward") or self.stopped or self._best is None:
+                return
+            if before is not None and self._best is before:
+                return
+            subset = self._best[1]
+            adding = not adding
+
+    def _phase(self, adding: bool, subset: np.ndarray) -> None:
+        """Add, or drop, feature after feature, from ``subset`` to the end of the road."""
+        state, options = self._state, self._options
+        state.reset(subset)
+        recorder = first_record(state)
+        self._resumed.begin(recorder)
+        self._walks.append(recorder)
+        self._look(recorder.start_validation)
+        while True:
+            features = self._problem.candidates[state.selected[self._problem.candidates] != adding]
+            if features.size == 0 or self._at_limit(adding):
+                return
+            if self._clock.is_up:
+                self.stopped = True
+                return
+            known = self._resumed.next_move()
+            if known is None:
+                costs = state.candidates(features)
+                best = int(np.argmax(costs <= costs.min() + _TIE * max(1.0, abs(costs.min()))))
+                feature, cost, validation = int(features[best]), float(costs[best]), None
+                self._n_models += features.size
+            else:
+                feature, cost, validation = known[0], self._sign * known[1], known[2]
+            if options.tol is not None and not self._worth_it(adding, cost):
+                return
+            # Recorded only once it is made: an interrupt in between leaves the record as it was.
+            state.flip(feature, cost)
+            value = state.validation() if validation is None else validation
+            recorder.record(
+                np.array([feature]),
+                np.array([adding]),
+                np.array([self._sign * cost]),
+                np.ones(1, dtype=bool),
+                np.zeros(1, dtype=np.uint64),
+                self._clock.seconds + self._resumed.seconds,
+                value,
+            )
+            self._look(value)
+            if self._progress is not None:
+                self._progress(state.n_selected, self._problem.candidates.size, self._sign * state.cost)
+
+    def _at_limit(self, adding: bool) -> bool:
+        limit = self._options.n_features
+        if limit is None:
+            return False
+        if adding:
+            return self._state.n_selected >= limit
+        return self._options.direction == "backward" and self._state.n_selected <= limit
+
+    def _worth_it(self, adding: bool, cost: float) -> bool:
+        tol = float(self._options.tol or 0.0)
+        tie = _TIE * max(1.0, abs(self._state.cost))
+        if adding:
+            return cost < self._state.cost - max(tol, tie)
+        return cost <= self._state.cost + tol + tie
+
+    def _look(self, validation: float) -> None:
+        """Keep the current subset if it is the best so far."""
+        state, limit = self._state, self._options.n_features
+        if limit is not None and self._options.direction in ("forward", "backward"):
+            self._best = (Point(0.0, 0), state.selected.copy())  # the size was asked for: where the path ends counts
+            return
+        if limit is not None and state.n_selected > limit:
+            return
+        criterion = self._problem.validation_criterion
+        value = state.cost if criterion is None else (validation if criterion.lower_is_better else -validation)
+        point = Point(value, state.n_selected)
+        if self._best is None or point.beats(self._best[0]):
+            self._best = (point, state.selected.copy())
+
+    def chosen(self) -> np.ndarray:
+        return self._state.selected.copy() if self._best is None else self._best[1]
+
+    def trace(self, *, complete: bool) -> SearchTrace:
+        problem = self._problem
+        if not self._walks:  # interrupted before the first step
+            self._walks.append(first_record(SearchState(problem)))
+        return SearchTrace.of(
+            self._names,
+            self._walks,
+            complete=complete,
+            seconds=self._clock.seconds + self._resumed.seconds,
+            null_criterion=self._null,
+            n_models=self._n_models + self._resumed.n_models,
+            **problem.in_words(),
+        )
+
+
+class _Resumed:
+    """The moves of an earlier search, handed out again in order."""
+
+    def __init__(self, trace: SearchTrace | None, names: tuple[str, ...]) -> None:
+        if trace is not None and trace.names != names:
+            raise ValueError("resume: the trace is of a table with other features; search anew with resume=None.")
+        self._trace = trace
+        self._walk = -1
+        self._moves: Iterator[tuple[int, float, float]] = iter(())
+        self.seconds = 0.0 if trace is None else trace.seconds
+        self.n_models = 0 if trace is None else trace.n_models - 1
+
+    def begin(self, recorder: TraceRecorder) -> None:
+        """The next walk begins; it must begin as it did."""
+        self._walk += 1
+        self._moves = iter(())
+        if self._trace is None or self._walk >= self._trace.n_starts:
+            return
+        start = self._trace.starts[self._walk]
+        same = np.array_equal(np.sort(start.features), recorder.initial)
+        if not same or abs(start.criterion - recorder.null_cost) > 1e-9 * max(1.0, abs(start.criterion)):
+            raise ValueError(
+                "resume: the trace is of another search (other rows, criterion, direction or evaluation); search anew "
+                "with resume=None."
+            )
+        moves = self._trace.walk_moves(self._walk)
+        self._moves = iter(
+            list(zip(moves.feature.tolist(), moves.cost.tolist(), moves.validation.tolist(), strict=True))
+        )
+
+    def next_move(self) -> tuple[int, float, float] | None:
+        """Feature, criterion and validation of the next move; None when there is none left."""
+        return next(self._moves, None)

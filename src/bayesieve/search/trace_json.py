@@ -1,0 +1,149 @@
+"""A search trace to plain values for JSON, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesieve.search.trace import Moves, SearchTrace, WalkStart
+
+_MOST_STARTS = 1_000_000  # in a file; more are a sign of damage, and each takes a row of the path
+
+
+def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
+    """The accepted moves and the totals, as plain values.
+
+    Walks from the empty subset need no more than their number; the others tell the subset they start from.
+    """
+    walks = [trace.walk_moves(start) for start in range(trace.n_starts)]
+    data: dict[str, Any] = {
+        "null_criterion": trace.null_criterion,
+        "best_criterion": trace.best_criterion,
+        "n_starts": trace.n_starts,
+        "n_models": trace.n_models,
+        "complete": trace.complete,
+        "seconds": trace.seconds,
+        "start": [start for start, walk in enumerate(walks) for _ in range(walk.feature.size)],
+        "feature": _joined(walk.feature for walk in walks),
+        "adding": _joined(walk.adding for walk in walks),
+        "cost": _joined(walk.cost for walk in walks),
+        "move_seconds": _joined(walk.seconds for walk in walks),
+    }
+    if not _is_plain(trace):
+        data |= {
+            "criterion": trace.criterion_name,
+            "lower_is_better": trace.lower_is_better,
+            "validation": trace.validation_name,
+            "validation_lower_is_better": trace.validation_lower_is_better,
+            "validation_total": trace.validation_total,
+            "starts": [[s.features.tolist(), s.criterion, _or_none(s.validation)] for s in trace.starts],
+            "move_validation": [_or_none(v) for walk in walks for v in walk.validation.tolist()],
+        }
+    return data
+
+
+def _is_plain(trace: SearchTrace) -> bool:
+    from_empty = all(s.features.size == 0 and s.criterion == trace.null_criterion for s in trace.starts)
+    return from_empty and trace.criterion_name == "map" and trace.validation_name is None
+
+
+def _joined(parts: Any) -> list[Any]:
+    return [value for part in parts for value in part.tolist()]
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
+    """What ``trace_to_json`` wrote. KeyError, TypeError or ValueError otherwise."""
+    feature, start = _read(data["feature"], "i", np.int64), _read(data["start"], "i", np.int64)
+    validation = data.get("move_validation", [None] * feature.size)
+    moves = Moves(
+        start=start,
+        feature=feature,
+        adding=_read(data["adding"], "b", bool),
+        cost=_read(data["cost"], "if", float),
+        accepted=np.ones(feature.size, dtype=bool),
+        distinct=np.ones(feature.size, dtype=bool),
+        seconds=_read(data["move_seconds"], "if", float),
+        validation=_read_or_nan(validation),
+    )
+    null_criterion, best_criterion, seconds = _read(
+        [data[name] for name in ("null_criterion", "best_criterion", "seconds")], "if", float
+    ).tolist()
+    n_starts, n_models = _read([data["n_starts"], data["n_models"]], "i", np.int64).tolist()
+    sizes = {part.size for part in (feature, start, moves.adding, moves.cost, moves.seconds, moves.validation)}
+    fit = len(sizes) == 1 and feature.min(initial=0) >= 0 and feature.max(initial=0) < len(names)
+    fit = fit and start.min(initial=0) >= 0 and start.max(initial=0) < n_starts
+    if not (fit and 1 <= n_starts <= _MOST_STARTS and n_models >= 1):
+        raise ValueError("the moves of the search do not fit together")
+    starts = _read_starts(data, n_starts, null_criterion, len(names))
+    if not _are_walks(moves, starts):
+        raise ValueError("the moves of the search do not fit together")
+    return SearchTrace(
+        names,
+        moves,
+        null_criterion=null_criterion,
+        best_criterion=best_criterion,
+        n_models=n_models,
+        complete=data["complete"] is True,
+        seconds=seconds,
+        starts=starts,
+        criterion_name=_text(data.get("criterion", "map")),
+        lower_is_better=data.get("lower_is_better", True) is True,
+        validation_name=None if data.get("validation") is None else _text(data["validation"]),
+        validation_lower_is_better=data.get("validation_lower_is_better", True) is True,
+        validation_total=_or_none(float(_read_or_nan([data.get("validation_total")])[0])),
+    )
+
+
+def _read_starts(data: dict[str, Any], n_starts: int, null_criterion: float, n_features: int) -> list[WalkStart]:
+    if "starts" not in data:
+        return [WalkStart(np.zeros(0, dtype=np.int64), null_criterion)] * n_starts
+    starts = []
+    for features, criterion, validation in data["starts"]:
+        held = _read(features, "i", np.int64) if features else np.zeros(0, dtype=np.int64)
+        if held.size != np.unique(held).size or held.min(initial=0) < 0 or held.max(initial=0) >= n_features:
+            raise ValueError("a walk of the search starts from features that are not there")
+        value = float(_read([criterion], "if", float)[0])
+        starts.append(WalkStart(held, value, float(_read_or_nan([validation])[0])))
+    if len(starts) != n_starts:
+        raise ValueError("the walks of the search are not all told where to start")
+    return starts
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("the name of a criterion is not text")
+    return value
+
+
+def _read(values: Any, kinds: str, dtype: type) -> np.ndarray:
+    """A list of finite numbers or booleans of these NumPy kinds; ValueError otherwise."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and (array.dtype.kind not in kinds or not np.all(np.isfinite(array)))):
+        raise ValueError("the moves of the search are not lists of numbers")
+    return array.astype(dtype)
+
+
+def _read_or_nan(values: Any) -> np.ndarray:
+    if not isinstance(values, list):
+        raise ValueError("the moves of the search are not lists of numbers")
+    known = _read([v for v in values if v is not None], "if", float)
+    array = np.full(len(values), np.nan)
+    array[[v is not None for v in values]] = known
+    return array
+
+
+def _are_walks(moves: Moves, starts: list[WalkStart]) -> bool:
+    """Whether moves stand walk after walk, and each adds a feature that is absent or drops one that is there."""
+    order = np.lexsort((moves.feature, moves.start))
+    same = (np.diff(moves.feature[order]) == 0) & (np.diff(moves.start[order]) == 0)
+    adding = moves.adding[order]
+    firsts = np.concatenate([[True], ~same])[: adding.size]
+    alternate = np.all(adding[1:] != adding[:-1], where=same)
+    held = np.array([f in starts[s].features for f, s in zip(moves.feature[order], moves.start[order], strict=True)])
+    begin = np.all(adding[firsts] != held[firsts]) if adding.size else True
+    return bool(alternate and begin and np.all(np.diff(moves.start) >= 0))
