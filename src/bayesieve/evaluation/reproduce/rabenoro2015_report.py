@@ -1,0 +1,238 @@
+"""What the repetitions of Rabenoro et al. (2015) show: table 1 beside ours, and which of its claims hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesieve.evaluation.reproduce import PAPERS
+from bayesieve.evaluation.reproduce.claims import Claim, Comparison, compare, in_words, values_of
+from bayesieve.evaluation.reproduce.rabenoro2015 import LAPLACE, METHODS, N_SERIES, WRAPPERS
+from bayesieve.evaluation.reproduce.study import Report
+from bayesieve.evaluation.reproduce.subset_choice import FILTERS, Method
+from bayesieve.evaluation.reproduce.tables import TextTable, mean_and_spread, p_text, signed
+
+_DIGITS = {"test": 4, "features": 1}
+_BY_KEY = {method.key: method for method in METHODS}
+_FILTERS = tuple(method.key for method in METHODS if method.name in FILTERS)
+_BEST = "Backward-forward, probability"
+
+CLAIMS = (
+    Claim(
+        "Wrappers err less than the filters",
+        tuple((wrapper.key, other) for wrapper in WRAPPERS for other in _FILTERS),
+    ),
+    Claim(
+        "The error probability is a better guide than the error",
+        tuple(
+            (f"{name}, probability", f"{name}, error") for name in dict.fromkeys(wrapper.name for wrapper in WRAPPERS)
+        ),
+    ),
+    Claim(
+        "Backward-forward by probability errs least of all searches",
+        tuple((_BEST, wrapper.key) for wrapper in WRAPPERS if wrapper.key != _BEST),
+    ),
+    Claim(
+        "Backward-forward errs less than backward search",
+        tuple((f"Backward-forward, {guide}", f"Backward search, {guide}") for guide in ("error", "probability")),
+    ),
+    Claim(
+        "Forward-backward keeps fewer indicators than forward search",
+        tuple((f"Forward-backward, {guide}", f"Forward search, {guide}") for guide in ("error", "probability")),
+        what="features",
+    ),
+    Claim("The MI filter errs less than the mRMR filter", ((_FILTERS[0], _FILTERS[1]),)),
+)
+"""What the paper says of table 1, or what the table shows."""
+
+
+def report(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Report:
+    """Report on kept repetitions."""
+    comparisons = [compare(claim, values_of(records, claim.what)) for claim in CLAIMS]
+    findings = tuple(in_words(pairs) for pairs in comparisons)
+    table = main_table(records)
+    parts = [
+        "# Search strategies for binary feature selection: table 1, measured anew",
+        f"{PAPERS['rabenoro2015'].citation}.",
+        _conditions(settings, records),
+        f"```\n{command(settings, len(records))}\n```",
+        "## Table 1 of the paper, and ours",
+        table.to_markdown(),
+        _spread_note(len(records)),
+        "## What the paper says",
+        "\n".join(f"- {finding}" for finding in findings),
+        "A comparison holds, or is the other way round, where a two-sided Wilcoxon signed-rank test over the "
+        "repetitions says so with p < 0.05, after Holm's adjustment for the comparisons of one claim. Differences are "
+        "the first method less the second, with their standard error; the last columns count the repetitions.",
+        comparison_table([pair for pairs in comparisons for pair in pairs]).to_markdown(),
+        "## How the subsets were chosen",
+        path_table(records).to_markdown(),
+        "*Best of path* is the lowest test error of all subsets that the method went through: what a perfect choice of "
+        "the size would have given. *Lowest in* counts the repetitions in which no method had a lower test error. "
+        "*Tied steps* are those, up to the subset chosen, at which several indicators were equally good and the order "
+        "of the columns decided. Seconds are those of one thread, for the choice alone.",
+        _order(records),
+    ]
+    return Report(table, findings, "\n\n".join(parts) + "\n")
+
+
+def main_table(records: Sequence[Mapping[str, Any]]) -> TextTable:
+    """Table 1 of the paper beside ours."""
+    features, errors = values_of(records, "features"), values_of(records, "test")
+    return TextTable.of(
+        [
+            ("Method", False),
+            ("Guided by", False),
+            ("Features, paper", True),
+            ("Test error, paper", True),
+            ("Features", True),
+            ("Test error", True),
+        ],
+        [
+            (
+                method.name,
+                method.guide,
+                "" if method.paper_features is None else str(method.paper_features),
+                "" if method.paper_error is None else f"{method.paper_error:.4f}",
+                mean_and_spread(features[method.key], 0),
+                mean_and_spread(errors[method.key], 4),
+            )
+            for method in METHODS
+        ],
+    )
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> TextTable:
+    """Every comparison of every claim."""
+    rows = []
+    claim = None
+    for pair in comparisons:
+        digits = _DIGITS[pair.claim.what]
+        rows.append(
+            (
+                pair.claim.sentence if pair.claim is not claim else "",
+                f"{_short(pair.first)} - {_short(pair.second)}",
+                _paper_difference(pair, digits),
+                _with_error(pair, digits),
+                p_text(pair.p_value),
+                {"holds": "holds", "open": "open", "opposite": "**opposite**"}[pair.verdict],
+                f"{pair.found.lower} / {pair.found.equal} / {pair.found.higher}",
+            )
+        )
+        claim = pair.claim
+    columns = [
+        ("Claim", False),
+        ("Methods", False),
+        ("Paper", True),
+        ("Ours", True),
+        ("p (Holm)", True),
+        ("Verdict", False),
+        ("lower / equal / higher", True),
+    ]
+    return TextTable.of(columns, rows)
+
+
+def path_table(records: Sequence[Mapping[str, Any]]) -> TextTable:
+    """What each method had to choose from, and how often it came out first."""
+    test, validation = values_of(records, "test"), values_of(records, "validation")
+    lowest_test, seconds = values_of(records, "lowest_test"), values_of(records, "seconds")
+    ties = values_of(records, "ties")
+    lowest = np.min(list(test.values()), axis=0)
+    rows = [
+        (
+            method.name,
+            method.guide,
+            f"{validation[method.key].mean():.4f}",
+            f"{test[method.key].mean():.4f}",
+            f"{lowest_test[method.key].mean():.4f}",
+            str(int((test[method.key] <= lowest + 1e-12).sum())),
+            _share(ties[method.key]),
+            f"{np.median(seconds[method.key]):.1f}",
+        )
+        for method in METHODS
+    ]
+    columns = [
+        ("Method", False),
+        ("Guided by", False),
+        ("Validation error", True),
+        ("Test error", True),
+        ("Best of path", True),
+        ("Lowest in", True),
+        ("Tied steps", True),
+        ("Seconds", True),
+    ]
+    return TextTable.of(columns, rows)
+
+
+def command(settings: Mapping[str, Any], repetitions: int) -> str:
+    """The command that gives these results."""
+    words = ["bayesieve reproduce rabenoro2015", f"--grid {settings['grid']}", f"--repetitions {repetitions}"]
+    if settings["seed"]:
+        words.append(f"--seed {settings['seed']}")
+    if settings["smoothing"] != LAPLACE:
+        words.append(f"--smoothing {settings['smoothing']}")
+    if settings["n_series"] != N_SERIES:
+        words.append("--quick")
+    return " ".join(words)
+
+
+def _conditions(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> str:
+    smoothing = settings["smoothing"]
+    learnt = "the m-estimate of Boulle (2007)" if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"
+    n_series, half = settings["n_series"], settings["n_series"] // 2
+    seconds = np.median([record["seconds"] for record in records])
+    trial = "" if n_series == N_SERIES else f" This is a quick trial: the paper has {N_SERIES} series in each set."
+    repetitions = f"{len(records)} repetitions, each" if len(records) > 1 else "One repetition,"
+    return (
+        f"{repetitions} with {n_series} training series and {n_series} test series drawn anew, and "
+        f'{records[0]["n_indicators"]} indicators of the grid "{settings["grid"]}". Naive Bayes learns from {half} '
+        f"training series (probabilities by {learnt}), which also guide rankings and searches; the smallest subset "
+        "among those of lowest error on the other half is taken; its error on the test series is reported, with the "
+        f"probabilities of the first half. A repetition took {seconds:.0f} seconds (median; all methods, simulation "
+        f"and scores included).{trial}"
+    )
+
+
+def _spread_note(repetitions: int) -> str:
+    if repetitions < 2:
+        return "The paper gives a single run, and so does this."
+    return "± is the standard deviation over the repetitions; the paper gives a single run."
+
+
+def _order(records: Sequence[Mapping[str, Any]]) -> str:
+    from scipy.stats import kendalltau
+
+    published = [method for method in METHODS if method.paper_error is not None]
+    ours = values_of(records, "test")
+    tau = kendalltau([m.paper_error for m in published], [ours[m.key].mean() for m in published]).statistic
+    return (
+        f"Kendall's correlation between the paper's test errors and our means, over the {len(published)} methods of "
+        f"the table: {tau:.2f}."
+    )
+
+
+def _with_error(pair: Comparison, digits: int) -> str:
+    mean, error = signed(pair.found.mean, digits), pair.found.standard_error
+    return mean if np.isnan(error) else f"{mean} ± {error:.{digits}f}"
+
+
+def _share(ties: np.ndarray) -> str:
+    known = [tie for tie in ties if tie is not None]
+    return f"{100 * np.mean(known):.0f} %" if known else ""
+
+
+def _short(key: str) -> str:
+    return key.removesuffix(", error") if key in _FILTERS else key.replace(" search", "").replace(",", " by")
+
+
+def _paper_difference(pair: Comparison, digits: int) -> str:
+    first, second = (_published(_BY_KEY[key], pair.claim.what) for key in (pair.first, pair.second))
+    return signed(first - second, digits) if digits > 1 else signed(first - second, 0)
+
+
+def _published(method: Method, what: str) -> float:
+    value = method.paper_error if what == "test" else method.paper_features
+    assert value is not None  # every method of a claim stands in the table
+    return value
