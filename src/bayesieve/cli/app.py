@@ -10,6 +10,7 @@ from bayesieve.cli.fit import fit
 from bayesieve.cli.info import info
 from bayesieve.cli.options import Debug, Version
 from bayesieve.cli.predict import predict
+from bayesieve.cli.reproduce import reproduce
 
 app = typer.Typer(
     cls=Commands,
@@ -18,7 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for command in (fit, predict, explain, info):
+for command in (fit, predict, explain, info, reproduce):
     app.command()(command)
 
 
