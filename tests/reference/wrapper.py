@@ -153,6 +153,8 @@ def auc(scored: Scored, subset: Subset) -> float:
     areas, shares = [], []
     for j in [1] if scored.n_classes == 2 else range(scored.n_classes):
         positive = scored.y == j
+        if not scored.weights[positive].sum():
+            continue  # a class that no row scored has
         others = np.logaddexp.reduce(np.delete(joint, j, axis=1), axis=1)
         with np.errstate(invalid="ignore"):
             odds = np.nan_to_num(np.round(joint[:, j] - others, 9), posinf=1e300, neginf=-1e300)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -110,11 +110,25 @@ class ScoredRows:
     def impossible(self) -> int | None:
         """A class with rows that their tables know no row of, if there is one."""
         for block in self.blocks:
-            full = np.diff(block.offsets) > 0
-            found = np.flatnonzero(full & (self.priors > IMPOSSIBLE * 1e-20).any(axis=1))
+            found = np.flatnonzero((np.diff(block.offsets) > 0) & self._unlearnt)
             if found.size:
                 return int(block.classes[found[0]])
         return None
+
+    def without_impossible(self) -> ScoredRows:
+        """The same, rows of classes that their tables know no row of with weight 0."""
+        blocks = []
+        for block in self.blocks:
+            weights = block.weights.copy() if block.weights.size else np.ones(block.n_rows)
+            for segment in np.flatnonzero(self._unlearnt):
+                weights[block.offsets[segment] : block.offsets[segment + 1]] = 0.0
+            blocks.append(replace(block, weights=weights))
+        totals = np.sum([block.class_totals(self.class_totals.size) for block in blocks], axis=0)
+        return replace(self, blocks=tuple(blocks), class_totals=totals)
+
+    @property
+    def _unlearnt(self) -> np.ndarray:
+        return (self.priors > IMPOSSIBLE * 1e-20).any(axis=1)
 
 
 class _Learnt:

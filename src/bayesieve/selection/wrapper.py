@@ -13,7 +13,7 @@ from bayesieve.counts import Smoothing
 from bayesieve.criteria import Criterion
 from bayesieve.criteria.registry import make_criterion
 from bayesieve.engine.progress import SearchProgress
-from bayesieve.search import DIRECTIONS, GreedySearch, SearchTrace, SubsetProblem
+from bayesieve.search import DIRECTIONS, GreedySearch, ScoredRows, SearchTrace, SubsetProblem
 from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.selection.evaluation_rows import check_evaluation, evaluation_rows
 from bayesieve.table import CodedTable
@@ -80,7 +80,9 @@ class WrapperSelector(CodedSelector):
     Notes
     -----
     Ties (within 1e-12) go to the lowest column, whether features are added or dropped. Levels are found on all rows
-    before the search; a level that a fold never shows is smoothed there like any count of zero.
+    before the search; a level that a fold never shows is smoothed there like any count of zero. A row of a class that
+    its
+    training part never shows is wrong for sure; the AUC leaves it out, and ``"log_loss"`` and ``"map"`` refuse it.
 
     References
     ----------
@@ -168,9 +170,8 @@ class WrapperSelector(CodedSelector):
         validation = None
         if rows.validation is not None:
             validation = make_criterion(self.validation, coded.n_features, coded.classes)
-        _check_classes(coded, rows.guide, criterion)
         problem = SubsetProblem.on(
-            rows.guide,
+            _with_learnt_classes(rows.guide, coded, criterion),
             coded,
             criterion,
             every_feature=coded.levels is None,
@@ -231,12 +232,17 @@ class WrapperSelector(CodedSelector):
             raise ValueError("direction='fast' cannot resume: the order of its moves is random; search anew.")
 
 
-def _check_classes(coded: CodedTable, rows: Any, criterion: Criterion) -> None:
+def _with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:
+    """What to do with rows of a class that none of their training rows has, such as the only row of a class."""
     absent = rows.impossible()
-    if absent is not None and (criterion.exact or not criterion.additive):
+    if absent is None:
+        return rows
+    if not criterion.additive:
+        return rows.without_impossible()  # there is no order to put them in
+    if criterion.exact:
         label = absent if coded.classes is None else np.asarray(coded.classes).tolist()[absent]
         raise ValueError(
-            f"A row of the class {label!r} would be scored without any row of that class to learn from, which leaves "
-            f"{criterion.name!r} without a value; use fewer folds, evaluation='train', another criterion, or drop the "
-            "class."
+            f"A row of the class {label!r} would be scored without any row of that class to learn from, which makes "
+            f"its {criterion.name} infinite; use fewer folds, evaluation='train', another criterion, or drop the class."
         )
+    return rows
