@@ -33,7 +33,7 @@ class WeightedLoss:
         if coded.class_codes is None:
             raise ValueError("Weights are fitted to rows of known class; code the table together with its target.")
         rows = _sampled_rows(coded, min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * n_classes))))
-        self._codes = np.stack([np.take(coded.codes[k], rows) for k in features])
+        self._codes = np.stack([np.take(coded.codes_of([k])[0], rows) for k in features])
         self._classes = coded.class_codes[rows].astype(np.int64)
         self._weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]
         total = coded.n_rows if coded.weights is None else coded.weights.sum()

@@ -181,11 +181,12 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
 
         check_is_fitted(self, "feature_log_prob_")
         used, starts, table = self._tables()
-        codes = read_codes(self, X, reset=False).codes
-        joint = np.tile(self.class_log_prior_, (codes.shape[1], 1))
+        coded = read_codes(self, X, reset=False)
+        joint = np.tile(self.class_log_prior_, (coded.n_rows, 1))
         if used.size:
             n_levels = np.array([len(self.feature_log_prob_[k]) for k in used], dtype=np.int64)
-            add_log_probabilities(codes if used.size == len(codes) else codes[used], n_levels, starts, table, joint)
+            codes = coded.codes if used.size == coded.n_features else coded.codes_of(used)
+            add_log_probabilities(codes, n_levels, starts, table, joint)
         return joint
 
     def predict_log_proba(self, X: Any) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from bayesieve.search.multi_start import MultiStart, first_record
 from bayesieve.search.state import SearchState, SubsetProblem
 from bayesieve.search.trace import Clock, Point, SearchTrace, TraceRecorder
 
-Progress = Callable[[int, int, float], None]
-"""Called with the features selected, the features in all and the best criterion so far."""
+Progress = Callable[[int, int, float], Any]
+"""Called with the features selected, the features in all and the criterion; the search ends where it answers True."""
 
 DIRECTIONS = ("forward", "backward", "forward-backward", "backward-forward", "fast")
 
@@ -165,8 +166,11 @@ class _Run:
                 value,
             )
             self._look(value)
-            if self._progress is not None:
-                self._progress(state.n_selected, self._problem.candidates.size, self._sign * state.cost)
+            if self._progress is not None and self._progress(
+                state.n_selected, self._problem.candidates.size, self._sign * state.cost
+            ):
+                self.stopped = True
+                return
 
     def _at_limit(self, adding: bool) -> bool:
         limit = self._options.n_features

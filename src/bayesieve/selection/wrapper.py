@@ -15,13 +15,14 @@ from bayesieve.criteria.registry import make_criterion
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.search import DIRECTIONS, GreedySearch, ScoredRows, SearchTrace, SubsetProblem
 from bayesieve.selection.base import CodedSelector, seed_of
+from bayesieve.selection.callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
 from bayesieve.selection.evaluation_rows import check_evaluation, evaluation_rows
 from bayesieve.table import CodedTable
 
 Direction = Literal["forward", "backward", "forward-backward", "backward-forward", "fast"]
 
 
-class WrapperSelector(CodedSelector):
+class WrapperSelector(CallbackSupportMixin, CodedSelector):
     """Select the features with which naive Bayes itself does best, by greedy search.
 
     Every step scores the addition (or removal) of every feature in one pass over the rows: no model is ever refitted,
@@ -67,7 +68,8 @@ class WrapperSelector(CodedSelector):
     n_jobs : int or None, default=-1
         Threads; -1 means all cores. Results do not depend on it.
     verbose : int, default=0
-        1 shows progress on the error stream.
+        1 shows progress on the error stream. scikit-learn's callbacks (``set_callbacks``, from version 1.9 on) are told
+        every move, and may end the search.
 
     Attributes
     ----------
@@ -134,6 +136,7 @@ class WrapperSelector(CodedSelector):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> WrapperSelector:
         """Search for the best subset of the columns.
 
@@ -153,13 +156,17 @@ class WrapperSelector(CodedSelector):
         -------
         self
         """
-        return self._fit(self._code(X, y, sample_weight), groups=groups)
+        tasks = SearchTasks(self)
+        tasks.begin()
+        self._fit(self._code(X, y, sample_weight), groups=groups, tasks=tasks)
+        tasks.end()
+        return self
 
     @property
     def _rows_in_order(self) -> bool:
         return not (isinstance(self.evaluation, str) and self.evaluation in ("train", "loo"))
 
-    def _search(self, coded: CodedTable, *, groups: Any = None) -> np.ndarray:
+    def _search(self, coded: CodedTable, *, groups: Any = None, tasks: SearchTasks | None = None) -> np.ndarray:
         if groups is not None:
             check_consistent_length(np.empty(coded.n_rows), groups)
         seed = seed_of(self.random_state)
@@ -188,7 +195,8 @@ class WrapperSelector(CodedSelector):
             resume=self.resume,
         )
         with SearchProgress(f"{type(self).__name__}: searching", self.verbose, criterion.name) as progress:
-            self.trace_, selected = search.run(problem, coded.names, progress)
+            told = progress if tasks is None else tasks.after(progress)
+            self.trace_, selected = search.run(problem, coded.names, told)
         if not self.trace_.complete and (self.max_seconds is None or self.trace_.seconds < self.max_seconds):
             warnings.warn(
                 f"The search was interrupted after {self.trace_.n_models} models: {type(self).__name__} keeps the best "

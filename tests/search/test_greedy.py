@@ -1,0 +1,226 @@
+"""Greedy searches: what they record, how they end, and how they go on."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from bayesieve.counts import ContingencyCounts
+from bayesieve.criteria import AUC, Error, ErrorProbability, LogLoss, MAPCost
+from bayesieve.search import GreedySearch, ScoredRows, SearchState, SearchTrace, SubsetProblem
+from bayesieve.search import greedy as module
+from bayesieve.table import CodedTable
+from tests.criteria.coded_tables import coded_table
+
+
+def problem_of(coded: CodedTable, criterion: object = None, *, halves: bool = False) -> SubsetProblem:
+    criterion = ErrorProbability() if criterion is None else criterion
+    if not halves:
+        return SubsetProblem.of(coded, 1.0, criterion)
+    fit, rest = coded.take(slice(0, None, 2)), coded.take(slice(1, None, 2))
+    counts = ContingencyCounts.of(fit)
+    return SubsetProblem.on(
+        ScoredRows.training(fit, counts, 1.0),
+        coded,
+        criterion,
+        validation_rows=ScoredRows.training(rest, counts, 1.0),
+        validation_criterion=Error(),
+    )
+
+
+@pytest.fixture
+def coded() -> CodedTable:
+    return coded_table(11, n_rows=240, n_features=9, n_classes=3, strength=0.9)
+
+
+def frames_equal(one: SearchTrace, other: SearchTrace) -> None:
+    left, right = one.to_frame().drop("seconds"), other.to_frame().drop("seconds")
+    assert left.equals(right)
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward", "forward-backward", "backward-forward"])
+@pytest.mark.parametrize("halves", [False, True])
+def test_every_recorded_value_is_that_of_its_subset(coded: CodedTable, direction: str, halves: bool) -> None:
+    problem = problem_of(coded, halves=halves)
+    trace, chosen = GreedySearch(direction).run(problem, coded.names)
+    state = SearchState(problem)
+    for start in range(trace.n_starts):
+        selected = np.zeros(coded.n_features, dtype=bool)
+        selected[trace.starts[start].features] = True
+        state.reset(selected)
+        assert state.cost == pytest.approx(trace.starts[start].criterion, abs=1e-13)
+        moves = trace.walk_moves(start)
+        for feature, adding, cost, validation in zip(
+            moves.feature, moves.adding, moves.cost, moves.validation, strict=True
+        ):
+            assert state.selected[feature] != adding
+            state.flip(int(feature))
+            assert state.cost == pytest.approx(cost, abs=1e-13)
+            if halves:
+                assert state.validation() == pytest.approx(validation, abs=1e-13)
+            else:
+                assert np.isnan(validation)
+    np.testing.assert_array_equal(trace.best_on_path(), chosen)
+    assert trace.complete
+
+
+def test_phases_take_turns_until_one_finds_nothing_better(coded: CodedTable) -> None:
+    trace, _ = GreedySearch("backward-forward").run(problem_of(coded, halves=True), coded.names)
+    best = None
+    for start in range(trace.n_starts):
+        moves = trace.walk_moves(start)
+        assert np.all(moves.adding == (start % 2 == 1))  # backward first
+        points = trace.points(start)
+        found = points[0]
+        for point in points[1:]:
+            found = point if point.beats(found) else found
+        if best is not None:
+            # A phase starts from the best subset so far; only the last one finds no better.
+            assert (points[0].value, points[0].size) == (best.value, best.size)
+            assert found.beats(best) == (start < trace.n_starts - 1)
+        best = found if best is None or found.beats(best) else best
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward", "forward-backward", "backward-forward", "fast"])
+def test_asked_number_of_features(coded: CodedTable, direction: str) -> None:
+    trace, chosen = GreedySearch(direction, n_features=3).run(problem_of(coded), coded.names)
+    if direction in ("forward", "backward"):
+        assert chosen.sum() == 3
+        moves = trace.walk_moves(0)
+        assert moves.feature.size == (3 if direction == "forward" else 8 - 3)  # the ninth feature has one level
+    else:
+        assert 1 <= chosen.sum() <= 3
+
+
+def test_tolerance_ends_a_phase(coded: CodedTable) -> None:
+    problem = problem_of(coded, MAPCost(coded.n_features))
+    whole, _ = GreedySearch("forward").run(problem, coded.names)
+    costs = np.concatenate([[whole.null_criterion], whole.walk_moves(0).cost])
+    gains = -np.diff(costs)
+    tol = float(np.sort(gains)[-2])  # only one addition is worth more
+    short, chosen = GreedySearch("forward", tol=tol).run(problem, coded.names)
+    expected = int(np.argmax(gains <= tol))
+    assert short.walk_moves(0).feature.size == expected == chosen.sum()
+    none, kept = GreedySearch("forward", tol=1e9).run(problem, coded.names)
+    assert (none.walk_moves(0).feature.size, kept.sum()) == (0, 0)
+    back, _ = GreedySearch("backward", tol=1e9).run(problem, coded.names)
+    assert back.walk_moves(0).feature.size == problem.candidates.size
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward-forward", "fast"])
+@pytest.mark.parametrize("criterion", [Error(), LogLoss(), AUC()])
+def test_neither_threads_nor_rows_left_out_change_anything(
+    coded: CodedTable, direction: str, criterion: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = problem_of(coded, criterion)
+    plain, chosen = GreedySearch(direction, n_jobs=1, leave_out=False).run(problem, coded.names)
+    monkeypatch.setattr("bayesieve.search.state._PARALLEL_WORK", 1)
+    monkeypatch.setattr("bayesieve.search.state._CANDIDATES_AT_ONCE", 2)
+    monkeypatch.setattr("bayesieve.criteria.row_ratios._SCANNED_CODES", 0)
+    threads, same = GreedySearch(direction, n_jobs=3).run(problem, coded.names)
+    assert plain.to_frame()["feature"].to_list() == threads.to_frame()["feature"].to_list()
+    np.testing.assert_allclose(plain.to_frame()["criterion"], threads.to_frame()["criterion"], rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(chosen, same)
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward", "forward-backward", "backward-forward"])
+@pytest.mark.parametrize("moves", [0, 1, 5, 11])
+def test_a_stopped_search_goes_on_where_it_was(coded: CodedTable, direction: str, moves: int) -> None:
+    problem = problem_of(coded, halves=True)
+    whole, chosen = GreedySearch(direction).run(problem, coded.names)
+    count = iter(range(10**6))
+
+    def stop(done: int, total: int, best: float) -> bool:
+        return next(count) >= moves - 1
+
+    part, _ = GreedySearch(direction, max_seconds=0.0 if moves == 0 else None).run(problem, coded.names, stop)
+    made = sum(part.walk_moves(start).feature.size for start in range(part.n_starts))
+    assert made == min(moves, whole.to_frame().filter(whole.to_frame()["move"] != "start").height)
+    written = SearchTrace.from_json(json.loads(json.dumps(part.to_json())), coded.names)
+    scanned = []
+    resumed, same = GreedySearch(direction, resume=written).run(
+        problem, coded.names, lambda *told: scanned.append(told)
+    )
+    frames_equal(resumed, whole)
+    np.testing.assert_array_equal(chosen, same)
+    assert resumed.n_models == whole.n_models
+    assert resumed.complete
+
+
+def test_resuming_scans_only_what_is_new(coded: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = problem_of(coded)
+    part, _ = GreedySearch("forward", n_features=5).run(problem, coded.names)
+    calls = []
+    scan = SearchState.candidates
+    monkeypatch.setattr(SearchState, "candidates", lambda *a: calls.append(1) or scan(*a))
+    GreedySearch("forward", resume=part).run(problem, coded.names)
+    assert len(calls) == problem.candidates.size - 5
+
+
+def test_a_trace_of_something_else_is_refused(coded: CodedTable) -> None:
+    trace, _ = GreedySearch("forward").run(problem_of(coded), coded.names)
+    other = coded_table(12, n_rows=240, n_features=9, n_classes=3)
+    with pytest.raises(ValueError, match="resume: the trace is of another search"):
+        GreedySearch("forward", resume=trace).run(problem_of(other), other.names)
+    with pytest.raises(ValueError, match="resume: the trace is of another search"):
+        GreedySearch("backward", resume=trace).run(problem_of(coded), coded.names)
+    with pytest.raises(ValueError, match="resume: the trace is of a table with other features"):
+        GreedySearch("forward", resume=trace).run(problem_of(coded), tuple("abcdefghi"))
+
+
+@pytest.mark.parametrize("at", [1, 4, 8])
+def test_an_interrupt_keeps_the_best_so_far(coded: CodedTable, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = problem_of(coded)
+    calls = iter(range(1, 10**6))
+    scan = SearchState.candidates
+
+    def interrupted(state: SearchState, features: np.ndarray) -> np.ndarray:
+        if next(calls) == at:
+            raise KeyboardInterrupt
+        return scan(state, features)
+
+    monkeypatch.setattr(SearchState, "candidates", interrupted)
+    trace, chosen = GreedySearch("backward-forward").run(problem, coded.names)
+    assert not trace.complete
+    np.testing.assert_array_equal(chosen, trace.best_on_path())
+
+
+def test_ties_go_to_the_lowest_column() -> None:
+    base = coded_table(3, n_rows=80, n_features=4)
+    codes = base.codes[[0, 1, 1, 0]]
+    twins = CodedTable(
+        codes=codes,
+        n_levels=np.full(4, 3),
+        names=tuple("abcd"),
+        class_codes=base.class_codes,
+        classes=base.classes,
+    )
+    problem = SubsetProblem.of(twins, 1.0, ErrorProbability())
+    forward, _ = GreedySearch("forward").run(problem, twins.names)
+    order = forward.walk_moves(0).feature.tolist()
+    assert order.index(0) < order.index(3)
+    assert order.index(1) < order.index(2)
+    backward, _ = GreedySearch("backward").run(problem, twins.names)
+    order = backward.walk_moves(0).feature.tolist()
+    assert order.index(0) < order.index(3)
+    assert order.index(1) < order.index(2)
+
+
+def test_nothing_to_choose_from() -> None:
+    coded = coded_table(1, n_features=1)
+    coded.codes[:], coded.n_levels[:] = 0, 1
+    for direction in module.DIRECTIONS:
+        trace, chosen = GreedySearch(direction).run(problem_of(coded), coded.names)
+        assert not chosen.any()
+        assert trace.to_frame()["move"].unique().to_list() == ["start"]
+    trace, chosen = GreedySearch("forward").run(SubsetProblem.of(coded, 1.0, Error(), every_feature=True), coded.names)
+    assert (chosen.sum(), trace.walk_moves(0).feature.tolist()) == (0, [0])  # added, but no better
+
+
+def test_one_class_has_no_auc() -> None:
+    coded = coded_table(1, n_classes=2)
+    coded.class_codes[:] = 0
+    with pytest.raises(ValueError, match="'auc' has no value on these rows"):
+        GreedySearch("forward").run(SubsetProblem.of(coded, 1.0, AUC()), coded.names)

@@ -1,0 +1,351 @@
+"""`WrapperSelector` as users meet it: options, tables, messages, and its place in `SelectiveNB`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+import bayesieve
+from bayesieve import AccuracySelector, AUCSelector, IndicatorEncoder, SelectiveNB, WrapperSelector
+from bayesieve.criteria import ExpectedCost, Precision, Recall, RowLoss
+from bayesieve.search import SearchState
+
+
+def mixed_frame(n_rows: int = 300, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = np.array(["no", "yes", "later"])[rng.integers(0, 3, n_rows)]
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, n_rows) + 12 * (y == "yes"),
+            "job": np.where(rng.random(n_rows) < 0.6, y, "none"),
+            "noise": rng.normal(size=n_rows),
+            "income": np.where(rng.random(n_rows) < 0.1, np.nan, rng.normal(size=n_rows) + (y == "later")),
+            "same": 1,
+        }
+    )
+    return frame, y
+
+
+def test_any_table_and_names() -> None:
+    frame, y = mixed_frame()
+    selector = WrapperSelector(evaluation="loo", criterion="log_loss").fit(frame, y)
+    assert set(selector.get_feature_names_out()) == {"age", "job", "income"}
+    assert list(selector.transform(frame).columns) == list(selector.get_feature_names_out())
+    other = WrapperSelector(evaluation="loo", criterion="log_loss").fit(pl.from_pandas(frame), y)
+    np.testing.assert_array_equal(selector.weights_, other.weights_)
+    assert selector.n_features_selected_ == 3
+    assert selector.n_features_in_ == 5
+    features = selector.trace_.to_frame()["feature"].drop_nulls()
+    assert set(features) == {"age", "job", "income"}  # the others have one level: nothing to decide
+
+
+def test_codes_make_candidates_of_constant_columns() -> None:
+    codes = np.column_stack([np.zeros(40, int), np.arange(40) % 2, np.arange(40) // 20])
+    selector = WrapperSelector("error", direction="forward", evaluation="train", encoder=None).fit(codes, codes[:, 1])
+    assert selector.support_.tolist() == [False, True, False]
+    assert selector.trace_.to_frame().height == 4
+
+
+def test_same_result_every_time_and_with_other_seeds_other_halves() -> None:
+    frame, y = mixed_frame()
+    paths = [
+        WrapperSelector(random_state=state).fit(frame, y).trace_.to_frame()["validation"].to_list()
+        for state in (None, None, 0, 1, np.random.RandomState(1))
+    ]
+    assert paths[0] == paths[1] == paths[2] != paths[3]
+    assert paths[4] != paths[0]
+
+
+def test_held_out_half_keeps_the_shares_of_the_classes() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2, 3], [101, 40, 3, 1])
+    X = np.column_stack([y // 2 + rng.integers(0, 2, y.size), rng.integers(0, 3, y.size)])
+    selector = WrapperSelector(encoder=None, validation_size=0.25, smoothing=1.0).fit(X, y)
+    assert selector.trace_.validation_total == 25 + 10 + 1  # of 3 rows one is held out, of one none
+    assert selector.trace_.validation_name == "error"
+    brier = WrapperSelector(encoder=None, validation="brier").fit(X, y)
+    assert brier.trace_.validation_name == "brier"
+    auc = WrapperSelector("auc", encoder=None, validation="auc", direction="forward").fit(X, y)
+    values = auc.trace_.to_frame()["validation"].to_numpy()
+    assert auc.n_features_selected_ == int(np.argmax(values >= values.max() - 1e-12))  # higher is better
+
+
+def test_integer_weights_equal_repeated_rows() -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.integers(0, 3, (80, 5)), rng.integers(0, 2, 80)
+    times = rng.integers(0, 4, 80)
+    for criterion in ("error", "error_probability", "brier", "log_loss", "auc", "balanced_error"):
+        options: dict[str, Any] = {"criterion": criterion, "evaluation": "train", "encoder": None, "smoothing": 1.0}
+        weighted = WrapperSelector(**options).fit(X, y, sample_weight=times).trace_.to_frame()
+        repeated = WrapperSelector(**options).fit(X.repeat(times, axis=0), y.repeat(times)).trace_.to_frame()
+        assert weighted["feature"].to_list() == repeated["feature"].to_list()
+        np.testing.assert_allclose(weighted["criterion"], repeated["criterion"], rtol=0, atol=1e-12)
+
+
+def test_groups_stay_together() -> None:
+    rng = np.random.default_rng(0)
+    groups = np.arange(120) // 6
+    y = (groups % 2).astype(int)
+    y[rng.random(120) < 0.2] ^= 1
+    X = np.column_stack(
+        [groups, np.where(rng.random(120) < 0.7, y, 1 - y)]
+    )  # the first column knows the group by heart
+    options: dict[str, Any] = {"encoder": None, "smoothing": 1.0, "criterion": "log_loss", "direction": "forward"}
+    apart = WrapperSelector(evaluation=GroupKFold(5), **options).fit(X, y, groups=groups)
+    mixed = WrapperSelector(evaluation=StratifiedKFold(5, shuffle=True, random_state=0), **options).fit(X, y)
+    assert apart.trace_.to_frame()["feature"].to_list() == [None, "x1", "x0"]
+    assert mixed.trace_.to_frame()["feature"].to_list() == [None, "x0", "x1"]
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        WrapperSelector(evaluation=GroupKFold(5), **options).fit(X, y, groups=groups[:-1])
+
+
+class Spherical(RowLoss):
+    name = "spherical"
+    lower_is_better = False
+
+    def losses(self, probability: np.ndarray, true_class: int) -> np.ndarray:
+        return probability[true_class] / np.sqrt((probability**2).sum(axis=0))
+
+
+class SquaredError(RowLoss):
+    name = "squared"
+
+    def losses(self, probability: np.ndarray, true_class: int) -> np.ndarray:
+        hit = np.zeros(probability.shape[0])
+        hit[true_class] = 1.0
+        return ((probability - hit[:, None]) ** 2).sum(axis=0)
+
+
+@pytest.mark.parametrize("evaluation", ["train", "holdout", "loo", 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_criterion_of_ones_own(evaluation: Any, weighted: bool) -> None:
+    rng = np.random.default_rng(5)
+    X, y = rng.integers(0, 3, (150, 5)), rng.integers(0, 3, 150)
+    weights = rng.integers(1, 4, 150) / 2 if weighted else None
+    paths = [
+        WrapperSelector(criterion, evaluation=evaluation, encoder=None, smoothing=1.0)
+        .fit(X, y, sample_weight=weights)
+        .trace_.to_frame()
+        for criterion in (SquaredError(), "brier")
+    ]
+    assert paths[0]["feature"].to_list() == paths[1]["feature"].to_list()
+    np.testing.assert_allclose(paths[0]["criterion"], paths[1]["criterion"], rtol=0, atol=1e-13)
+    own = WrapperSelector(Spherical(), evaluation=evaluation, encoder=None).fit(X, y)
+    assert own.trace_.criterion_name == "spherical"
+    assert own.trace_.best_criterion >= own.trace_.null_criterion
+
+
+def test_a_criterion_of_ones_own_that_returns_nonsense() -> None:
+    class Scalar(RowLoss):
+        name = "scalar"
+
+        def losses(self, probability: np.ndarray, true_class: int) -> np.ndarray:
+            return probability.sum()
+
+    class NotANumber(RowLoss):
+        name = "nan"
+
+        def losses(self, probability: np.ndarray, true_class: int) -> np.ndarray:
+            return probability[0] * np.nan
+
+    X, y = np.arange(40).reshape(20, 2) % 3, np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"criterion 'scalar' must return one number .* got shape \(\)"):
+        WrapperSelector(Scalar(), evaluation="train", encoder=None).fit(X, y)
+    with pytest.raises(ValueError, match=r"criterion 'nan' must return one number .* with NaN"):
+        WrapperSelector(NotANumber(), evaluation="train", encoder=None).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"criterion": "gini"}, "criterion must be one of 'error', .* got 'gini'"),
+        ({"criterion": 3}, "criterion must be one of .* got 3"),
+        ({"criterion": Recall("maybe")}, r"Recall was asked for the class 'maybe', but the target has the classes"),
+        ({"criterion": Precision(7)}, "Precision was asked for the class 7"),
+        ({"criterion": ExpectedCost([[0, 1], [1, 0]])}, "costs must be a matrix of 3 x 3 finite numbers"),
+        ({"direction": "sideways"}, "direction must be one of 'forward', .* got 'sideways'"),
+        ({"evaluation": "test"}, "evaluation must be 'train', 'holdout', 'loo', a number of folds"),
+        ({"evaluation": 1}, "evaluation must be .* got 1"),
+        ({"evaluation": True}, "evaluation must be .* got True"),
+        ({"evaluation": 2.5}, "evaluation must be .* got 2.5"),
+        ({"evaluation": 10_000}, "evaluation=10000 folds need a class of as many rows"),
+        ({"evaluation": []}, "evaluation must give at least one pair"),
+        ({"evaluation": [(np.arange(5), np.array([400]))]}, "evaluation must give row positions from 0 to 299"),
+        ({"evaluation": [(np.arange(5), np.array([], int))]}, "none of them empty"),
+        ({"n_features_to_select": 0}, "n_features_to_select must be 'best' or a whole number of at least 1, got 0"),
+        ({"n_features_to_select": "all"}, "n_features_to_select must be 'best'"),
+        ({"n_features_to_select": 9}, "n_features_to_select=9 is more than the 5 features"),
+        ({"tol": -1}, "tol must be None or a number that is not negative, got -1"),
+        ({"max_seconds": "1"}, "max_seconds must be None or a number"),
+        ({"validation_size": 1.0}, "validation_size must lie between 0 and 1, got 1.0"),
+        ({"validation": "loss"}, "criterion must be one of"),
+        ({"resume": 3}, "resume must be the trace_ of a search or None, got int"),
+        ({"smoothing": 0}, "smoothing must be 'm-estimate' or a positive number"),
+    ],
+)
+def test_bad_options_say_what_to_do(options: dict[str, Any], message: str) -> None:
+    frame, y = mixed_frame()
+    with pytest.raises(ValueError, match=message):
+        WrapperSelector(**options).fit(frame, y)
+
+
+def test_too_few_rows_to_hold_out_or_leave_out() -> None:
+    with pytest.raises(ValueError, match=r"too few rows \(2\) to hold 0.5 of them out; use evaluation='loo'"):
+        WrapperSelector(encoder=None).fit([[0], [1]], [0, 1])
+    X, y = np.arange(12).reshape(12, 1) % 2, np.array([0] * 6 + [1] * 5 + [2])
+    with pytest.raises(ValueError, match="row of the class 2 would be scored without any row of that class"):
+        WrapperSelector("log_loss", evaluation="loo", encoder=None).fit(X, y)
+    assert WrapperSelector("error", evaluation="loo", encoder=None).fit(X, y).trace_.complete
+    weights = np.linspace(1, 2, 3000)
+    X, y = np.arange(3000).reshape(3000, 1) % 2, np.arange(3000) % 2
+    with pytest.raises(ValueError, match="Leave-one-out needs tables for every distinct row weight"):
+        WrapperSelector(evaluation="loo", encoder=None).fit(X, y, sample_weight=weights)
+
+
+def test_extreme_smoothing_is_refused_or_exact() -> None:
+    X = np.arange(40).reshape(40, 1) % 2
+    y = X[:, 0]
+    with pytest.raises(ValueError, match="smoothing makes probabilities too extreme"):
+        WrapperSelector("error", evaluation="train", encoder=None, smoothing=1e-200).fit(X, y)
+    exact = WrapperSelector("log_loss", evaluation="train", encoder=None, smoothing=1e-200).fit(X, y)
+    assert exact.support_.tolist() == [True]
+
+
+def test_time_is_up_and_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame, y = mixed_frame()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a limit that was asked for needs no warning
+        stopped = WrapperSelector(max_seconds=0).fit(frame, y)
+    assert not stopped.trace_.complete
+    whole = WrapperSelector().fit(frame, y)
+    again = WrapperSelector(resume=stopped.trace_).fit(frame, y)
+    np.testing.assert_array_equal(again.weights_, whole.weights_)
+    scan, calls = SearchState.candidates, iter(range(10**6))
+
+    def interrupted(state: SearchState, features: np.ndarray) -> np.ndarray:
+        if next(calls) == 2:
+            raise KeyboardInterrupt
+        return scan(state, features)
+
+    monkeypatch.setattr(SearchState, "candidates", interrupted)
+    with pytest.warns(UserWarning, match="interrupted after .* pass its trace_ as resume= to go on"):
+        broken = WrapperSelector().fit(frame, y)
+    monkeypatch.undo()
+    again = WrapperSelector(resume=broken.trace_).fit(frame, y)
+    assert again.trace_.to_frame().drop("seconds").equals(whole.trace_.to_frame().drop("seconds"))
+
+
+def test_progress_speaks_of_the_criterion(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bayesieve.engine.progress._SECONDS_BETWEEN_LINES", 0.0)
+    frame, y = mixed_frame()
+    WrapperSelector("auc", verbose=1).fit(frame, y)
+    assert "WrapperSelector: searching: 2 of 3, auc 0." in capsys.readouterr().err
+
+
+def test_callbacks_hear_of_every_move_and_may_end_the_search() -> None:
+    pytest.importorskip("sklearn.callback")
+
+    class Counter:
+        def __init__(self, most: int) -> None:
+            self.most, self.ended, self.torn_down = most, 0, False
+
+        def setup(self, estimator: Any, context: Any) -> None:
+            self.ended = 0
+
+        def teardown(self, estimator: Any, context: Any) -> None:
+            self.torn_down = True
+
+        def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+            pass
+
+        def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
+            self.ended += 1
+            return self.ended == self.most
+
+    frame, y = mixed_frame()
+    heard = Counter(most=10**6)
+    selector = WrapperSelector(direction="forward").set_callbacks(heard).fit(frame, y)
+    assert heard.ended == selector.trace_.to_frame().height  # the moves, and the fit itself
+    assert heard.torn_down
+    with pytest.warns(UserWarning, match="interrupted"):
+        short = WrapperSelector(direction="forward").set_callbacks(Counter(most=2)).fit(frame, y)
+    assert short.trace_.to_frame().height == 3
+
+
+def test_in_a_pipeline_and_in_cross_validation() -> None:
+    frame, y = mixed_frame()
+    model = make_pipeline(WrapperSelector(max_seconds=5), SelectiveNB("all"))
+    assert cross_val_score(model, frame, y, cv=3).mean() > 0.6
+    assert clone(WrapperSelector(Recall("yes"), evaluation=StratifiedKFold(4))).evaluation.n_splits == 4
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        "wrapper",
+        "accuracy",
+        "auc",
+        WrapperSelector("brier", direction="forward", evaluation=5, n_features_to_select=2, tol=0.001),
+        WrapperSelector(Recall("yes"), evaluation=StratifiedKFold(3), validation=Recall("no")),
+    ],
+)
+def test_in_the_classifier_saved_and_loaded(selector: Any, tmp_path: Any) -> None:
+    frame, y = mixed_frame()
+    model = SelectiveNB(selector).fit(frame, y)
+    assert set(np.unique(model.feature_weights_)) == {0.0, 1.0}
+    model.save(tmp_path / "model.json")
+    loaded = bayesieve.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
+    assert loaded.trace_.to_frame().equals(model.trace_.to_frame())
+    assert loaded.trace_.lower_is_better == model.trace_.lower_is_better
+    if isinstance(selector, str):
+        assert loaded.selector_.get_params() == model.selector_.get_params()
+    elif isinstance(selector.criterion, str):
+        for name in ("criterion", "direction", "evaluation", "n_features_to_select", "tol"):
+            assert getattr(loaded.selector_, name) == getattr(selector, name)
+    assert model.report(tmp_path / "report.html", frame, y, cv=2) is not None
+
+
+def test_the_classifier_searches_on_the_rows_in_their_order() -> None:
+    frame, y = mixed_frame()
+    splits = [(np.arange(0, 200), np.arange(200, 300))]
+    alone = WrapperSelector("log_loss", evaluation=splits).fit(frame, y)
+    inside = SelectiveNB(WrapperSelector("log_loss", evaluation=splits)).fit(frame, y)
+    assert inside.trace_.to_frame().drop("seconds").equals(alone.trace_.to_frame().drop("seconds"))
+
+
+def test_accuracy_and_auc_are_forward_wrappers_on_training_rows() -> None:
+    frame, y = mixed_frame()
+    for kind, criterion in ((AccuracySelector, "error"), (AUCSelector, "auc")):
+        wrapper = WrapperSelector(criterion, direction="forward", evaluation="train").fit(frame, y)
+        selector = kind().fit(frame, y)
+        np.testing.assert_array_equal(selector.weights_, wrapper.weights_)
+        assert selector.trace_.to_frame().drop("seconds").equals(wrapper.trace_.to_frame().drop("seconds"))
+
+
+def test_indicators_are_selected_by_name_and_kept_compact() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    X = pd.DataFrame({"u": rng.normal(size=400) + 2 * y, "f": rng.normal(size=400) - y, "z": rng.normal(size=400)})
+    X.loc[rng.random(400) < 0.05, "f"] = np.nan
+    encoder = IndicatorEncoder(thresholds=6)
+    selector = WrapperSelector(direction="forward", encoder=encoder).fit(X, y)
+    names = selector.get_feature_names_out()
+    assert all("<=" in name for name in names)
+    assert selector.support_.shape == (18,)
+    kept = np.asarray(selector.transform(X))
+    fitted = clone(encoder).fit(X, y)
+    np.testing.assert_array_equal(kept, np.asarray(fitted.transform(X))[:, selector.support_])
+    coded = fitted.fit_coded(X, y)
+    plain = WrapperSelector(direction="forward", encoder=None).fit(np.asarray(coded.codes.T), y)
+    found = selector.trace_.to_frame()["criterion"].to_numpy()
+    np.testing.assert_allclose(plain.trace_.to_frame()["criterion"].to_numpy(), found, rtol=0, atol=1e-13)
+    assert selector.n_features_in_ == 3
