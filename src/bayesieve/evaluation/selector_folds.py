@@ -1,0 +1,162 @@
+"""A selector on the training rows of every fold."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+from bayesieve.engine import effective_jobs, map_in_threads
+from bayesieve.engine.progress import SearchProgress
+from bayesieve.evaluation.protocol import take_rows
+
+
+@dataclass(frozen=True)
+class SelectorFold:
+    """What a selector chose from the training rows of one fold."""
+
+    names: tuple[str, ...]
+    weights: np.ndarray
+    trace: Any
+    seconds: float
+    n_rows: int
+
+
+def run_folds(
+    selector: Any,
+    X: Any,
+    labels: np.ndarray,
+    weights: np.ndarray | None,
+    groups: Any,
+    folds: list[np.ndarray],
+    n_jobs: int | None,
+) -> tuple[list[SelectorFold], bool]:
+    """The folds that were finished, in order, and whether these are all."""
+    verbose = int(getattr(selector, "verbose", 0) or 0)
+    quiet = _quiet(selector, one_thread=n_jobs is not None and effective_jobs(n_jobs) > 1)
+    found: dict[int, SelectorFold] = {}
+
+    def run(position: int) -> None:
+        rows = folds[position]
+        began = time.perf_counter()
+        model = clone(quiet)
+        options = {} if weights is None else {"sample_weight": weights[rows]}
+        if groups is not None and _takes_groups(model):
+            options["groups"] = np.asarray(groups)[rows]
+        try:
+            model.fit(take_rows(X, rows), labels[rows], **options)
+        except ValueError as error:
+            raise ValueError(f"Fold {position + 1} of {len(folds)}: {error}") from error
+        if _was_interrupted(model):
+            raise KeyboardInterrupt  # the search kept its best so far, but the fold is not finished
+        fold = SelectorFold(*_selection(model), time.perf_counter() - began, rows.size)
+        found[position] = fold
+        if progress is not None:
+            progress(len(found), len(folds), int((fold.weights > 0).sum()))
+
+    complete = True
+    what = f"{type(selector).__name__}: folds"
+    with SearchProgress(what, verbose, "features selected") as progress, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
+        try:
+            map_in_threads(run, range(len(folds)), n_jobs)
+        except KeyboardInterrupt:
+            if not found:
+                raise
+            complete = False
+    if not complete:
+        warnings.warn(
+            f"Interrupted: {len(found)} of {len(folds)} folds were finished, and are kept.", UserWarning, stacklevel=3
+        )
+    return [found[position] for position in sorted(found)], complete
+
+
+def _quiet(selector: Any, *, one_thread: bool) -> Any:
+    """A clone that says nothing while it searches, and keeps to one thread where folds have theirs."""
+    copy, parameters = clone(selector), selector.get_params(deep=False)
+    changes = {name: value for name, value in (("verbose", 0), ("n_jobs", 1)) if name in parameters}
+    if not one_thread:
+        changes.pop("n_jobs", None)
+    return copy.set_params(**changes)
+
+
+def _takes_groups(model: Any) -> bool:
+    return "groups" in inspect.signature(model.fit).parameters
+
+
+def _was_interrupted(model: Any) -> bool:
+    trace = getattr(model, "trace_", None)
+    if trace is None or trace.complete:
+        return False
+    limits = [getattr(part, "max_seconds", None) for part in (model, getattr(model, "selector_", None))]
+    limit = min((limit for limit in limits if limit is not None), default=None)
+    return limit is None or trace.seconds < limit
+
+
+def _selection(model: Any) -> tuple[tuple[str, ...], np.ndarray, Any]:
+    """Names and weights of all features, and the trace if there is one."""
+    for attribute in ("weights_", "feature_weights_"):
+        if hasattr(model, attribute):
+            weights = np.asarray(getattr(model, attribute), dtype=float)
+            break
+    else:
+        if not hasattr(model, "get_support"):
+            raise ValueError(f"{type(model).__name__} has no weights_ and no get_support: it selects no features.")
+        weights = np.asarray(model.get_support(), dtype=float)
+    return _names(model, weights.size), weights, getattr(model, "trace_", None)
+
+
+def _names(model: Any, n_features: int) -> tuple[str, ...]:
+    trace, encoder = getattr(model, "trace_", None), getattr(model, "encoder_", None)
+    if trace is not None:
+        names: Iterable[Any] = trace.names
+    elif encoder is not None:
+        names = (level.name for level in encoder.levels_)
+    else:
+        names = getattr(model, "feature_names_in_", [f"x{k}" for k in range(n_features)])
+    return tuple(str(name) for name in names)
+
+
+def training_rows(cv: Any, labels: np.ndarray, groups: Any, seed: int) -> list[np.ndarray]:
+    """Positions of the training rows of every fold."""
+    n_rows = labels.size
+    if isinstance(cv, Integral) and not isinstance(cv, bool):
+        largest = int(np.unique(labels, return_counts=True)[1].max(initial=0))
+        if not 2 <= int(cv) <= largest:
+            raise ValueError(
+                f"cv must be between 2 folds and the rows of the most frequent class ({largest}), got {cv}."
+            )
+        cv = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        with warnings.catch_warnings():
+            # A class smaller than the number of folds is missing from some of them, which does no harm.
+            warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+            pairs = list(cv.split(np.zeros((n_rows, 1)), labels, groups))
+    elif isinstance(cv, Iterable) and not isinstance(cv, str):
+        pairs = list(cv)
+    else:
+        raise ValueError(
+            "cv must be a number of folds, a scikit-learn splitter or pairs of (train, test) row positions, got "
+            f"{cv!r}."
+        )
+    if not pairs or any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in pairs):
+        raise ValueError("cv must give at least one pair of (train, test) row positions.")
+    return [_positions(train, n_rows) for train, _ in pairs]
+
+
+def _positions(rows: Any, n_rows: int) -> np.ndarray:
+    rows = np.asarray(rows)
+    if rows.dtype == bool and rows.shape == (n_rows,):
+        rows = np.flatnonzero(rows)
+    whole = rows.ndim == 1 and rows.size > 0 and rows.dtype.kind in "iu"
+    if not whole or rows.min() < 0 or rows.max() >= n_rows:
+        raise ValueError(f"cv must give training rows as positions from 0 to {n_rows - 1}, and some in every fold.")
+    return rows.astype(np.int64)

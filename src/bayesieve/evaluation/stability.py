@@ -1,0 +1,241 @@
+"""Which features a selector keeps when it sees other rows of the same table."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib import import_module
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length
+
+from bayesieve.engine import effective_jobs
+from bayesieve.evaluation.selector_folds import run_folds, training_rows
+from bayesieve.selection import make_selector
+from bayesieve.selection.base import seed_of
+from bayesieve.table import as_sample_weight, as_target
+
+
+@dataclass(frozen=True)
+class SelectionStability:
+    """What a selector chose on every fold.
+
+    Attributes
+    ----------
+    names : tuple of str, (n_features,)
+    weights : float array, shape (n_folds, n_features)
+        Weight of each feature in each fold; 0: not selected.
+    traces : tuple of SearchTrace or None, one per fold
+    seconds : float array, shape (n_folds,)
+        Time to code and search each fold.
+    n_rows : int array, shape (n_folds,)
+        Training rows of each fold.
+    selector : str
+        What was run.
+    complete : bool
+        False when Ctrl-C ended it: the folds finished by then are kept.
+
+    References
+    ----------
+    Nogueira, Sechidis & Brown (2018), On the stability of feature selection algorithms, JMLR 18.
+    """
+
+    names: tuple[str, ...]
+    weights: np.ndarray
+    traces: tuple[Any, ...]
+    seconds: np.ndarray
+    n_rows: np.ndarray
+    selector: str
+    complete: bool = True
+
+    @property
+    def n_folds(self) -> int:
+        return len(self.weights)
+
+    @property
+    def support(self) -> np.ndarray:
+        """(n_folds, n_features) bool: the features selected in each fold."""
+        return self.weights > 0
+
+    @property
+    def n_selected(self) -> np.ndarray:
+        """(n_folds,) number of features selected in each fold."""
+        return self.support.sum(axis=1)
+
+    @property
+    def frequency(self) -> np.ndarray:
+        """(n_features,) share of the folds that select each feature."""
+        return self.support.mean(axis=0)
+
+    @property
+    def mean_weight(self) -> np.ndarray:
+        """(n_features,) mean weight over all folds, a feature that is not selected counting 0."""
+        return self.weights.mean(axis=0)
+
+    @property
+    def stability(self) -> float:
+        """Phi-hat of Nogueira et al. (2018): at most 1 (the same features in every fold), about 0 for
+        features drawn by lot; NaN for a single fold, or where all features, or none, are always selected.
+        """
+        return stability_estimate(self.support)[0]
+
+    def stability_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Asymptotic confidence interval of `stability` (Nogueira et al. 2018).
+
+        Training parts of cross-validation overlap, which the interval does not know: it describes how much folds
+        differ, not new tables.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence, between 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If `level` does not lie between 0 and 1.
+        """
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+        estimate, variance = stability_estimate(self.support)
+        half = NormalDist().inv_cdf(0.5 + level / 2) * variance**0.5
+        return estimate - half, estimate + half
+
+    def to_frame(self) -> Any:
+        """One line per feature as a polars dataframe, most often selected first.
+
+        Columns ``feature``, ``frequency`` (share of the folds), ``mean_weight``, and ``weights`` (a list, fold by
+        fold).
+        """
+        import polars as pl
+
+        order = np.lexsort((-self.mean_weight, -self.frequency))
+        return pl.DataFrame(
+            {
+                "feature": [self.names[k] for k in order],
+                "frequency": self.frequency[order],
+                "mean_weight": self.mean_weight[order],
+                "weights": [self.weights[:, k].tolist() for k in order],
+            },
+            schema_overrides={"feature": pl.String, "weights": pl.List(pl.Float64)},
+        )
+
+    def figure(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """The folds as a figure (`stability_figure`), written to ``path`` (.html or .svg) if one is given."""
+        # Drawing lives in a layer above, which knows only the numbers handed to it.
+        figure = import_module("bayesieve.report").stability_figure(self)
+        if path is not None:
+            figure.save(path)
+        return figure
+
+
+def selection_stability(
+    selector: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = 10,
+    sample_weight: Any = None,
+    groups: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> SelectionStability:
+    """Run a selector on the training part of every fold, and see which features it keeps.
+
+    Every fold codes its own rows, once: what is measured is the whole way from raw table to features.
+
+    Parameters
+    ----------
+    selector : str or estimator
+        A name that `SelectiveNB` takes, a selector, `SelectiveNB` itself, or any scikit-learn selector of columns.
+        Cloned for every fold. ``verbose=1`` in it shows progress over the folds.
+    X : dataframe or 2-D array, shape (n_rows, n_features)
+    y : array-like, shape (n_rows,)
+        Class labels.
+    cv : int, splitter or pairs of row positions, default=10
+        A number of folds (stratified, shuffled), a scikit-learn splitter such as `RepeatedStratifiedKFold` or
+        `ShuffleSplit`, or (train, test) pairs, of which the first of each is used.
+    sample_weight : array-like, shape (n_rows,), optional
+    groups : array-like, shape (n_rows,), optional
+        For splitters that keep the rows of a group together.
+    random_state : int, RandomState or None, default=None
+        Seed of the shuffle when ``cv`` is a number; None is a fixed seed.
+    n_jobs : int or None, default=None
+        Folds at the same time, each then with one thread; None: one after the other, with the selector's threads.
+        Results do not depend on it.
+
+    Returns
+    -------
+    SelectionStability
+
+    Raises
+    ------
+    ValueError
+        For folds that nothing can be learnt from, or a selector whose features differ from fold to fold.
+
+    Examples
+    --------
+    >>> from bayesieve import MAPSelector, selection_stability
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> stability = selection_stability(MAPSelector(), X, y, cv=5)
+    >>> stability.frequency.tolist()
+    [0.2, 0.0, 0.8, 1.0]
+    >>> round(stability.stability, 3)
+    0.6
+    """
+    selector = make_selector(selector) if isinstance(selector, str) else selector
+    if not (hasattr(selector, "fit") and hasattr(selector, "get_params")):
+        raise ValueError(f"selector must be a name or an estimator with fit, got {selector!r}.")
+    effective_jobs(n_jobs)
+    target = as_target(y)
+    labels = np.asarray(target.classes)[target.codes]
+    weights = as_sample_weight(sample_weight, labels.size)
+    check_consistent_length(*(part for part in (X, labels, weights, groups) if part is not None))
+    folds = training_rows(cv, labels, groups, seed_of(random_state))
+    found, complete = run_folds(selector, X, labels, weights, groups, folds, n_jobs)
+    names = found[0].names
+    different = next((fold for fold in found if fold.names != names), None)
+    if different is not None:
+        raise ValueError(
+            f"The features differ from fold to fold ({len(names)} here, {len(different.names)} there, or other names) "
+            "and cannot be compared; give the encoder fixed thresholds instead of a number to learn."
+        )
+    return SelectionStability(
+        names=names,
+        weights=np.array([fold.weights for fold in found]),
+        traces=tuple(fold.trace for fold in found),
+        seconds=np.array([fold.seconds for fold in found]),
+        n_rows=np.array([fold.n_rows for fold in found]),
+        selector=type(selector).__name__,
+        complete=complete,
+    )
+
+
+def stability_estimate(support: np.ndarray) -> tuple[float, float]:
+    """Phi-hat and its asymptotic variance from (n_sets, n_features) selections, Nogueira et al. (2018).
+
+    Phi-hat = 1 - mean_f(s_f^2) / (q (1 - q)), with s_f^2 the unbiased variance of the selection of feature f and q the
+    mean share of features selected; the variance is the delta method's, from the influence of each set on Phi-hat.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stability_estimate(np.array([[1, 1, 0, 0], [1, 1, 0, 0]]))[0]
+    1.0
+    """
+    chosen = np.asarray(support, dtype=float)
+    n_sets, n_features = chosen.shape
+    frequency = chosen.mean(axis=0)
+    share = frequency.mean() if n_features else 0.0
+    by_chance = share * (1.0 - share)
+    if n_sets < 2 or by_chance <= 0.0:
+        return float("nan"), float("nan")
+    estimate = 1.0 - n_sets / (n_sets - 1) * (frequency * (1.0 - frequency)).mean() / by_chance
+    of_set = chosen.mean(axis=1)
+    size_term = 2.0 * share * of_set - of_set - share + 1.0
+    influence = (chosen @ frequency / n_features - of_set * share + estimate / 2.0 * size_term) / by_chance
+    variance = 4.0 / n_sets**2 * ((influence - influence.mean()) ** 2).sum()
+    return float(estimate), float(variance)
