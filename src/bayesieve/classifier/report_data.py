@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from datetime import datetime
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -26,13 +27,14 @@ from bayesieve.report.data import (
     ExplainedRow,
     FeatureSummary,
     LevelRow,
-    PathStep,
     Performance,
     ReliabilityBin,
     ReportData,
     SearchSummary,
 )
-from bayesieve.selection import SELECTORS
+from bayesieve.report.traces import summarise_trace
+from bayesieve.selection import SELECTORS, AllFeatures
+from bayesieve.selection.subset_search import SubsetSearchSelector
 from bayesieve.table import as_sample_weight, as_target
 
 if TYPE_CHECKING:
@@ -201,29 +203,16 @@ def _levels(model: SelectiveNB, k: int) -> tuple[LevelRow, ...]:
 
 
 def _search(model: SelectiveNB) -> SearchSummary:
-    trace = model.trace_
-    path = trace.path()
-    steps = [
-        PathStep(start, step, move, feature, n_features, criterion)
-        for start, step, move, feature, n_features, criterion in zip(
-            *(path[name] for name in ("start", "step", "move", "feature", "n_features", "criterion")), strict=True
-        )
-    ]
-    if len(steps) > _MOST_STEPS:
-        last_whole = steps[_MOST_STEPS].start
-        steps = [step for step in steps if step.start < max(1, last_whole)][:_MOST_STEPS]
-    name = _selector_name(model)
-    return SearchSummary(
-        name=name,
-        description=SELECTOR_SENTENCES.get(name, "A selector of your own found the weights."),
-        n_models=trace.n_models,
-        n_starts=trace.n_starts,
-        seconds=trace.seconds,
-        null_criterion=trace.null_criterion,
-        best_criterion=trace.best_criterion,
-        complete=trace.complete,
-        path=tuple(steps),
-    )
+    trace, name = model.trace_, _selector_name(model)
+    description = SELECTOR_SENTENCES.get(name, "A selector of your own found the weights.")
+    if not isinstance(model.selector_, (AllFeatures, SubsetSearchSelector)):
+        return summarise_trace(trace, model.selector_.support_, name=name, description=description)
+    search = summarise_trace(trace, name=name, description=description)
+    if len(search.path) > _MOST_STEPS:
+        last_whole = search.path[_MOST_STEPS].start
+        steps = [step for step in search.path if step.start < max(1, last_whole)][:_MOST_STEPS]
+        return replace(search, path=tuple(steps))
+    return search
 
 
 def _explained_rows(model: SelectiveNB, X: Any, y: Any, n_explained: int) -> tuple[ExplainedRow, ...]:

@@ -13,18 +13,24 @@ from bayesieve.report.data import (
     ReportData,
     SearchSummary,
 )
+from bayesieve.report.figure import Figure, path_figure, stability_figure
 from bayesieve.report.render import render_card, render_report
+from bayesieve.report.traces import summarise_trace
 
 __all__ = [
     "Contribution",
     "ExplainedRow",
     "FeatureSummary",
+    "Figure",
     "LevelRow",
     "PathStep",
     "Performance",
     "ReliabilityBin",
     "ReportData",
     "SearchSummary",
+    "path_figure",
     "render_card",
     "render_report",
+    "stability_figure",
+    "summarise_trace",
 ]

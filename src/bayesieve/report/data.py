@@ -80,7 +80,9 @@ class FeatureSummary:
 
 @dataclass(frozen=True)
 class PathStep:
-    """One recorded move of the search: the subset after `move`, its size and its criterion."""
+    """One recorded move of the search: the subset after `move`, its size, its criterion on the rows that guide the
+    search and its value on the validation rows (None without).
+    """
 
     start: int
     step: int
@@ -88,6 +90,7 @@ class PathStep:
     feature: str | None
     n_features: int
     criterion: float
+    validation: float | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,16 @@ class SearchSummary:
     complete : bool
         False when the search was interrupted or ran out of time.
     path : tuple of PathStep
+    criterion_name : str
+        What guides the search, for example ``"error_probability"``.
+    lower_is_better : bool
+    validation_name : str or None
+        What is measured on the validation rows; None without such rows.
+    validation_lower_is_better : bool
+    validation_total : float or None
+        Number (or weight) of the validation rows.
+    chosen : (start, step) or None
+        Where on the path the selected subset was met; None where weights are read from all models together.
     """
 
     name: str
@@ -121,6 +134,12 @@ class SearchSummary:
     best_criterion: float
     complete: bool
     path: tuple[PathStep, ...]
+    criterion_name: str = "map"
+    lower_is_better: bool = True
+    validation_name: str | None = None
+    validation_lower_is_better: bool = True
+    validation_total: float | None = None
+    chosen: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ MINUS = "\N{MINUS SIGN}"
 # file.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
+_MANY_DIGITS = re.compile(r"(?<!\d)\d{1,15}\.\d{5,}(e[+-]?\d{1,3})?", re.ASCII)
+
 
 def _is_absent(value: float | None) -> bool:
     return value is None or math.isnan(value)
@@ -117,6 +119,20 @@ def shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def shorten_middle(text: str, limit: int) -> str:
+    """At most `limit` characters, both ends kept: names that count or hold a threshold differ at the end.
+
+    Examples
+    --------
+    >>> shorten_middle("score of window 12<=0.05", 16)
+    'score o…12<=0.05'
+    """
+    if len(text) <= limit:
+        return text
+    tail = limit // 2
+    return text[: limit - tail - 1].rstrip() + "…" + text[len(text) - tail :]
+
+
 def visible(text: str) -> str:
     """The text, or words in its place when nothing of it would be seen."""
     return text if text.strip() else "(empty)" if not text else "(blank)"
@@ -125,3 +141,14 @@ def visible(text: str) -> str:
 def printable(text: str) -> str:
     """Characters that no HTML document may hold become U+FFFD."""
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def few_digits(text: str) -> str:
+    """Decimals that a name carries, such as a learnt threshold, to four digits.
+
+    Examples
+    --------
+    >>> few_digits("U(w=60)<=0.0005264041831877983"), few_digits("v1.25")
+    ('U(w=60)<=0.0005264', 'v1.25')
+    """
+    return _MANY_DIGITS.sub(lambda found: f"{float(found.group()):.4g}", text)

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bayesieve.report import formats
 from bayesieve.report.data import ReportData
@@ -65,7 +65,7 @@ def render_report(data: ReportData) -> str:
             performance=performance_section(data),
             explained=explained_sections(data),
             unit_ticks=UNIT_TICKS,
-            style=_markup(_template_text("report.css")),
+            style=page_style(),
             script=_markup(script),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         )
@@ -100,6 +100,16 @@ def render_card(data: ReportData) -> str:
     return formats.printable(text)
 
 
+def fill(name: str, **context: Any) -> str:
+    """A template with its places filled in."""
+    return formats.printable(_environment().get_template(name).render(**context))
+
+
+def page_style() -> Any:
+    """The style sheet of all pages."""
+    return _markup(_template_text("report.css"))
+
+
 @lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
     import jinja2
@@ -121,6 +131,7 @@ def _environment() -> jinja2.Environment:
         plural=formats.plural,
         shorten=formats.shorten,
         visible=formats.visible,
+        few_digits=formats.few_digits,
         polyline=polyline,
         width=bar_width,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 SMALLEST_SPAN = 1e-290  # below it, powers of ten underflow
@@ -103,3 +103,21 @@ def thinned(indices: int, limit: int) -> list[int]:
     if indices <= limit:
         return list(range(indices))
     return sorted({round(i * (indices - 1) / (limit - 1)) for i in range(limit)})
+
+
+def spaced(positions: Sequence[float], limit: int) -> list[int]:
+    """Indices of positions along an axis of length 100, about `limit` at most and no two too close to tell apart; first
+    and last among them.
+
+    Examples
+    --------
+    >>> spaced([0, 10, 20, 30, 50, 100], 5)
+    [0, 2, 4, 5]
+    """
+    if len(positions) <= limit:
+        return list(range(len(positions)))
+    kept = [0]
+    for i in range(1, len(positions) - 1):
+        if abs(positions[i] - positions[kept[-1]]) >= 100 / limit - 1e-9:
+            kept.append(i)
+    return [*kept, len(positions) - 1]

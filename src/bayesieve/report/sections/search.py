@@ -5,28 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bayesieve.report.data import PathStep, SearchSummary
+from bayesieve.report.figures.panels import PathDrawing
 from bayesieve.report.figures.path import PathChart, best_start, path_chart, steps_by_start
+from bayesieve.report.figures.phases import alternates, measures_of, phase_drawing
+from bayesieve.report.figures.spread import chosen_step
 from bayesieve.report.formats import format_seconds, plural
-
-MAX_MOVES = 200
+from bayesieve.report.sections.tables import MAX_MOVES, Table, moves_table
 
 
 @dataclass(frozen=True)
 class SearchSection:
-    """The search in words, as a chart, and the moves of its best start."""
+    """The search in words, as a chart, and its moves.
+
+    A search that chose one subset of its path has a `drawing` and a `table`; one whose weights come from many starts
+    together has a `chart` and the `moves` of its best start.
+    """
 
     search: SearchSummary
     sentence: str
-    chart: PathChart | None
-    chart_cap: str | None
-    moves: tuple[PathStep, ...]
-    moves_cap: str | None
+    chart: PathChart | None = None
+    chart_cap: str | None = None
+    moves: tuple[PathStep, ...] = ()
+    moves_cap: str | None = None
+    drawing: PathDrawing | None = None
+    table: Table | None = None
 
 
 def search_section(search: SearchSummary | None) -> SearchSection | None:
     """None when nothing was searched."""
     if search is None:
         return None
+    if search.chosen is not None or search.criterion_name != "map":
+        return SearchSection(search, path_sentence(search), drawing=phase_drawing(search), table=moves_table(search))
     chart, start = path_chart(search), best_start(search)
     moves = steps_by_start(search.path)[start] if start is not None else []
     chart_cap = (
@@ -36,11 +46,37 @@ def search_section(search: SearchSummary | None) -> SearchSection | None:
     return SearchSection(search, _sentence(search), chart, chart_cap, tuple(moves[:MAX_MOVES]), moves_cap)
 
 
+def path_sentence(search: SearchSummary) -> str:
+    """What a search along one path did, and what it chose."""
+    guide, held_out = measures_of(search)
+    walks = steps_by_start(search.path)
+    parts = "phase" if alternates(search) else "start"
+    told = [
+        f"{plural(search.n_models, 'model')} evaluated in {format_seconds(search.seconds)}"
+        f"{f', in {plural(len(walks), parts)}' if len(walks) > 1 else ''}. {_end(search)}"
+    ]
+    told.append(
+        f"On the rows that guide the search, the {guide.title} is {guide.text(search.null_criterion)} without features "
+        f"and {guide.text(search.best_criterion)} at best."
+    )
+    step = chosen_step(search)
+    if step is not None:
+        value = f"{guide.title} {guide.text(step.criterion)}"
+        if held_out is not None and step.validation is not None:
+            value = f"{held_out.title} {held_out.text(step.validation)}"
+            if held_out.is_rate and search.validation_total:
+                value += f" ± {held_out.text(held_out.standard_error(step.validation, search.validation_total))}"
+            value += " on the validation rows"
+        told.append(f"The subset chosen has {plural(step.n_features, 'feature')}: {value}.")
+    return " ".join(told)
+
+
 def _sentence(search: SearchSummary) -> str:
     models, starts = plural(search.n_models, "distinct model"), plural(search.n_starts, "start")
-    end = (
-        "The search ran to its end."
-        if search.complete
-        else "The search was interrupted; what it had found by then is kept."
-    )
-    return f"{models} evaluated from {starts} in {format_seconds(search.seconds)}. {end}"
+    return f"{models} evaluated from {starts} in {format_seconds(search.seconds)}. {_end(search)}"
+
+
+def _end(search: SearchSummary) -> str:
+    if search.complete:
+        return "The search ran to its end."
+    return "The search was interrupted; what it had found by then is kept."

@@ -1,0 +1,259 @@
+"""One figure by itself: a page, an SVG, or shown in a notebook."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bayesieve.report import formats
+from bayesieve.report.data import SearchSummary
+from bayesieve.report.figures.folds import FoldDrawing, fold_drawing
+from bayesieve.report.figures.panels import PathDrawing
+from bayesieve.report.figures.phases import phase_drawing
+from bayesieve.report.figures.scale import Point
+from bayesieve.report.figures.spread import chosen_step, spread_drawing
+from bayesieve.report.render import fill, page_style
+from bayesieve.report.sections.search import path_sentence
+from bayesieve.report.sections.tables import Table, moves_table, sizes_table
+from bayesieve.report.traces import chosen_subset, summarise_trace
+from bayesieve.table.writing import write_atomically
+
+WIDTH = 960
+_LEFT, _RIGHT = 78, 28
+_PANEL, _PANEL_HEAD = 200, 46
+_FOLD_ROW = 22
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing with its title, caption and the numbers behind it.
+
+    Attributes
+    ----------
+    title, caption : str
+    drawing : PathDrawing, FoldDrawing or None
+        Positions of everything, in percent of the plot area; None where there is nothing to draw.
+    table : Table or None
+        The numbers, for those who cannot or would rather not look.
+    """
+
+    title: str
+    caption: str
+    drawing: PathDrawing | FoldDrawing | None
+    table: Table | None = None
+
+    def to_html(self) -> str:
+        """One HTML document that needs nothing but itself, in light and dark, with the numbers as a table."""
+        name = "stability.html" if isinstance(self.drawing, FoldDrawing) else "path.html"
+        return fill(name, figure=self, style=page_style())
+
+    def to_svg(self) -> str:
+        """A drawing that stands for itself, in light and dark."""
+        return self._svg(standalone=True)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the figure, whole or not at all; ``.html`` or ``.svg`` by the end of the name.
+
+        Raises
+        ------
+        ValueError
+            If the name ends otherwise, or the file cannot be written.
+        FileNotFoundError
+            If the folder does not exist.
+        """
+        suffix = Path(path).suffix.lower()
+        if suffix not in (".html", ".svg"):
+            raise ValueError(f"A figure is written as .html or .svg, got the name {os.fspath(path)!r}; change its end.")
+        write_atomically(path, self.to_html() if suffix == ".html" else self.to_svg())
+
+    def _repr_html_(self) -> str:
+        # Within a page the drawing takes its colours from there.
+        return self._svg(standalone=False)
+
+    def __repr__(self) -> str:
+        return f"<Figure: {self.title}. {self.caption}>"
+
+    def _svg(self, *, standalone: bool) -> str:
+        height: float
+        caption = textwrap.wrap(self.caption, 140)
+        top = 58 + 17 * len(caption)
+        if isinstance(self.drawing, FoldDrawing):
+            height = top + 40 + _FOLD_ROW * len(self.drawing.rows) + 30
+            context: dict[str, Any] = {"row_height": _FOLD_ROW, "name": "stability.svg"}
+        else:
+            frames, height = _frames(self.drawing, top)
+            context = {"frames": frames, "name": "path.svg"}
+        context |= {"figure": self, "standalone": standalone, "caption": caption, "top": top}
+        return fill(**context, width=WIDTH, height=height)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The plot area of a panel in an SVG: percent in, pixels out."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+    def x(self, percent: float) -> float:
+        return round(self.left + self.span(percent), 2)
+
+    def y(self, percent: float) -> float:
+        return round(self.top + percent * self.height / 100, 2)
+
+    def span(self, percent: float) -> float:
+        return round(percent * self.width / 100, 2)
+
+    def place(self, points: Sequence[Point]) -> list[Point]:
+        return [Point(self.x(p.x), self.y(p.y)) for p in points]
+
+
+def path_figure(trace_or_traces: Any, *, title: str | None = None) -> Figure:
+    """Draw the path of a search: criterion and validation over the number of features, phase by phase.
+
+    One search: the band around an error rate on validation rows is plus and minus one standard error,
+    sqrt(e (1 - e) / n). Several searches (repetitions, folds): lines are means at equal numbers of features, of each
+    search and size the subset that its own criterion prefers, and the band is plus and minus one standard deviation
+    over the searches; a size that a search passed over takes its value at the next smaller one.
+
+    Parameters
+    ----------
+    trace_or_traces : SearchTrace, fitted selector, or a sequence of either
+        ``trace_`` of a fitted selector, or the selector itself, whose ``support_`` is then the subset marked; of a bare
+        trace the best subset of the path is marked. What `selection_stability` returns is taken as the searches of its
+        folds.
+    title : str, optional
+
+    Returns
+    -------
+    Figure
+        With ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
+
+    Raises
+    ------
+    ValueError
+        If there is no trace, or searches by different criteria are to be drawn together.
+
+    Examples
+    --------
+    >>> from bayesieve import WrapperSelector, path_figure
+    >>> from sklearn.datasets import load_iris
+    >>> selector = WrapperSelector(direction="forward").fit(*load_iris(return_X_y=True))
+    >>> path_figure(selector, title="Iris").to_svg()[:4]
+    '<svg'
+    """
+    searches = [_summary(source) for source in _sources(trace_or_traces)]
+    if len(searches) == 1:
+        search = searches[0]
+        shown = title or "Path of the search"
+        return Figure(shown, path_sentence(search), phase_drawing(search), moves_table(search))
+    kinds = {(s.criterion_name, s.lower_is_better, s.validation_name) for s in searches}
+    if len(kinds) > 1:
+        names = ", ".join(sorted({f"{s.criterion_name} ({s.validation_name or 'no validation'})" for s in searches}))
+        raise ValueError(f"Searches by different criteria cannot be drawn together: {names}; draw one figure for each.")
+    shown = title or f"Paths of {len(searches)} searches"
+    return Figure(shown, _spread_caption(searches), spread_drawing(searches), sizes_table(searches))
+
+
+def stability_figure(stability: Any, *, title: str | None = None) -> Figure:
+    """Draw which features were selected in which fold.
+
+    Parameters
+    ----------
+    stability : SelectionStability
+        From `selection_stability`.
+    title : str, optional
+
+    Returns
+    -------
+    Figure
+        With ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
+
+    Examples
+    --------
+    >>> from bayesieve import selection_stability, stability_figure
+    >>> from sklearn.datasets import load_iris
+    >>> stability = selection_stability("map", *load_iris(return_X_y=True), cv=5)
+    >>> "Stability 0.60" in stability_figure(stability).caption
+    True
+    """
+    return Figure(
+        title or f"Features selected by {stability.selector}",
+        _stability_caption(stability),
+        fold_drawing(stability.names, stability.weights.tolist()),
+    )
+
+
+def _sources(given: Any) -> list[Any]:
+    if hasattr(given, "traces"):
+        given = [trace for trace in given.traces if trace is not None]
+    several = isinstance(given, Iterable) and not hasattr(given, "path") and not hasattr(given, "trace_")
+    sources = list(given) if several else [given]
+    if not sources or any(not _has_trace(source) for source in sources):
+        raise ValueError(
+            "path_figure needs the trace_ of a fitted selector, the selector, or a sequence of them, got "
+            f"{'nothing' if not sources else type(next(s for s in sources if not _has_trace(s))).__name__}."
+        )
+    return sources
+
+
+def _has_trace(source: Any) -> bool:
+    return hasattr(getattr(source, "trace_", source), "walk_moves")
+
+
+def _summary(source: Any) -> SearchSummary:
+    if hasattr(source, "trace_"):
+        return summarise_trace(source.trace_, chosen_subset(source.trace_, source))
+    return summarise_trace(source, chosen_subset(source))
+
+
+def _spread_caption(searches: Sequence[SearchSummary]) -> str:
+    sizes = [step.n_features for search in searches if (step := chosen_step(search)) is not None]
+    stopped = sum(not search.complete for search in searches)
+    told = [f"{formats.plural(len(searches), 'search', 'searches')}."]
+    if sizes:
+        low, high, mean = min(sizes), max(sizes), sum(sizes) / len(sizes)
+        several = (
+            formats.plural(high, "feature") if low == high else f"{low:,} to {high:,} features, {mean:.1f} on average"
+        )
+        told.append(f"Dots are the subsets chosen: {several}.")
+    if stopped:
+        told.append(f"{formats.plural(stopped, 'search was', 'searches were')} interrupted.")
+    return " ".join(told)
+
+
+def _stability_caption(stability: Any) -> str:
+    told = [f"{formats.plural(stability.n_folds, 'fold')} of {formats.plural(len(stability.names), 'feature')}."]
+    sizes = stability.n_selected.tolist()
+    low, high, mean = min(sizes), max(sizes), sum(sizes) / len(sizes)
+    told.append(
+        f"Selected: {formats.plural(low, 'feature')} in every fold."
+        if low == high
+        else f"Selected: {low:,} to {high:,} features, {mean:.1f} on average."
+    )
+    value = stability.stability
+    if value == value:
+        low_end, high_end = stability.stability_interval()
+        told.append(
+            f"Stability {formats.format_number(value, 2)}, 95% interval {formats.format_number(low_end, 2)} to "
+            f"{formats.format_number(min(high_end, 1.0), 2)} (Nogueira et al. 2018): 1 is the same features in every "
+            "fold, 0 what drawing lots would give."
+        )
+    if not stability.complete:
+        told.append("The run was interrupted; the folds finished by then are shown.")
+    return " ".join(told)
+
+
+def _frames(drawing: PathDrawing | None, top: float) -> tuple[list[Frame], float]:
+    if drawing is None:
+        return [], top + 40
+    frames, at = [], top + (26 if drawing.stretches else 0)
+    for _ in drawing.panels:
+        frames.append(Frame(_LEFT, at + _PANEL_HEAD, WIDTH - _LEFT - _RIGHT, _PANEL))
+        at += _PANEL_HEAD + _PANEL
+    return frames, at + (190 if drawing.names else 60)

@@ -1,0 +1,78 @@
+"""What criteria are called, and how their values are printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bayesieve.report.formats import format_number
+
+_TITLES = {
+    "map": "MAP cost",
+    "error": "error rate",
+    "error_probability": "error probability",
+    "balanced_error": "balanced error rate",
+    "brier": "Brier score",
+    "log_loss": "log loss",
+    "auc": "AUC",
+}
+_UNITS = {"map": "nats", "log_loss": "nats per row"}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A criterion by its name, and with how many decimals its values can be told apart."""
+
+    name: str
+    lower_is_better: bool = True
+    digits: int = 4
+
+    @property
+    def title(self) -> str:
+        """In words, for the middle of a sentence."""
+        return _TITLES.get(self.name) or self.name.replace("_", " ").strip() or "criterion"
+
+    @property
+    def heading(self) -> str:
+        """In words, for the head of a column or a panel, with the unit."""
+        unit = _UNITS.get(self.name)
+        return self.title[:1].upper() + self.title[1:] + (f", {unit}" if unit else "")
+
+    def on(self, rows: str) -> str:
+        """The head of a panel: the measure on some rows, with the unit."""
+        unit = _UNITS.get(self.name)
+        return f"{self.title[:1].upper()}{self.title[1:]} on {rows}" + (f", in {unit}" if unit else "")
+
+    def text(self, value: float | None) -> str:
+        """A value, ready to print."""
+        return format_number(value, self.digits)
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it is a share of the rows, whose standard error follows from their number."""
+        return self.name == "error"
+
+    def standard_error(self, value: float, n_rows: float) -> float:
+        """sqrt(e (1 - e) / n) of an error rate on n rows.
+
+        Examples
+        --------
+        >>> round(Measure("error").standard_error(0.1, 900), 6)
+        0.01
+        """
+        return math.sqrt(max(value * (1.0 - value), 0.0) / n_rows) if math.isfinite(value) else math.nan
+
+
+def measure(name: str, values: Iterable[float | None], lower_is_better: bool = True) -> Measure:
+    """A measure that prints values of this size: costs in nats with one decimal, shares with four.
+
+    Examples
+    --------
+    >>> measure("error", [0.1063]).text(0.1063), measure("map", [557.25]).text(557.25)
+    ('0.1063', '557.2')
+    """
+    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(known, default=0.0)
+    digits = 1 if name == "map" or largest >= 1000 else 2 if largest >= 100 else 3 if largest >= 10 else 4
+    return Measure(name, lower_is_better, digits)

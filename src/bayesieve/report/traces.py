@@ -1,0 +1,73 @@
+"""The trace of a search as plain data, for reports and figures alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from bayesieve.report.data import PathStep, SearchSummary
+
+_COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "validation")
+
+
+def summarise_trace(
+    trace: Any, support: Iterable[bool] | None = None, *, name: str = "", description: str = ""
+) -> SearchSummary:
+    """What a figure needs to know of a `SearchTrace`.
+
+    Parameters
+    ----------
+    trace : SearchTrace
+    support : bools, (n_features,), optional
+        The subset that was selected; it is marked where the path first met it.
+    name, description : str
+        Of the selector.
+    """
+    path = trace.path()
+    steps = tuple(PathStep(*values) for values in zip(*(path[column] for column in _COLUMNS), strict=True))
+    return SearchSummary(
+        name=name,
+        description=description,
+        n_models=trace.n_models,
+        n_starts=trace.n_starts,
+        seconds=trace.seconds,
+        null_criterion=trace.null_criterion,
+        best_criterion=trace.best_criterion,
+        complete=trace.complete,
+        path=steps,
+        criterion_name=trace.criterion_name,
+        lower_is_better=trace.lower_is_better,
+        validation_name=trace.validation_name,
+        validation_lower_is_better=trace.validation_lower_is_better,
+        validation_total=trace.validation_total,
+        chosen=None if support is None else _first_met(trace, support),
+    )
+
+
+def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
+    """The one subset of the path that a fitted selector chose, or without a selector the best of the path.
+
+    None where weights were read from all models together, or the best subset was passed by and not gone through.
+    """
+    if selector is not None:
+        weights = getattr(selector, "weights_", getattr(selector, "feature_weights_", None))
+        fractions = weights is not None and any(0 < w < 1 for w in weights)
+        return None if fractions or not hasattr(selector, "support_") else selector.support_
+    if trace.criterion_name == "map" and trace.validation_name is None:
+        return trace.best_on_path() if trace.best_criterion in trace.path()["criterion"] else None
+    return trace.best_on_path()
+
+
+def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
+    """(start, step) of the subset on the path, or None where the path never goes through it."""
+    wanted = {feature for feature, is_in in enumerate(support) if is_in}
+    for start in range(trace.n_starts):
+        # Features in one of the two subsets only; every move puts one feature right, or wrong.
+        wrong = wanted ^ set(trace.starts[start].features.tolist())
+        if not wrong:
+            return start, 0
+        for step, feature in enumerate(trace.walk_moves(start).feature.tolist(), start=1):
+            wrong ^= {feature}
+            if not wrong:
+                return start, step
+    return None

@@ -1,0 +1,505 @@
+"""The path of a search, drawn: where everything stands, and what it says."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayesieve.report import path_figure, render_report, summarise_trace
+from bayesieve.report.figures.panels import Line, band, clipped_lines, labelled_mark, value_scale
+from bayesieve.report.figures.phases import phase_drawing
+from bayesieve.report.figures.scale import Point, Scale, spaced
+from bayesieve.report.figures.sizes import Facet, facets_in_turn, needs_logarithm, ticks_of
+from bayesieve.report.figures.spread import by_size, spread, spread_drawing
+from bayesieve.report.sections.tables import MAX_MOVES, moves_table
+from tests.report.markup import drawings, read, texts
+from tests.report.paths import floating_trace, forward_trace, summary, wrapper_trace
+from tests.report.sample import german_credit
+
+finite = st.floats(-1e6, 1e6)
+
+
+def svg_of(figure):
+    return ElementTree.fromstring(figure.to_svg())
+
+
+def tagged(svg, tag, class_):
+    return [e for e in svg.iter(f"{{http://www.w3.org/2000/svg}}{tag}") if class_ in e.attrib.get("class", "").split()]
+
+
+# ---------------------------------------------------------------------------------------------- one search
+
+
+def test_a_forward_search_stands_over_its_sizes():
+    drawing = phase_drawing(summarise_trace(forward_trace(), [True, True, False, False]))
+    assert drawing is not None
+    guide, held_out = drawing.panels
+    assert [p.x for p in guide.lines[0].points] == [0, 25, 50, 75, 100]
+    assert [(t.position, t.label) for t in drawing.x_ticks] == [(0, "0"), (25, "1"), (50, "2"), (75, "3"), (100, "4")]
+    assert [(n.position, n.label) for n in drawing.names] == [(25, "a"), (50, "b"), (75, "c"), (100, "d")]
+    assert drawing.chosen_x == 50
+    assert held_out.marks[0].label == "2 features, 0.2000"
+    assert guide.marks[0].label == "0.2000"
+    assert guide.marks[0].point == guide.lines[0].points[2]
+    heights = [p.y for p in guide.lines[0].points]
+    assert heights == sorted(heights)  # a falling criterion falls on the page
+    assert drawing.stretches == ()
+
+
+def test_the_band_is_one_standard_error_of_the_error_rate():
+    search = summarise_trace(forward_trace(validation_total=400.0))
+    drawing = phase_drawing(search)
+    assert drawing is not None
+    guide, held_out = drawing.panels
+    assert guide.bands == ()
+    polygon = held_out.bands[0]
+    line = held_out.lines[0].points
+    per_unit = (line[2].y - line[0].y) / (0.5 - 0.2)  # both ends of the validation values are on the axis
+    upper, lower = polygon[:5], polygon[5:][::-1]
+    for value, above, below, point in zip([0.5, 0.36, 0.2, 0.25, 0.25], upper, lower, line, strict=True):
+        error = math.sqrt(value * (1 - value) / 400) * per_unit
+        assert point.y - above.y == pytest.approx(error, abs=0.01)
+        assert below.y - point.y == pytest.approx(error, abs=0.01)
+    assert "± one standard error, 400 rows" in held_out.note
+    without = phase_drawing(replace(search, validation_name="log_loss"))
+    assert without is not None
+    assert without.panels[1].bands == ()
+
+
+def test_phases_stand_side_by_side_each_from_its_own_subset():
+    search = summarise_trace(floating_trace(), [True, True, False, False])
+    drawing = phase_drawing(search)
+    assert drawing is not None
+    first, second = drawing.stretches
+    assert [s.text for s in drawing.stretches] == ["1 dropping, from 4", "2 adding, from 2"]
+    assert first.start == 0
+    assert first.start + first.width < second.start
+    assert second.start + second.width == pytest.approx(100)
+    assert first.width / second.width == pytest.approx(4)  # four moves, and one
+    down, up = drawing.panels[0].lines
+    assert [p.x for p in down.points] == sorted(p.x for p in down.points)
+    assert down.points[0].x == 0
+    assert up.points[0].x == pytest.approx(second.start)
+    assert up.points[0].y == down.points[2].y  # the same subset, met again
+    assert search.chosen == (0, 2)
+    assert drawing.names[0].label == "− d"
+
+
+def test_a_tiny_phase_is_wide_enough_to_see():
+    facets = facets_in_turn([(800.0, 0.0), (20.0, 21.0)], logarithmic=False)
+    assert facets[1].width > 8
+    assert facets[0](800) == facets[0].start
+    assert facets[0](0) == facets[0].stop
+    assert all(a.stop < b.start for a, b in itertools.pairwise(facets))
+
+
+def test_starts_that_have_nothing_to_do_with_each_other_lie_over_one_another():
+    walks = [
+        [(0, True, 90.0, math.nan), (1, True, 80.0, math.nan)],
+        [(1, True, 85.0, math.nan), (0, True, 70.0, math.nan)],
+    ]
+    trace = wrapper_trace(walks, starts=[([], 100.0, math.nan)] * 2, criterion="map", validation_total=None)
+    drawing = phase_drawing(summarise_trace(trace))
+    assert drawing is not None
+    assert drawing.x_label == "moves made"
+    assert [line.kind for line in drawing.panels[0].lines] == ["start", "best"]
+    assert len(drawing.panels) == 1
+    assert drawing.panels[0].lines[-1].points[-1].y > drawing.panels[0].lines[0].points[-1].y
+    assert drawing.chosen_x is None
+
+
+def test_a_search_that_adds_and_drops_in_turn_counts_moves():
+    search = summary([(0, 0.5, 0.5), (1, 0.4, 0.4), (2, 0.3, 0.3), (1, 0.2, 0.2)])
+    drawing = phase_drawing(replace(search, chosen=(0, 3)))
+    assert drawing is not None
+    assert drawing.x_label == "moves made"
+    assert [line.kind for line in drawing.panels[0].lines] == ["best"]
+    assert drawing.chosen_x == 100
+
+
+def test_an_auc_is_better_high():
+    values = [0.5, 0.7, 0.8, 0.79, 0.78]
+    trace = wrapper_trace(
+        [[(f, True, v, math.nan) for f, v in enumerate(values[1:])]],
+        starts=[([], 0.5, math.nan)],
+        criterion="auc",
+        lower_is_better=False,
+        validation_total=None,
+    )
+    figure = path_figure(trace)
+    assert "the AUC is 0.5000 without features and 0.8000 at best" in figure.caption
+    assert "The subset chosen has 2 features: AUC 0.8000." in figure.caption
+    assert figure.drawing.panels[0].heading == "AUC on the rows that guide the search"
+    line = figure.drawing.panels[0].lines[0].points
+    assert min(line, key=lambda p: p.y).x == figure.drawing.chosen_x == 50
+
+
+def test_nothing_but_the_start():
+    trace = wrapper_trace([[]], complete=False)
+    figure = path_figure(trace)
+    assert "The search was interrupted" in figure.caption
+    assert [p.x for p in figure.drawing.panels[0].lines[0].points] == [50]
+    assert figure.drawing.panels[0].marks[0].label == "0.5000"
+    assert figure.drawing.panels[1].marks[0].label == "0 features, 0.5000"
+    read(figure.to_html())
+    svg_of(figure)
+
+
+def test_one_feature():
+    figure = path_figure(wrapper_trace([[(0, True, 0.1, 0.1)]], names=("only",)))
+    assert [n.label for n in figure.drawing.names] == ["only"]
+    assert "1 feature: error rate 0.1000 ± 0.0150 on the validation rows" in figure.caption
+
+
+def test_no_value_to_draw():
+    trace = wrapper_trace([[]], starts=[([], math.nan, math.nan)], validation_total=None)
+    figure = path_figure(trace)
+    assert figure.drawing is None
+    assert "There is nothing to draw" in figure.to_html()
+    assert "There is nothing to draw" in figure.to_svg()
+
+
+def test_thousands_of_steps_are_thinned_but_the_chosen_one_stays():
+    n = 6000
+    values = [0.6 - 0.00009 * i if i < 4321 else 0.2 + 0.00001 * i for i in range(n)]
+    steps = [(i, True, v, v + 0.01) for i, v in enumerate(values)]
+    trace = wrapper_trace([steps], names=tuple(f"feature {i}" for i in range(n)))
+    figure = path_figure(trace)
+    drawing = figure.drawing
+    assert drawing is not None
+    assert all(len(line.points) <= 302 for panel in drawing.panels for line in panel.lines)
+    assert len(drawing.strips) <= 302
+    assert drawing.panels[1].marks[0].point in drawing.panels[1].lines[0].points
+    assert len(figure.to_html()) < 250_000
+    assert len(figure.table.rows) == MAX_MOVES
+    assert figure.table.rows[figure.table.marked][0] == "4,321"
+    assert "200 of 6,001 lines, those around the chosen subset." in figure.to_html()
+
+
+def test_values_outside_of_the_axis_are_owned_up_to():
+    values = [0.9, *([0.1, 0.11, 0.12] * 20)]
+    search = summary([(i, v, 0.3) for i, v in enumerate(values)], validation_total=500.0)
+    drawing = phase_drawing(search)
+    assert drawing is not None
+    assert drawing.panels[0].note == "the worst values lie outside"
+    assert drawing.panels[1].note == "band: ± one standard error, 500 rows"
+    assert drawing.panels[0].lines[0].points[0].y == 0  # cut at the top
+
+
+def test_small_sizes_of_wide_tables_get_room():
+    assert needs_logarithm([814], [12])
+    assert not needs_logarithm([40], [3])
+    assert not needs_logarithm([814], [500])
+    facet = Facet(0, 814, logarithmic=True)
+    assert facet(12) - facet(0) > 30
+    assert [t.label for t in facet.ticks()][:4] == ["0", "1", "2", "5"]
+
+
+@given(st.integers(0, 5000), st.integers(0, 5000), st.booleans())
+def test_sizes_stay_in_order_on_their_part_of_the_axis(first, last, logarithmic):
+    facet = Facet(first, last, 20.0, 60.0, logarithmic)
+    step = 1 if last >= first else -1
+    places = [facet(size) for size in range(first, last + step, max(1, abs(last - first) // 7) * step)]
+    assert places == sorted(places)
+    assert all(20 <= place <= 60 for place in places)
+    ticks = facet.ticks()
+    assert ticks
+    assert all(20 <= t.position <= 60 for t in ticks)
+
+
+def test_ticks_of_neighbouring_phases_do_not_run_into_each_other():
+    ticks = ticks_of(facets_in_turn([(60.0, 0.0), (7.0, 60.0)], logarithmic=False))
+    assert all(b.position - a.position >= 4.5 for a, b in itertools.pairwise(ticks))
+
+
+# ------------------------------------------------------------------------------------------ values and lines
+
+
+def test_the_axis_leaves_a_far_outlier_outside_and_what_is_wanted_inside():
+    values = [0.7, *([0.1, 0.11, 0.12] * 20)]
+    scale = value_scale(values, [], lower_is_better=True)
+    assert scale is not None
+    assert scale.high < 0.25
+    assert scale.low < 0.1
+    everything = value_scale(values, [0.7], lower_is_better=True)
+    assert everything is not None
+    assert everything.high > 0.7
+    high = value_scale([0.2, *([0.9, 0.89, 0.88] * 20)], [], lower_is_better=False)
+    assert high is not None
+    assert high.low > 0.7
+    assert value_scale([0.42, 0.35, 0.33, 0.3, 0.28, 0.27], [], lower_is_better=True).high > 0.42
+    assert value_scale([math.nan, math.inf], [], lower_is_better=True) is None
+
+
+@given(st.lists(st.tuples(finite, finite), min_size=1, max_size=30), finite, st.floats(1e-3, 1e6))
+def test_lines_and_bands_are_cut_at_the_ends_of_the_axis(rows, low, span):
+    scale = Scale(low, low + span, 100, 0)
+    pairs = [(float(i), value) for i, (value, _) in enumerate(rows)]
+    inside = {x for x, y in pairs if low <= y <= low + span}
+    drawn = clipped_lines(pairs, scale)
+    assert all(0 <= p.y <= 100 for part in drawn for p in part)
+    assert inside <= {p.x for part in drawn for p in part}
+    for part in drawn:
+        assert [p.x for p in part] == sorted(p.x for p in part)
+    triples = [(float(i), value, value + abs(width)) for i, (value, width) in enumerate(rows)]
+    assert all(0 <= p.y <= 100 for polygon in band(triples, scale) for p in polygon)
+
+
+def test_a_line_leaves_the_axis_where_its_value_does():
+    parts = clipped_lines([(0.0, 3.0), (1.0, 1.0), (2.0, -1.0), (3.0, 1.0)], Scale(0, 2, 100, 0))
+    assert parts == [
+        (Point(0.5, 0), Point(1, 50), Point(1.5, 100)),
+        (Point(2.5, 100), Point(3, 50)),
+    ]
+    assert clipped_lines([(0.0, 1.0), (1.0, math.nan), (2.0, 1.0), (3.0, 1.0)], Scale(0, 2, 100, 0)) == [
+        (Point(0, 50),),
+        (Point(2, 50), Point(3, 50)),
+    ]
+    (polygon,) = band([(0.0, 0.0, 4.0), (1.0, 0.0, 4.0)], Scale(0, 2, 100, 0))
+    assert set(polygon) == {Point(0, 0), Point(1, 0), Point(1, 100), Point(0, 100)}
+    assert len(polygon) == 4
+
+
+def test_labels_keep_out_of_the_way_of_lines_and_frame():
+    falling = Line("best", (Point(0, 20), Point(40, 50), Point(100, 95)))
+    assert labelled_mark(Point(40, 50), "0.1072", [falling], above=False).side == "left"
+    assert labelled_mark(Point(99, 50), "0.1072", [], above=False).side == "left"
+    assert labelled_mark(Point(50, 96), "0.1072", [], above=False).above
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=500).map(sorted), st.integers(2, 60))
+def test_spacing_keeps_the_ends(positions, limit):
+    kept = spaced(positions, limit)
+    assert kept[0] == 0
+    assert kept[-1] == len(positions) - 1
+    assert kept == sorted(set(kept))
+    assert len(kept) <= max(limit + 2, 2)
+
+
+# ------------------------------------------------------------------------------------------ several searches
+
+
+def test_mean_and_spread_at_equal_sizes():
+    one = by_size(summary([(0, 0.5, 0.5), (1, 0.3, 0.4), (2, 0.2, 0.3)]))
+    two = by_size(summary([(0, 0.5, 0.5), (1, 0.4, 0.2), (2, 0.3, 0.1)]))
+    found = spread([one, two], [0, 1, 2], on_validation=True)
+    assert [s.mean for s in found] == [0.5, pytest.approx(0.3), pytest.approx(0.2)]
+    assert [s.deviation for s in found] == [
+        0.0,
+        pytest.approx(np.std([0.4, 0.2], ddof=1)),
+        pytest.approx(np.std([0.3, 0.1], ddof=1)),
+    ]
+
+
+def test_of_each_size_the_subset_that_the_criterion_prefers_counts():
+    search = summary([(2, 0.2, 0.3), (1, 0.3, 0.1), (0, 0.5, 0.5), (1, 0.25, 0.4), (2, 0.21, 0.05)])
+    found = by_size(search)
+    assert found.sizes == (0, 1, 2)
+    assert found.criterion == (0.5, 0.25, 0.2)
+    assert found.validation == (0.5, 0.4, 0.3)  # not the lowest: the validation rows are not asked
+
+
+def test_a_size_that_was_passed_over_takes_the_value_before_it():
+    found = by_size(summary([(0, 0.5, 0.5), (3, 0.2, 0.3)]))
+    assert found.at(2, on_validation=True) == 0.5
+    assert found.at(3, on_validation=True) == 0.3
+    assert math.isnan(found.at(4, on_validation=True))
+    assert math.isnan(by_size(summary([(2, 0.1, 0.1)])).at(1, on_validation=False))
+
+
+def test_the_mean_ends_where_fewer_than_half_of_the_searches_go_on():
+    searches = [by_size(summary([(0, 0.5, 0.5), (1, 0.4, 0.4)])) for _ in range(3)]
+    searches.append(by_size(summary([(0, 0.5, 0.5), (1, 0.4, 0.4), (2, 0.1, 0.1)])))
+    found = spread(searches, [0, 1, 2], on_validation=False)
+    assert math.isnan(found[2].mean)
+    assert found[2].n_searches == 1
+
+
+def test_several_traces_draw_their_mean_with_a_band():
+    traces = [forward_trace(shift) for shift in (0.0, 0.02, 0.04)]
+    figure = path_figure(traces)
+    assert figure.caption == "3 searches. Dots are the subsets chosen: 2 features."
+    held_out = figure.drawing.panels[1]
+    assert [line.kind for line in held_out.lines] == ["start"] * 3 + ["best"]
+    mean = held_out.lines[-1].points
+    upper = held_out.bands[0][:5]
+    scale_of = (mean[0].y - mean[2].y) / (0.5 - 0.22)
+    assert (upper[2].y - mean[2].y) / scale_of == pytest.approx(0.02, abs=1e-3)
+    assert mean[2].x == 50
+    assert len(held_out.marks) == 3
+    assert all(not mark.label for mark in held_out.marks)
+    strip = figure.drawing.strips[2]
+    assert (
+        "2 features: error probability 0.2200 ± 0.0200, validation error rate 0.2200 ± 0.0200 over 3 searches"
+        in strip.text
+    )
+    assert "0.2200 ± 0.0200" in figure.to_html()
+
+
+def test_one_trace_in_a_list_is_one_search():
+    assert path_figure([forward_trace()]).to_svg() == path_figure(forward_trace()).to_svg()
+
+
+def test_searches_without_validation_rows_have_the_band_on_the_criterion():
+    drawing = spread_drawing([summarise_trace(forward_trace(shift, validation_total=None)) for shift in (0.0, 0.1)])
+    assert drawing is not None
+    assert len(drawing.panels) == 1
+    assert drawing.panels[0].bands
+
+
+def test_what_cannot_be_drawn_says_so():
+    with pytest.raises(ValueError, match=r"error_probability \(error\), error_probability \(no validation\)"):
+        path_figure([forward_trace(), forward_trace(validation_total=None)])
+    for nothing in ([], 3, "trace", [forward_trace(), None]):
+        with pytest.raises(ValueError, match="path_figure needs the trace_ of a fitted selector"):
+            path_figure(nothing)
+
+
+# --------------------------------------------------------------------------------------- pages and drawings
+
+FIGURES = {
+    "forward": lambda: path_figure(forward_trace()),
+    "floating": lambda: path_figure(floating_trace()),
+    "several": lambda: path_figure([forward_trace(), forward_trace(0.05), floating_trace()]),
+    "start only": lambda: path_figure(wrapper_trace([[]])),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_pages_are_well_formed_and_stay_inside(name):
+    html = FIGURES[name]().to_html()
+    elements = read(html)
+    for svg in drawings(html):
+        assert svg.attrib["aria-label"]
+        for shape in svg.iter():
+            if "points" in shape.attrib:
+                values = [float(v) for v in shape.attrib["points"].replace(",", " ").split()]
+                assert all(0 <= v <= 100 for v in values)
+            assert all(
+                0 <= float(shape.attrib[k]) <= 100 for k in ("x1", "x2", "y1", "y2", "x", "y") if k in shape.attrib
+            )
+    assert texts(elements, "table")
+    assert not {"script", "img", "link"} & {e.tag for e in elements}
+    policy = next(e for e in elements if e.attributes.get("http-equiv") == "Content-Security-Policy")
+    assert policy.attributes["content"].startswith("default-src 'none'")
+    for forbidden in ("http:", "https:", "url(", "@import"):
+        assert forbidden not in html
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_drawings_stand_for_themselves(name):
+    figure = FIGURES[name]()
+    svg = svg_of(figure)
+    width, height = float(svg.attrib["width"]), float(svg.attrib["height"])
+    for shape in svg.iter():
+        for key, limit in (
+            ("x", width),
+            ("x1", width),
+            ("x2", width),
+            ("cx", width),
+            ("y", height),
+            ("y1", height),
+            ("cy", height),
+        ):
+            if key in shape.attrib:
+                assert 0 <= float(shape.attrib[key]) <= limit
+    lines = tagged(svg, "polyline", "best")
+    assert len(lines) == sum(line.kind == "best" for panel in figure.drawing.panels for line in panel.lines)
+    assert "prefers-color-scheme: dark" in figure.to_svg()
+    notebook = figure._repr_html_()
+    ElementTree.fromstring(notebook)
+    assert "prefers-color-scheme" not in notebook
+    assert "currentColor" in notebook
+
+
+def test_hovering_tells_the_move():
+    figure = path_figure(forward_trace(), title="Path")
+    titles = [e.text for e in svg_of(figure).iter("{http://www.w3.org/2000/svg}title")]
+    told = "2 features after adding b: error probability 0.2000, validation error rate 0.2000 ± 0.0200; chosen"
+    assert titles.count(told) == 2  # in both panels
+    strips = figure.drawing.strips
+    assert strips[0].start == 0
+    assert all(a.start + a.width == pytest.approx(b.start, abs=0.01) for a, b in itertools.pairwise(strips))
+    assert strips[-1].start + strips[-1].width == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    "text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "]]> -->", "{{ 7 * 7 }}", "a\x00b\ud800"]
+)
+def test_names_stay_text(text):
+    trace = forward_trace(names=(text, text + "2", "c", "d"))
+    for figure in (path_figure(trace, title=text), path_figure([trace, trace], title=text)):
+        elements = read(figure.to_html())
+        assert not {e.tag for e in elements} & {"script", "img"}
+        assert not any(name.startswith("on") for e in elements for name in e.attributes)
+        svg = svg_of(figure)
+        assert {e.tag.rpartition("}")[2] for e in svg.iter()} <= {
+            "svg", "title", "style", "rect", "text", "tspan", "line", "polyline", "polygon", "circle",
+        }  # fmt: skip
+        figure.to_html().encode()
+        assert "49" not in "".join(svg.itertext()) or "{{" not in text
+
+
+def test_long_names_keep_both_ends():
+    names = ("U(w=60, 2 in a row)<=0.001114256468355765", "x" * 500, "c", "d")
+    figure = path_figure(forward_trace(names=names))
+    first, second = (n.label for n in figure.drawing.names[:2])
+    assert first.startswith("U(w=60")
+    assert first.endswith("<=0.001114")
+    assert len(second) <= 24
+
+
+def test_figures_are_saved_whole(tmp_path):
+    figure = path_figure(forward_trace(), title="Saved")
+    for suffix, text in ((".html", figure.to_html()), (".svg", figure.to_svg()), (".SVG", figure.to_svg())):
+        path = tmp_path / f"figure{suffix}"
+        figure.save(path)
+        assert path.read_text(encoding="utf-8") == text
+    with pytest.raises(ValueError, match=r"written as \.html or \.svg"):
+        figure.save(tmp_path / "figure.png")
+    with pytest.raises(FileNotFoundError, match="create it first"):
+        figure.save(tmp_path / "absent" / "figure.svg")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["figure.SVG", "figure.html", "figure.svg"]
+    assert "Saved" in repr(figure)
+
+
+# ------------------------------------------------------------------------------------------------ the report
+
+
+def test_the_report_shows_a_wrapper_by_its_own_measures():
+    search = summarise_trace(floating_trace(), [True, True, False, False], name="wrapper", description="Searched.")
+    html = render_report(replace(german_credit(), search=search))
+    elements = read(html)
+    section = next(e.text for e in elements if e.attributes.get("id") == "search")
+    words = " ".join(section.split())
+    assert "the error probability is 0.5000 without features and 0.1600 at best" in words
+    assert "The subset chosen has 2 features: error rate 0.2000 ± 0.0200 on the validation rows." in words
+    assert "in 2 phases" in words
+    assert "Validation: error rate" in words
+    assert "Criterion after each move" not in words
+    assert texts(elements, "tr", "chosen") == ["12dropc chosen20.18000.2000"]
+    drawings(html)
+
+
+def test_the_report_keeps_its_chart_of_many_starts():
+    html = render_report(german_credit())
+    assert "Criterion after each move" in html
+    assert "Validation" not in html
+    assert 'class="plot panel' not in html
+
+
+def test_moves_table_of_a_single_phase_has_no_phase_column():
+    table = moves_table(summarise_trace(forward_trace()))
+    assert [c.title for c in table.columns] == [
+        "Step", "Move", "Feature", "Features", "Error probability", "Validation: error rate",
+    ]  # fmt: skip
+    assert table.rows[0] == ("0", "start", "–", "0", "0.5000", "0.5000")
+    assert table.marked is None
+    assert table.cap is None
