@@ -43,6 +43,7 @@ def test_a_forward_search_stands_over_its_sizes():
     guide, held_out = drawing.panels
     assert [p.x for p in guide.lines[0].points] == [0, 25, 50, 75, 100]
     assert [(t.position, t.label) for t in drawing.x_ticks] == [(0, "0"), (25, "1"), (50, "2"), (75, "3"), (100, "4")]
+    assert drawing.x_label == "number of features"
     assert [(n.position, n.label) for n in drawing.names] == [(25, "a"), (50, "b"), (75, "c"), (100, "d")]
     assert drawing.chosen_x == 50
     assert held_out.marks[0].label == "2 features, 0.2000"
@@ -197,6 +198,8 @@ def test_small_sizes_of_wide_tables_get_room():
     assert needs_logarithm([814], [12])
     assert not needs_logarithm([40], [3])
     assert not needs_logarithm([814], [500])
+    wide = summary([(i, 0.5, 0.5) for i in range(200)])
+    assert phase_drawing(replace(wide, chosen=(0, 5))).x_label == "number of features (logarithmic)"
     facet = Facet(0, 814, logarithmic=True)
     assert facet(12) - facet(0) > 30
     assert [t.label for t in facet.ticks()][:4] == ["0", "1", "2", "5"]

@@ -23,7 +23,7 @@ from bayesieve.report.figures.panels import (
 )
 from bayesieve.report.figures.path import MAX_LINES, MAX_POINTS, best_start, steps_by_start
 from bayesieve.report.figures.scale import Point, Scale, Tick, drawable, spaced
-from bayesieve.report.figures.sizes import Facet, facets_in_turn, needs_logarithm, ticks_of
+from bayesieve.report.figures.sizes import Facet, facets_in_turn, needs_logarithm, size_label, ticks_of
 from bayesieve.report.formats import few_digits, plural, shorten, shorten_middle, visible
 from bayesieve.report.measures import Measure, measure
 
@@ -73,7 +73,7 @@ def phase_drawing(search: SearchSummary) -> PathDrawing | None:
     return PathDrawing(
         panels=tuple(panel for panel in panels if panel is not None),
         x_ticks=ticks_of(facets),
-        x_label="number of features" if in_phases else "moves made",
+        x_label=size_label(facets[0]) if in_phases else "moves made",
         stretches=tuple(_stretches(facets, shown)) if in_phases and len(shown) > 1 else (),
         names=_names(told),
         strips=tuple(strip for walk in told for strip in _strips(walk, guide, held_out, search)),

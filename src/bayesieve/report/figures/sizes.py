@@ -76,6 +76,11 @@ def ticks_of(facets: Sequence[Facet]) -> tuple[Tick, ...]:
     return tuple(kept)
 
 
+def size_label(facet: Facet) -> str:
+    """What the axis shows."""
+    return "number of features (logarithmic)" if facet.logarithmic else "number of features"
+
+
 def needs_logarithm(sizes: Sequence[float], chosen: Sequence[float]) -> bool:
     """Whether the interesting sizes would be crowded at the low end of a plain axis."""
     largest = max(sizes, default=0)

@@ -24,7 +24,7 @@ from bayesieve.report.figures.panels import (
 )
 from bayesieve.report.figures.path import MAX_LINES, MAX_POINTS
 from bayesieve.report.figures.scale import Point, drawable, spaced
-from bayesieve.report.figures.sizes import Facet, needs_logarithm
+from bayesieve.report.figures.sizes import Facet, needs_logarithm, size_label
 from bayesieve.report.formats import plural
 from bayesieve.report.measures import Measure, measure
 
@@ -111,7 +111,7 @@ def spread_drawing(searches: Sequence[SearchSummary]) -> PathDrawing | None:
     return PathDrawing(
         panels=tuple(panels),
         x_ticks=facet.ticks(),
-        x_label="number of features",
+        x_label=size_label(facet),
         stretches=(),
         names=(),
         strips=tuple(_strips(sizes, told, facet)),

@@ -1,0 +1,66 @@
+"""Figures and reports of selectors that were really fitted."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.datasets import load_iris
+
+from bayesieve import CompressionAveraging, MAPSelector, SelectiveNB, WrapperSelector, path_figure, selection_stability
+from tests.report.markup import read
+
+X, Y = load_iris(return_X_y=True, as_frame=True)
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward", "forward-backward", "backward-forward", "fast"])
+@pytest.mark.parametrize("evaluation", ["holdout", "train", 3])
+def test_the_subset_selected_is_the_one_marked(direction, evaluation):
+    selector = WrapperSelector("log_loss", direction=direction, evaluation=evaluation).fit(X, Y)
+    figure = path_figure(selector)
+    assert figure.drawing.chosen_x is not None
+    size = selector.n_features_selected_
+    assert f"The subset chosen has {size} feature" in figure.caption
+    assert figure.drawing.panels[-1].marks[0].label.startswith(f"{size} feature")
+    assert path_figure(selector.trace_).drawing == figure.drawing  # it is the best of the path
+    read(figure.to_html())
+
+
+def test_a_number_of_features_asked_for_is_marked_though_others_are_better():
+    selector = WrapperSelector(direction="forward", evaluation="train", n_features_to_select=3).fit(X, Y)
+    assert "The subset chosen has 3 features" in path_figure(selector).caption
+    assert path_figure(selector).drawing.chosen_x == 100
+
+
+def test_averages_mark_no_subset():
+    averaged = CompressionAveraging(n_starts=4, exhaustive=False, encoder="modl").fit(X, Y)
+    assert path_figure(averaged).drawing.chosen_x is None
+    assert len(path_figure(averaged).drawing.panels) == 1
+
+
+def test_an_enumeration_marks_its_best_only_where_it_went_through_it():
+    trace = MAPSelector(exhaustive=True).fit(X, Y).trace_
+    figure = path_figure(trace)
+    gone_through = trace.best_criterion in trace.path()["criterion"]
+    assert (figure.drawing.chosen_x is not None) == gone_through
+
+
+def test_folds_of_a_stability_study_are_drawn_together():
+    stability = selection_stability(WrapperSelector(direction="forward"), X, Y, cv=4)
+    figure = path_figure(stability, title="Folds")
+    assert figure.caption.startswith("4 searches.")
+    assert [len(panel.bands) for panel in figure.drawing.panels] == [1, 1]
+    sizes = stability.n_selected
+    assert f"{sizes.min()}" in figure.caption
+    assert f"{sizes.max()}" in figure.caption
+
+
+@pytest.mark.parametrize("selector", ["wrapper", "accuracy", "auc"])
+def test_reports_name_selector_and_criterion(selector, tmp_path):
+    model = SelectiveNB(selector).fit(X, Y)
+    path = tmp_path / "report.html"
+    model.report(path)
+    html = path.read_text(encoding="utf-8")
+    read(html)
+    assert "A selector of your own" not in html
+    title = {"wrapper": "error probability", "accuracy": "error rate", "auc": "AUC"}[selector]
+    assert f"the {title} is" in html
+    assert "The subset chosen has" in html
