@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata, wilcoxon
 
 from bayesieve.evaluation.reproduce import PAPERS, make_study
 from bayesieve.evaluation.reproduce.claims import Claim, compare, in_words
-from bayesieve.evaluation.reproduce.paired import Paired, holm
+from bayesieve.evaluation.reproduce.paired import Paired, holm, signed_rank_test
 from bayesieve.evaluation.reproduce.results_file import ResultsFile
 from bayesieve.evaluation.reproduce.tables import TextTable, mean_and_spread, p_text
 
@@ -80,6 +82,24 @@ def test_paired_differences() -> None:
     assert np.isnan(Paired.of([1.0], [2.0]).standard_error)
     # All ten differences of one sign: the exact two-sided p-value is 2 / 2^10.
     assert Paired.of(np.arange(10.0), np.arange(10.0) * 2 + 1).p_value == pytest.approx(2 / 1024)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_signed_rank_test_tries_all_signs(seed: int) -> None:
+    differences = np.random.default_rng(seed).integers(-3, 5, 9).astype(float)
+    left = differences[differences != 0]
+    ranks = rankdata(np.abs(left))
+    sums = np.array([ranks[list(signs)].sum() for signs in itertools.product([False, True], repeat=left.size)])
+    found = ranks[left > 0].sum()
+    expected = min(1.0, 2 * min(np.mean(sums <= found), np.mean(sums >= found)))
+    assert signed_rank_test(differences) == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_signed_rank_test_without_equal_sizes_is_that_of_scipy() -> None:
+    for seed in range(5):
+        differences = np.random.default_rng(seed).normal(0.3, 1, 20)
+        assert signed_rank_test(differences) == pytest.approx(wilcoxon(differences, method="exact").pvalue, rel=1e-9)
+    assert signed_rank_test(np.zeros(4)) == 1.0
 
 
 def test_equal_shares_computed_in_two_ways_are_equal() -> None:

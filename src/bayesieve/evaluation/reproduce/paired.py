@@ -15,7 +15,7 @@ class Paired:
     Attributes
     ----------
     mean, standard_error : of the differences; NaN for the error of a single repetition.
-    p_value : two-sided Wilcoxon signed-rank test; 1 when nothing differs.
+    p_value : two-sided Wilcoxon signed-rank test, see `signed_rank_test`.
     lower, equal, higher : repetitions in which the first is lower than, equal to, higher than the second.
     """
 
@@ -37,19 +37,44 @@ class Paired:
         >>> pair.mean, pair.p_value, pair.lower, pair.equal, pair.higher
         (-1.0, 0.25, 3, 1, 0)
         """
-        from scipy.stats import wilcoxon
-
         # Errors are multiples of one over the number of rows: what rounding adds to a difference is no difference.
         differences = np.round(np.asarray(first, dtype=float) - np.asarray(second, dtype=float), 12)
         n = differences.size
         return cls(
             mean=float(differences.mean()),
             standard_error=float(differences.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan"),
-            p_value=float(wilcoxon(differences).pvalue) if differences.any() else 1.0,
+            p_value=signed_rank_test(differences),
             lower=int((differences < 0).sum()),
             equal=int((differences == 0).sum()),
             higher=int((differences > 0).sum()),
         )
+
+
+def signed_rank_test(differences: np.ndarray) -> float:
+    """Two-sided p-value of the Wilcoxon signed-rank test: exact, also where differences are of the same size.
+
+    Differences of errors are multiples of one over the number of rows, so that some have the same size; tables of the
+    test do not cover that, and the normal approximation is poor for ten of them. Here all signs are tried on the ranks
+    as they are. Differences of 0 are left out (Wilcoxon 1945); without any other the result is 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve.evaluation.reproduce.paired import signed_rank_test
+    >>> signed_rank_test(np.array([3.0, 1.0, 1.0, 2.0, 0.0]))  # 2 of 16 choices of signs
+    0.125
+    """
+    from scipy.stats import rankdata
+
+    differences = differences[differences != 0]
+    ranks = np.rint(2 * rankdata(np.abs(differences))).astype(np.int64)  # of equal sizes the mean: halves at most
+    chances = np.ones(1)  # of every sum of the ranks of positive differences, when all signs are equally likely
+    for rank in ranks.tolist():
+        shifted = np.concatenate([np.zeros(rank), chances])
+        shifted[: chances.size] += chances
+        chances = shifted / 2
+    found = int(ranks[differences > 0].sum())
+    return float(min(1.0, 2 * min(chances[: found + 1].sum(), chances[found:].sum())))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -63,9 +63,9 @@ def report(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) ->
         _spread_note(len(records)),
         "## What the paper says",
         "\n".join(f"- {finding}" for finding in findings),
-        "A comparison holds, or is the other way round, where a two-sided Wilcoxon signed-rank test over the "
-        "repetitions says so with p < 0.05, after Holm's adjustment for the comparisons of one claim. Differences are "
-        "the first method less the second, with their standard error; the last columns count the repetitions.",
+        "A comparison holds, or is the other way round, where an exact two-sided Wilcoxon signed-rank test over "
+        "the repetitions says so with p < 0.05, after Holm's adjustment for the comparisons of one claim. Differences "
+        "are the first method less the second, with their standard error; the last columns count the repetitions.",
         comparison_table([pair for pairs in comparisons for pair in pairs]).to_markdown(),
         "## How the subsets were chosen",
         path_table(records).to_markdown(),
