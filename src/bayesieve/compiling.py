@@ -14,13 +14,25 @@ def jit(function: Callable[..., Any]) -> Any:
     Where there is none (a read-only installation without a home folder) the kernel is compiled anew by every process,
     and a warning tells once how to change that.
     """
+    return _compiled(function)
+
+
+def jit_sum(function: Callable[..., Any]) -> Any:
+    """As `jit`, for loops that end in a sum: its terms may be added in any order and products added in one operation,
+    without which no compiler makes vectors of it. Infinities and NaN keep their meaning. Sums then differ by rounding
+    between kinds of processors, never between runs or numbers of threads.
+    """
+    return _compiled(function, fastmath={"reassoc", "contract"})
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     from numba import njit
 
     try:
-        return njit(cache=True, nogil=True, error_model="numpy")(function)
+        return njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     except RuntimeError:
         _tell_once()
-        return njit(nogil=True, error_model="numpy")(function)
+        return njit(nogil=True, error_model="numpy", **options)(function)
 
 
 @cache

@@ -95,9 +95,7 @@ def test_groups_stay_together() -> None:
     groups = np.arange(120) // 6
     y = (groups % 2).astype(int)
     y[rng.random(120) < 0.2] ^= 1
-    X = np.column_stack(
-        [groups, np.where(rng.random(120) < 0.7, y, 1 - y)]
-    )  # the first column knows the group by heart
+    X = np.column_stack([groups, np.where(rng.random(120) < 0.7, y, 1 - y)])  # the first column is the group itself
     options: dict[str, Any] = {"encoder": None, "smoothing": 1.0, "criterion": "log_loss", "direction": "forward"}
     apart = WrapperSelector(evaluation=GroupKFold(5), **options).fit(X, y, groups=groups)
     mixed = WrapperSelector(evaluation=StratifiedKFold(5, shuffle=True, random_state=0), **options).fit(X, y)

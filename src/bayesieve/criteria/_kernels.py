@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_sum
 
 BLOCK = 512
 LANES = 32
@@ -46,7 +46,7 @@ def spread(factor, code, level, low, high, kind):
             factor[i] = level[code[i]]
 
 
-@jit
+@jit_sum
 def sum_products(total, base, ratios, begin, code, segment, start, n_codes, table, low, high, kind, factor):
     """total[i] = base[i] + sum over other classes of ratio times factor; an empty ``base`` is all ones."""
     n = code.size

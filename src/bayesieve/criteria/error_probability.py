@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.criteria.base import ScanCriterion
+from bayesieve.criteria.class_block import TWO_WAY
 from bayesieve.criteria.ratio_tables import RatioTables
 from bayesieve.criteria.row_ratios import SURE, Saturation, Scan
 
@@ -29,10 +30,22 @@ class ErrorProbability(ScanCriterion):
         return sums[:, 0] / class_totals.sum()
 
     def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
-        from bayesieve.criteria._probability_kernels import probability_sums
+        from bayesieve.criteria._probability_kernels import FEWEST, probability_sums, two_way_sums
 
         block = scan.block
-        right = np.zeros(moves[0].size)
-        probability_sums(scan.ratios, block.codes, block.offsets, block.weights, *moves, right)
+        columns, lows, highs, kinds, starts, n_codes, table = moves
+        right = np.zeros(columns.size)
+        fused = kinds == TWO_WAY
+        if block.weights.size or scan.ratios.shape[0] not in (1, 2, 3) or block.n_rows < FEWEST:
+            fused[:] = False
+        for part, is_fused in ((np.flatnonzero(fused), True), (np.flatnonzero(~fused), False)):
+            sums = np.zeros(part.size)
+            if is_fused and part.size:
+                few = (columns[part], lows[part], starts[part], n_codes[part])
+                two_way_sums(scan.ratios, block.codes, block.offsets, *few, table, sums)
+            elif part.size:
+                several = (columns[part], lows[part], highs[part], kinds[part], starts[part], n_codes[part])
+                probability_sums(scan.ratios, block.codes, block.offsets, block.weights, *several, table, sums)
+            right[part] = sums
         scanned = block.weights.sum() if block.weights.size else block.n_rows
         return (scanned - right + scan.wrong.sum())[:, None]

@@ -184,7 +184,7 @@ class _Run:
         tol = float(self._options.tol or 0.0)
         tie = _TIE * max(1.0, abs(self._state.cost))
         if adding:
-            return cost < self._state.cost - max(tol, tie)
+            return cost < self._state.cost - tol - tie
         return cost <= self._state.cost + tol + tie
 
     def _look(self, validation: float) -> None:

@@ -128,7 +128,8 @@ class ScoredRows:
 
     @property
     def _unlearnt(self) -> np.ndarray:
-        return (self.priors > IMPOSSIBLE * 1e-20).any(axis=1)
+        unlearnt: np.ndarray = np.any(self.priors > IMPOSSIBLE * 1e-20, axis=1)
+        return unlearnt
 
 
 class _Learnt:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+__all__ = ["CallbackSupportMixin", "SearchTasks", "with_callbacks"]
+
 Progress = Callable[[int, int, float], Any]
 
 try:
