@@ -1,4 +1,4 @@
-"""Cost per row and candidate of the search's inner kernel, and what its loops compile to on this processor."""
+"""Cost per row and candidate of the searches' inner kernels, and what their loops compile to on this processor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from measuring import Report, alternate, in_fresh_process, markdown_table, options
 
-from bayesieve.criteria import ClassBlock, RatioTables, RowRatios
+from bayesieve.criteria import Criterion, ErrorProbability, LogLoss, RatioTables, RowRatios
+from bayesieve.search import SubsetProblem
 from bayesieve.table import CodedTable
 
 N_CANDIDATES = 16
@@ -20,37 +21,58 @@ N_CANDIDATES = 16
 # A process of its own with an empty cache: code that was read from the cache has no assembly to show.
 _ASSEMBLY = """
 import numpy as np
-from bayesieve.criteria._kernels import log_loss_sums
-log_loss_sums(np.ones((1, 512)), np.zeros((1, 512), np.uint8), np.array([0, 256, 512]), np.zeros(0),
-              np.zeros(1, np.int64), np.zeros(1, np.int64), np.array([3]), np.ones(6), np.zeros(1))
-print(next(iter(log_loss_sums.inspect_asm().values())))
+from bayesieve.criteria import {criterion}
+from bayesieve.search import SearchState, SubsetProblem
+from bayesieve.table import CodedTable
+rows = np.arange(4096)
+codes = np.tile(rows % 2, (4, 1)).astype(np.uint8)
+classes = (rows // (rows.size // {n_classes})).astype(np.uint8)
+coded = CodedTable(codes=codes, n_levels=np.full(4, 2), names=tuple("abcd"), class_codes=classes, classes=np.arange(4))
+SearchState(SubsetProblem.of(coded, 1.0, {criterion}())).candidates(np.arange(4))
+from bayesieve.criteria.{module} import {kernel}
+print(next(iter({kernel}.inspect_asm().values())))
 """
+_KERNELS = (
+    {"criterion": "LogLoss", "n_classes": 4, "module": "_kernels", "kernel": "log_loss_sums"},
+    {"criterion": "ErrorProbability", "n_classes": 4, "module": "_probability_kernels", "kernel": "two_way_sums"},
+)
 
 
 def main() -> None:
-    """Time the kernel for several numbers of classes and levels, then read its assembly."""
+    """Time the kernels for several numbers of classes and levels, then read their assembly."""
     parser = options(__doc__)
     parser.add_argument("--rows", type=int, help="rows (default 200,000; 20,000 with --quick)")
     arguments = parser.parse_args()
     n_rows = arguments.rows or (20_000 if arguments.quick else 200_000)
     rounds = 3 if arguments.quick else 9
-    report = Report("search", "The inner kernel of the search", arguments)
+    report = Report("search", "The inner kernels of the searches", arguments)
     report.add(
-        f"`log_loss_sums` scores {N_CANDIDATES} candidate features in one pass over {n_rows:,} rows, on one core. "
-        "NumPy evaluates the same formula, `log1p((ratios * table[code]).sum(axis=0)).sum()`, candidate by candidate; "
-        f"{rounds} rounds in turns.\n"
+        f"Each scores {N_CANDIDATES} candidate features in one pass over {n_rows:,} rows, on one core. NumPy evaluates "
+        "the same formula - `log1p((ratios * table[code]).sum(axis=0)).sum()`, or `1 / (1 + ...)` - candidate by "
+        f"candidate; {rounds} rounds in turns.\n"
     )
-    rows = [compare(n_rows, n_classes, n_levels, rounds) for n_classes in (2, 3, 10) for n_levels in (2, 10, 200)]
     header = ["classes", "levels", "ns per row and candidate", "and per other class", "NumPy, ns", "times faster"]
-    report.add(markdown_table(header, rows))
-    with tempfile.TemporaryDirectory() as cache:
-        assembly = in_fresh_process(_ASSEMBLY, environment={"NUMBA_CACHE_DIR": cache})
-    report.add("\nWhat it compiles to here, by function; loops are the innermost ones:\n")
-    report.add(markdown_table(["code", "arithmetic", "table lookups", "calls"], compiled(assembly)))
+    for criterion, formula in ((LogLoss(), np.log1p), (ErrorProbability(), lambda odds: odds / (1.0 + odds))):
+        report.add(f"\n## {criterion.name}\n")
+        shapes = [(n_classes, n_levels) for n_classes in (2, 4, 10) for n_levels in (2, 5, 10, 200)]
+        rows = [compare(criterion, formula, n_rows, *shape, rounds) for shape in shapes]
+        report.add(markdown_table(header, rows))
+    for kernel in _KERNELS:
+        with tempfile.TemporaryDirectory() as cache:
+            assembly = in_fresh_process(_ASSEMBLY.format(**kernel), environment={"NUMBA_CACHE_DIR": cache})
+        report.add(f"\nWhat `{kernel['kernel']}` compiles to here, by function; loops are the innermost ones:\n")
+        report.add(markdown_table(["code", "arithmetic", "table lookups", "calls"], compiled(assembly)))
     report.close(["llvmlite"])
 
 
-def compare(n_rows: int, n_classes: int, n_levels: int, rounds: int) -> list[Any]:
+def compare(
+    criterion: Criterion,
+    formula: Callable[[np.ndarray], np.ndarray],
+    n_rows: int,
+    n_classes: int,
+    n_levels: int,
+    rounds: int,
+) -> list[Any]:
     """One row of the table: our nanoseconds, NumPy's, the ratio. Both must give the same sums."""
     rng = np.random.default_rng(n_classes * 1000 + n_levels)
     coded = CodedTable(
@@ -60,14 +82,13 @@ def compare(n_rows: int, n_classes: int, n_levels: int, rounds: int) -> list[Any
         class_codes=rng.integers(0, n_classes, n_rows).astype(np.uint8),
         classes=np.arange(n_classes),
     )
-    log_prob = [np.log(rng.dirichlet(np.full(n_levels, 5.0), size=n_classes).T) for _ in range(N_CANDIDATES)]
-    tables = RatioTables(log_prob)
-    state = RowRatios(ClassBlock.of(coded), np.full(n_classes, 1.0 / n_classes))
+    rows = SubsetProblem.of(coded, 1.0, criterion).rows
+    state = criterion.start(rows.blocks[0], rows.tables, rows.priors)
     features, adding = np.arange(N_CANDIDATES), np.ones(N_CANDIDATES, dtype=bool)
     results: dict[str, np.ndarray] = {}
     tasks: dict[str, Callable[[], Any]] = {
-        "kernel": lambda: results.update(kernel=state.log_loss_sums(tables, features, adding)),
-        "numpy": lambda: results.update(numpy=in_numpy(state, tables)),
+        "kernel": lambda: results.update(kernel=criterion.sums(state, rows.tables, features, adding)[:, 0]),
+        "numpy": lambda: results.update(numpy=in_numpy(state, rows.tables, formula)),
     }
     alternate(tasks, 1)
     np.testing.assert_allclose(results["kernel"], results["numpy"], rtol=1e-10)
@@ -82,17 +103,15 @@ def compare(n_rows: int, n_classes: int, n_levels: int, rounds: int) -> list[Any
     return [n_classes, n_levels, *figures]
 
 
-def in_numpy(state: RowRatios, tables: RatioTables) -> np.ndarray:
+def in_numpy(state: RowRatios, tables: RatioTables, formula: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """The same sums by the formula, with whole arrays."""
-    block = state.block
+    block, ratios = state.block, state.scan().ratios
     sums = np.zeros(block.codes.shape[0])
     for k in range(sums.size):
         factors = np.exp(tables.log_factors(k))
         for true_class in range(block.offsets.size - 1):
             rows = slice(block.offsets[true_class], block.offsets[true_class + 1])
-            sums[k] += np.log1p(
-                (state.ratios[:, rows] * factors[true_class][:, block.codes[k, rows]]).sum(axis=0)
-            ).sum()
+            sums[k] += formula((ratios[:, rows] * factors[true_class][:, block.codes[k, rows]]).sum(axis=0)).sum()
     return sums
 
 
@@ -115,7 +134,7 @@ def functions(assembly: str) -> list[tuple[str, list[str]]]:
     """Name and lines of every function compiled from the kernels' module, without the wrapper that Python calls."""
     found = []
     for part in re.split(r"(?m)^(?=_ZN)", assembly)[1:]:
-        name = re.match(r"_ZN9bayesieve8criteria8_kernels\d+?(_?[a-z_]+?)B\d", part)
+        name = re.match(r"_ZN9bayesieve8criteria\d+_\w*?kernels\d+?(_?[a-z_]+[1-3]?)B\d", part)
         if name:
             body = part.split(".Lfunc_end")[0]
             found.append((name[1], [line.strip() for line in body.splitlines()]))

@@ -36,10 +36,13 @@ def test_example(script: Path, tmp_path: Path) -> None:
     assert run([str(script)], tmp_path).strip()
 
 
-def test_code_of_the_readme(tmp_path: Path) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
-    assert len(blocks) == 2
+@pytest.mark.parametrize(
+    ("page", "n_blocks", "written"), [("README.md", 3, "report.html"), ("docs/wrapper-search.md", 2, "path.html")]
+)
+def test_code_of_the_pages(page: str, n_blocks: int, written: str, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
+    assert len(blocks) == n_blocks
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    (tmp_path / "readme.py").write_text("\n".join(blocks), encoding="utf-8")
-    run(["readme.py"], tmp_path)
-    assert (tmp_path / "report.html").stat().st_size > 0
+    (tmp_path / "page.py").write_text("\n".join(blocks), encoding="utf-8")
+    run(["page.py"], tmp_path)
+    assert (tmp_path / written).stat().st_size > 0
