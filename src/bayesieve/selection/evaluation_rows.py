@@ -45,7 +45,7 @@ def evaluation_rows(
         return EvaluationRows(ScoredRows.training(coded, counts, smoothing))
     if isinstance(evaluation, str):
         return EvaluationRows(ScoredRows.leave_one_out(coded, counts, smoothing))
-    splits = _splits(coded, evaluation, seed, groups)
+    splits = _splits(coded, evaluation, groups)
     return EvaluationRows(ScoredRows.folds(coded, counts, splits, smoothing))
 
 
@@ -78,16 +78,19 @@ def _halves(coded: CodedTable, validation_size: float, seed: int) -> tuple[Coded
             f"There are too few rows ({coded.n_rows}) to hold {validation_size:g} of them out; use evaluation='loo' or "
             "'train'."
         )
-    return coded.take(~held), coded.take(held)
+    halves = coded.take(~held), coded.take(held)
+    for half in halves:
+        half.sort_by_class()  # they are nobody else's
+    return halves
 
 
-def _splits(coded: CodedTable, evaluation: Any, seed: int, groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+def _splits(coded: CodedTable, evaluation: Any, groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:
     classes = np.asarray(coded.class_codes)
     if isinstance(evaluation, Integral):
         most = int(np.bincount(classes).max())
         if int(evaluation) > most:
             raise ValueError(f"evaluation={evaluation} folds need a class of as many rows, the largest has {most}.")
-        evaluation = StratifiedKFold(int(evaluation), shuffle=True, random_state=seed)
+        evaluation = StratifiedKFold(int(evaluation))  # as scikit-learn takes a number
     if hasattr(evaluation, "split"):
         labels = classes if coded.classes is None else np.asarray(coded.classes)[classes]
         with warnings.catch_warnings():

@@ -43,8 +43,8 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         ``"train"``: the rows that the probabilities are learnt from. ``"holdout"``: probabilities are learnt from one
         half of the rows (with the shares of the classes), the criterion is taken on that half, and ``validation`` on
         the other half chooses the subset. ``"loo"``: every row is scored by probabilities learnt from all others. A
-        number of folds (stratified, shuffled) or a scikit-learn splitter: test rows are scored by probabilities learnt
-        from the training rows, and the criterion is taken over all of them together.
+        number of folds (``StratifiedKFold``, not shuffled, as in scikit-learn) or a scikit-learn splitter: test rows
+        are scored by probabilities learnt from the training rows, and the criterion is taken over all of them together.
     n_features_to_select : "best" or int, default="best"
         "best": the best subset on the path, the smallest among equals. A number: where forward and backward stop; the
         other directions look for the best subset of at most that many.
