@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.model_selection import check_cv, (
+from sklearn.model_selection import (
     GroupKFold,
     KFold,
     LeaveOneGroupOut,
@@ -15,6 +15,7 @@ from sklearn.model_selection import check_cv, (
     RepeatedStratifiedKFold,
     ShuffleSplit,
     StratifiedKFold,
+    check_cv,
 )
 
 from bayesieve import WrapperSelector
