@@ -182,7 +182,6 @@ def _conditions(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]
     smoothing = settings["smoothing"]
     learnt = "the m-estimate of Boulle (2007)" if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"
     n_series, half = settings["n_series"], settings["n_series"] // 2
-    seconds = np.median([record["seconds"] for record in records])
     trial = "" if n_series == N_SERIES else f" This is a quick trial: the paper has {N_SERIES} series in each set."
     repetitions = f"{len(records)} repetitions, each" if len(records) > 1 else "One repetition,"
     return (
@@ -190,8 +189,7 @@ def _conditions(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]
         f'{records[0]["n_indicators"]} indicators of the grid "{settings["grid"]}". Naive Bayes learns from {half} '
         f"training series (probabilities by {learnt}), which also guide rankings and searches; the smallest subset "
         "among those of lowest error on the other half is taken; its error on the test series is reported, with the "
-        f"probabilities of the first half. A repetition took {seconds:.0f} seconds (median; all methods, simulation "
-        f"and scores included).{trial}"
+        f"probabilities of the first half.{trial}"
     )
 
 
