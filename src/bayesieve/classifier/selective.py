@@ -33,8 +33,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     selector : str or selector, default="compression"
-        What finds the weights: ``"all"``, ``"map"``, ``"bayesian"``, ``"compression"``, or a selector object with its
-        options.
+        What finds the weights: ``"all"``, ``"map"``, ``"bayesian"``, ``"compression"``, ``"wrapper"``, ``"accuracy"``,
+        ``"auc"``, or a selector object with its options.
     encoder : "modl", TableEncoder or IndicatorEncoder, default="modl"
         How columns are coded; an `IndicatorEncoder` makes features of scores at thresholds.
     smoothing : "m-estimate" or float, default="m-estimate"

@@ -48,7 +48,8 @@ def fit(
             "--selector",
             "-s",
             metavar="NAME",
-            help="How features are weighed: compression, bayesian (averages of models), map (the best subset) or all.",
+            help="How features are weighed: compression, bayesian (averages of models), map (the best subset), "
+            "wrapper, accuracy, auc (searches by the classifier's own performance) or all.",
             rich_help_panel=_SEARCH,
         ),
     ] = "compression",
