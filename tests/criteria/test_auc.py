@@ -284,29 +284,35 @@ def brute_force(keys, positive, tolerance):
 
 @pytest.mark.parametrize("spread", [3, 40, 1000, 10**6])
 @pytest.mark.parametrize("unit", [10**3, 10**9])
-def test_both_ways_of_counting_pairs(spread, unit):
+def test_all_ways_of_counting_pairs(spread, unit):
     from bayesieve.criteria._pair_kernels import ranked_pairs, sorted_pairs
+    from bayesieve.criteria._slot_kernels import slot_pairs
 
     tolerance = 5
-    worked = 0
+    n_ranked, n_slotted = 0, 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
         n, n_negative = 300, int(rng.integers(1, 299))
         # Ties are off by a few steps, also across edges of buckets.
         keys = rng.integers(-spread, spread, n) * unit + rng.integers(-2, 3, n)
+        if seed % 4 == 3:
+            keys[rng.random(n) < 0.5] += 1000 * unit * spread  # so wide a range that keys share buckets
         positive = np.arange(n) >= n_negative
         expected = brute_force(keys, positive, tolerance)
-        offsets = np.array([0, n_negative, n])
-        words, buckets = np.empty(2 * n + 8, dtype=np.int64), np.empty((2, n), dtype=np.int32)
-        done, twice = ranked_pairs(
-            keys, offsets, np.array([False, True]), tolerance, words, buckets[0], buckets[1], np.empty(n + 1, np.int32)
-        )
-        worked += done
+        offsets, is_positive = np.array([0, n_negative, n]), np.array([False, True])
+        words, slots = np.empty(2 * n + 8, dtype=np.int64), np.empty(2 * n + 2, dtype=np.int64)
+        buckets, following, unsure = np.empty((3, n + 1), dtype=np.int32)
+        done, twice = ranked_pairs(keys, offsets, is_positive, tolerance, words, buckets[:n], following[:n], unsure)
+        n_ranked += done
+        assert not done or twice == expected
+        done, twice = slot_pairs(keys, offsets, is_positive, tolerance, words, slots, buckets[:n], following, unsure)
+        n_slotted += done
         assert not done or twice == expected
         labelled, weights = 2 * keys + positive, np.ones(n)
         ordered, count = np.empty(n, dtype=np.int64), np.empty(2 * n + 2, dtype=np.int32)
         assert sorted_pairs(labelled, weights, n, tolerance, ordered, np.empty(n), count) == expected
-    assert worked > 0 or spread < 1000
+    assert n_ranked > 0 or spread < 1000
+    assert n_slotted >= 10 or unit < 10**9
 
 
 @pytest.mark.parametrize("spread", [2, 30, 5000])

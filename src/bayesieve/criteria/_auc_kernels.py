@@ -16,12 +16,13 @@ from bayesieve.compiling import jit
 from bayesieve.criteria._binary_kernels import binary_pairs, climb
 from bayesieve.criteria._cell_kernels import count_cells, list_cells
 from bayesieve.criteria._pair_kernels import ranked_pairs, sorted_pairs
+from bayesieve.criteria._slot_kernels import slot_pairs
 from bayesieve.criteria.class_block import THREE_WAY, TWO_WAY
 
 SPARE_BITS = 6  # of the bits of a double, given up for a wider range of exponents
 _FRACTION_BITS = 52 - SPARE_BITS
-_MOST_CELLS = 0.75  # per row, for which counting cells is faster than keys of all rows
-_LEAST_DISTINCT = 0.6  # scores per row, from which buckets tell most rows apart
+_MOST_CELLS = 0.5  # per row, for which counting cells is faster than keys of all rows
+_LEAST_DISTINCT = 0.75  # scores per row, from which so few rows tie that they may be compared one by one
 _LOG2_E = 1.4426950408889634
 _LOG_2 = 0.6931471805599453
 _WIDEST = 2e4  # nats; odds beyond count as certain
@@ -79,17 +80,29 @@ def fill_levels(codes, low, high, kind, levels):
 
 
 @jit
+def _add_few(scores, levels, steps, keys):
+    """keys = scores plus one of eight steps, chosen bit by bit of the level: reading a table takes longer."""
+    s0, s1, s2, s3, s4, s5, s6, s7 = steps[0], steps[1], steps[2], steps[3], steps[4], steps[5], steps[6], steps[7]
+    for i in range(scores.size):
+        level = levels[i]
+        a, b = s1 if level & 1 else s0, s3 if level & 1 else s2
+        c, d = s5 if level & 1 else s4, s7 if level & 1 else s6
+        low, high = b if level & 2 else a, d if level & 2 else c
+        keys[i] = scores[i] + (high if level & 4 else low)
+
+
+@jit
 def _fill_two(scores, offsets, levels, steps, n_codes, sign, keys):
     """Keys of two classes: scores plus the steps of the levels; ``steps`` is (segments, codes), flat."""
+    few = np.zeros(8, dtype=np.int64)
     for s in range(offsets.size - 1):
         score = scores[offsets[s] : offsets[s + 1]]
         level = levels[offsets[s] : offsets[s + 1]]
         key = keys[offsets[s] : offsets[s + 1]]
         step = steps[s * n_codes : (s + 1) * n_codes]
-        if n_codes == 3:
-            base, one, two = sign * step[0], sign * (step[1] - step[0]), sign * (step[2] - step[0])
-            for i in range(score.size):
-                key[i] = score[i] + base + (one if level[i] == 1 else 0) + (two if level[i] == 2 else 0)
+        if n_codes <= few.size:
+            few[:n_codes] = sign * step
+            _add_few(score, level, few, key)
         else:
             for i in range(score.size):
                 key[i] = score[i] + sign * step[level[i]]
@@ -207,7 +220,7 @@ def pair_sums(layout, scan, moves, targets, positive, ladder, lists, sums):
     bits = np.empty(n_rows if n_others > 1 else 0, dtype=np.int64)
     ordered_weights, unit_weights = np.empty(n_rows), np.ones(n_rows)
     count = np.empty(2 * n_rows + 2, dtype=np.int32)
-    words = np.empty(2 * n_rows + 8, dtype=np.int64)
+    words, slots = np.empty(2 * n_rows + 8, dtype=np.int64), np.empty(2 * n_rows + 2, dtype=np.int64)
     unsure = np.empty(n_rows + 1, dtype=np.int32)
     item_groups, item_levels = np.empty(n_rows + 1, dtype=np.int32), np.empty(n_rows + 1, dtype=np.uint16)
     item_weights = np.empty(n_rows + 1)
@@ -258,11 +271,17 @@ def pair_sums(layout, scan, moves, targets, positive, ladder, lists, sums):
                 layout, scan, moves, c, n_codes, targets[t],
                 scan.logs, scan.ratios, scan.is_wide, layout.offsets, levels, keys, bits,
             )  # fmt: skip
-            if layout.weights.size == 0 and n_groups >= _LEAST_DISTINCT * n_rows:
-                worked, pairs = ranked_pairs(
-                    keys, layout.offsets, positive[t], scan.tolerance,
-                    words, count[:n_rows], count[n_rows : 2 * n_rows], unsure,
-                )  # fmt: skip
+            if layout.weights.size == 0:
+                if n_groups >= _LEAST_DISTINCT * n_rows:
+                    worked, pairs = ranked_pairs(
+                        keys, layout.offsets, positive[t], scan.tolerance,
+                        words, count[:n_rows], count[n_rows : 2 * n_rows], unsure,
+                    )  # fmt: skip
+                else:
+                    worked, pairs = slot_pairs(
+                        keys, layout.offsets, positive[t], scan.tolerance,
+                        words, slots, count[:n_rows], count[n_rows : 2 * n_rows + 1], unsure,
+                    )  # fmt: skip
                 if worked:
                     sums[c, t] = 0.5 * pairs
                     continue

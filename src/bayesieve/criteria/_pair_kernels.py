@@ -37,7 +37,7 @@ def count_bits(typing_context, word):
 
 
 @jit
-def _key_range(keys, n):
+def key_range(keys, n):
     low = keys[0]
     high = keys[0]
     for i in range(n):
@@ -47,7 +47,7 @@ def _key_range(keys, n):
 
 
 @jit
-def _shift_for(span, n_buckets):
+def shift_for(span, n_buckets):
     """Bits to drop from a key between 0 and ``span`` so that at most ``n_buckets`` remain."""
     shift = 0
     while (span >> shift) >= n_buckets:
@@ -65,7 +65,7 @@ def _compare_all(key, keys, begin, end, tolerance):
 
 
 @jit
-def _fill_buckets(keys, low, shift, tolerance, buckets):
+def fill_buckets(keys, low, shift, tolerance, buckets):
     """Bucket of every key; returns how many lie so near to the edge of a bucket that a tie may be in the next one."""
     inside = (np.int64(1) << shift) - 1
     n_near = 0
@@ -182,14 +182,14 @@ def ranked_pairs(keys, offsets, positive, tolerance, words, buckets, following, 
     for s in range(positive.size):
         if not positive[s]:
             n_negative += offsets[s + 1] - offsets[s]
-    low, high = _key_range(keys, keys.size)
-    shift = _shift_for(high - low, min(_BUCKETS_PER_ROW * n_negative, 32 * words.size - 128) + 1)
+    low, high = key_range(keys, keys.size)
+    shift = shift_for(high - low, min(_BUCKETS_PER_ROW * n_negative, 32 * words.size - 128) + 1)
     if (np.int64(1) << shift) <= 64 * tolerance:
         return False, 0
     words = words[: 2 * (((high - low) >> shift >> 6) + 2)]
     words[:] = 0
     edges = np.empty(0, dtype=np.int64)
-    n_near = _fill_buckets(keys, low, shift, tolerance, buckets)
+    n_near = fill_buckets(keys, low, shift, tolerance, buckets)
     if n_near > _MOST_EDGES:
         return False, 0
     if n_near > 0:
@@ -217,8 +217,8 @@ def ranked_pairs(keys, offsets, positive, tolerance, words, buckets, following, 
 @jit
 def order_items(keys, weights, n, ordered, ordered_weights, count):
     """Put keys in ascending order, their weights with them: buckets first, then insertion inside."""
-    low, high = _key_range(keys, n)
-    shift = _shift_for(high - low, min(2 * n, count.size - 1) + 1)
+    low, high = key_range(keys, n)
+    shift = shift_for(high - low, min(2 * n, count.size - 1) + 1)
     n_buckets = ((high - low) >> shift) + 1
     count[: n_buckets + 1] = 0
     for i in range(n):
