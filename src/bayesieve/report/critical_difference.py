@@ -1,0 +1,150 @@
+"""Average ranks of methods over data sets, and which of them differ significantly."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bayesieve.evaluation.statistics import cliques
+from bayesieve.report import formats
+from bayesieve.report.figure import WIDTH, Figure
+from bayesieve.report.figures.ranks import RankDrawing, rank_drawing
+from bayesieve.report.render import fill, page_style
+from bayesieve.report.sections.tables import Column, Table
+
+
+@dataclass(frozen=True)
+class RankFigure(Figure):
+    """A `Figure` whose drawing is a critical-difference diagram, `ranks`."""
+
+    ranks: RankDrawing | None = None
+
+    def to_html(self) -> str:
+        """One HTML document that needs nothing but itself, in light and dark, with the numbers as a table."""
+        return fill("critical_difference.html", figure=self, style=comparison_style())
+
+    def _svg(self, *, standalone: bool) -> str:
+        caption = textwrap.wrap(self.caption, 140)
+        top = 58 + 17 * len(caption)
+        return fill(
+            "critical_difference.svg",
+            figure=self,
+            standalone=standalone,
+            caption=caption,
+            top=top,
+            drawing_style=markup(fill("ranks.css")),
+            width=WIDTH,
+            height=top + (self.ranks.height if self.ranks else 40),
+        )
+
+
+def critical_difference_figure(
+    names: Sequence[str],
+    ranks: Sequence[float],
+    difference: float | None,
+    *,
+    n_data: int | None = None,
+    alpha: float = 0.05,
+    title: str | None = None,
+) -> RankFigure:
+    """Draw a critical-difference diagram (Demsar 2006, figure 1): the best rank on the left, and a bar over methods
+    that are not significantly different.
+
+    Parameters
+    ----------
+    names : (n_methods,)
+    ranks : (n_methods,) average ranks over data sets, 1 is best, from `average_ranks`.
+    difference : float or None
+        From `critical_difference`; None where no test is possible, then ranks stand without bars.
+    n_data : number of data sets, for the caption.
+    alpha : level that `difference` belongs to, for the caption.
+    title : str, optional
+
+    Returns
+    -------
+    RankFigure
+        A `Figure` with ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
+
+    Raises
+    ------
+    ValueError
+        If names and ranks differ in number, or a rank is not between 1 and their number.
+
+    Examples
+    --------
+    >>> from bayesieve.evaluation.statistics import critical_difference
+    >>> from bayesieve.report.critical_difference import critical_difference_figure
+    >>> names, ranks = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"], [3.143, 2.000, 2.893, 1.964]
+    >>> critical_difference_figure(names, ranks, critical_difference(4, 14), n_data=14).caption
+    'Average ranks of 4 methods over 14 data sets, 1 is best. No two methods differ significantly (Nemenyi, 5%).'
+    """
+    values = [float(rank) for rank in ranks]
+    if len(names) != len(values):
+        raise ValueError(f"{len(values)} ranks cannot be drawn for {len(names)} names; each method needs one.")
+    wrong = next((i for i, v in enumerate(values) if not 1 - 1e-9 <= v <= len(values) + 1e-9), None)
+    if wrong is not None:
+        raise ValueError(f"The average rank of {names[wrong]!r} must be from 1 to {len(values)}, got {values[wrong]}.")
+    if difference is not None and not (math.isfinite(difference) and difference > 0):
+        raise ValueError(f"The critical difference is a positive number of ranks or None, got {difference}.")
+    groups = [] if difference is None else cliques(values, difference)
+    over = "" if n_data is None else f" over {formats.plural(n_data, 'data set')}"
+    told = f"Average ranks of {formats.plural(len(values), 'method')}{over}, 1 is best."
+    return RankFigure(
+        title=title or "Average ranks",
+        caption=f"{told} {_finding(values, groups, difference, alpha)}".strip(),
+        drawing=None,
+        table=_table(names, values, groups, difference),
+        ranks=rank_drawing(names, values, groups, difference) if values else None,
+    )
+
+
+def comparison_style() -> Any:
+    """Style sheet of pages that hold diagrams of ranks."""
+    return page_style() + markup(fill("comparison.css") + fill("ranks.css"))
+
+
+def markup(trusted: str) -> Any:
+    """Text of our own that is not to be escaped."""
+    from markupsafe import Markup
+
+    return Markup(trusted)
+
+
+def _finding(ranks: Sequence[float], groups: Sequence[Sequence[int]], difference: float | None, alpha: float) -> str:
+    test = f"Nemenyi, {formats.format_percent(alpha, 0 if math.isclose(100 * alpha, round(100 * alpha)) else 1)}"
+    if len(ranks) < 2:
+        return ""
+    if difference is None:
+        return "There is no test, so that no methods are joined."
+    if difference > len(ranks) - 1:
+        return (
+            f"The critical difference, {formats.format_number(difference, 2)}, is more than ranks can differ: with so "
+            f"few data sets the test ({test}) can show nothing."
+        )
+    if any(len(group) == len(ranks) for group in groups):
+        return f"No two methods differ significantly ({test})."
+    if not groups:
+        return f"All methods differ significantly ({test})."
+    return f"Bars join methods that do not differ significantly ({test})."
+
+
+def _table(
+    names: Sequence[str], ranks: Sequence[float], groups: Sequence[Sequence[int]], difference: float | None
+) -> Table:
+    order = sorted(range(len(names)), key=lambda i: (ranks[i], i))
+    columns = [Column("Method", False), Column("Average rank", True)]
+    if difference is not None:
+        columns.append(Column("Not significantly different from", False))
+    rows = []
+    for i in order:
+        cells = [formats.shorten(formats.visible(names[i]), 80), formats.format_number(ranks[i], 2)]
+        if difference is not None:
+            alike = [j for j in order if j != i and any(i in group and j in group for group in groups)]
+            all_others = len(alike) == len(names) - 1 and len(alike) > 2
+            listed = ", ".join(formats.shorten(formats.visible(names[j]), 40) for j in alike)
+            cells.append("every other method" if all_others else listed or "none")
+        rows.append(tuple(cells))
+    return Table("Average ranks", tuple(columns), tuple(rows))
