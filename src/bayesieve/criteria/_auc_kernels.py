@@ -237,7 +237,7 @@ def pair_sums(layout, scan, moves, targets, positive, ladder, lists, sums):
             steps = moves.steps[moves.step_starts[c] :]
             below, above = steps[lists[0] * n : lists[0] * n + 2], steps[lists[1] * n : lists[1] * n + 2]
             sums[c, 0] = 0.5 * binary_pairs(
-                ladder, column, bound, below, above, moves.signs[c], scan.tolerance, words[: n_rows + 1], unsure
+                ladder, column, bound, below, above, moves.signs[c], scan.tolerance, words[: n_rows + 1]
             )
             if layout.classes[lists[1]] == 0:  # looked up among the rows of class 1, being fewer
                 sums[c, 0] = np.float64(ladder.positives.size * ladder.negatives.size) - sums[c, 0]

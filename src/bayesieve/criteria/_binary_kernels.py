@@ -16,8 +16,9 @@ from bayesieve.compiling import jit
 from bayesieve.criteria._pair_kernels import count_bits, order_items
 
 _BUCKETS = 64  # of the bit map, per different score
-_BLOCK = 1024  # rows whose work memory stays in the first-level cache
-_PADDING = 4  # scores beyond all others
+_BLOCK = 4096  # rows whose work memory stays in the first-level cache
+_PADDING = 2  # scores beyond all others
+_ATTEMPTS = 16  # to keep scores away from the edges of buckets
 _BEYOND = np.iinfo(np.int64).max // 2
 
 
@@ -71,77 +72,84 @@ def _number_scores(ordered):
 
 
 @jit
-def _map_scores(scores, low, shift, tolerance, words):
+def _lowest(scores, shift, tolerance):
+    """(whether there is one, a lower end of the buckets such that scores that tie are in the same one)."""
+    width = np.int64(1) << shift
+    for attempt in range(1, _ATTEMPTS):
+        low = scores[0] - attempt * (width // _ATTEMPTS)  # never below the first bucket
+        nearest = width
+        for k in range(scores.size):
+            nearest = min(nearest, (scores[k] - low) & (width - 1))
+        if nearest > 2 * tolerance:
+            return True, low - width  # the first bucket stays empty
+    return False, 0
+
+
+@jit
+def _map_scores(scores, low, shift, words):
     """Fill the bit map, and the counts above the bits."""
-    previous = -1
     for k in range(scores.size):
         bucket = (scores[k] - low) >> shift
-        # A score just above the edge of a bucket may tie with one in the bucket before: it has a bit there, too.
-        edge = (scores[k] - 2 * tolerance - low) >> shift
-        if edge < bucket:
-            words[edge >> 5] |= (np.int64(1) << (edge & 31)) | (np.int64(1) << 32)
-        if edge < bucket or bucket == previous:
-            words[bucket >> 5] |= np.int64(1) << 32
-        words[bucket >> 5] |= np.int64(1) << (bucket & 31)
-        previous = bucket
-    k = 0
+        word = words[bucket >> 5] + (np.int64(1) << 33)
+        is_shared = (word >> (bucket & 31)) & 1
+        words[bucket >> 5] = word | (np.int64(1) << (bucket & 31)) | (is_shared << 32)
+    total = 0
     for w in range(words.size):
-        words[w] += np.int64(2 * k) << 32
-        while k < scores.size and (scores[k] - low) >> shift >> 5 == w:
-            k += 1
+        inside = words[w] >> 33
+        words[w] += (total - inside) << 33
+        total += inside
 
 
 @jit
 def _place(ordered, scores, tolerance):
     """How many of the different scores are below, and not above, each of the ordered ones."""
-    first, last = np.empty(ordered.size, dtype=np.int32), np.empty(ordered.size, dtype=np.int32)
-    a, b = 0, 0
+    first, last = np.empty(ordered.size + 1, dtype=np.int32), np.empty(ordered.size, dtype=np.int32)
+    i, k = 0, 0
+    while i < ordered.size:  # one step along either list, without a branch
+        first[i] = k
+        is_below = np.int64(scores[k] < ordered[i] - tolerance)
+        k += is_below
+        i += 1 - is_below
+    above = 0
     for i in range(ordered.size):
-        while scores[a] < ordered[i] - tolerance:
-            a += 1
-        while scores[b] <= ordered[i] + tolerance:
-            b += 1
-        first[i], last[i] = a, b
-    return first, last
+        above = max(above, np.int64(first[i]))
+        while scores[above] <= ordered[i] + tolerance:
+            above += 1
+        last[i] = above
+    return first[: ordered.size], last
 
 
 @jit
 def climb(scores, negative, positive, tolerance):
-    """The `Ladder` of two segments, each given by where it begins and ends; without negatives, an empty one."""
+    """The `Ladder` of two segments, each given by where it begins and ends; an empty one without negatives, or where
+    scores lie too close for buckets to keep ties together.
+    """
+    none, no_rows, no_counts = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.int32)
+    nothing = Ladder(none, none, 0, 0, no_rows, no_rows, no_rows, none, no_counts, no_counts, none)
     if negative[0] == negative[1]:
-        none, no_rows, no_counts = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.int32)
-        return Ladder(none, none, 0, 0, no_rows, no_rows, no_rows, none, no_counts, no_counts, none)
+        return nothing
     ordered, negatives = _sort(scores, negative[0], negative[1])
     different, number = _number_scores(ordered)
     n = different.size - _PADDING
     span = different[n - 1] - different[0]
     shift = 0
-    while (span >> shift) >= _BUCKETS * n or (np.int64(1) << shift) < 16 * tolerance:
+    while (span >> shift) >= _BUCKETS * n or (np.int64(1) << shift) < 64 * tolerance:
         shift += 1
-    low = different[0] - (np.int64(1) << shift)  # the first bucket and the last one are empty
-    words = np.zeros((((span >> shift) + 2) >> 5) + 1, dtype=np.int64)
-    _map_scores(different[:n], low, shift, tolerance, words)
+    possible, low = _lowest(different[:n], shift, tolerance)
+    if not possible:
+        return nothing
+    words = np.zeros((((different[n - 1] - low) >> shift) + 1 >> 5) + 1, dtype=np.int64)  # the last bucket stays empty
+    _map_scores(different[:n], low, shift, words)
     positive_scores, positives = _sort(scores, positive[0], positive[1])
     first, last = _place(positive_scores, different, tolerance)
-    return Ladder(
-        different,
-        words,
-        low,
-        shift,
-        negatives,
-        number,
-        positives,
-        positive_scores,
-        first,
-        last,
-        np.flatnonzero(first < last),
-    )
+    tied = np.flatnonzero(first < last)
+    return Ladder(different, words, low, shift, negatives, number, positives, positive_scores, first, last, tied)
 
 
 @jit
 def _sum_prefixes(codes, bound, negatives, number, pairs):
     """pairs[k] = negatives among those of the first k different scores, of level 1 from bit 32 on, of level 0 below."""
-    steps = np.array([1, 1 << 32])  # looked up, not chosen: see `_fill_first`
+    steps = np.array([1, 1 << 32])  # looked up, not chosen: a jump that no processor foresees
     total = 0
     pairs[0] = 0
     for i in range(negatives.size):
@@ -168,7 +176,7 @@ def _scan(at, score, scores, tolerance):
 
 
 @jit
-def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tolerance, pairs, unsure):
+def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tolerance, pairs):
     """Twice the number of pairs with the positive row above, ties once; a code above ``bound`` is level 1.
 
     ``negative_steps``, ``positive_steps``: shifts of the two levels in each class, times ``sign``.
@@ -180,9 +188,9 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
     cross_0 = sign * (positive_steps[0] - negative_steps[1])
     cross_1 = sign * (positive_steps[1] - negative_steps[0])
     if apart_0 == 0 and apart_1 == 0:
-        return _moved_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, 1, True, unsure)
-    twice = _moved_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, 1, False, unsure)
-    return twice + _moved_pairs(ladder, codes, bound, apart_0, apart_1, tolerance, prefixes, 0, False, unsure)
+        return _moved_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, 1, True)
+    twice = _moved_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, 1, False)
+    return twice + _moved_pairs(ladder, codes, bound, apart_0, apart_1, tolerance, prefixes, 0, False)
 
 
 @jit
@@ -192,20 +200,29 @@ def _fill_levels(codes, bound, rows, levels):
 
 
 @jit
-def _fill_first(scores, levels, move_0, apart, words, shift, found):
-    """Twice how many negative scores are below each moved score, by the bits, plus one where bits do not tell.
-
-    Level 0 moves by ``move_0``, level 1 by ``apart`` more; multiplied, as a choice would be compiled to a jump that no
-    processor foresees.
-    """
-    last_bucket = np.int64(words.size * 32 - 1)
+def _fill_buckets(scores, levels, move_0, apart, last, shift, buckets):
+    """Buckets of the moved scores: level 0 moves by ``move_0``, level 1 by ``apart`` more."""
     for i in range(scores.size):
         moved = scores[i] + move_0 + apart * np.int64(levels[i])
-        bucket = min(max(moved >> shift, 0), last_bucket)
+        buckets[i] = np.int32(min(max(moved >> shift, 0), last))
+
+
+@jit
+def _fill_first(words, found, unsure):
+    """Buckets replaced by twice how many negative scores are below, by the bits, plus one where bits do not tell;
+    such rows are listed, and counted.
+    """
+    n = 0
+    for i in range(found.size):
+        bucket = np.int64(found[i])
         word = words[np.uint64(bucket >> 5)]
         place = bucket & 31
         inside = count_bits(word & ((np.int64(1) << place) - 1))
-        found[i] = np.int32(((word >> 32) + 2 * inside) | ((word >> place) & 1))
+        is_unsure = (word >> 32 | word >> place) & 1
+        found[i] = np.int32(((word >> 32) + 2 * inside) | is_unsure)
+        unsure[np.uint64(n)] = i
+        n += is_unsure
+    return n
 
 
 @jit
@@ -237,60 +254,47 @@ def _sum_ties(ladder, codes, bound, prefixes):
 
 
 @jit
-def _list_odd(found, first, listed, n):
-    for i in range(found.size):
-        listed[np.uint64(n)] = first + i
-        n += np.int64(found[i] & 1)
-    return n
-
-
-@jit
-def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, other, with_own, unsure):
-    """Twice the pairs of a positive row and the negatives of the other level (``other`` = 1) or its own (0).
-
-    ``with_own``: and of its own level in the order of the current subset. Rows that share a bucket with a negative, so
-    that the bits do not tell their order, are listed in ``unsure`` and compared afterwards. The loops are apart so that
-    they vectorise: a loop that reads words and writes to other arrays does not.
-    """
-    move_0, apart = move_0 - tolerance - ladder.low, move_1 - move_0
-    levels, found = np.empty(_BLOCK, dtype=np.int32), np.empty(_BLOCK, dtype=np.int32)
-    many_tie = 8 * ladder.tied.size > ladder.positives.size
-    twice, n_unsure = 0, 0
-    for begin in range(0, ladder.positives.size, _BLOCK):
-        rows = slice(begin, min(begin + _BLOCK, ladder.positives.size))
-        n = rows.stop - begin
-        level = levels[:n]
-        _fill_levels(codes, bound, ladder.positives[rows], level)
-        _fill_first(ladder.positive_scores[rows], level, move_0, apart, ladder.words, ladder.shift, found[:n])
-        twice += 2 * _sum_found(prefixes, found[:n], level, np.int32(other))
-        if with_own:
-            below = _sum_at(prefixes, ladder.first[rows], level)
-            twice += below + (_sum_at(prefixes, ladder.last[rows], level) if many_tie else below)
-        n_unsure = _list_odd(found[:n], begin, unsure, n_unsure)
-    if with_own and not many_tie:
-        twice += _sum_ties(ladder, codes, bound, prefixes)
-    return twice + _compare(ladder, codes, bound, move_0, apart, tolerance, prefixes, other, unsure[:n_unsure])
-
-
-@jit
-def _compare(ladder, codes, bound, move_0, apart, tolerance, prefixes, other, unsure):
+def _compare(scores, different, levels, found, move_0, apart, tolerance, prefixes, other, unsure):
     """What the rows in ``unsure`` add to the pairs told by bits: their scores are compared one by one."""
-    words, shift = ladder.words, ladder.shift
-    last_bucket = np.int64(words.size * 32 - 1)
     twice = 0
     for u in range(unsure.size):
         i = np.uint64(unsure[u])
-        level = np.int64(codes[ladder.positives[i]] > bound)
-        lower = ladder.positive_scores[i] + move_0 + apart * level
-        bucket = min(max(lower >> shift, 0), last_bucket)
-        word = words[np.uint64(bucket >> 5)]
-        inside = count_bits(word & ((np.int64(1) << (bucket & 31)) - 1))
-        before = word >> 32
-        told = (before >> 1) + inside
-        # The bits of a word of which one stands for several scores are not a count: begin before the word.
-        begin = before >> 1 if before & 1 else told
-        first, last = _scan(begin, lower + ladder.low + tolerance, ladder.scores, tolerance)
-        wanted = level ^ other
-        twice += np.int64(prefixes[2 * first + np.uint64(wanted)]) + np.int64(prefixes[2 * last + np.uint64(wanted)])
-        twice -= 2 * np.int64(prefixes[np.uint64(2 * told + wanted)])
+        told = np.uint64(found[i] >> 1)  # never too many: a bit may stand for several scores
+        first, last = _scan(told, scores[i] + move_0 + apart * np.int64(levels[i]), different, tolerance)
+        wanted = np.uint64(levels[i] ^ other)
+        twice += np.int64(prefixes[2 * first + wanted]) + np.int64(prefixes[2 * last + wanted])
+        twice -= 2 * np.int64(prefixes[2 * told + wanted])
+    return twice
+
+
+@jit
+def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, other, with_own):
+    """Twice the pairs of a positive row and the negatives of the other level (``other`` = 1) or its own (0).
+
+    ``with_own``: and of its own level in the order of the current subset. Rows that share a bucket with a negative, so
+    that the bits do not tell their order, are listed and compared. The loops are apart so that they vectorise: a loop
+    that reads words and writes to other arrays does not.
+    """
+    apart, start = move_1 - move_0, move_0 - tolerance - ladder.low
+    last_bucket = np.int64(ladder.words.size * 32 - 1)
+    levels, found = np.empty(_BLOCK, dtype=np.int32), np.empty(_BLOCK, dtype=np.int32)
+    unsure = np.empty(_BLOCK + 1, dtype=np.int32)
+    other = np.int32(other)
+    many_tie = 8 * ladder.tied.size > ladder.positives.size
+    twice = 0
+    for begin in range(0, ladder.positives.size, _BLOCK):
+        rows = slice(begin, min(begin + _BLOCK, ladder.positives.size))
+        level, place, score = levels[: rows.stop - begin], found[: rows.stop - begin], ladder.positive_scores[rows]
+        _fill_levels(codes, bound, ladder.positives[rows], level)
+        _fill_buckets(score, level, start, apart, last_bucket, ladder.shift, place)
+        n_unsure = _fill_first(ladder.words, place, unsure)
+        twice += 2 * _sum_found(prefixes, place, level, other)
+        if with_own:
+            below = _sum_at(prefixes, ladder.first[rows], level)
+            twice += below + (_sum_at(prefixes, ladder.last[rows], level) if many_tie else below)
+        twice += _compare(
+            score, ladder.scores, level, place, move_0, apart, tolerance, prefixes, other, unsure[:n_unsure]
+        )
+    if with_own and not many_tie:
+        twice += _sum_ties(ladder, codes, bound, prefixes)
     return twice
