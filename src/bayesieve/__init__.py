@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         ParametricScore,
         TableEncoder,
     )
-    from bayesieve.evaluation import selection_stability
+    from bayesieve.evaluation import Protocol, compare, selection_stability
     from bayesieve.naive_bayes import DiscreteNB
     from bayesieve.report import path_figure, stability_figure
     from bayesieve.selection import (
@@ -49,9 +49,11 @@ _HOMES = {
     "MODLDiscretizer": "bayesieve.discretize",
     "MODLGrouper": "bayesieve.discretize",
     "ParametricScore": "bayesieve.discretize",
+    "Protocol": "bayesieve.evaluation",
     "SelectiveNB": "bayesieve.classifier",
     "TableEncoder": "bayesieve.discretize",
     "WrapperSelector": "bayesieve.selection",
+    "compare": "bayesieve.evaluation",
     "load": "bayesieve.classifier",
     "path_figure": "bayesieve.report",
     "selection_stability": "bayesieve.evaluation",
@@ -74,10 +76,12 @@ __all__ = [
     "MODLDiscretizer",
     "MODLGrouper",
     "ParametricScore",
+    "Protocol",
     "SelectiveNB",
     "TableEncoder",
     "WrapperSelector",
     "__version__",
+    "compare",
     "load",
     "path_figure",
     "selection_stability",

@@ -130,24 +130,55 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         ValueError
             For tables or targets that nothing can be learnt from; the sentence names the column and the remedy.
         """
+        self._prepare()
+        encoder = self.new_encoder()
+        self._learn(encoder.fit_coded(X, y, sample_weight), encoder, own_rows=True)
+        self.target_name_ = _name_of(y)
+        return self
+
+    def fit_coded(self, coded: CodedTable, encoder: Any) -> SelectiveNB:
+        """As ``fit``, on rows that a fitted encoder has coded, so that several models share one coding.
+
+        Parameters
+        ----------
+        coded : CodedTable
+            What ``encoder.fit_coded(X, y)`` returned; it is left as it is.
+        encoder : TableEncoder or IndicatorEncoder
+            The model keeps it (it is not copied) to code rows to be predicted.
+
+        Returns
+        -------
+        self
+        """
+        self._prepare()
+        self._learn(coded, encoder, own_rows=False)
+        self.target_name_ = None
+        return self
+
+    def new_encoder(self) -> Any:
+        """The encoder, not fitted yet, that ``fit`` would code rows with."""
+        encoder = make_encoder(self.encoder)
+        return encoder if isinstance(self.encoder, BaseEstimator) else encoder.set_params(n_jobs=self.n_jobs)
+
+    def _prepare(self) -> None:
         check_smoothing(self.smoothing)
         if not isinstance(self.calibrate, (bool, np.bool_)) and self.calibrate != "auto":
             raise ValueError(f"calibrate must be True, False or 'auto', got {self.calibrate!r}.")
         self.selector_ = self._make_selector()
-        self.encoder_ = make_encoder(self.encoder)
-        if not isinstance(self.encoder, BaseEstimator):
-            self.encoder_.set_params(n_jobs=self.n_jobs)
-        coded = self.encoder_.fit_coded(X, y, sample_weight)
-        copy_features(self, self.encoder_)
+
+    def _learn(self, coded: CodedTable, encoder: Any, *, own_rows: bool) -> None:
+        self.encoder_ = encoder
+        copy_features(self, encoder)
         self.classes_ = np.asarray(coded.classes)
         self.n_rows_ = coded.n_rows
-        self.target_name_ = _name_of(y)
         if not self.selector_._rows_in_order:
-            coded.sort_by_class()
+            if own_rows:
+                coded.sort_by_class()
+            elif not coded.is_sorted_by_class:
+                coded = coded.take(np.argsort(coded.class_codes, kind="stable"))  # type: ignore[arg-type]
         self.selector_.fit_coded(coded)
         self.trace_ = self.selector_.trace_
         self._set_weights(coded)
-        return self
 
     def _make_selector(self) -> CodedSelector:
         selector = make_selector(self.selector)
@@ -185,7 +216,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
     def _coded(self, X: Any) -> CodedTable:
         check_is_fitted(self, "naive_bayes_")
-        return self.encoder_.transform_coded(X, owner=self)
+        return X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X, owner=self)
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Log prior plus the weighted log probabilities of the levels, in nats, shape (n_rows, n_classes)."""

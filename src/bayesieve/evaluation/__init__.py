@@ -1,6 +1,18 @@
 """Figures of merit, and the protocols that measure them on rows the model has not seen."""
 
+from bayesieve.evaluation.comparison import compare, compare_many
+from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.folds import Protocol
 from bayesieve.evaluation.protocol import out_of_fold_log_proba, take_rows
 from bayesieve.evaluation.stability import SelectionStability, selection_stability
 
-__all__ = ["SelectionStability", "out_of_fold_log_proba", "selection_stability", "take_rows"]
+__all__ = [
+    "Comparison",
+    "Protocol",
+    "SelectionStability",
+    "compare",
+    "compare_many",
+    "out_of_fold_log_proba",
+    "selection_stability",
+    "take_rows",
+]

@@ -1,0 +1,120 @@
+"""Results of a comparison as they are finished, one line of JSON each, so that an interrupted run goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+Key = tuple[str, str, int, int]
+"""Data, method, repeat, fold."""
+
+_MARK = b'{"comparison":'
+
+
+class ComparisonFile:
+    """A file of lines: the protocol first, then data sets and methods as they were, and every finished fold of each.
+
+    Lines are flushed to disk when they are written; a last line that was cut off (the run was killed while it was
+    written) is dropped, and its fold is run again.
+
+    Parameters
+    ----------
+    path : the file; None keeps results in memory only.
+    settings : what the folds depend on; a file of other settings is refused.
+    data : fingerprint of every data set by name; the file may know others, but not other ones of these names.
+    methods : description of every method by name, likewise.
+
+    Raises
+    ------
+    ValueError
+        If the file holds something else, or cannot be read or written.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        settings: Mapping[str, Any],
+        data: Mapping[str, str],
+        methods: Mapping[str, str],
+    ) -> None:
+        self.rows: dict[Key, dict[str, Any]] = {}
+        self._path = None if path is None else Path(path)
+        self._lock = threading.Lock()
+        if self._path is None:
+            return
+        wanted = {"comparison": dict(settings), "data": dict(data), "method": dict(methods)}
+        known = self._read(self._path)
+        self._check(known, wanted)
+        lines: list[dict[str, Any]] = [] if known["comparison"] else [{"comparison": wanted["comparison"]}]
+        for kind in ("data", "method"):
+            lines += [{kind: name, "is": what} for name, what in wanted[kind].items() if name not in known[kind]]
+        if lines:
+            self._write(*lines)
+
+    def append(self, row: dict[str, Any]) -> None:
+        """Keep a finished fold of a method."""
+        with self._lock:
+            if self._path is not None:
+                self._write({"result": row})
+            self.rows[key_of(row)] = row
+
+    def _read(self, path: Path) -> dict[str, dict[str, Any]]:
+        """What the file says of itself; its results are kept, and what was cut off at its end is taken away."""
+        try:
+            content = path.read_bytes() if path.exists() else b""
+        except OSError as error:
+            raise ValueError(f"{path} cannot be read ({error.strerror}); choose another file.") from error
+        if not (content.startswith(_MARK) or _MARK.startswith(content)):
+            raise ValueError(f"{path} does not hold results of a comparison; choose another file.")
+        whole = content[: content.rfind(b"\n") + 1]
+        known: dict[str, dict[str, Any]] = {"comparison": {}, "data": {}, "method": {}}
+        try:
+            for line in map(json.loads, whole.splitlines()):
+                if "result" in line:
+                    self.rows[key_of(line["result"])] = line["result"]
+                elif "comparison" in line:
+                    known["comparison"] = dict(line["comparison"])
+                else:
+                    kind = "data" if "data" in line else "method"
+                    known[kind][line[kind]] = line["is"]
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(f"{path} is damaged and holds no results to go on from; delete it.") from None
+        if len(whole) < len(content):
+            os.truncate(path, len(whole))
+        return known
+
+    def _check(self, known: dict[str, dict[str, Any]], wanted: dict[str, dict[str, Any]]) -> None:
+        found, settings = known["comparison"], wanted["comparison"]
+        other = [name for name in {**found, **settings} if found and found.get(name) != settings.get(name)]
+        if other:
+            told = " and ".join(f"{name} {found.get(name)} in place of {settings.get(name)}" for name in other)
+            raise ValueError(f"{self._path} holds results of another protocol ({told}); choose another file.")
+        for kind, what in (("data", "another table"), ("method", "a method with other options")):
+            for name, description in wanted[kind].items():
+                if known[kind].get(name, description) != description:
+                    raise ValueError(f"{self._path} holds results of {what} named {name!r}; choose another file.")
+
+    def _write(self, *lines: dict[str, Any]) -> None:
+        assert self._path is not None
+        before = None
+        try:
+            with self._path.open("ab") as file:
+                before = file.tell()
+                file.write("".join(f"{json.dumps(line)}\n" for line in lines).encode())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                if before is not None:
+                    os.truncate(self._path, before)  # no half line may stand before the next one
+            raise ValueError(f"{self._path} cannot be written ({error.strerror}); choose another file.") from error
+
+
+def key_of(row: Mapping[str, Any]) -> Key:
+    """Which fold of which method a result is of."""
+    return str(row["data"]), str(row["method"]), int(row["repeat"]), int(row["fold"])

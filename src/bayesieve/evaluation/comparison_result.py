@@ -1,0 +1,148 @@
+"""What a comparison found: every fold of every method, and summaries of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesieve.evaluation.fold_measures import LOWER_IS_BETTER, MEASURES
+from bayesieve.evaluation.folds import Protocol
+from bayesieve.table import write_atomically
+
+NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")
+"""Columns of numbers in `Comparison.frame`."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every method on every fold of every data set.
+
+    Attributes
+    ----------
+    data, methods : tuple of str
+        Names, in the order in which they were given.
+    protocol : Protocol
+    rows : tuple of dict
+        One for each data set, method, repeat and fold, as in `frame`.
+    complete : bool
+        False when Ctrl-C ended it: what was finished by then is kept.
+    """
+
+    data: tuple[str, ...]
+    methods: tuple[str, ...]
+    protocol: Protocol
+    rows: tuple[dict[str, Any], ...]
+    complete: bool = True
+
+    @property
+    def frame(self) -> Any:
+        """One line per data set, repeat, fold and method as a polars dataframe.
+
+        Columns ``data``, ``method``, ``repeat``, ``fold`` (from 0), ``n_train``, ``n_test`` (rows), ``accuracy``,
+        ``auc``, ``compression_rate``, ``log_loss`` (nats a row), ``brier``, ``balanced_accuracy``, ``n_features``
+        (null where the method does not tell), ``fit_seconds``, ``predict_seconds`` (coding included, also where it
+        was shared), ``error`` (null where all went well, else the figures are).
+        """
+        import polars as pl
+
+        whole = dict.fromkeys(("repeat", "fold", "n_train", "n_test", "n_features"), pl.Int64)
+        texts = dict.fromkeys(("data", "method", "error"), pl.String)
+        order = ("data", "method", "repeat", "fold", "n_train", "n_test", *NUMBERS, "error")
+        schema = {name: (whole | texts).get(name, pl.Float64) for name in order}
+        return pl.DataFrame([{name: row[name] for name in order} for row in self.rows], schema=schema)
+
+    def folds(self, measure: str, data: str | None = None) -> np.ndarray:
+        """A measure of every fold, shape (n_repeats * n_folds, n_methods); NaN where it is not known.
+
+        Parameters
+        ----------
+        measure : a column of numbers of `frame`.
+        data : name of the data set; may be left out where there is one.
+
+        Raises
+        ------
+        ValueError
+            If there is no such measure or data set.
+        """
+        if measure not in NUMBERS:
+            raise ValueError(f"There is no measure {measure!r}; choose one of {', '.join(map(repr, NUMBERS))}.")
+        if data is None and len(self.data) == 1:
+            data = self.data[0]
+        if data not in self.data:
+            raise ValueError(f"data must be one of {', '.join(map(repr, self.data))}, got {data!r}.")
+        values = np.full((self.protocol.n_splits, len(self.methods)), np.nan)
+        places = {name: place for place, name in enumerate(self.methods)}
+        for row in self.rows:
+            if row["data"] == data and row[measure] is not None:
+                values[row["repeat"] * self.protocol.n_folds + row["fold"], places[row["method"]]] = row[measure]
+        return values
+
+    def matrix(self, measure: str) -> np.ndarray:
+        """Mean of a measure over the folds, shape (n_data, n_methods); NaN where a method has no figures of some fold
+        that another method has figures of, for a mean over easier folds is no match.
+        """
+        means = np.full((len(self.data), len(self.methods)), np.nan)
+        for i, data in enumerate(self.data):
+            values = self.folds(measure, data)
+            values = values[~np.isnan(values).all(axis=1)]
+            if len(values):
+                means[i] = values.mean(axis=0)
+        return means
+
+    @property
+    def test_share(self) -> float:
+        """Test rows for each training row of a fold, n_test / n_train, as the corrected t-test needs it."""
+        return 1.0 / (self.protocol.n_folds - 1)
+
+    @staticmethod
+    def higher_is_better(measure: str) -> bool:
+        """Whether a measure is the better the higher it is."""
+        return measure not in LOWER_IS_BETTER and not measure.endswith("_seconds") and measure != "n_features"
+
+    def summary(self) -> Any:
+        """One line per data set and method as a polars dataframe, over the folds of all repeats.
+
+        Columns ``data``, ``method``, ``n_folds`` (finished), ``n_failed``, and for every measure its mean and, ending
+        in ``_std``, its standard deviation (n - 1; null for a single fold), both over the folds that have it; means of
+        a method that failed on some folds are of the others only.
+        """
+        import polars as pl
+
+        lines = []
+        for data in self.data:
+            columns = {measure: self.folds(measure, data) for measure in NUMBERS}
+            for place, method in enumerate(self.methods):
+                mine = [row for row in self.rows if row["data"] == data and row["method"] == method]
+                failed = sum(row["error"] is not None for row in mine)
+                line = {"data": data, "method": method, "n_folds": len(mine) - failed, "n_failed": failed}
+                for measure in NUMBERS:
+                    line[measure], line[f"{measure}_std"] = _mean_and_spread(columns[measure][:, place])
+                lines.append(line)
+        schema: dict[str, Any] = {"data": pl.String, "method": pl.String, "n_folds": pl.Int64, "n_failed": pl.Int64}
+        schema |= {name: pl.Float64 for measure in NUMBERS for name in (measure, f"{measure}_std")}
+        return pl.DataFrame(lines, schema=schema)
+
+    def errors(self) -> list[tuple[str, str, int, str]]:
+        """What went wrong: data set, method, number of folds and the message of each, in the order of `frame`."""
+        found: dict[tuple[str, str, str], int] = {}
+        for row in self.rows:
+            if row["error"] is not None:
+                key = (row["data"], row["method"], row["error"])
+                found[key] = found.get(key, 0) + 1
+        return [(data, method, number, error) for (data, method, error), number in found.items()]
+
+    def write_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write `frame` as a CSV file, whole or not at all."""
+        write_atomically(path, self.frame.write_csv())
+
+
+def _mean_and_spread(values: Sequence[float] | np.ndarray) -> tuple[float | None, float | None]:
+    known = np.asarray(values)[~np.isnan(values)]
+    return (
+        float(known.mean()) if known.size else None,
+        float(known.std(ddof=1)) if known.size > 1 else None,
+    )

@@ -1,0 +1,172 @@
+"""All methods on one fold, which is cut out, and coded, once for all of them."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from sklearn.base import clone
+
+from bayesieve.evaluation.fold_measures import MEASURES, fold_measures, log_probabilities
+from bayesieve.evaluation.folds import Fold
+from bayesieve.evaluation.identity import describe
+from bayesieve.evaluation.protocol import take_rows
+from bayesieve.table import CodedTable
+
+
+@runtime_checkable
+class CodedClassifier(Protocol):
+    """A classifier that also learns from, and predicts, rows coded by somebody else: one coding serves many.
+
+    ``new_encoder()`` is the encoder that ``fit`` would fit; ``fit_coded(coded, encoder)`` learns from the rows that
+    it coded (which it must leave as they are); ``predict_log_proba`` and ``predict_proba`` take a `CodedTable`.
+    """
+
+    def new_encoder(self) -> Any: ...
+
+    def fit_coded(self, coded: CodedTable, encoder: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A table with the codes (n_rows,) of its classes, their sorted labels, and row weights or None."""
+
+    name: str
+    X: Any
+    codes: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray | None
+
+
+class FoldRun:
+    """One fold of a data set; call with a method to get its result as plain values.
+
+    Codings are found by the options of their encoder. Seconds of a shared coding are added to each method that uses
+    it: as long as that method would take on its own.
+    """
+
+    def __init__(self, data: DataSet, fold: Fold) -> None:
+        self._data = data
+        self._fold = fold
+        self._codings: dict[str, _Coding] = {}
+        self._train_X = take_rows(data.X, fold.train)
+        self._test_X = take_rows(data.X, fold.test)
+        self._labels = data.classes[data.codes[fold.train]]
+        self._train_weights = None if data.weights is None else data.weights[fold.train]
+        self._test_weights = None if data.weights is None else data.weights[fold.test]
+
+    def __call__(self, name: str, estimator: Any, check: Callable[[Any], None] | None = None) -> dict[str, Any]:
+        """The result of a method; where it fails, what it said instead of figures. ``check`` may end the run on seeing
+        the fitted model.
+        """
+        row: dict[str, Any] = {
+            "data": self._data.name,
+            "method": name,
+            "repeat": self._fold.repeat,
+            "fold": self._fold.fold,
+            "n_train": int(self._fold.train.size),
+            "n_test": int(self._fold.test.size),
+        }
+        row |= dict.fromkeys((*MEASURES, "n_features", "fit_seconds", "predict_seconds", "error"))
+        try:
+            model = clone(estimator)
+            fit = self._fit_coded if isinstance(model, CodedClassifier) else self._fit
+            row |= fit(model)
+            if check is not None:
+                check(model)
+        except Exception as error:
+            row["error"] = one_line(error)
+        return row
+
+    def _fit(self, model: Any) -> dict[str, Any]:
+        began = time.perf_counter()
+        model.fit(self._train_X, self._labels, **self._weight_option(model))
+        fitted = time.perf_counter()
+        log_proba = self._log_probabilities(model, self._test_X)
+        return self._measured(model, log_proba, fitted - began, time.perf_counter() - fitted)
+
+    def _fit_coded(self, model: Any) -> dict[str, Any]:
+        encoder = model.new_encoder()
+        coding = self._codings.setdefault(describe(encoder), _Coding(encoder))
+        encoder = coding.encoder  # perhaps fitted already
+        coded, train_seconds = coding.once(
+            "train", lambda: encoder.fit_coded(self._train_X, self._labels, self._train_weights)
+        )
+        began = time.perf_counter()
+        model.fit_coded(coded, encoder)
+        fit_seconds = time.perf_counter() - began + train_seconds
+        rows, test_seconds = coding.once("test", lambda: encoder.transform_coded(self._test_X))
+        began = time.perf_counter()
+        log_proba = self._log_probabilities(model, rows)
+        return self._measured(model, log_proba, fit_seconds, time.perf_counter() - began + test_seconds)
+
+    def _log_probabilities(self, model: Any, X: Any) -> np.ndarray:
+        return log_probabilities(model, X, self._data.classes, self._fold.train.size)
+
+    def _weight_option(self, model: Any) -> dict[str, Any]:
+        if self._train_weights is None:
+            return {}
+        if "sample_weight" not in inspect.signature(model.fit).parameters:
+            raise ValueError(f"{type(model).__name__}.fit takes no sample_weight.")
+        return {"sample_weight": self._train_weights}
+
+    def _measured(self, model: Any, log_proba: np.ndarray, fit: float, predict: float) -> dict[str, Any]:
+        codes = self._data.codes
+        counts = np.bincount(codes[self._fold.train], weights=self._train_weights, minlength=self._data.classes.size)
+        found = fold_measures(log_proba, codes[self._fold.test], counts, self._test_weights)
+        kept = getattr(model, "n_features_selected_", None)
+        figures: dict[str, Any] = {name: value if np.isfinite(value) else None for name, value in found.items()}
+        return figures | {
+            "n_features": None if kept is None else int(kept),
+            "fit_seconds": round(fit, 6),
+            "predict_seconds": round(predict, 6),
+        }
+
+
+class _Coding:
+    """Training and test rows of a fold as codes, made when first asked for; a failure is everybody's."""
+
+    def __init__(self, encoder: Any) -> None:
+        self.encoder = encoder
+        self._made: dict[str, tuple[CodedTable, float] | Exception] = {}
+
+    def once(self, part: str, make: Callable[[], CodedTable]) -> tuple[CodedTable, float]:
+        """The rows of a part, and the seconds it took to code them."""
+        if part not in self._made:
+            began = time.perf_counter()
+            try:
+                self._made[part] = (make(), time.perf_counter() - began)
+            except Exception as error:
+                self._made[part] = error
+        made = self._made[part]
+        if isinstance(made, Exception):
+            raise made
+        return made
+
+
+def one_line(error: Exception) -> str:
+    """What an exception says, as one line of a bearable length."""
+    text = " ".join(str(error).split()) or "no message"
+    told = text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
+    return told if len(told) <= 300 else f"{told[:297]}..."
+
+
+def check_methods(estimators: Mapping[str, Any]) -> None:
+    """Refuse what is no classifier with probabilities before any work is done."""
+    if not isinstance(estimators, Mapping) or not estimators:
+        raise ValueError("estimators must be a mapping from names to classifiers, with at least one of them.")
+    for name, estimator in estimators.items():
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"Names of methods must be texts, got {name!r}.")
+        if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+            raise ValueError(f"Method {name!r} must be a scikit-learn classifier, got {estimator!r}.")
+        if not (hasattr(estimator, "predict_proba") or hasattr(estimator, "predict_log_proba")):
+            kind = type(estimator).__name__
+            raise ValueError(
+                f"Method {name!r} must be a classifier with predict_proba, got {kind}; a selector becomes one as "
+                "SelectiveNB(selector)."
+            )

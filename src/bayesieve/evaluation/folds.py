@@ -1,0 +1,87 @@
+"""How rows are split into folds: the same seed gives the same folds to every method, today and tomorrow."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import RepeatedStratifiedKFold
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Positions of the training and the test rows of one fold of one repeat; both count from 0."""
+
+    repeat: int
+    fold: int
+    train: np.ndarray
+    test: np.ndarray
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Repeated stratified cross-validation, shuffled anew in every repeat.
+
+    The folds are those of scikit-learn's ``RepeatedStratifiedKFold`` with the same three numbers; more repeats leave
+    the first ones as they are.
+
+    Parameters
+    ----------
+    n_folds : int, default=10
+        At least 2, at most the rows of the most frequent class.
+    n_repeats : int, default=1
+    seed : int, default=0
+
+    Raises
+    ------
+    ValueError
+        If a number has no meaning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve import Protocol
+    >>> folds = Protocol(n_folds=5, n_repeats=2).split(np.array(["no", "yes"] * 10))
+    >>> len(folds), folds[0].train.size, folds[0].test.size
+    (10, 16, 4)
+    """
+
+    n_folds: int = 10
+    n_repeats: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, lowest in (("n_folds", 2), ("n_repeats", 1), ("seed", 0)):
+            value: Any = getattr(self, name)
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            if not whole or not lowest <= int(value) < 2**32:
+                raise ValueError(f"{name} must be a whole number from {lowest} up, got {value!r}.")
+            object.__setattr__(self, name, int(value))  # plain, as it is kept in files
+
+    @property
+    def n_splits(self) -> int:
+        """Folds of all repeats together."""
+        return self.n_folds * self.n_repeats
+
+    def split(self, labels: np.ndarray) -> list[Fold]:
+        """The folds of rows with these class labels (n_rows,), repeat after repeat.
+
+        Raises
+        ------
+        ValueError
+            If even the most frequent class has fewer rows than there are folds.
+        """
+        largest = int(np.unique(labels, return_counts=True)[1].max(initial=0))
+        if self.n_folds > largest:
+            raise ValueError(
+                f"n_folds must be at most the rows of the most frequent class ({largest}), got {self.n_folds}."
+            )
+        splitter = RepeatedStratifiedKFold(n_splits=self.n_folds, n_repeats=self.n_repeats, random_state=self.seed)
+        with warnings.catch_warnings():
+            # A class smaller than the number of folds is missing from some of them, which the measures know.
+            warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+            pairs = list(splitter.split(np.zeros((labels.size, 1)), labels))
+        return [Fold(i // self.n_folds, i % self.n_folds, train, test) for i, (train, test) in enumerate(pairs)]

@@ -1,0 +1,384 @@
+"""Methods compared on the same folds: folds, measures, failures, shared coding, and runs that go on where they were."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris, load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score_loss, log_loss, roc_auc_score
+from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from bayesieve import MAPSelector, Protocol, SelectiveNB, TableEncoder, WrapperSelector, compare
+from bayesieve.evaluation import Comparison, compare_many
+from bayesieve.evaluation.comparison_result import NUMBERS
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv"
+SECONDS = ("fit_seconds", "predict_seconds")
+THREE = Protocol(n_folds=3)
+
+
+@pytest.fixture(scope="module")
+def german() -> tuple[pl.DataFrame, pl.Series]:
+    frame = pl.read_csv(EXAMPLE).head(400)
+    return frame.drop("class"), frame["class"]
+
+
+def measured(found: Comparison) -> list[dict[str, Any]]:
+    """All rows without the seconds, which no two runs share."""
+    return found.frame.drop(SECONDS).to_dicts()
+
+
+class Failing(ClassifierMixin, BaseEstimator):
+    """Fails where a row whose first value is `bad` is in training."""
+
+    def __init__(self, bad: float = 0.0) -> None:
+        self.bad = bad
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Failing:
+        if (np.asarray(X)[:, 0] == self.bad).any():
+            raise RuntimeError(f"A row says {self.bad}\nand that is\tbad")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return np.full((len(X), self.classes_.size), 1.0 / self.classes_.size)
+
+
+def test_folds_are_those_of_scikit_learn_and_of_the_seed() -> None:
+    y = load_iris().target
+    folds = Protocol(4, 2, 7).split(y)
+    expected = RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=7).split(y, y)
+    for fold, (train, test) in zip(folds, expected, strict=True):
+        np.testing.assert_array_equal(fold.train, train)
+        np.testing.assert_array_equal(fold.test, test)
+    assert [(fold.repeat, fold.fold) for fold in folds] == [(r, f) for r in range(2) for f in range(4)]
+    first = Protocol(4, 1, 7).split(y)
+    assert all((a.test == b.test).all() for a, b in zip(first, folds, strict=False))
+    assert any((a.test != b.test).any() for a, b in zip(first, Protocol(4, 1, 8).split(y), strict=True))
+
+
+def test_figures_are_those_of_scikit_learn_on_refits() -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    methods = {
+        "gauss": GaussianNB(),
+        "tree": DecisionTreeClassifier(max_depth=3, random_state=0),
+        "map": SelectiveNB("map"),
+    }
+    protocol = Protocol(5, 2, 3)
+    found = compare(methods, X, y, protocol)
+    rows = iter(found.rows)
+    for fold in protocol.split(y.to_numpy()):
+        for name, method in methods.items():
+            row = next(rows)
+            model = method.fit(X.iloc[fold.train], y.iloc[fold.train])
+            truth, proba = y.iloc[fold.test].to_numpy(), model.predict_proba(X.iloc[fold.test])
+            assert (row["method"], row["repeat"], row["fold"]) == (name, fold.repeat, fold.fold)
+            assert (row["n_train"], row["n_test"], row["error"]) == (120, 30, None)
+            assert row["accuracy"] == pytest.approx(accuracy_score(truth, proba.argmax(axis=1)))
+            assert row["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(truth, proba.argmax(axis=1)))
+            assert row["log_loss"] == pytest.approx(log_loss(truth, proba))
+            assert row["compression_rate"] == pytest.approx(1 - log_loss(truth, proba) / np.log(3))
+            assert row["brier"] == pytest.approx(brier_score_loss(truth, proba, scale_by_half=False))
+            assert row["auc"] == pytest.approx(roc_auc_score(truth, proba, multi_class="ovr", average="weighted"))
+            assert row["n_features"] == (model.n_features_selected_ if name == "map" else None)
+            assert min(row["fit_seconds"], row["predict_seconds"]) > 0
+
+
+def test_weights_are_for_training_and_for_measures() -> None:
+    X, y = load_wine(return_X_y=True)
+    weight = np.random.default_rng(0).integers(1, 5, y.size).astype(float)
+    protocol = Protocol(4)
+    found = compare({"gauss": GaussianNB(), "failing": Failing()}, X, y, protocol, sample_weight=weight)
+    for fold, row in zip(protocol.split(y), found.rows[::2], strict=True):
+        model = GaussianNB().fit(X[fold.train], y[fold.train], weight[fold.train])
+        proba, truth, w = model.predict_proba(X[fold.test]), y[fold.test], weight[fold.test]
+        shares = np.bincount(y[fold.train], weights=weight[fold.train]) / weight[fold.train].sum()
+        null = log_loss(truth, np.tile(shares, (truth.size, 1)), sample_weight=w)
+        assert row["accuracy"] == pytest.approx(accuracy_score(truth, proba.argmax(axis=1), sample_weight=w))
+        assert row["log_loss"] == pytest.approx(log_loss(truth, proba, sample_weight=w))
+        assert row["compression_rate"] == pytest.approx(1 - log_loss(truth, proba, sample_weight=w) / null)
+        balanced = balanced_accuracy_score(truth, proba.argmax(axis=1), sample_weight=w)
+        assert row["balanced_accuracy"] == pytest.approx(balanced)
+    assert {row["error"] for row in found.rows[1::2]} == {"Failing.fit takes no sample_weight."}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_coding_shared_by_all_changes_nothing(
+    german: tuple[pl.DataFrame, pl.Series], monkeypatch: pytest.MonkeyPatch, weighted: bool
+) -> None:
+    X, y = german
+    weight = np.random.default_rng(1).integers(0, 4, len(y)).astype(float) if weighted else None
+    fits = []
+    whole = TableEncoder.fit_coded
+    monkeypatch.setattr(
+        TableEncoder, "fit_coded", lambda self, *given: fits.append(self.numeric) or whole(self, *given)
+    )
+    methods = {
+        "all": SelectiveNB("all"),
+        "map": SelectiveNB("map"),
+        "compression": SelectiveNB("compression", n_jobs=1),
+        "wrapper": SelectiveNB(WrapperSelector("error_probability", direction="forward")),
+        "width": SelectiveNB("all", encoder=TableEncoder(numeric="equal-width")),
+    }
+    if weighted:
+        del methods["wrapper"]
+    together = compare(methods, X, y, THREE, sample_weight=weight)
+    assert sorted(fits) == ["equal-width"] * 3 + ["modl"] * 3
+    assert all(row["error"] is None for row in together.rows)
+    for place, (name, method) in enumerate(methods.items()):
+        for fold, row in zip(THREE.split(y.to_numpy()), together.rows[place :: len(methods)], strict=True):
+            weights = None if weight is None else weight[fold.train]
+            model = method.fit(X[fold.train], y.gather(fold.train), weights)
+            hit = model.predict(X[fold.test]) == y.gather(fold.test).to_numpy()
+            expected = np.average(hit, weights=None if weight is None else weight[fold.test])
+            assert (row["method"], row["accuracy"]) == (name, pytest.approx(expected))
+            assert row["n_features"] == model.n_features_selected_
+            alone = np.log(model.predict_proba(X[fold.test]))[np.arange(hit.size), _codes(model, y, fold.test)]
+            loss = np.average(-alone, weights=None if weight is None else weight[fold.test])
+            assert row["log_loss"] == pytest.approx(loss, rel=1e-9)
+
+
+def _codes(model: SelectiveNB, y: pl.Series, rows: np.ndarray) -> np.ndarray:
+    return np.searchsorted(model.classes_, y.gather(rows).to_numpy())
+
+
+def test_threads_and_runs_change_nothing(german: tuple[pl.DataFrame, pl.Series], tmp_path: Path) -> None:
+    X, y = german
+    methods = {"map": SelectiveNB("map"), "auc": SelectiveNB("auc"), "all": SelectiveNB("all")}
+    protocol = Protocol(3, 2, 5)
+    one = compare(methods, X, y, protocol)
+    several = compare(methods, X, y, protocol, n_jobs=3, results=tmp_path / "found.jsonl")
+    pandas = compare(methods, X.to_pandas(), y.to_pandas(), protocol, results=tmp_path / "found.jsonl")
+    assert measured(one) == measured(several) == measured(pandas)
+    assert pandas.rows == several.rows  # read, not run: whatever library holds the table
+    assert measured(compare(methods, X, y, Protocol(3, 2, 6))) != measured(one)
+
+
+def test_an_estimator_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True)
+    X = np.column_stack([np.arange(150.0), X])
+    found = compare({"failing": Failing(7.0), "gauss": GaussianNB()}, X, y, THREE, results=tmp_path / "found.jsonl")
+    inside = [7 in fold.test for fold in THREE.split(y)]
+    errors = [row["error"] for row in found.rows if row["method"] == "failing"]
+    assert errors == [None if hidden else "RuntimeError: A row says 7.0 and that is bad" for hidden in inside]
+    assert found.errors() == [("data", "failing", 2, "RuntimeError: A row says 7.0 and that is bad")]
+    summary = found.summary()
+    assert summary["n_folds"].to_list() == [1, 3]
+    assert summary["n_failed"].to_list() == [2, 0]
+    assert summary["accuracy"].to_list() == [
+        pytest.approx(17 / 50),
+        pytest.approx(np.nanmean(found.folds("accuracy")[:, 1])),
+    ]
+    assert summary["accuracy_std"][0] is None
+    assert np.isnan(found.matrix("accuracy")[0, 0])  # the easy fold alone is no match for all three
+    assert found.matrix("accuracy")[0, 1] == summary["accuracy"][1]
+
+
+def test_saturated_probabilities_are_ordered_and_their_loss_is_finite() -> None:
+    X, y = load_iris(return_X_y=True)
+    found = compare({"tree": DecisionTreeClassifier(random_state=0)}, X, y, THREE)
+    for row, fold in zip(found.rows, THREE.split(y), strict=True):
+        model = DecisionTreeClassifier(random_state=0).fit(X[fold.train], y[fold.train])
+        proba = model.predict_proba(X[fold.test])
+        assert row["auc"] == pytest.approx(roc_auc_score(y[fold.test], proba, multi_class="ovr", average="weighted"))
+        assert row["log_loss"] == pytest.approx(log_loss(y[fold.test], proba))
+
+
+def test_a_class_that_training_lacks_costs_no_fold() -> None:
+    X, y = load_iris(return_X_y=True)
+    y = np.where(np.arange(150) == 3, 9, y)
+    found = compare({"gauss": GaussianNB(), "all": SelectiveNB("all")}, X, y, THREE)
+    assert all(row["error"] is None and np.isfinite(row["log_loss"]) for row in found.rows)
+
+
+def test_several_data_sets(tmp_path: Path) -> None:
+    data = {"iris": load_iris(return_X_y=True), "wine": (*load_wine(return_X_y=True), np.ones(178))}
+    methods = {"gauss": GaussianNB(), "map": SelectiveNB("map")}
+    both = compare_many(methods, data, THREE, n_jobs=2)
+    alone = compare(methods, *load_wine(return_X_y=True), THREE, data_name="wine")
+    assert [row for row in measured(both) if row["data"] == "wine"] == measured(alone)
+    assert both.matrix("auc").shape == (2, 2)
+    np.testing.assert_allclose(both.matrix("auc")[1], alone.matrix("auc")[0])
+    assert both.summary()["data"].to_list() == ["iris", "iris", "wine", "wine"]
+    assert both.folds("accuracy", "iris").shape == (3, 2)
+    with pytest.raises(ValueError, match="data must be one of 'iris', 'wine'"):
+        both.folds("accuracy")
+    with pytest.raises(ValueError, match="There is no measure 'f1'"):
+        both.folds("f1", "iris")
+    both.write_csv(tmp_path / "folds.csv")
+    written = pl.read_csv(tmp_path / "folds.csv")
+    assert written.columns == both.frame.columns
+    assert written["auc"].to_list() == both.frame["auc"].to_list()
+    assert written.columns == [
+        "data", "method", "repeat", "fold", "n_train", "n_test", *NUMBERS, "error",
+    ]  # fmt: skip
+
+
+METHODS = {"gauss": GaussianNB(), "map": SelectiveNB("map")}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Comparison]:
+    """The file of a run that nobody interrupted, and what it found."""
+    path = tmp_path_factory.mktemp("whole") / "found.jsonl"
+    return (found := compare(METHODS, *load_iris(return_X_y=True), THREE, results=path)) and (path.read_bytes(), found)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.005, 0.03, 0.3, 0.5, 0.77, 0.999, 1.0])
+def test_a_run_that_was_killed_goes_on(share: float, whole: tuple[bytes, Comparison], tmp_path: Path) -> None:
+    content, straight = whole
+    path = tmp_path / "found.jsonl"
+    left = content[: int(share * len(content))]
+    path.write_bytes(left)
+    resumed = compare(METHODS, *load_iris(return_X_y=True), THREE, results=path)
+    assert measured(resumed) == measured(straight)
+    n_kept = sum(b'"result"' in line and line.endswith(b"\n") for line in left.splitlines(keepends=True))
+    same = [a["fit_seconds"] == b["fit_seconds"] for a, b in zip(resumed.rows, straight.rows, strict=True)]
+    assert all(same[:n_kept])  # these were not run again
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert [sorted(line)[-1] for line in lines].count("result") == 6
+    assert path.read_bytes().endswith(b"\n")
+
+
+def test_every_cut_of_a_line_is_survived(whole: tuple[bytes, Comparison], tmp_path: Path) -> None:
+    content, straight = whole
+    path = tmp_path / "found.jsonl"
+    last = content.rstrip(b"\n").rfind(b"\n") + 1
+    for cut in range(last, len(content), 60):
+        path.write_bytes(content[:cut])
+        resumed = compare(METHODS, *load_iris(return_X_y=True), THREE, results=path)
+        assert measured(resumed) == measured(straight)
+
+
+class Interrupting(GaussianNB):
+    """Presses Ctrl-C at a certain fit of all."""
+
+    fits = 0
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Interrupting:
+        Interrupting.fits += 1
+        if Interrupting.fits == 2:
+            raise KeyboardInterrupt
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_ctrl_c_keeps_what_is_finished(n_jobs: int | None, tmp_path: Path) -> None:
+    Interrupting.fits = 0
+    X, y = load_iris(return_X_y=True)
+    methods = {"all": SelectiveNB("all"), "gauss": Interrupting()}
+    with pytest.warns(UserWarning, match=r"Interrupted: \d of 6 folds of methods were finished, and are kept"):
+        found = compare(methods, X, y, THREE, results=tmp_path / "found.jsonl", n_jobs=n_jobs)
+    assert not found.complete
+    assert 2 <= len(found.rows) < 6
+    rest = compare(methods, X, y, THREE, results=tmp_path / "found.jsonl")
+    assert rest.complete
+    kept = {(row["method"], row["fold"]): row for row in rest.rows}
+    assert all(kept[row["method"], row["fold"]] == row for row in found.rows)
+    assert measured(rest) == measured(compare(methods, X, y, THREE))
+
+
+def test_more_methods_and_repeats_are_added_to_a_file(whole: tuple[bytes, Comparison], tmp_path: Path) -> None:
+    path = tmp_path / "found.jsonl"
+    path.write_bytes(whole[0])
+    X, y = load_iris(return_X_y=True)
+    more = compare({**METHODS, "tree": DecisionTreeClassifier(random_state=0)}, X, y, Protocol(3, 2), results=path)
+    assert len(more.rows) == 18
+    old = [row for row in more.rows if row["repeat"] == 0 and row["method"] != "tree"]
+    assert tuple(old) == whole[1].rows
+
+
+def test_a_file_of_something_else_is_refused(whole: tuple[bytes, Comparison], tmp_path: Path) -> None:
+    path = tmp_path / "found.jsonl"
+    path.write_bytes(whole[0])
+    X, y = load_iris(return_X_y=True)
+
+    def refused(message: str, *, X: Any = X, methods: Any = METHODS, protocol: Protocol = THREE) -> None:
+        before = path.read_bytes()
+        with pytest.raises(ValueError, match=message):
+            compare(methods, X, y, protocol, results=path)
+        assert path.read_bytes() == before
+
+    refused(r"another protocol \(seed 0 in place of 4\)", protocol=Protocol(3, 1, 4))
+    refused(r"another protocol \(folds 3 in place of 5\)", protocol=Protocol(5))
+    refused("another table named 'data'", X=X + (np.arange(600).reshape(150, 4) == 17))
+    refused("a method with other options named 'map'", methods={"map": SelectiveNB("map", smoothing=1.0)})
+    compare({"map": SelectiveNB("map", n_jobs=1, verbose=0)}, X, y, THREE, results=path)  # neither matters
+    for content in (b"accuracy,auc\n1,2\n", b"no line end"):
+        path.write_bytes(content)
+        refused("does not hold results of a comparison")
+    path.write_bytes(whole[0].replace(b'"result"', b'"resul', 1))
+    refused("is damaged")
+    with pytest.raises(ValueError, match="cannot be written"):
+        compare(METHODS, X, y, THREE, results=tmp_path / "nowhere" / "found.jsonl")
+    with pytest.raises(ValueError, match="cannot be read"):
+        compare(METHODS, X, y, THREE, results=tmp_path)
+
+
+def test_mistakes_are_told_before_any_work() -> None:
+    X, y = load_iris(return_X_y=True)
+    good = {"gauss": GaussianNB()}
+    for methods, message in (
+        ({}, "at least one"),
+        ([GaussianNB()], "must be a mapping from names"),
+        ({1: GaussianNB()}, "must be texts, got 1"),
+        ({"gauss": GaussianNB}, "'gauss' must be a scikit-learn classifier"),
+        ({"map": MAPSelector()}, r"'map' must be a classifier with predict_proba, got MAPSelector.*SelectiveNB"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            compare(methods, X, y)
+    for numbers, message in (
+        ({"n_folds": 1}, "n_folds must be a whole number from 2 up, got 1"),
+        ({"n_repeats": 0}, "n_repeats"),
+        ({"seed": 0.5}, "seed"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Protocol(**numbers)
+    with pytest.raises(ValueError, match=r"n_folds must be at most the rows of the most frequent class \(50\), got 51"):
+        compare(good, X, y, Protocol(51))
+    with pytest.raises(ValueError, match="protocol must be a Protocol, got 10"):
+        compare(good, X, y, 10)
+    with pytest.raises(ValueError, match="one class only"):
+        compare(good, X, np.zeros(150, dtype=int))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        compare(good, X[:-1], y)
+    with pytest.raises(ValueError, match="Data set 'b': "):
+        compare_many(good, {"a": (X, y), "b": (X, y[:-1])})
+    with pytest.raises(ValueError, match="data must be a mapping"):
+        compare_many(good, [(X, y)])
+    with pytest.raises(ValueError, match="n_jobs == 0"):
+        compare(good, X, y, n_jobs=0)
+
+
+def test_lists_and_text_labels() -> None:
+    X, y = load_iris(return_X_y=True)
+    names = [("no", "yes", "perhaps")[k] for k in y]
+    as_lists = compare({"gauss": GaussianNB()}, X.tolist(), names, THREE)
+    frame = pd.DataFrame(X)
+    frame.columns = list("abcd")
+    as_frame = compare({"gauss": GaussianNB()}, frame, pd.Series(names), THREE)
+    assert measured(as_lists) == measured(as_frame)
+
+
+def test_progress_tells_the_seconds_left(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bayesieve.engine.progress._SECONDS_BETWEEN_LINES", 0.0)
+    X, y = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare({"lr": LogisticRegression(max_iter=500, verbose=0), "g": GaussianNB()}, X, y, THREE, verbose=1)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 6
+    assert lines[-1] == "Comparison: folds of methods: 6 of 6, seconds left 0"
+    compare({"g": GaussianNB()}, X, y, THREE)
+    assert capsys.readouterr().err == ""
