@@ -129,7 +129,7 @@ def test_student_is_that_of_scipy():
 def test_resampled_t_by_hand():
     """Ten folds: the variance of the mean is (1/10 + 1/9) s^2 in place of s^2 / 10."""
     first, second = np.arange(10.0), np.array([0, 1, 1, 2, 2, 4, 5, 5, 7, 8.0])
-    plain, corrected = paired_t(first, second), corrected_resampled_t(first, second, test_share=0.1)
+    plain, corrected = paired_t(first, second), corrected_resampled_t(first, second, test_share=1 / 9)
     assert plain.statistic / corrected.statistic == pytest.approx(math.sqrt(1 + 10 / 9))
     assert corrected.p_value == pytest.approx(2 * stats.t.sf(corrected.statistic, 9))
     assert corrected.p_value > plain.p_value
@@ -143,7 +143,7 @@ def test_resampled_t_keeps_its_level_where_student_does_not():
     noise = common + rng.normal(size=(n_trials, n_folds)) * math.sqrt(1 - correlation)
     zero = np.zeros(n_folds)
     plain = np.mean([paired_t(row, zero).p_value < 0.05 for row in noise])
-    corrected = np.mean([corrected_resampled_t(row, zero, 0.1).p_value < 0.05 for row in noise])
+    corrected = np.mean([corrected_resampled_t(row, zero, 1 / 9).p_value < 0.05 for row in noise])
     assert plain > 0.1
     assert corrected == pytest.approx(0.05, abs=0.02)
 
@@ -187,7 +187,7 @@ def test_wins_and_losses_by_hand():
     assert found.outcomes == {"a": 1, "b": -1, "c": 0, "d": None, "e": None}
     swapped = wins_and_losses(*columns, reference="ours", higher_is_better=False)["theirs"]
     assert swapped.outcomes == {"a": -1, "b": 1, "c": 0, "d": None, "e": None}
-    careful = wins_and_losses(*columns, reference="ours", test_share=0.5, alpha=0.01)["theirs"]
+    careful = wins_and_losses(*columns, reference="ours", test_share=1.0, alpha=0.01)["theirs"]
     assert (careful.wins, careful.losses, careful.ties) == (0, 0, 3)
 
 
@@ -267,7 +267,7 @@ def test_groups_by_hand():
         (lambda: critical_difference(3, 5, alpha=5), "between 0 and 1; got 5"),
         (lambda: average_ranks(np.full((2, 2), nan)), "none of them has a value"),
         (lambda: paired_t([1, 2], [1, 2, 3]), "two lists of one length"),
-        (lambda: corrected_resampled_t([1, 2], [1, 2], 10), "between 0 and 1; got 10"),
+        (lambda: corrected_resampled_t([1, 2], [1, 2], 0), "n_test / n_train, a positive number .* got 0"),
         (lambda: wins_and_losses(["a"], ["m"], [0], [1.0], reference="x"), "no method 'x' .* there are m"),
         (lambda: wins_and_losses(["a"], ["m"], [0], [], reference="m"), "same length"),
     ],

@@ -87,7 +87,7 @@ def corrected_resampled_t(
     Parameters
     ----------
     first, second : (n_folds,) values of two methods on the same folds, of all repeats; NaN where unknown.
-    test_share : share of the rows in a test fold, 0.1 for ten folds.
+    test_share : test rows for each training row, n_test / n_train: 1/9 for ten folds.
 
     Returns
     -------
@@ -96,18 +96,20 @@ def corrected_resampled_t(
     Raises
     ------
     ValueError
-        If the two differ in length, or the share is not between 0 and 1.
+        If the two differ in length, or the share is not a positive number.
 
     Examples
     --------
     >>> from bayesieve.evaluation.statistics import corrected_resampled_t
-    >>> test = corrected_resampled_t([0.90, 0.92, 0.91, 0.95], [0.88, 0.89, 0.90, 0.91], test_share=0.25)
+    >>> test = corrected_resampled_t([0.90, 0.92, 0.91, 0.95], [0.88, 0.89, 0.90, 0.91], test_share=1 / 3)
     >>> round(test.statistic, 3), round(test.p_value, 3), test.sign()
     (2.535, 0.085, 0)
     """
-    if not 0 < test_share < 1:
-        raise ValueError(f"test_share is the share of rows in a test fold, between 0 and 1; got {test_share}.")
-    return _student(first, second, test_share / (1 - test_share))
+    if not (np.isfinite(test_share) and test_share > 0):
+        raise ValueError(
+            f"test_share is n_test / n_train, a positive number such as 1/9 for ten folds; got {test_share}."
+        )
+    return _student(first, second, test_share)
 
 
 def wins_and_losses(
@@ -130,7 +132,7 @@ def wins_and_losses(
         where a method failed.
     reference : the method whose wins are counted.
     higher_is_better : of the measure.
-    test_share : share of the rows in a test fold, for `corrected_resampled_t`; None for `paired_t`, as in the papers.
+    test_share : n_test / n_train, for `corrected_resampled_t`; None for `paired_t`, as in the papers.
     alpha : level of each test; none is adjusted for being one of several.
 
     Returns

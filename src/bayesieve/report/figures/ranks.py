@@ -15,9 +15,9 @@ from bayesieve.report.formats import format_number, shorten_middle, visible
 WIDTH = 960.0
 MARGIN = 24.0
 MAX_NAME = 32  # characters that fit beside the axis
-_CHARACTER = 7.4  # width of one, on average in names that have many capitals
-_RANK = 54.0  # room for "10.17" between the axis and a name
-_NARROWEST, _WIDEST = 140.0, 320.0  # room beside the axis
+_CHARACTER = 8.0  # width of one, on average in names that have many capitals
+_RANK = 58.0  # room for "10.17" between the axis and a name
+_NARROWEST, _WIDEST = 140.0, 340.0  # room beside the axis
 ROW = 22.0  # from one name to the next
 LANE = 9.0  # from one bar to the next
 _AXIS_Y = 64.0  # with room above for numbers and the critical difference
