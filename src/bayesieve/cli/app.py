@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from bayesieve.cli.compare import compare
 from bayesieve.cli.errors import Commands
 from bayesieve.cli.explain import explain
 from bayesieve.cli.fit import fit
@@ -19,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for command in (fit, predict, explain, info, reproduce):
+for command in (fit, predict, explain, info, compare, reproduce):
     app.command()(command)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 import warnings
@@ -211,6 +212,9 @@ def _run(
                 jobs.append((sets[name], fold, missing))
     stopped = threading.Event()
     n_wanted = sum(len(missing) for *_, missing in jobs)
+    n_known = sum(map(len, folds.values())) * len(estimators) - n_wanted
+    if verbose and n_known:
+        sys.stderr.write(f"{n_known} of {n_known + n_wanted} folds of methods were finished before.\n")
 
     def run(job: _Job) -> None:
         data, fold, missing = job

@@ -95,7 +95,7 @@ class Comparison:
 
     @property
     def test_share(self) -> float:
-        """Test rows for each training row of a fold, n_test / n_train, as the corrected t-test needs it."""
+        """Test rows for each training row of a fold, n_test / n_train, as `corrected_resampled_t` takes it."""
         return 1.0 / (self.protocol.n_folds - 1)
 
     @staticmethod

@@ -1,0 +1,178 @@
+"""`bayesieve compare`: which selector is best on a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayesieve.cli import compiling, files
+from bayesieve.cli.comparison_summary import show_comparison
+from bayesieve.cli.errors import CommandError, interruptible
+from bayesieve.cli.options import Debug, TableFile
+from bayesieve.cli.screen import Screen
+from bayesieve.cli.text import listed, quoted, similar
+from bayesieve.cli.training import TrainingTable, columns_of, training_table
+
+_DATA, _METHODS, _OUTPUT = "Columns", "Methods and folds", "Output"
+_KEPT = "results.jsonl"
+
+
+def compare(
+    table: TableFile,
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target", "-t", metavar="NAME", help="Column to predict.", rich_help_panel=_DATA, show_default=False
+        ),
+    ],
+    weight: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of row weights.", rich_help_panel=_DATA, show_default=False),
+    ] = None,
+    ignore: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.", rich_help_panel=_DATA),
+    ] = [],  # noqa: B006
+    numeric: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN", help="Column to read as numbers; may be repeated.", rich_help_panel=_DATA),
+    ] = [],  # noqa: B006
+    categorical: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN", help="Column to read as categories; may be repeated.", rich_help_panel=_DATA),
+    ] = [],  # noqa: B006
+    selectors: Annotated[
+        str | None,
+        typer.Option(
+            "--selectors",
+            "-s",
+            metavar="A,B,...",
+            help="Selectors to compare.",
+            rich_help_panel=_METHODS,
+            show_default="all there are",
+        ),
+    ] = None,
+    folds: Annotated[int, typer.Option(metavar="N", help="Folds of each repeat.", rich_help_panel=_METHODS)] = 10,
+    repeats: Annotated[
+        int,
+        typer.Option(metavar="N", help="Cross-validations, each shuffled anew.", rich_help_panel=_METHODS),
+    ] = 1,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Seed of the folds and of the searches.", rich_help_panel=_METHODS)
+    ] = 0,
+    measure: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What methods are ordered, ranked and tested by: auc, accuracy, compression_rate, log_loss, brier or "
+            "balanced_accuracy.",
+            rich_help_panel=_METHODS,
+        ),
+    ] = "auc",
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs",
+            "-j",
+            metavar="N",
+            help="Folds at the same time; -1 is one for each core.",
+            rich_help_panel=_METHODS,
+        ),
+    ] = -1,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write into.", rich_help_panel=_OUTPUT)
+    ] = Path("bayesieve-comparison"),
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.", rich_help_panel=_OUTPUT)
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Compare selectors on TABLE by repeated stratified cross-validation.
+
+    Writes folds.csv, and keeps every finished fold in results.jsonl: an interrupted command goes on where it was when
+    it is given again.
+    """
+    names = _selectors(selectors)
+    _check_numbers(folds, repeats, seed, jobs)
+    _check_measure(measure)
+    screen = Screen(quiet)
+    columns = columns_of(target, weight, ignore, numeric, categorical)
+    data = training_table(files.read_table(table, screen), columns, table, screen)
+    _check_classes(data, folds)
+    files.open_folder(output)
+
+    methods = _methods(names, columns.kinds, seed, jobs)
+    kept = output / _KEPT
+    from bayesieve.evaluation import Protocol
+    from bayesieve.evaluation import compare as measured
+
+    left = f"finished folds are in {kept}; the same command goes on from there"
+    with interruptible(left), compiling.announced(screen):
+        found = measured(
+            methods,
+            data.X,
+            data.y,
+            Protocol(folds, repeats, seed),
+            data_name=table.stem,
+            sample_weight=data.weights,
+            results=kept,
+            n_jobs=jobs,
+            verbose=0 if quiet else 1,
+        )
+    found.write_csv(output / "folds.csv")
+    show_comparison(screen, found, measure, [("folds", output / "folds.csv"), ("results", kept)])
+
+
+def _selectors(text: str | None) -> list[str]:
+    """The names asked for, each once; all of them unless told."""
+    from bayesieve.selection import SELECTORS
+
+    if text is None:
+        return list(SELECTORS)
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise CommandError(f"--selectors names none; choose from {listed(SELECTORS, most=len(SELECTORS))}")
+    for name in names:
+        if name not in SELECTORS:
+            meant = similar(name, list(SELECTORS))
+            hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose {listed(SELECTORS, most=len(SELECTORS))}"
+            raise CommandError(f"There is no selector {quoted(name)}; {hint}")
+    return names
+
+
+def _check_numbers(folds: int, repeats: int, seed: int, jobs: int) -> None:
+    if folds < 2:
+        raise CommandError(f"--folds {folds} has no meaning; use 2 or more")
+    if repeats < 1:
+        raise CommandError(f"--repeats {repeats} has no meaning; use 1 or more")
+    if not 0 <= seed < 2**32:
+        raise CommandError(f"--seed {seed} has no meaning; use a whole number from 0 to {2**32 - 1}")
+    if jobs == 0:
+        raise CommandError("--jobs 0 has no meaning; use a number of threads, or -1 for one for each core")
+
+
+def _check_measure(measure: str) -> None:
+    from bayesieve.evaluation.fold_measures import MEASURES
+
+    if measure not in MEASURES:
+        meant = similar(measure, MEASURES)
+        hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose {listed(MEASURES, most=len(MEASURES))}"
+        raise CommandError(f"There is no measure {quoted(measure)}; {hint}")
+
+
+def _check_classes(data: TrainingTable, folds: int) -> None:
+    lone = data.classes_too_rare_to_measure()
+    if lone:
+        raise CommandError(f"Cross-validation needs two classes of two rows, and {listed(lone)} has one")
+    largest = int(data.y.value_counts()["count"].max())  # type: ignore[arg-type]
+    if folds > largest:
+        raise CommandError(f"--folds {folds} is more than the most frequent class has rows; use at most {largest}")
+
+
+def _methods(names: list[str], kinds: dict[str, str], seed: int, jobs: int) -> dict[str, Any]:
+    from bayesieve import SelectiveNB, TableEncoder
+
+    encoder = TableEncoder(kinds=kinds, n_jobs=jobs) if kinds else "modl"
+    return {name: SelectiveNB(name, encoder=encoder, random_state=seed, n_jobs=jobs) for name in names}

@@ -1,0 +1,152 @@
+"""`bayesieve compare`: what it prints and writes, goes on from, and refuses."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bayesieve import Protocol, SelectiveNB, TableEncoder
+from bayesieve.classifier import SelectiveNB as Classifier
+from bayesieve.selection import SELECTORS
+from tests.cli.conftest import GERMAN, Run
+
+TOY = ("--target", "ziel", "--folds", 3)
+
+
+def notes(result: Any) -> list[str]:
+    return [line for line in result.stderr.splitlines() if "Compiling" not in line]
+
+
+def test_all_selectors_are_measured_and_written(succeeds: Run, tmp_path: Path) -> None:
+    result = succeeds("compare", GERMAN, "--target", "class", "--folds", 3, "--output", "found")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "7 methods by 3-fold cross-validation:"
+    assert lines[2].split() == ["method", "AUC", "accuracy", "compression", "balanced", "acc."]
+    frame = pl.read_csv(tmp_path / "found" / "folds.csv")
+    assert frame["method"].to_list() == list(SELECTORS) * 3
+    assert frame["data"].unique().to_list() == ["german_credit"]
+    assert frame["error"].null_count() == 21
+    means = frame.group_by("method").agg(pl.col("auc").mean(), pl.col("auc").std().alias("spread"))
+    order = means.sort("auc", descending=True)
+    assert [line.split()[0] for line in lines[3:10]] == order["method"].to_list()
+    assert [line.split()[1] for line in lines[3:10]] == [f"{auc:.4f}" for auc in order["auc"]]
+    assert [line.split()[2] for line in lines[3:10]] == [f"±{spread:.3f}" for spread in order["spread"]]
+    assert lines[11].split()[-4:] == ["rank", "beats", "loses", "p"]
+    assert [line.split()[-1] for line in lines[12:13]] == ["best"]
+    assert f"By AUC, '{order['method'][0]}' is best on average" in result.stdout
+    assert lines[-2:] == ["folds    found/folds.csv", "results  found/results.jsonl"]
+
+
+def test_the_figures_are_those_of_the_classifier(succeeds: Run, toy: Path, tmp_path: Path) -> None:
+    options = ("--weight", "weight", "--ignore", "id", "--categorical", "noise", "--seed", 4, "--repeats", 2)
+    succeeds("compare", toy, *TOY, "-s", "map, compression,map", *options, "-o", "found")
+    written = pl.read_csv(tmp_path / "found" / "folds.csv")
+    assert written["method"].to_list() == ["map", "compression"] * 6
+    frame = pl.read_csv(toy)
+    X, y, weight = frame.drop("ziel", "weight", "id"), frame["ziel"].to_numpy(), frame["weight"].to_numpy()
+    rows = iter(written.rows(named=True))
+    for fold in Protocol(3, 2, 4).split(y):
+        for selector in ("map", "compression"):
+            model = SelectiveNB(selector, encoder=TableEncoder(kinds={"noise": "categorical"}), random_state=4)
+            model.fit(X[fold.train], y[fold.train], weight[fold.train].astype(float))
+            hit = model.predict(X[fold.test]) == y[fold.test]
+            row = next(rows)
+            assert row["accuracy"] == pytest.approx(np.average(hit, weights=weight[fold.test]))
+            assert row["n_features"] == model.n_features_selected_
+
+
+def test_threads_change_nothing_and_a_second_run_reads_the_first(succeeds: Run, toy: Path, tmp_path: Path) -> None:
+    known = ("compare", toy, *TOY, "-s", "all,map,auc")
+    first = succeeds(*known, "-o", "one", "-j", 1)
+    succeeds(*known, "-o", "two", "-j", 2)
+    one, two = (pl.read_csv(tmp_path / name / "folds.csv") for name in ("one", "two"))
+    assert one.drop("fit_seconds", "predict_seconds").equals(two.drop("fit_seconds", "predict_seconds"))
+    again = succeeds(*known, "-o", "one")
+    assert again.stdout == first.stdout
+    assert "9 of 9 folds of methods were finished before." in notes(again)
+    assert pl.read_csv(tmp_path / "one" / "folds.csv").equals(one)
+    silent = succeeds(*known, "-o", "one", "--quiet")
+    assert (silent.stdout, silent.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupted_command_goes_on(
+    run: Run, succeeds: Run, toy: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, jobs: int
+) -> None:
+    whole, fits = Classifier.fit_coded, []
+
+    def interrupted(self: Any, *given: Any) -> Any:
+        fits.append(self.selector)
+        if len(fits) == 4:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        return whole(self, *given)
+
+    known = ("compare", toy, *TOY, "--selectors", "all,map,auc", "--jobs", jobs)
+    monkeypatch.setattr(Classifier, "fit_coded", interrupted)
+    result = run(*known, "-o", "found")
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1] == (
+        "error: Interrupted: finished folds are in found/results.jsonl; the same command goes on from there."
+    )
+    assert not (tmp_path / "found" / "folds.csv").exists()
+    n_kept = sum('"result"' in line for line in (tmp_path / "found" / "results.jsonl").read_text().splitlines())
+    assert 1 <= n_kept <= 5
+    monkeypatch.setattr(Classifier, "fit_coded", whole)
+    resumed = succeeds(*known, "-o", "found")
+    assert f"{n_kept} of 9 folds of methods were finished before." in notes(resumed)
+    succeeds(*known, "-o", "straight")
+    found, straight = (pl.read_csv(tmp_path / name / "folds.csv") for name in ("found", "straight"))
+    assert found.drop("fit_seconds", "predict_seconds").equals(straight.drop("fit_seconds", "predict_seconds"))
+
+
+def test_a_method_that_fails_is_told(succeeds: Run, toy: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    whole = Classifier.fit_coded
+
+    def failing(self: Any, *given: Any) -> Any:
+        if self.selector == "map":
+            raise ValueError("It is too cold.")
+        return whole(self, *given)
+
+    monkeypatch.setattr(Classifier, "fit_coded", failing)
+    result = succeeds("compare", toy, *TOY, "-s", "map,all", "-o", "found", "--measure", "log_loss")
+    assert notes(result) == ["warning: 'map' failed on 3 folds: It is too cold."]
+    assert [line.split() for line in result.stdout.splitlines() if line.startswith("map")] == [
+        ["map", *"-" * 4], ["map", *"-" * 8],
+    ]  # fmt: skip
+    assert pl.read_csv(tmp_path / "found" / "folds.csv")["error"].drop_nulls().to_list() == ["It is too cold."] * 3
+
+
+def test_mistakes_are_one_line(fails: Run, toy: Path, tmp_path: Path) -> None:
+    assert "There is no selector 'mapp'; did you mean 'map'?" in fails("compare", toy, *TOY, "-s", "all,mapp")
+    assert "'all', 'map'" in fails("compare", toy, *TOY, "-s", "xyz")
+    assert "--selectors names none" in fails("compare", toy, *TOY, "-s", ", ")
+    assert "--folds 1" in fails("compare", toy, "--target", "ziel", "--folds", 1)
+    assert "use at most 100" in fails("compare", toy, "--target", "ziel", "--folds", 101)
+    assert "--repeats 0" in fails("compare", toy, *TOY, "--repeats", 0)
+    assert "--seed -1" in fails("compare", toy, *TOY, "--seed", -1)
+    assert "--jobs 0" in fails("compare", toy, *TOY, "--jobs", 0)
+    assert "no measure 'acuracy'; did you mean 'accuracy'?" in fails("compare", toy, *TOY, "--measure", "acuracy")
+    assert "no column 'zeil'" in fails("compare", toy, "--target", "zeil")
+    assert "There is no file nowhere.csv" in fails("compare", "nowhere.csv", *TOY)
+    assert "is a file, not a folder" in fails("compare", toy, *TOY, "-o", toy)
+    assert not (tmp_path / "bayesieve-comparison").exists()
+    (tmp_path / "lone.csv").write_text("a,b\n" + "1,x\n" * 30 + "2,y\n")
+    assert "needs two classes of two rows, and 'y' has one" in fails("compare", "lone.csv", "-t", "b")
+
+
+def test_results_of_something_else_are_not_mixed(fails: Run, succeeds: Run, toy: Path, tmp_path: Path) -> None:
+    known = ("compare", toy, "--target", "ziel", "-s", "all", "-o", "found")
+    succeeds(*known, "--folds", 3)
+    before = (tmp_path / "found" / "results.jsonl").read_text()
+    assert "another protocol (folds 3 in place of 4)" in fails(*known, "--folds", 4)
+    assert "another table named 'toy'" in fails(*known, "--folds", 3, "--ignore", "id")
+    assert "other options named 'all'" in fails(*known, "--folds", 3, "--categorical", "noise")
+    assert (tmp_path / "found" / "results.jsonl").read_text() == before
+    assert json.loads(before.splitlines()[0])["comparison"]["folds"] == 3
