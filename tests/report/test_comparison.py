@@ -1,0 +1,271 @@
+"""The page of a comparison: what it says of numbers known beforehand, and that it stands whatever the numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bayesieve.evaluation.statistics import corrected_resampled_t, paired_t
+from bayesieve.report.comparison import ComparisonData, fold_results, render_comparison
+from bayesieve.report.comparison_data import Folds
+from bayesieve.report.figures.strips import MAX_DOTS, strip_plot
+from bayesieve.report.sections.comparison import MAX_STRIP_DATA, FoldTests, data_tables, difference_table, means_table
+from bayesieve.report.sections.comparison_ranks import MAX_PAIRS, fewest_data_sets, rank_parts
+from tests.report.markup import drawings, read, texts
+
+nan, inf = math.nan, math.inf
+SCORES = {"NB": [0.80, 0.82, 0.81, 0.83], "MAP": [0.90, 0.91, 0.93, 0.92], "odd": [0.50, 0.99, 0.60, 0.98]}
+
+
+def rows_of(scores, data="credit", measure="accuracy"):
+    """Lines as of a results table, from the values of every method by fold."""
+    return [
+        {"data": data, "method": method, "repeat": 0, "fold": fold, measure: value, "error": None}
+        for method, own in scores.items()
+        for fold, value in enumerate(own)
+    ]
+
+
+def compared(rows, **changes):
+    data, methods = (tuple(dict.fromkeys(row[name] for row in rows)) for name in ("data", "method"))
+    n_folds = len({row["fold"] for row in rows})
+    return ComparisonData("A title", data, methods, fold_results(rows), **({"n_folds": n_folds} | changes))
+
+
+def several(n_data, methods, seed=0, measure="accuracy", n_folds=5):
+    rng = np.random.default_rng(seed)
+    return [
+        row
+        for i in range(n_data)
+        for row in rows_of({m: (rng.random(n_folds) / 50 + 0.9 - j / 10).tolist() for j, m in enumerate(methods)},
+                           f"set {i}", measure)
+    ]  # fmt: skip
+
+
+def parts(data, reference=0):
+    folds = Folds(data)
+    return data, folds, FoldTests(data, folds, reference), list(range(len(data.methods)))
+
+
+def test_one_data_set_by_hand():
+    data, folds, tests, order = parts(compared(rows_of(SCORES)), reference=1)
+    table = means_table(data, folds, tests, order, 1)
+    assert table.head == ("Method", "Accuracy", "Features", "Fit", "Predict")
+    first = [line.cells[0] for line in table.lines]
+    assert [(c.text, c.under, c.is_best, c.mark) for c in first] == [
+        ("0.815", "± 0.013", False, "worse"),
+        ("0.915", "± 0.013", True, ""),
+        ("0.767", f"± {np.std(SCORES['odd'], ddof=1):.3f}", False, ""),
+    ]
+    assert [line.is_reference for line in table.lines] == [False, True, False]
+    assert [c.text for c in table.lines[0].cells[1:]] == ["–", "–", "–"]
+    differences = difference_table(data, folds, tests, order, 1)
+    assert [line.name for line in differences.lines] == ["NB", "odd"]
+    cell = differences.lines[0].cells[0]
+    expected = corrected_resampled_t(SCORES["NB"], SCORES["MAP"], 1 / 3)
+    assert (cell.text, cell.under) == ("−0.100", f"p {expected.p_value:.3f}")
+
+
+def test_lower_is_better_turns_marks_and_best():
+    data, folds, tests, order = parts(compared(rows_of(SCORES, measure="brier")), reference=1)
+    cells = [line.cells[0] for line in means_table(data, folds, tests, order, 1).lines]
+    assert [c.mark for c in cells] == ["better", "", ""]
+    assert [c.is_best for c in cells] == [False, False, True]
+
+
+def test_page_of_one_data_set():
+    html = render_comparison(compared(rows_of(SCORES), seed=7, settings=(("Encoder", "modl"),)))
+    elements = read(html)
+    assert texts(elements, "h1") == ["A title"]
+    assert texts(elements, "p", "headline") == [
+        "MAP has the highest mean accuracy, 0.915. It is significantly better than 1 of 2 other methods."
+    ]
+    assert "3 methods on 1 data set, stratified 4-fold cross-validation, seed 7" in html
+    assert "have no meaning for a single one" in html
+    assert "critical difference" not in html  # no diagram
+    assert [text.split()[0] for text in texts(elements, "td", "name")[:3]] == ["MAP", "NB", "odd"]  # best first
+    (axis_free,) = [e for e in elements if e.tag == "tr" and "axis-row" in e.attributes.get("class", "")]
+    assert axis_free.attributes["aria-hidden"] == "true"
+    assert len(drawings(html)) == 3
+    assert "<dt>Encoder</dt><dd>modl</dd>" in html
+    assert "script" not in {e.tag for e in elements}
+
+
+def test_wins_and_losses_over_data_sets():
+    rows = several(4, ["A", "B"]) + rows_of({"A": [0.1, 0.2, 0.1, 0.2, 0.1], "B": SCORES["MAP"] + [0.9]}, "reverse")
+    data, folds, tests, order = parts(compared(rows))
+    (line,) = difference_table(data, folds, tests, order, 0).lines
+    assert (line.cells[0].text, line.cells[0].under) == ("4/1", "Student 4/1")
+    means = means_table(data, folds, tests, order, 0)
+    assert [line.cells[0].under for line in means.lines] == ["rank 1.20", "rank 1.80"]
+    table = data_tables(data, folds, tests, order)[0]
+    assert table.head == ("Data set", "A", "B")
+    assert [line.cells[1].mark for line in table.lines] == ["worse"] * 4 + ["better"]
+    assert [line.cells[0].is_best for line in table.lines] == [True] * 4 + [False]
+
+
+def test_student_counts_stand_beside_the_corrected_ones():
+    values = [0.9, 0.91, 0.92, 0.9, 0.915], [0.89, 0.905, 0.905, 0.9, 0.9]
+    assert paired_t(*values).p_value < 0.05 < corrected_resampled_t(*values, 1 / 4).p_value
+    rows = [row for name in ("x", "y") for row in rows_of(dict(zip("AB", values, strict=True)), name)]
+    data, folds, tests, order = parts(compared(rows))
+    (line,) = difference_table(data, folds, tests, order, 0).lines
+    assert (line.cells[0].text, line.cells[0].under) == ("0/0", "Student 2/0")
+
+
+def test_page_of_many_data_sets():
+    html = render_comparison(compared(several(12, ["first", "second", "third"]), version="9.9", created="2026-01-01"))
+    elements = read(html)
+    assert texts(elements, "p", "headline") == [
+        "first has the best average rank by accuracy over 12 data sets. By the critical difference it is significantly "
+        "better than 2 of 2 other methods."
+    ]
+    assert "have no meaning" not in html
+    assert "All methods differ significantly (Nemenyi, 5%)." in html  # one rank apart, the critical difference is 0.96
+    assert html.count('<figure class="ranks">') == 1
+    assert "critical difference 0.96" in html
+    assert "chi-square 24.00, p &lt; 0.001" in html
+    assert "12/0/0" in html
+    assert "Written by bayesieve 9.9, 2026-01-01" in html
+
+
+def test_ranks_say_what_few_data_sets_cannot_show():
+    data = compared(several(3, ["A", "B", "C"]))
+    (part,) = rank_parts(data, Folds(data))
+    assert "Average ranks of 3 methods over 3 data sets" in part.figure.caption
+    assert "it takes 7" in part.note
+    assert fewest_data_sets(3, 0.05) == 7
+    assert 3 * 2 / 2**7 <= 0.05 < 3 * 2 / 2**6
+    data = compared(several(7, ["A", "B", "C"]))
+    (part,) = rank_parts(data, Folds(data))
+    assert part.note == ""
+    assert part.pairs.rows[0][2:] == ("7/0/0", "0.016", "0.047")
+
+
+def test_a_method_that_failed_is_last_and_never_best():
+    rows = several(4, ["A", "B"])
+    for row in rows:
+        if row["method"] == "A" and row["data"] == "set 1":
+            row |= {"accuracy": None, "error": "ValueError: no <luck>"}
+        if row["method"] == "A" and row["data"] == "set 2" and row["fold"] == 0:
+            row |= {"accuracy": None, "error": "MemoryError: too wide"}
+    data, folds, tests, order = parts(compared(rows))
+    table = data_tables(data, folds, tests, order)[0]
+    assert [line.cells[0].under for line in table.lines][1:3] == ["0 of 5 folds", "4 of 5 folds"]
+    assert [line.cells[0].text == "–" for line in table.lines] == [False, True, False, False]
+    assert [line.cells[0].is_best for line in table.lines] == [True, False, False, True]
+    line, _ = means_table(data, folds, tests, order, 0).lines
+    assert line.cells[0].under == "rank 1.50\n2 of 4 sets"
+    assert not line.cells[0].is_best
+    html = render_comparison(data)
+    elements = read(html)
+    assert "Some methods failed on some folds" in html
+    failures = [texts(elements, "td")[-8:][i : i + 4] for i in (0, 4)]
+    assert failures == [["set 1", "A", "5", "ValueError: no <luck>"], ["set 2", "A", "1", "MemoryError: too wide"]]
+
+
+def test_equal_methods_share_the_headline():
+    same = [0.8, 0.9, 0.7]
+    html = render_comparison(compared(rows_of({"A": same, "B": same, "C": [0.1, 0.2, 0.1]})))
+    assert "A and B have the highest mean accuracy, 0.800." in html
+    html = render_comparison(compared(rows_of(dict.fromkeys("ABCDE", same))))
+    assert "5 of 5 methods have the highest mean accuracy" in html
+
+
+def test_the_reference_may_be_named():
+    html = render_comparison(compared(rows_of(SCORES), reference="NB"))
+    assert 'Each method minus <b class="label">NB</b>' in html
+    assert "chosen after the fact" not in html
+    assert "chosen after the fact" in render_comparison(compared(rows_of(SCORES)))
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        {"A": [0.5]},
+        {"A": [0.5, 0.6]},
+        {"A": [0.5], "B": [0.5]},
+        {"A": [None, None], "B": [None, None]},
+        {"A": [-inf, 0.5], "B": [0.5, 0.5]},
+        {"A": [-inf, -inf], "B": [-inf, 0.2]},
+        {"A": [inf, -inf], "B": [0.1, 0.2]},
+        {"A": [nan, 0.1], "B": [0.1, nan]},
+        {"A": [0.0, 0.0], "B": [0.0, 0.0]},
+    ],
+)
+@pytest.mark.parametrize("n_data", [1, 2])
+@pytest.mark.filterwarnings("error")
+def test_any_numbers_give_a_page(scores, n_data):
+    rows = [row for i in range(n_data) for row in rows_of(scores, f"set {i}", "compression_rate")]
+    html = render_comparison(compared(rows, n_folds=2))
+    read(html)
+    drawings(html)
+    assert "nan" not in html.lower().replace("nanos", "")
+
+
+def test_an_interrupted_run_says_so():
+    rows = rows_of(SCORES)[:-3]
+    assert "The run was interrupted" in render_comparison(compared(rows, complete=False))
+    assert "1 of 4 folds" in render_comparison(compared(rows, complete=False))
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=y>', "{{ 7 }}", "\x00\ud800", ""])
+def test_names_and_errors_stay_text(text):
+    rows = rows_of({text: [0.5, 0.6], text + "'": [None, 0.7]}, text + "?") + rows_of({text: [0.5, 0.6]}, "b")
+    rows[2]["error"] = text
+    html = render_comparison(compared(rows, settings=((text, text),)))
+    html.encode()
+    assert not {e.tag for e in read(html)} & {"script", "img"}
+
+
+def test_page_asks_nothing_of_the_network():
+    html = render_comparison(compared(several(3, ["A", "B"])))
+    assert "default-src 'none'" in html
+    assert "http" not in html.replace('http-equiv="Content-Security-Policy"', "")
+    ids = {e.attributes["id"] for e in read(html) if "id" in e.attributes}
+    links = [e.attributes["href"] for e in read(html) if e.tag == "a"]
+    assert links
+    assert all(link[0] == "#" and link[1:] in ids for link in links)
+
+
+def test_large_comparisons_are_capped_with_a_sentence():
+    methods = [f"method {j}" for j in range(14)]
+    html = render_comparison(compared(several(MAX_STRIP_DATA + 5, methods, n_folds=3)))
+    assert f"The first {MAX_STRIP_DATA} data sets are drawn." in html
+    assert f"The {MAX_PAIRS} lowest p-values of 91 pairs." in html
+    assert len(html) < 3_000_000
+
+
+def test_strips_by_hand():
+    plot = strip_plot([[0.0, 1.0, nan], [0.5, 0.5, 0.5], [nan, inf, 0.2], [nan, nan, nan]])
+    assert [[p.y for p in row.dots] for row in plot.rows] == [[15, 50], [15, 50, 85], [85], []]
+    low, high = (p.x for p in plot.rows[0].dots)
+    assert 0 < low < high < 100
+    assert low + high == pytest.approx(100, abs=0.01)
+    assert plot.rows[0].mean == pytest.approx(50)
+    assert plot.rows[1].mean == pytest.approx(50)
+    assert plot.rows[2].mean is None  # the mean is infinite
+    assert plot.rows[2].n_out == 1
+    assert [tick.label for tick in plot.ticks] == ["0.0", "0.5", "1.0"]
+    assert strip_plot([[nan], [inf]]) is None
+    assert len(strip_plot([[0.1] * 300]).rows[0].dots) == MAX_DOTS
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"methods": ()}, "at least one method and one data set"),
+        ({"methods": ("NB", "MAP")}, "A fold belongs to method 'odd' on 'credit'"),
+        ({"methods": ("NB", "MAP", "odd", "NB")}, "Each method needs a name of its own"),
+        ({"reference": "Khiops"}, "no method 'Khiops' to compare with; there are NB, MAP, odd"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_sentence(changes, sentence):
+    data = ComparisonData(
+        **({"title": "", "data": ("credit",), "methods": tuple(SCORES), "folds": fold_results(rows_of(SCORES)),
+            "n_folds": 4} | changes)
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=sentence):
+        render_comparison(data)
