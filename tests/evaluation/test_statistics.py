@@ -85,7 +85,9 @@ def test_friedman_at_its_ends():
     agreed = friedman(np.tile([3.0, 2.0, 1.0], (6, 1)))
     assert agreed.chi2 == pytest.approx(12.0)  # N (k - 1), its largest value
     assert agreed.f == inf
-    assert agreed.f_p_value == 0.0
+    assert agreed.f_p_value == pytest.approx(6.0**-5)  # five times the one of 3! rankings that came first
+    tied = friedman(np.tile([2.0, 2.0, 1.0], (4, 1)))
+    assert tied.f_p_value == pytest.approx(3.0**-3)
 
 
 def test_ranks_by_hand():

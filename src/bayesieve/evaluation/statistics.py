@@ -7,6 +7,7 @@ it out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,7 +65,9 @@ class SignedRanks:
 @dataclass(frozen=True)
 class Friedman:
     """Are the ranks of all methods alike? `chi2` with k - 1 degrees of freedom, and the less conservative F of Iman &
-    Davenport (1980) with k - 1 and (k - 1)(N - 1); N = `n_data`, k = `n_methods`.
+    Davenport (1980) with k - 1 and (k - 1)(N - 1); N = `n_data`, k = `n_methods`. Where every data set ranks the
+    methods alike, `f` is infinite and `f_p_value` the exact chance of that, one over the N - 1st power of the number of
+    rankings (Conover 1999, section 5.8).
     """
 
     chi2: float
@@ -171,9 +174,11 @@ def friedman(matrix: np.ndarray, higher_is_better: bool = True, *, correct_ties:
     between = n * float(((found.mean(axis=0) - (k + 1) / 2) ** 2).sum())
     chi2 = n * (k - 1) * between / spread if spread > 0 else 0.0
     room = n * (k - 1) - chi2
-    f = (n - 1) * chi2 / room if room > 1e-9 else np.inf  # every data set ranks the methods the same way
-    degrees = (k - 1, (k - 1) * (n - 1))
-    return Friedman(chi2, float(stats.chi2.sf(chi2, k - 1)), float(f), float(stats.f.sf(f, *degrees)), n, k)
+    chance = float(stats.chi2.sf(chi2, k - 1))
+    if room <= 1e-9:
+        return Friedman(chi2, chance, np.inf, _chance_of_agreement(found[0], n), n, k)
+    f = (n - 1) * chi2 / room
+    return Friedman(chi2, chance, float(f), float(stats.f.sf(f, k - 1, (k - 1) * (n - 1))), n, k)
 
 
 def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> float:
@@ -271,6 +276,13 @@ def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bo
         SignedRanks(names[i], names[j], chance, adjusted, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()))
         for (i, j), d, chance, adjusted in zip(pairs, differences, chances, holm(chances), strict=True)
     ]
+
+
+def _chance_of_agreement(row: np.ndarray, n_data: int) -> float:
+    """Of all data sets having the ranking of the first, when each ranking with its ties is equally likely."""
+    _, tied = np.unique(row, return_counts=True)
+    n_rankings = math.factorial(row.size) // math.prod(math.factorial(int(count)) for count in tied)
+    return float(n_rankings) ** (1 - n_data)
 
 
 def _as_matrix(matrix: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -88,9 +89,10 @@ def _part(measure: ComparedMeasure, matrix: np.ndarray, data: ComparisonData) ->
     )
     test = friedman(matrix, measure.higher_is_better)
     differ = test.f_p_value <= data.alpha
+    f_value = format_number(test.f, 2) if math.isfinite(test.f) else "infinite, as all data sets agree"
     told = (
         f"Friedman: chi-square {format_number(test.chi2, 2)}, {p_text(test.p_value)}; Iman and Davenport: F "
-        f"{format_number(test.f, 2)}, {p_text(test.f_p_value)}. "
+        f"{f_value}, {p_text(test.f_p_value)}. "
         + ("The methods do not all rank alike." if differ else "That all methods rank alike cannot be ruled out.")
     )
     fewest = fewest_data_sets(k, data.alpha)
