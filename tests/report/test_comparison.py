@@ -120,7 +120,7 @@ def test_page_of_many_data_sets():
     elements = read(html)
     assert texts(elements, "p", "headline") == [
         "first has the best average rank by accuracy over 12 data sets. By the critical difference it is significantly "
-        "better than 2 of 2 other methods."
+        "better than all of 2 other methods."
     ]
     assert "have no meaning" not in html
     assert "All methods differ significantly (Nemenyi, 5%)." in html  # one rank apart, the critical difference is 0.96
@@ -177,8 +177,22 @@ def test_equal_methods_share_the_headline():
 def test_the_reference_may_be_named():
     html = render_comparison(compared(rows_of(SCORES), reference="NB"))
     assert 'Each method minus <b class="label">NB</b>' in html
-    assert "chosen after the fact" not in html
-    assert "chosen after the fact" in render_comparison(compared(rows_of(SCORES)))
+    assert "after the fact" not in html
+    assert "It is significantly better" not in html  # than the reference, which is another method
+    for reference in ("MAP", None):
+        html = render_comparison(compared(rows_of(SCORES), reference=reference))
+        assert "The reference is the best method by accuracy. If it was chosen for that, after the fact" in html
+
+
+def test_the_first_measure_may_be_named():
+    rows = rows_of(SCORES)
+    for row in rows:
+        row["log_loss"] = row["accuracy"]
+    html = render_comparison(compared(rows, measure="log_loss"))
+    assert "odd has the lowest mean log loss, 0.767. It is significantly better than no other method." in html
+    elements = read(html)
+    assert texts(elements, "th", "right")[:2] == ["Log loss", "Accuracy"]
+    assert [text.split()[0] for text in texts(elements, "td", "name")[:3]] == ["odd", "NB", "MAP"]
 
 
 @pytest.mark.parametrize(
@@ -259,6 +273,7 @@ def test_strips_by_hand():
         ({"methods": ()}, "at least one method and one data set"),
         ({"methods": ("NB", "MAP")}, "A fold belongs to method 'odd' on 'credit'"),
         ({"methods": ("NB", "MAP", "odd", "NB")}, "Each method needs a name of its own"),
+        ({"measure": "error"}, "no measure 'error'; choose one of accuracy, auc"),
         ({"reference": "Khiops"}, "no method 'Khiops' to compare with; there are NB, MAP, odd"),
     ],
 )

@@ -13,22 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.evaluation.fold_tests import (
-    DIGITS,
-    PairedTest,
-    WinsLosses,
-    corrected_resampled_t,
-    paired_t,
-    settled,
-    wins_and_losses,
-)
+from bayesieve.evaluation.fold_tests import DIGITS, corrected_resampled_t, paired_t, settled, wins_and_losses
 from bayesieve.evaluation.reproduce.paired import holm, signed_rank_test
 
 __all__ = [
     "Friedman",
-    "PairedTest",
     "SignedRanks",
-    "WinsLosses",
     "average_ranks",
     "cliques",
     "corrected_resampled_t",
@@ -280,9 +270,8 @@ def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bo
 
 def _chance_of_agreement(row: np.ndarray, n_data: int) -> float:
     """Of all data sets having the ranking of the first, when each ranking with its ties is equally likely."""
-    _, tied = np.unique(row, return_counts=True)
-    n_rankings = math.factorial(row.size) // math.prod(math.factorial(int(count)) for count in tied)
-    return float(n_rankings) ** (1 - n_data)
+    tied = np.unique(row, return_counts=True)[1].tolist()
+    return float(math.factorial(row.size) // math.prod(map(math.factorial, tied))) ** (1 - n_data)
 
 
 def _as_matrix(matrix: np.ndarray) -> np.ndarray:

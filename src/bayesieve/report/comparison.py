@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesieve.evaluation.statistics import average_ranks, critical_difference
-from bayesieve.report.comparison_data import ComparisonData, FoldResult, Folds, fold_results
+from bayesieve.report.comparison_data import MEASURES, ComparisonData, FoldResult, Folds, fold_results
 from bayesieve.report.critical_difference import comparison_style
 from bayesieve.report.formats import format_number, format_percent, plural, shorten, visible
 from bayesieve.report.render import fill
@@ -57,7 +57,8 @@ def render_comparison(data: ComparisonData) -> str:
     Raises
     ------
     ValueError
-        If there are no methods or data sets, a fold names another one, or there is no method `reference`.
+        If there are no methods or data sets, a fold names another one, or there is no method `reference` or measure
+        `measure`.
 
     Examples
     --------
@@ -89,7 +90,8 @@ def render_comparison(data: ComparisonData) -> str:
         means=means_table(data, folds, tests, order, reference) if measures else None,
         tests=difference_table(data, folds, tests, order, reference) if measures and len(data.methods) > 1 else None,
         reference=data.methods[reference],
-        chosen=data.reference is None,
+        is_best=reference == best and len(measures) > 0,
+        first=measures[0].in_words if measures else "",
         no_ranks=why_no_ranks(data),
         ranks=rank_parts(data, folds),
         n_open=FIRST_MEASURES,
@@ -130,14 +132,19 @@ def headline(data: ComparisonData, folds: Folds, tests: FoldTests, best: int) ->
     if len(tied) > 1 or len(folds.splits) < 2 or tests.reference != best:
         return told
     n_worse = sum(tests.mark(measure, 0, j) == "worse" for j in range(len(ranks)))
-    return told + f" It is significantly better than {n_worse} of {plural(len(ranks) - 1, 'other method')}."
+    return told + f" It is significantly better than {_some_of(n_worse, len(ranks) - 1)}."
 
 
 def _told_apart(ranks: np.ndarray, n_data: int, alpha: float) -> str:
     difference = critical_difference(len(ranks), n_data, alpha)
     n_worse = int((ranks - ranks.min() >= difference - 1e-9).sum())
-    others = plural(len(ranks) - 1, "other method")
-    return f" By the critical difference it is significantly better than {n_worse} of {others}."
+    return f" By the critical difference it is significantly better than {_some_of(n_worse, len(ranks) - 1)}."
+
+
+def _some_of(number: int, n_others: int) -> str:
+    if number == 0:
+        return "no other method"
+    return f"{'all' if number == n_others > 1 else number} of {plural(n_others, 'other method')}"
 
 
 def protocol_sentence(data: ComparisonData) -> str:
@@ -177,6 +184,9 @@ def _check(data: ComparisonData) -> None:
     for names, what in ((data.methods, "method"), (data.data, "data set")):
         if len(set(names)) < len(names):
             raise ValueError(f"Each {what} needs a name of its own, got {', '.join(names)}.")
+    known = [measure.name for measure in MEASURES]
+    if data.measure is not None and data.measure not in known:
+        raise ValueError(f"There is no measure {data.measure!r}; choose one of {', '.join(known)}.")
     strange = next((f for f in data.folds if f.data not in data.data or f.method not in data.methods), None)
     if strange is not None:
         raise ValueError(

@@ -58,7 +58,9 @@ class ComparisonData:
     data, methods : names, in the order to be shown
     folds : one entry per data set, method, repeat and fold; entries may be missing
     n_folds, n_repeats, seed : of the stratified cross-validation
-    reference : method that tests compare with; None for the one that is best by the first measure known
+    reference : method that tests compare with; None for the one that is best by `measure`
+    measure : the one that comes first, orders methods and makes the headline; None for the first of `MEASURES` that is
+        known
     alpha : level of all tests
     complete : False where the run was interrupted
     settings : further lines, name and value
@@ -72,6 +74,7 @@ class ComparisonData:
     n_repeats: int = 1
     seed: int | None = None
     reference: str | None = None
+    measure: str | None = None
     alpha: float = 0.05
     complete: bool = True
     settings: tuple[tuple[str, str], ...] = field(default=())
@@ -113,6 +116,7 @@ class Folds:
         self.splits = sorted({(f.repeat, f.fold) for f in data.folds})
         places = (_places(data.data), _places(data.methods), _places(self.splits))
         self.shape = (len(data.data), len(data.methods), len(self.splits))
+        self._first = data.measure
         self._arrays: dict[str, np.ndarray] = {}
         for f in data.folds:
             where = (places[0][f.data], places[1][f.method], places[2][f.repeat, f.fold])
@@ -121,8 +125,9 @@ class Folds:
                     self._arrays.setdefault(name, np.full(self.shape, np.nan))[where] = value
 
     def measures(self) -> list[ComparedMeasure]:
-        """Those of which any value is known."""
-        return [measure for measure in MEASURES if measure.name in self._arrays]
+        """Those of which any value is known, the one asked for first."""
+        known = [measure for measure in MEASURES if measure.name in self._arrays]
+        return sorted(known, key=lambda measure: measure.name != self._first)
 
     def values(self, name: str) -> np.ndarray:
         return self._arrays.get(name, np.full(self.shape, np.nan))
