@@ -13,11 +13,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.evaluation.fold_tests import DIGITS, corrected_resampled_t, paired_t, settled, wins_and_losses
+from bayesieve.evaluation.fold_tests import (
+    DIGITS,
+    PairedTest,
+    corrected_resampled_t,
+    paired_t,
+    settled,
+    wins_and_losses,
+)
 from bayesieve.evaluation.reproduce.paired import holm, signed_rank_test
 
 __all__ = [
     "Friedman",
+    "PairedTest",
     "SignedRanks",
     "average_ranks",
     "cliques",
