@@ -68,6 +68,19 @@ def test_one_data_set_by_hand():
     assert (cell.text, cell.under) == ("−0.100", f"p {expected.p_value:.3f}")
 
 
+def test_features_and_seconds_are_means_per_fold():
+    rows = rows_of(SCORES)
+    for row in rows:
+        row |= {"n_features": None if row["method"] == "odd" else 8 + (row["fold"] == 0), "fit_seconds": 0.5}
+        row["predict_seconds"] = 0.25 if row["fold"] else None
+    data, folds, tests, order = parts(compared(rows))
+    table = means_table(data, folds, tests, order, 0)
+    assert [c.text for c in table.lines[0].cells[1:]] == ["8.2", "500 ms", "250 ms"]
+    assert [c.text for c in table.lines[2].cells[1:]] == ["–", "500 ms", "250 ms"]
+    titles = [grid.title for grid in data_tables(data, folds, tests, order)]
+    assert titles == ["Accuracy", "Features kept", "Fit, time of a fold"]
+
+
 def test_lower_is_better_turns_marks_and_best():
     data, folds, tests, order = parts(compared(rows_of(SCORES, measure="brier")), reference=1)
     cells = [line.cells[0] for line in means_table(data, folds, tests, order, 1).lines]

@@ -12,7 +12,7 @@ from bayesieve.evaluation.fold_tests import PairedTest
 from bayesieve.evaluation.statistics import average_ranks, corrected_resampled_t, paired_t
 from bayesieve.report.comparison_data import ComparedMeasure, ComparisonData, Folds
 from bayesieve.report.figures.strips import StripPlot, strip_plot
-from bayesieve.report.formats import format_count, format_number, format_seconds, format_signed
+from bayesieve.report.formats import format_number, format_seconds, format_signed
 
 MAX_STRIP_DATA = 40
 _SAME = 1e-12
@@ -128,11 +128,10 @@ def data_tables(data: ComparisonData, folds: Folds, tests: FoldTests, order: Seq
     for measure in folds.measures():
         rows = [_own_cells(measure, folds, tests, i) for i in range(len(data.data))]
         tables.append(_by_data(measure.title, data, rows, order))
-    for name, title in (("n_features", "Features kept"), ("fit_seconds", "Fit, seconds a fold")):
+    for name, title in (("n_features", "Features kept"), ("fit_seconds", "Fit, time of a fold")):
         if folds.known(name).any():
             means = folds.means(name)
-            text = format_count if name == "n_features" else format_seconds
-            rows = [[Cell(text(_round(value, name))) for value in row] for row in means]
+            rows = [[Cell(_effort_text(value, name)) for value in row] for row in means]
             tables.append(_by_data(title, data, rows, order))
     return tables
 
@@ -201,8 +200,7 @@ def _effort_cells(folds: Folds, name: str) -> list[Cell]:
     cells = []
     for own in means.T:
         own = own[~np.isnan(own)]
-        value = _round(float(own.mean()), name) if own.size else None
-        cells.append(Cell(format_count(value) if name == "n_features" else format_seconds(value)))
+        cells.append(Cell(_effort_text(float(own.mean()) if own.size else math.nan, name)))
     return cells
 
 
@@ -236,5 +234,6 @@ def _best(values: np.ndarray, measure: ComparedMeasure) -> np.ndarray:
         return (values == best) | (np.abs(values - best) <= _SAME)
 
 
-def _round(value: float, name: str) -> float:
-    return round(float(value), 1) if name == "n_features" and not math.isnan(value) else float(value)
+def _effort_text(value: float, name: str) -> str:
+    """A mean number of features, or seconds."""
+    return format_number(value, 1 if value < 1000 else 0) if name == "n_features" else format_seconds(value)
