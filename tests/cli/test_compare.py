@@ -21,27 +21,35 @@ TOY = ("--target", "ziel", "--folds", 3)
 
 
 def notes(result: Any) -> list[str]:
-    return [line for line in result.stderr.splitlines() if "Compiling" not in line]
+    return [line for line in result.stderr.splitlines() if not line.startswith(("Compiling", "Comparison:"))]
 
 
 def test_all_selectors_are_measured_and_written(succeeds: Run, tmp_path: Path) -> None:
     result = succeeds("compare", GERMAN, "--target", "class", "--folds", 3, "--output", "found")
     lines = result.stdout.splitlines()
     assert lines[0] == "7 methods by 3-fold cross-validation:"
-    assert lines[2].split() == ["method", "AUC", "accuracy", "compression", "balanced", "acc."]
+    assert lines[2].split() == ["method", "accuracy", "AUC", "compression", "balanced", "acc."]
     frame = pl.read_csv(tmp_path / "found" / "folds.csv")
     assert frame["method"].to_list() == list(SELECTORS) * 3
     assert frame["data"].unique().to_list() == ["german_credit"]
     assert frame["error"].null_count() == 21
-    means = frame.group_by("method").agg(pl.col("auc").mean(), pl.col("auc").std().alias("spread"))
-    order = means.sort("auc", descending=True)
+    means = frame.group_by("method", maintain_order=True).agg(
+        pl.col("accuracy").mean().round(12), pl.col("accuracy").std().alias("spread")
+    )
+    order = means.sort("accuracy", descending=True, maintain_order=True)
     assert [line.split()[0] for line in lines[3:10]] == order["method"].to_list()
-    assert [line.split()[1] for line in lines[3:10]] == [f"{auc:.4f}" for auc in order["auc"]]
+    assert [line.split()[1] for line in lines[3:10]] == [f"{mean:.4f}" for mean in order["accuracy"]]
     assert [line.split()[2] for line in lines[3:10]] == [f"±{spread:.3f}" for spread in order["spread"]]
     assert lines[11].split()[-4:] == ["rank", "beats", "loses", "p"]
     assert [line.split()[-1] for line in lines[12:13]] == ["best"]
-    assert f"By AUC, '{order['method'][0]}' is best on average" in result.stdout
-    assert lines[-2:] == ["folds    found/folds.csv", "results  found/results.jsonl"]
+    assert f"By accuracy, '{order['method'][0]}' is best on average" in result.stdout
+    assert lines[-3:] == [
+        "report   found/comparison.html", "folds    found/folds.csv", "results  found/results.jsonl",
+    ]  # fmt: skip
+    page = (tmp_path / "found" / "comparison.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "Selectors compared on german_credit.csv" in page
+    assert all(name in page for name in SELECTORS)
 
 
 def test_the_figures_are_those_of_the_classifier(succeeds: Run, toy: Path, tmp_path: Path) -> None:
@@ -120,7 +128,19 @@ def test_a_method_that_fails_is_told(succeeds: Run, toy: Path, monkeypatch: pyte
     assert [line.split() for line in result.stdout.splitlines() if line.startswith("map")] == [
         ["map", *"-" * 4], ["map", *"-" * 8],
     ]  # fmt: skip
+    assert "It is too cold." in (tmp_path / "found" / "comparison.html").read_text(encoding="utf-8")
     assert pl.read_csv(tmp_path / "found" / "folds.csv")["error"].drop_nulls().to_list() == ["It is too cold."] * 3
+
+
+def test_nothing_but_failures_is_an_error(run: Run, toy: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def failing(self: Any, *given: Any) -> Any:
+        raise RuntimeError("It is too cold.")
+
+    monkeypatch.setattr(Classifier, "fit_coded", failing)
+    result = run("compare", toy, *TOY, "-s", "map,all", "-o", "found")
+    assert result.exit_code == 2
+    assert notes(result) == ["error: No method could be measured; 'map' says: RuntimeError: It is too cold."]
+    assert pl.read_csv(tmp_path / "found" / "folds.csv")["error"].null_count() == 0
 
 
 def test_mistakes_are_one_line(fails: Run, toy: Path, tmp_path: Path) -> None:

@@ -216,6 +216,12 @@ def test_several_data_sets(tmp_path: Path) -> None:
         both.folds("accuracy")
     with pytest.raises(ValueError, match="There is no measure 'f1'"):
         both.folds("f1", "iris")
+    both.report(tmp_path / "page.html", title="Two flowers & a drink")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Two flowers &amp; a drink" in page
+    assert "2 methods on 2 data sets, stratified 3-fold cross-validation, seed 0" in page
+    with pytest.raises(ValueError, match="There is no method 'nobody'"):
+        both.report(tmp_path / "page.html", reference="nobody")
     both.write_csv(tmp_path / "folds.csv")
     written = pl.read_csv(tmp_path / "folds.csv")
     assert written.columns == both.frame.columns

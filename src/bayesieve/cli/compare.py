@@ -12,11 +12,11 @@ from bayesieve.cli.comparison_summary import show_comparison
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.options import Debug, TableFile
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import listed, quoted, similar
+from bayesieve.cli.text import listed, quoted, similar, visible
 from bayesieve.cli.training import TrainingTable, columns_of, training_table
 
 _DATA, _METHODS, _OUTPUT = "Columns", "Methods and folds", "Output"
-_KEPT = "results.jsonl"
+_KEPT, _PAGE = "results.jsonl", "comparison.html"
 
 
 def compare(
@@ -66,11 +66,11 @@ def compare(
         str,
         typer.Option(
             metavar="NAME",
-            help="What methods are ordered, ranked and tested by: auc, accuracy, compression_rate, log_loss, brier or "
+            help="What methods are ordered, ranked and tested by: accuracy, auc, compression_rate, log_loss, brier or "
             "balanced_accuracy.",
             rich_help_panel=_METHODS,
         ),
-    ] = "auc",
+    ] = "accuracy",
     jobs: Annotated[
         int,
         typer.Option(
@@ -91,8 +91,8 @@ def compare(
 ) -> None:
     """Compare selectors on TABLE by repeated stratified cross-validation.
 
-    Writes folds.csv, and keeps every finished fold in results.jsonl: an interrupted command goes on where it was when
-    it is given again.
+    Writes comparison.html and folds.csv, and keeps every finished fold in results.jsonl: an interrupted command goes on
+    where it was when it is given again.
     """
     names = _selectors(selectors)
     _check_numbers(folds, repeats, seed, jobs)
@@ -107,6 +107,7 @@ def compare(
     kept = output / _KEPT
     from bayesieve.evaluation import Protocol
     from bayesieve.evaluation import compare as measured
+    from bayesieve.evaluation.standings import standings
 
     left = f"finished folds are in {kept}; the same command goes on from there"
     with interruptible(left), compiling.announced(screen):
@@ -122,7 +123,14 @@ def compare(
             verbose=0 if quiet else 1,
         )
     found.write_csv(output / "folds.csv")
-    show_comparison(screen, found, measure, [("folds", output / "folds.csv"), ("results", kept)])
+    order = standings(found, measure)
+    if not order:
+        _, name, _, error = found.errors()[0]
+        raise CommandError(f"No method could be measured; {quoted(name)} says: {error}")
+    title = f"Selectors compared on {visible(table.name)}, target {quoted(target)}"
+    found.report(output / _PAGE, title=title, measure=measure)
+    written = [("report", output / _PAGE), ("folds", output / "folds.csv"), ("results", kept)]
+    show_comparison(screen, found, measure, order, written)
 
 
 def _selectors(text: str | None) -> list[str]:

@@ -11,22 +11,21 @@ from bayesieve.cli.tables import Column
 from bayesieve.cli.text import counted, quoted
 
 _TITLES = {
-    "auc": "AUC",
     "accuracy": "accuracy",
+    "auc": "AUC",
     "compression_rate": "compression",
     "balanced_accuracy": "balanced acc.",
-    "brier": "Brier",
-    "log_loss": "log loss",
 }
-_SPREAD = ("auc", "accuracy", "compression_rate", "balanced_accuracy")
+_SPREAD = ("accuracy", "auc", "compression_rate", "balanced_accuracy")
 _UNKNOWN = "-"
 
 
-def show_comparison(screen: Screen, found: Any, measure: str, written: Sequence[tuple[str, Path]]) -> None:
-    """Print the figures of every method, the best first, how they stand to each other, and what went wrong."""
-    from bayesieve.evaluation.standings import standings
-
-    order = standings(found, measure)
+def show_comparison(
+    screen: Screen, found: Any, measure: str, order: Sequence[Any], written: Sequence[tuple[str, Path]]
+) -> None:
+    """Print the figures of every method, the best first (``order``: standings by ``measure``), how they stand to each
+    other, and what went wrong.
+    """
     lines = {line["method"]: line for line in found.summary().to_dicts()}
     lines = {standing.method: lines[standing.method] for standing in order} | lines  # those that failed come last
     screen.line(_protocol(found))
@@ -79,7 +78,7 @@ def _finding(order: Sequence[Any], measure: str) -> str:
     best = order[0].method
     worse = [s for s in order[1:] if s.against_best.p_value <= 0.05]
     return (
-        f"By {_TITLES[measure]}, {quoted(best)} is best on average; {len(worse)} of {len(order) - 1} others are "
+        f"By {'AUC' if measure == 'auc' else measure.replace('_', ' ')}, {quoted(best)} is best on average; {len(worse)} of {len(order) - 1} others are "
         "significantly worse (p: corrected resampled t-test against it; beats, loses: the same, of all pairs, at 5 %)."
     )
 

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -172,12 +173,11 @@ def _results(
 ) -> ComparisonFile:
     if path is None:
         return ComparisonFile(None, {}, {}, {})
-    from bayesieve import __version__
-
+    version = import_module("bayesieve").__version__  # the package itself stands above this one
     tables = {name: fingerprint(one.X, one.codes, one.classes, one.weights) for name, one in sets.items()}
     methods = {name: describe(estimator) for name, estimator in estimators.items()}
     # More repeats leave the first ones as they are: their number is no part of what results depend on.
-    settings = {"folds": protocol.n_folds, "seed": protocol.seed, "bayesieve": __version__}
+    settings = {"folds": protocol.n_folds, "seed": protocol.seed, "bayesieve": version}
     return ComparisonFile(path, settings, tables, methods)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -134,6 +136,47 @@ class Comparison:
                 key = (row["data"], row["method"], row["error"])
                 found[key] = found.get(key, 0) + 1
         return [(data, method, number, error) for (data, method, error), number in found.items()]
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str = "Comparison of methods",
+        measure: str = "accuracy",
+        reference: str | None = None,
+    ) -> None:
+        """Write an HTML page, complete in itself: means, tests of the folds, folds as dots; over several data sets
+        also average ranks with critical-difference diagrams, and tests of all pairs.
+
+        Parameters
+        ----------
+        path : file to write.
+        title : headline.
+        measure : a figure of merit that comes first, and orders the methods.
+        reference : the method that others are tested against; by default the one that is best by `measure`.
+
+        Raises
+        ------
+        ValueError
+            If there is no method `reference`, or the file cannot be written.
+        """
+        # Drawing lives in a layer above, which knows only the numbers handed to it.
+        drawing = import_module("bayesieve.report.comparison")
+        page = drawing.ComparisonData(
+            title=title,
+            data=self.data,
+            methods=self.methods,
+            folds=drawing.fold_results(self.rows),
+            n_folds=self.protocol.n_folds,
+            n_repeats=self.protocol.n_repeats,
+            seed=self.protocol.seed,
+            reference=reference,
+            measure=measure,
+            complete=self.complete,
+            version=import_module("bayesieve").__version__,
+            created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+        )
+        write_atomically(path, drawing.render_comparison(page))
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `frame` as a CSV file, whole or not at all."""
