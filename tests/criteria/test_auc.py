@@ -317,9 +317,11 @@ def test_all_ways_of_counting_pairs(spread, unit):
 
 @pytest.mark.parametrize("spread", [2, 30, 5000])
 def test_pairs_of_a_feature_of_two_levels(spread):
-    from bayesieve.criteria._binary_kernels import binary_pairs, climb
+    from bayesieve.criteria._binary_kernels import binary_pairs
+    from bayesieve.criteria._ladder_kernels import climb
 
     tolerance, unit = 5, 10**6
+    n_grouped = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
         n, n_negative = 300, int(rng.integers(1, 299))
@@ -330,15 +332,17 @@ def test_pairs_of_a_feature_of_two_levels(spread):
             steps[1] = steps[0]  # tables of training rows: both classes are shifted alike
         ladder = climb(scores, (0, n_negative), (n_negative, n), tolerance)
         assert ladder.positives.size == n - n_negative
-        pairs = np.empty(n + 1, dtype=np.int64)
+        n_grouped += ladder.positive_number.size > 0
+        pairs = np.empty(n + 2, dtype=np.int64)
         twice = binary_pairs(ladder, codes, np.uint8(1), steps[0], steps[1], -1, tolerance, pairs)
         positive = np.arange(n) >= n_negative
         moved = scores - steps[positive.astype(int), (codes > 1).astype(int)]
         assert twice == brute_force(moved, positive, tolerance)
+    assert (n_grouped > 0) == (spread == 2)
 
 
 def test_no_ladder_for_scores_too_close_to_keep_ties_in_one_bucket():
-    from bayesieve.criteria._binary_kernels import climb
+    from bayesieve.criteria._ladder_kernels import climb
 
     scores = np.arange(3000, dtype=np.int64) * 11
     assert climb(scores, (0, 2000), (2000, 3000), 5).scores.size == 0

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesieve.compiling import jit
-from bayesieve.criteria._binary_kernels import binary_pairs, climb
+from bayesieve.criteria._binary_kernels import binary_pairs
 from bayesieve.criteria._cell_kernels import count_cells, list_cells
 from bayesieve.criteria._pair_kernels import ranked_pairs, sorted_pairs
 from bayesieve.criteria._slot_kernels import slot_pairs
@@ -101,7 +101,8 @@ def _fill_two(scores, offsets, levels, steps, n_codes, sign, keys):
         key = keys[offsets[s] : offsets[s + 1]]
         step = steps[s * n_codes : (s + 1) * n_codes]
         if n_codes <= few.size:
-            few[:n_codes] = sign * step
+            for k in range(n_codes):
+                few[k] = sign * step[k]
             _add_few(score, level, few, key)
         else:
             for i in range(score.size):
@@ -176,14 +177,6 @@ def _label(keys, offsets, positive):
 
 
 @jit
-def climb_scan(scan, offsets, lists):
-    """The ladder of the negative segment lists[0] and the positive segment lists[1]."""
-    negative = (offsets[lists[0]], offsets[lists[0] + 1])
-    positive = (offsets[lists[1]], offsets[lists[1] + 1])
-    return climb(scan.logs[0], negative, positive, scan.tolerance)
-
-
-@jit
 def _gather(values, item_groups, first_of, gathered):
     for o in range(gathered.shape[0]):
         for k in range(item_groups.size):
@@ -237,7 +230,7 @@ def pair_sums(layout, scan, moves, targets, positive, ladder, lists, sums):
             steps = moves.steps[moves.step_starts[c] :]
             below, above = steps[lists[0] * n : lists[0] * n + 2], steps[lists[1] * n : lists[1] * n + 2]
             sums[c, 0] = 0.5 * binary_pairs(
-                ladder, column, bound, below, above, moves.signs[c], scan.tolerance, words[: n_rows + 1]
+                ladder, column, bound, below, above, moves.signs[c], scan.tolerance, words[: n_rows + 2]
             )
             if layout.classes[lists[1]] == 0:  # looked up among the rows of class 1, being fewer
                 sums[c, 0] = np.float64(ladder.positives.size * ladder.negatives.size) - sums[c, 0]

@@ -9,7 +9,7 @@ Keys are 64-bit integers that order rows as their scores do. Two ways, which giv
     bucket are compared with each other, exactly.
 ``sorted_pairs``
     Keys with weights, distributed to buckets and put in order there; for weighted rows, for cells of equal rows, and
-    where so many scores are equal that buckets say nothing.
+    where keys are so unevenly spread that buckets say nothing. Rows of which many tie: see `_slot_kernels`.
 """
 
 from __future__ import annotations

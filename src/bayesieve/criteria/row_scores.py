@@ -11,12 +11,12 @@ from bayesieve.criteria.ratio_tables import RatioTables
 
 if TYPE_CHECKING:
     from bayesieve.criteria._auc_kernels import Layout, Moves, Scan
-    from bayesieve.criteria._binary_kernels import Ladder
+    from bayesieve.criteria._ladder_kernels import Ladder
 
 _NEVER = 2**60  # a score, in steps, beyond all finite ones: a class that cannot be
 _STEP_ERROR = 64 * np.finfo(float).eps  # nats: bound on the error of a logarithm of two probabilities
 _DOUBLE_RANGE = 340.0  # nats: quotients of two ratios of this size are doubles still
-_FEW_SCORES = 0.04  # different scores a row, up to which cells of equal rows are faster
+_FEW_SCORES = 0.015  # different scores a row, up to which cells of equal rows are faster
 _FLAT_BYTES = 64 << 20  # steps of all features are kept up to this size, beyond they are built when asked for
 
 
@@ -92,7 +92,7 @@ class RowScores:
         """Rows sorted for candidates of two levels, and their two segments; without rows where there are no such
         candidates, or cells of equal rows are faster.
         """
-        from bayesieve.criteria._auc_kernels import climb_scan
+        from bayesieve.criteria._ladder_kernels import climb
 
         block = self.block
         sizes = np.diff(block.offsets)
@@ -110,7 +110,8 @@ class RowScores:
         found = self._ladder if worth else None
         if found is None:
             offsets = block.offsets if worth else np.zeros_like(block.offsets)
-            found = climb_scan(scan, offsets, lists)
+            negative, positive = (tuple(offsets[segment : segment + 2]) for segment in lists)
+            found = climb(scan.logs[0], negative, positive, scan.tolerance)
             if worth:
                 self._ladder = found
         return found, lists
