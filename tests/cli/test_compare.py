@@ -48,7 +48,7 @@ def test_all_selectors_are_measured_and_written(succeeds: Run, tmp_path: Path) -
     ]  # fmt: skip
     page = (tmp_path / "found" / "comparison.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    assert "Selectors compared on german_credit.csv" in page
+    assert "Methods compared on german_credit.csv" in page
     assert all(name in page for name in SELECTORS)
 
 
@@ -68,6 +68,16 @@ def test_the_figures_are_those_of_the_classifier(succeeds: Run, toy: Path, tmp_p
             row = next(rows)
             assert row["accuracy"] == pytest.approx(np.average(hit, weights=weight[fold.test]))
             assert row["n_features"] == model.n_features_selected_
+
+
+def test_a_peer_stands_beside_them(succeeds: Run, toy: Path, tmp_path: Path) -> None:
+    known = ("compare", toy, *TOY, "-s", "map", "--peers", "hist-gradient-boosting", "--categorical", "noise")
+    succeeds(*known, "-o", "found", "--weight", "weight")
+    written = pl.read_csv(tmp_path / "found" / "folds.csv")
+    assert written["method"].to_list() == ["map", "hist-gradient-boosting"] * 3
+    assert written["error"].null_count() == 6
+    assert written["n_features"].null_count() == 3
+    assert written["auc"].null_count() == 0
 
 
 def test_threads_change_nothing_and_a_second_run_reads_the_first(succeeds: Run, toy: Path, tmp_path: Path) -> None:
@@ -147,6 +157,9 @@ def test_mistakes_are_one_line(fails: Run, toy: Path, tmp_path: Path) -> None:
     assert "There is no selector 'mapp'; did you mean 'map'?" in fails("compare", toy, *TOY, "-s", "all,mapp")
     assert "'all', 'map'" in fails("compare", toy, *TOY, "-s", "xyz")
     assert "--selectors names none" in fails("compare", toy, *TOY, "-s", ", ")
+    assert "There is no peer 'xgboost'; choose 'hist-gradient-boosting'" in fails(
+        "compare", toy, *TOY, "--peers", "xgboost"
+    )
     assert "--folds 1" in fails("compare", toy, "--target", "ziel", "--folds", 1)
     assert "use at most 100" in fails("compare", toy, "--target", "ziel", "--folds", 101)
     assert "--repeats 0" in fails("compare", toy, *TOY, "--repeats", 0)

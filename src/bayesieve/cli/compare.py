@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,6 +55,15 @@ def compare(
             show_default="all there are",
         ),
     ] = None,
+    peers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Other classifiers beside them: hist-gradient-boosting (scikit-learn's, on the raw columns).",
+            rich_help_panel=_METHODS,
+            show_default="none",
+        ),
+    ] = None,
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of each repeat.", rich_help_panel=_METHODS)] = 10,
     repeats: Annotated[
         int,
@@ -94,7 +104,11 @@ def compare(
     Writes comparison.html and folds.csv, and keeps every finished fold in results.jsonl: an interrupted command goes on
     where it was when it is given again.
     """
-    names = _selectors(selectors)
+    from bayesieve.evaluation.peers import PEERS
+    from bayesieve.selection import SELECTORS
+
+    names = list(SELECTORS) if selectors is None else _names(selectors, list(SELECTORS), "selector")
+    others = [] if peers is None else _names(peers, list(PEERS), "peer")
     _check_numbers(folds, repeats, seed, jobs)
     _check_measure(measure)
     screen = Screen(quiet)
@@ -104,6 +118,7 @@ def compare(
     files.open_folder(output)
 
     methods = _methods(names, columns.kinds, seed, jobs)
+    methods |= {name: PEERS[name](kinds=columns.kinds or None, random_state=seed) for name in others}
     kept = output / _KEPT
     from bayesieve.evaluation import Protocol
     from bayesieve.evaluation import compare as measured
@@ -127,26 +142,22 @@ def compare(
     if not order:
         _, name, _, error = found.errors()[0]
         raise CommandError(f"No method could be measured; {quoted(name)} says: {error}")
-    title = f"Selectors compared on {visible(table.name)}, target {quoted(target)}"
+    title = f"Methods compared on {visible(table.name)}, target {quoted(target)}"
     found.report(output / _PAGE, title=title, measure=measure)
     written = [("report", output / _PAGE), ("folds", output / "folds.csv"), ("results", kept)]
     show_comparison(screen, found, measure, order, written)
 
 
-def _selectors(text: str | None) -> list[str]:
-    """The names asked for, each once; all of them unless told."""
-    from bayesieve.selection import SELECTORS
-
-    if text is None:
-        return list(SELECTORS)
+def _names(text: str, known: Sequence[str], what: str) -> list[str]:
+    """The names asked for, each once."""
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
-        raise CommandError(f"--selectors names none; choose from {listed(SELECTORS, most=len(SELECTORS))}")
+        raise CommandError(f"--{what}s names none; choose from {listed(known, most=len(known))}")
     for name in names:
-        if name not in SELECTORS:
-            meant = similar(name, list(SELECTORS))
-            hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose {listed(SELECTORS, most=len(SELECTORS))}"
-            raise CommandError(f"There is no selector {quoted(name)}; {hint}")
+        if name not in known:
+            meant = similar(name, known)
+            hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose {listed(known, most=len(known))}"
+            raise CommandError(f"There is no {what} {quoted(name)}; {hint}")
     return names
 
 

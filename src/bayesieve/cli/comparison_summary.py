@@ -18,6 +18,7 @@ _TITLES = {
 }
 _SPREAD = ("accuracy", "auc", "compression_rate", "balanced_accuracy")
 _UNKNOWN = "-"
+_LEVEL = 0.05
 
 
 def show_comparison(
@@ -75,10 +76,10 @@ def _show_standings(screen: Screen, lines: dict[str, dict[str, Any]], order: Seq
 
 
 def _finding(order: Sequence[Any], measure: str) -> str:
-    best = order[0].method
-    worse = [s for s in order[1:] if s.against_best.p_value <= 0.05]
+    by = "AUC" if measure == "auc" else measure.replace("_", " ")
+    worse = [standing for standing in order[1:] if standing.against_best.p_value <= _LEVEL]
     return (
-        f"By {'AUC' if measure == 'auc' else measure.replace('_', ' ')}, {quoted(best)} is best on average; {len(worse)} of {len(order) - 1} others are "
+        f"By {by}, {quoted(order[0].method)} is best on average; {len(worse)} of {len(order) - 1} others are "
         "significantly worse (p: corrected resampled t-test against it; beats, loses: the same, of all pairs, at 5 %)."
     )
 
