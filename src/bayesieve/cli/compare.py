@@ -101,8 +101,9 @@ def compare(
 ) -> None:
     """Compare selectors on TABLE by repeated stratified cross-validation.
 
-    Writes comparison.html and folds.csv, and keeps every finished fold in results.jsonl: an interrupted command goes on
-    where it was when it is given again.
+    Writes comparison.html, folds.csv and results.jsonl, and prints how the methods stand to each other.
+
+    An interrupted command goes on where it was when it is given again.
     """
     from bayesieve.evaluation.peers import PEERS
     from bayesieve.selection import SELECTORS
