@@ -299,3 +299,11 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr() == ("", "")
     MAPSelector(exhaustive=False, verbose=1).fit(FRAME, Y)
     assert capfd.readouterr().out == ""
+
+
+def test_more_features_than_an_exponent_holds() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    codes = np.where(rng.random((60, 1100)) < 0.6, y[:, None], rng.integers(0, 2, (60, 1100)))
+    selector = MAPSelector(encoder=None, n_starts=1).fit(codes, y)
+    assert 1 <= selector.support_.sum() < 1100

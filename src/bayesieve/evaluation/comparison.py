@@ -23,7 +23,7 @@ from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.fold_run import DataSet, FoldRun, check_methods
 from bayesieve.evaluation.folds import Fold, Protocol
 from bayesieve.evaluation.identity import describe, fingerprint
-from bayesieve.evaluation.selector_folds import _was_interrupted
+from bayesieve.evaluation.selector_folds import was_interrupted
 from bayesieve.table import as_sample_weight, as_table, as_target
 from bayesieve.table.frames import as_array
 
@@ -260,7 +260,7 @@ def _in_threads(run: Callable[[_Job], None], jobs: list[_Job], n_jobs: int | Non
 
 
 def _raise_if_interrupted(model: Any) -> None:
-    if _was_interrupted(model):
+    if was_interrupted(model):
         raise KeyboardInterrupt  # the search kept its best so far, but the fold is not finished
 
 

@@ -55,7 +55,7 @@ def run_folds(
             model.fit(take_rows(X, rows), labels[rows], **options)
         except ValueError as error:
             raise ValueError(f"Fold {position + 1} of {len(folds)}: {error}") from error
-        if _was_interrupted(model):
+        if was_interrupted(model):
             raise KeyboardInterrupt  # the search kept its best so far, but the fold is not finished
         fold = SelectorFold(*_selection(model), time.perf_counter() - began, rows.size)
         found[position] = fold
@@ -92,7 +92,7 @@ def _takes_groups(model: Any) -> bool:
     return "groups" in inspect.signature(model.fit).parameters
 
 
-def _was_interrupted(model: Any) -> bool:
+def was_interrupted(model: Any) -> bool:
     trace = getattr(model, "trace_", None)
     if trace is None or trace.complete:
         return False

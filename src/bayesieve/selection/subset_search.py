@@ -71,8 +71,9 @@ class SubsetSearchSelector(CodedSelector):
     def _enumerates(self, problem: SubsetProblem) -> bool:
         if self.exhaustive != "auto":
             return bool(self.exhaustive)
-        work = 2.0**problem.candidates.size * problem.total * (problem.n_classes - 1)
-        return problem.candidates.size <= _AUTO_FEATURES and work <= _AUTO_WORK
+        if problem.candidates.size > _AUTO_FEATURES:
+            return False
+        return 2.0**problem.candidates.size * problem.total * (problem.n_classes - 1) <= _AUTO_WORK
 
     def _check_options(self) -> None:
         for name, lowest in (("n_starts", 1), ("max_iter", 1)):
