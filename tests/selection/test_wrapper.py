@@ -101,6 +101,13 @@ def test_groups_stay_together() -> None:
     mixed = WrapperSelector(evaluation=StratifiedKFold(5, shuffle=True, random_state=0), **options).fit(X, y)
     assert apart.trace_.to_frame()["feature"].to_list() == [None, "x1", "x0"]
     assert mixed.trace_.to_frame()["feature"].to_list() == [None, "x0", "x1"]
+    selector = WrapperSelector(evaluation=GroupKFold(5), **options).set_params(encoder="modl")
+    frame = pd.DataFrame(X.astype(str), columns=["group", "hint"])
+    inside = SelectiveNB(selector).fit(frame, y, groups=groups)
+    alone = clone(selector).fit(frame, y, groups=groups)
+    assert inside.trace_.to_frame().drop("seconds").equals(alone.trace_.to_frame().drop("seconds"))
+    with pytest.raises(ValueError, match="MAPSelector makes no use of groups; leave it out"):
+        SelectiveNB("map").fit(frame, y, groups=groups)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         WrapperSelector(evaluation=GroupKFold(5), **options).fit(X, y, groups=groups[:-1])
 

@@ -110,7 +110,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SelectiveNB:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> SelectiveNB:
         """Code the table, weigh its features, count.
 
         Parameters
@@ -120,6 +120,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
             Class labels.
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts: a weight of 2 equals the row repeated.
+        groups : array-like, shape (n_rows,), optional
+            For a `WrapperSelector` whose splitter keeps the rows of a group together.
 
         Returns
         -------
@@ -132,7 +134,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         """
         self._prepare()
         encoder = self.new_encoder()
-        self._learn(encoder.fit_coded(X, y, sample_weight), encoder, own_rows=True)
+        self._learn(encoder.fit_coded(X, y, sample_weight), encoder, own_rows=True, groups=groups)
         self.target_name_ = _name_of(y)
         return self
 
@@ -166,7 +168,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
             raise ValueError(f"calibrate must be True, False or 'auto', got {self.calibrate!r}.")
         self.selector_ = self._make_selector()
 
-    def _learn(self, coded: CodedTable, encoder: Any, *, own_rows: bool) -> None:
+    def _learn(self, coded: CodedTable, encoder: Any, *, own_rows: bool, groups: Any = None) -> None:
         self.encoder_ = encoder
         copy_features(self, encoder)
         self.classes_ = np.asarray(coded.classes)
@@ -176,7 +178,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
                 coded.sort_by_class()
             elif not coded.is_sorted_by_class:
                 coded = coded.take(np.argsort(coded.class_codes, kind="stable"))  # type: ignore[arg-type]
-        self.selector_.fit_coded(coded)
+        self.selector_.fit_coded(coded, **({} if groups is None else {"groups": groups}))
         self.trace_ = self.selector_.trace_
         self._set_weights(coded)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from numbers import Integral
 from typing import Any
@@ -82,6 +83,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     def fit_coded(self, coded: CodedTable, **options: Any) -> CodedSelector:
         """As ``fit``, on a coded table with classes; what was coded before is not coded again."""
+        unknown = options.keys() - inspect.signature(self._search).parameters.keys()
+        if unknown:
+            raise ValueError(f"{type(self).__name__} makes no use of {sorted(unknown)[0]}; leave it out.")
         check_smoothing(self.smoothing)
         self._check_options()
         if coded.n_classes < 2:
