@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
@@ -14,16 +13,3 @@ settings.register_profile(
 )
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
-
-
-def pytest_configure(config: object) -> None:
-    """Forget machine code that is older than any kernel: Numba notices a change of the kernel itself only, not of one
-    that it calls from another file.
-    """
-    if hasattr(config, "workerinput"):
-        return  # of the workers of one run, the first process has done it
-    source = Path(__file__).resolve().parent.parent / "src" / "bayesieve"
-    newest = max((path.stat().st_mtime for path in source.rglob("_*kernels.py")), default=0.0)
-    for cached in source.rglob("*.nbi"):
-        if cached.stat().st_mtime < newest:
-            cached.unlink(missing_ok=True)

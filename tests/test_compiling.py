@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+from bayesieve.compiling import kernel_sources
 
 READ_ONLY = """
 import warnings
@@ -25,3 +28,47 @@ assert "set NUMBA_CACHE_DIR" in str(told[0].message)
 def test_nowhere_to_keep_compiled_code() -> None:
     found = subprocess.run([sys.executable, "-c", READ_ONLY], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
+
+
+KERNELS = """
+from bayesieve.compiling import jit
+
+@jit
+def inner(x):
+    return x + {number}
+
+@jit
+def outer(x):
+    return inner(x)
+"""
+
+CALL = """
+import sys
+sys.path.insert(0, {folder!r})
+from bayesieve import compiling
+compiling.kernel_sources = lambda: {sources!r}
+import kernels
+print(kernels.outer(1), sum(kernels.outer.stats.cache_hits.values()))
+"""
+
+
+def test_kept_code_is_forgotten_when_any_kernel_changes(tmp_path: Path) -> None:
+    """As where a kernel calls another one from a file that changed, while its own did not."""
+    (tmp_path / "kernels.py").write_text(KERNELS.format(number=1), encoding="utf-8")
+
+    def call(sources: tuple[object, ...]) -> str:
+        code = CALL.format(folder=str(tmp_path), sources=sources)
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert found.returncode == 0, found.stderr
+        return found.stdout.strip()
+
+    assert call(("old",)) == "2 0"
+    assert call(("old",)) == "2 1"  # kept
+    assert call(("new",)) == "2 0"  # compiled anew
+    assert call(("new",)) == "2 1"
+
+
+def test_sources_are_those_of_all_kernels() -> None:
+    names = [name for name, *_ in kernel_sources()]
+    assert {"criteria/_kernels.py", "criteria/_decision_kernels.py", "table/_kernels.py"} <= set(names)
+    assert names == sorted(names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 
@@ -29,10 +30,29 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     from numba import njit
 
     try:
-        return njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+        compiled = njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+        _depend_on_all_kernels(compiled)
+        return compiled
     except RuntimeError:
         _tell_once()
         return njit(nogil=True, error_model="numpy", **options)(function)
+
+
+def _depend_on_all_kernels(compiled: Any) -> None:
+    """Numba forgets what it keeps on disk when the file of the kernel changes, but not when that of another kernel does
+    which this one calls, and whose code is part of it: that would go on with old code, and say nothing.
+    """
+    kept: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if hasattr(kept, "_source_stamp"):
+        kept._source_stamp = (kept._source_stamp, kernel_sources())
+
+
+@cache
+def kernel_sources() -> tuple[tuple[str, int, int], ...]:
+    """Name, time of the last change and size of every file of kernels."""
+    folder = Path(__file__).parent
+    found = [(path, path.stat()) for path in sorted(folder.glob("*/_*kernels.py"))]
+    return tuple((path.relative_to(folder).as_posix(), stat.st_mtime_ns, stat.st_size) for path, stat in found)
 
 
 @cache

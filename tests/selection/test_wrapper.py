@@ -14,7 +14,15 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import bayesieve
-from bayesieve import AccuracySelector, AUCSelector, IndicatorEncoder, SelectiveNB, WrapperSelector
+from bayesieve import (
+    AccuracySelector,
+    AUCSelector,
+    IndicatorEncoder,
+    MAPSelector,
+    SelectiveNB,
+    TableEncoder,
+    WrapperSelector,
+)
 from bayesieve.criteria import ExpectedCost, Precision, Recall, RowLoss
 from bayesieve.search import SearchState
 
@@ -106,8 +114,10 @@ def test_groups_stay_together() -> None:
     inside = SelectiveNB(selector).fit(frame, y, groups=groups)
     alone = clone(selector).fit(frame, y, groups=groups)
     assert inside.trace_.to_frame().drop("seconds").equals(alone.trace_.to_frame().drop("seconds"))
+    coded = TableEncoder().fit_coded(frame, y)
     with pytest.raises(ValueError, match="MAPSelector makes no use of groups; leave it out"):
-        SelectiveNB("map").fit(frame, y, groups=groups)
+        MAPSelector().fit_coded(coded, groups=groups)
+    SelectiveNB("map").fit(frame, y, groups=groups)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         WrapperSelector(evaluation=GroupKFold(5), **options).fit(X, y, groups=groups[:-1])
 

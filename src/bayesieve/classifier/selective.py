@@ -121,7 +121,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts: a weight of 2 equals the row repeated.
         groups : array-like, shape (n_rows,), optional
-            For a `WrapperSelector` whose splitter keeps the rows of a group together.
+            For a `WrapperSelector` whose splitter keeps the rows of a group together; other selectors have no use
+            for them.
 
         Returns
         -------
@@ -178,7 +179,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
                 coded.sort_by_class()
             elif not coded.is_sorted_by_class:
                 coded = coded.take(np.argsort(coded.class_codes, kind="stable"))  # type: ignore[arg-type]
-        self.selector_.fit_coded(coded, **({} if groups is None else {"groups": groups}))
+        options = {"groups": groups} if groups is not None and self.selector_.takes("groups") else {}
+        self.selector_.fit_coded(coded, **options)
         self.trace_ = self.selector_.trace_
         self._set_weights(coded)
 

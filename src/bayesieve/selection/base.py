@@ -83,9 +83,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     def fit_coded(self, coded: CodedTable, **options: Any) -> CodedSelector:
         """As ``fit``, on a coded table with classes; what was coded before is not coded again."""
-        unknown = options.keys() - inspect.signature(self._search).parameters.keys()
-        if unknown:
-            raise ValueError(f"{type(self).__name__} makes no use of {sorted(unknown)[0]}; leave it out.")
+        for option in options:
+            if not self.takes(option):
+                raise ValueError(f"{type(self).__name__} makes no use of {option}; leave it out.")
         check_smoothing(self.smoothing)
         self._check_options()
         if coded.n_classes < 2:
@@ -99,6 +99,11 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         self.weights_ = self._search(coded, **options)
         self.support_ = self.weights_ > 0
         return self
+
+    def takes(self, option: str) -> bool:
+        """Whether the search makes use of something that ``fit_coded`` may be given, such as ``groups``."""
+        parameters = inspect.signature(self._search).parameters
+        return option in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
     @abstractmethod
     def _search(self, coded: CodedTable) -> np.ndarray:
