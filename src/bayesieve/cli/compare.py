@@ -9,41 +9,25 @@ from typing import Annotated, Any
 import typer
 
 from bayesieve.cli import compiling, files
+from bayesieve.cli.choices import require_choice, require_jobs
 from bayesieve.cli.comparison_summary import show_comparison
 from bayesieve.cli.errors import CommandError, interruptible
-from bayesieve.cli.options import Debug, TableFile
+from bayesieve.cli.options import Categorical, Debug, Ignore, Numeric, Quiet, TableFile, Target, Weight
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import listed, quoted, similar, visible
+from bayesieve.cli.text import listed, quoted, visible
 from bayesieve.cli.training import TrainingTable, columns_of, training_table
 
-_DATA, _METHODS, _OUTPUT = "Columns", "Methods and folds", "Output"
+_METHODS, _OUTPUT = "Methods and folds", "Output"
 _KEPT, _PAGE = "results.jsonl", "comparison.html"
 
 
 def compare(
     table: TableFile,
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target", "-t", metavar="NAME", help="Column to predict.", rich_help_panel=_DATA, show_default=False
-        ),
-    ],
-    weight: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of row weights.", rich_help_panel=_DATA, show_default=False),
-    ] = None,
-    ignore: Annotated[
-        list[str],
-        typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.", rich_help_panel=_DATA),
-    ] = [],  # noqa: B006
-    numeric: Annotated[
-        list[str],
-        typer.Option(metavar="COLUMN", help="Column to read as numbers; may be repeated.", rich_help_panel=_DATA),
-    ] = [],  # noqa: B006
-    categorical: Annotated[
-        list[str],
-        typer.Option(metavar="COLUMN", help="Column to read as categories; may be repeated.", rich_help_panel=_DATA),
-    ] = [],  # noqa: B006
+    target: Target,
+    weight: Weight = None,
+    ignore: Ignore = [],  # noqa: B006
+    numeric: Numeric = [],  # noqa: B006
+    categorical: Categorical = [],  # noqa: B006
     selectors: Annotated[
         str | None,
         typer.Option(
@@ -94,9 +78,7 @@ def compare(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write into.", rich_help_panel=_OUTPUT)
     ] = Path("bayesieve-comparison"),
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.", rich_help_panel=_OUTPUT)
-    ] = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Compare selectors on TABLE by repeated stratified cross-validation.
@@ -105,13 +87,14 @@ def compare(
 
     An interrupted command goes on where it was when it is given again.
     """
+    from bayesieve.evaluation.fold_measures import MEASURES
     from bayesieve.evaluation.peers import PEERS
     from bayesieve.selection import SELECTORS
 
     names = list(SELECTORS) if selectors is None else _names(selectors, list(SELECTORS), "selector")
     others = [] if peers is None else _names(peers, list(PEERS), "peer")
     _check_numbers(folds, repeats, seed, jobs)
-    _check_measure(measure)
+    require_choice(measure, MEASURES, "measure")
     screen = Screen(quiet)
     columns = columns_of(target, weight, ignore, numeric, categorical)
     data = training_table(files.read_table(table, screen), columns, table, screen)
@@ -155,10 +138,7 @@ def _names(text: str, known: Sequence[str], what: str) -> list[str]:
     if not names:
         raise CommandError(f"--{what}s names none; choose from {listed(known, most=len(known))}")
     for name in names:
-        if name not in known:
-            meant = similar(name, known)
-            hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose {listed(known, most=len(known))}"
-            raise CommandError(f"There is no {what} {quoted(name)}; {hint}")
+        require_choice(name, known, what)
     return names
 
 
@@ -169,17 +149,7 @@ def _check_numbers(folds: int, repeats: int, seed: int, jobs: int) -> None:
         raise CommandError(f"--repeats {repeats} has no meaning; use 1 or more")
     if not 0 <= seed < 2**32:
         raise CommandError(f"--seed {seed} has no meaning; use a whole number from 0 to {2**32 - 1}")
-    if jobs == 0:
-        raise CommandError("--jobs 0 has no meaning; use a number of threads, or -1 for one for each core")
-
-
-def _check_measure(measure: str) -> None:
-    from bayesieve.evaluation.fold_measures import MEASURES
-
-    if measure not in MEASURES:
-        meant = similar(measure, MEASURES)
-        hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose {listed(MEASURES, most=len(MEASURES))}"
-        raise CommandError(f"There is no measure {quoted(measure)}; {hint}")
+    require_jobs(jobs)
 
 
 def _check_classes(data: TrainingTable, folds: int) -> None:

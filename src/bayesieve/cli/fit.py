@@ -8,40 +8,24 @@ from typing import Annotated, Any
 import typer
 
 from bayesieve.cli import compiling, files
+from bayesieve.cli.choices import require_choice, require_jobs
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.fit_summary import show_summary
-from bayesieve.cli.options import Debug, TableFile
+from bayesieve.cli.options import Categorical, Debug, Ignore, Numeric, Quiet, TableFile, Target, Weight
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import counted, listed, quoted, similar
+from bayesieve.cli.text import counted, listed
 from bayesieve.cli.training import TrainingTable, columns_of, training_table
 
-_DATA, _SEARCH, _OUTPUT = "Columns", "Search", "Output"
+_SEARCH, _OUTPUT = "Search", "Output"
 
 
 def fit(
     table: TableFile,
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target", "-t", metavar="NAME", help="Column to predict.", rich_help_panel=_DATA, show_default=False
-        ),
-    ],
-    weight: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of row weights.", rich_help_panel=_DATA, show_default=False),
-    ] = None,
-    ignore: Annotated[
-        list[str],
-        typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.", rich_help_panel=_DATA),
-    ] = [],  # noqa: B006
-    numeric: Annotated[
-        list[str],
-        typer.Option(metavar="COLUMN", help="Column to read as numbers; may be repeated.", rich_help_panel=_DATA),
-    ] = [],  # noqa: B006
-    categorical: Annotated[
-        list[str],
-        typer.Option(metavar="COLUMN", help="Column to read as categories; may be repeated.", rich_help_panel=_DATA),
-    ] = [],  # noqa: B006
+    target: Target,
+    weight: Weight = None,
+    ignore: Ignore = [],  # noqa: B006
+    numeric: Numeric = [],  # noqa: B006
+    categorical: Categorical = [],  # noqa: B006
     selector: Annotated[
         str,
         typer.Option(
@@ -79,9 +63,7 @@ def fit(
     no_report: Annotated[
         bool, typer.Option("--no-report", help="Write no report.html, and measure nothing.", rich_help_panel=_OUTPUT)
     ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.", rich_help_panel=_OUTPUT)
-    ] = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Learn a model from TABLE.
@@ -90,7 +72,9 @@ def fit(
 
     Ctrl-C during the search keeps the best model so far.
     """
-    _check_selector(selector)
+    from bayesieve.selection import SELECTORS
+
+    require_choice(selector, SELECTORS, "selector")
     _check_numbers(max_seconds, seed, jobs, folds)
     screen = Screen(quiet)
     columns = columns_of(target, weight, ignore, numeric, categorical)
@@ -115,22 +99,12 @@ def fit(
     show_summary(screen, model, performance, written)
 
 
-def _check_selector(selector: str) -> None:
-    from bayesieve.selection import SELECTORS
-
-    if selector not in SELECTORS:
-        meant = similar(selector, list(SELECTORS))
-        hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose {listed(SELECTORS, most=len(SELECTORS))}"
-        raise CommandError(f"There is no selector {quoted(selector)}; {hint}")
-
-
 def _check_numbers(max_seconds: float | None, seed: int, jobs: int, folds: int) -> None:
     if max_seconds is not None and not max_seconds >= 0:
         raise CommandError(f"--max-seconds {max_seconds:g} has no meaning; use a number of seconds from 0 up")
     if seed < 0:
         raise CommandError(f"--seed {seed} has no meaning; use a whole number from 0 up")
-    if jobs == 0:
-        raise CommandError("--jobs 0 has no meaning; use a number of threads, or -1 for one for each core")
+    require_jobs(jobs)
     if folds < 0 or folds == 1:
         raise CommandError(f"--folds {folds} has no meaning; use 2 or more, or 0 for no cross-validation")
 

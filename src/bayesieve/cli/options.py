@@ -22,6 +22,31 @@ TableFile = Annotated[
         metavar="TABLE", help="CSV, TSV, Parquet or Arrow file; text files may end in .gz.", show_default=False
     ),
 ]
+# What tables to learn from need to be told, on one panel of the help, and how little is said, on another.
+_DATA, _OUTPUT = "Columns", "Output"
+Target = Annotated[
+    str,
+    typer.Option(
+        "--target", "-t", metavar="NAME", help="Column to predict.", rich_help_panel=_DATA, show_default=False
+    ),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column of row weights.", rich_help_panel=_DATA, show_default=False),
+]
+Ignore = Annotated[
+    list[str],
+    typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.", rich_help_panel=_DATA),
+]
+Numeric = Annotated[
+    list[str],
+    typer.Option(metavar="COLUMN", help="Column to read as numbers; may be repeated.", rich_help_panel=_DATA),
+]
+Categorical = Annotated[
+    list[str],
+    typer.Option(metavar="COLUMN", help="Column to read as categories; may be repeated.", rich_help_panel=_DATA),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.", rich_help_panel=_OUTPUT)]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model.json that `fit` wrote.", show_default=False)]
 # Read by the error handling from the arguments themselves, because they may be what is wrong.
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayesieve.cli import compiling
+from bayesieve.cli.choices import require_choice, require_jobs
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.options import Debug
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.tables import Column
-from bayesieve.cli.text import counted, listed, quoted, similar
+from bayesieve.cli.text import counted, quoted
 
 if TYPE_CHECKING:
     from bayesieve.counts import Smoothing
@@ -98,16 +99,12 @@ def _check(paper: str, repetitions: int | None, seed: int, jobs: int, output: Pa
     """Refuse what has no meaning before any work is done."""
     from bayesieve.evaluation.reproduce import PAPERS
 
-    if paper not in PAPERS:
-        meant = similar(paper, list(PAPERS))
-        hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose {listed(PAPERS, most=len(PAPERS))}"
-        raise CommandError(f"There is no paper {quoted(paper)} to reproduce; {hint}")
+    require_choice(paper, PAPERS, "paper", " to reproduce")
     if repetitions is not None and repetitions < 1:
         raise CommandError(f"--repetitions {repetitions} has no meaning; use a whole number from 1 up")
     if seed < 0:
         raise CommandError(f"--seed {seed} has no meaning; use a whole number from 0 up")
-    if jobs == 0:
-        raise CommandError("--jobs 0 has no meaning; use a number of threads, or -1 for one for each core")
+    require_jobs(jobs)
     if data is not None and not data.is_dir():
         raise CommandError(f"There is no folder {data}; give the --data folder that holds the data sets")
     if output is None:
