@@ -64,12 +64,15 @@ class ContingencyCounts:
         """The counts of the rows that are left when those of ``other``, which are among them, are taken away."""
         if not np.array_equal(self.offsets, other.offsets) or self.counts.shape != other.counts.shape:
             raise ValueError("Counts of different features, levels or classes cannot be subtracted.")
-        counts = self.counts - other.counts
-        class_counts = self.class_counts - other.class_counts
-        # Differences of equal sums of weights are 0, not what rounding leaves.
-        counts[counts < 1e-12 * self.counts] = 0.0
-        class_counts[class_counts < 1e-12 * self.class_counts] = 0.0
-        return ContingencyCounts(counts, self.offsets, class_counts)
+        counts = left_over(self.counts, other.counts)
+        return ContingencyCounts(counts, self.offsets, left_over(self.class_counts, other.class_counts))
+
+
+def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
+    """Counts, or sums of weights, without what is taken away: 0 where nothing, or only rounding, is left."""
+    left: np.ndarray = counts - taken
+    left[left < 1e-12 * counts] = 0.0
+    return left
 
 
 def _count_indicators(

@@ -54,11 +54,11 @@ class Criterion(ABC):
     def own_sums(self, rows: Any, tables: RatioTables) -> np.ndarray:
         """(n_sums,) of the current subset."""
 
-    @abstractmethod
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         """(n_candidates,) figures from the sums over all rows, the sizes of the subsets and the rows (or weight) of
-        each class.
+        each class; unless overridden the mean over rows of the only sum.
         """
+        return sums[:, 0] / class_totals.sum()
 
 
 class ScanCriterion(Criterion):

@@ -25,9 +25,6 @@ class Brier(ScanCriterion):
         # With several other classes it matters among which of them a wrong row is undecided.
         return Saturation(right=SURE, wrong=SURE if n_classes == 2 else np.inf)
 
-    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        return sums[:, 0] / class_totals.sum()
-
     def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
         from bayesieve.criteria._probability_kernels import squared_error_sums
 

@@ -56,12 +56,12 @@ class ClassBlock:
         offsets = np.concatenate([[0], np.cumsum(np.bincount(classes, minlength=coded.n_classes))])
         if not coded.is_sorted_by_class:
             return cls.gather(coded, np.argsort(classes, kind="stable"), offsets, np.arange(coded.n_classes))
-        return cls._of(coded, _stored(coded), coded.weights, offsets, np.arange(coded.n_classes))
+        return cls._of(coded, coded.stored, coded.weights, offsets, np.arange(coded.n_classes))
 
     @classmethod
     def gather(cls, coded: CodedTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
         """The given rows, already in the order of the segments; a row may come several times."""
-        codes = np.ascontiguousarray(np.take(_stored(coded), rows, axis=1))
+        codes = np.ascontiguousarray(np.take(coded.stored, rows, axis=1))
         weights = None if coded.weights is None else coded.weights[rows]
         return cls._of(coded, codes, weights, offsets, classes)
 
@@ -148,8 +148,3 @@ def _classes(coded: CodedTable) -> np.ndarray:
     if coded.class_codes is None:
         raise ValueError("A search needs the classes of the rows; code the table together with its target.")
     return np.asarray(coded.class_codes)
-
-
-def _stored(coded: CodedTable) -> np.ndarray:
-    """The codes as they are kept: of whole families of thresholds where the table has them, else one run a feature."""
-    return coded.family_codes if isinstance(coded, IndicatorTable) else coded.codes

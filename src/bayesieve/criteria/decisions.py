@@ -144,9 +144,6 @@ class ExpectedCost(ScanCriterion):
         cost_sums(scan.ratios, block.codes, block.offsets, block.classes, block.weights, self._costs, *moves, sums)
         return sums[:, None]
 
-    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        return sums[:, 0] / class_totals.sum()
-
     def __repr__(self) -> str:
         return f"ExpectedCost({np.asarray(self.costs).tolist()})"
 

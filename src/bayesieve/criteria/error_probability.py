@@ -26,9 +26,6 @@ class ErrorProbability(ScanCriterion):
     def saturation(self, n_classes: int) -> Saturation:
         return Saturation(right=SURE, wrong=SURE)
 
-    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        return sums[:, 0] / class_totals.sum()
-
     def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
         from bayesieve.criteria._probability_kernels import FEWEST, probability_sums, two_way_sums
 

@@ -22,9 +22,6 @@ class LogLoss(ScanCriterion):
     def saturation(self, n_classes: int) -> Saturation:
         return Saturation(right=SURE)
 
-    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        return sums[:, 0] / class_totals.sum()
-
     def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
         from bayesieve.criteria._kernels import log_loss_sums
 

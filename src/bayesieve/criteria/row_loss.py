@@ -50,9 +50,6 @@ class RowLoss(Criterion):
     def own_sums(self, rows: RowRatios, tables: RatioTables) -> np.ndarray:
         return np.array([self._sum(rows, None, None)])
 
-    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        return sums[:, 0] / class_totals.sum()
-
     def _sum(self, rows: RowRatios, feature: int | None, factors: np.ndarray | None) -> float:
         scan = rows.scan()
         block = scan.block

@@ -94,11 +94,11 @@ def _takes_groups(model: Any) -> bool:
 
 def was_interrupted(model: Any) -> bool:
     trace = getattr(model, "trace_", None)
-    if trace is None or trace.complete:
+    if trace is None:
         return False
     limits = [getattr(part, "max_seconds", None) for part in (model, getattr(model, "selector_", None))]
     limit = min((limit for limit in limits if limit is not None), default=None)
-    return limit is None or trace.seconds < limit
+    return bool(trace.was_interrupted(limit))
 
 
 def _selection(model: Any) -> tuple[tuple[str, ...], np.ndarray, Any]:

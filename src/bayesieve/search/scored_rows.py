@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bayesieve.counts import ContingencyCounts, Smoothing, log_probabilities
+from bayesieve.counts.contingency import left_over
 from bayesieve.counts.probabilities import smoothed_logs
 from bayesieve.criteria import ClassBlock, RatioTables
 from bayesieve.criteria.row_ratios import IMPOSSIBLE
@@ -165,22 +166,17 @@ class _LeftOut(_Learnt):
 
     def prior_of(self, true_class: int) -> np.ndarray:
         class_counts = self._counts.class_counts.copy()
-        class_counts[true_class] = max(0.0, class_counts[true_class] - self._weight)
-        return self._shares(_without_dust(class_counts, self._counts.class_counts))
+        class_counts[true_class] = left_over(class_counts, self._weight)[true_class]
+        return self._shares(class_counts)
 
     def log_ratios(self, feature: int) -> np.ndarray:
         counts = self._counts.feature(feature)
         total = max(self._counts.total - self._weight, 1e-12)
         n_levels, n_classes = counts.shape
-        left = _without_dust(counts - self._weight, counts)
-        class_left = _without_dust(counts.sum(axis=0) - self._weight, counts.sum(axis=0))
+        left = left_over(counts, self._weight)
+        class_left = left_over(counts.sum(axis=0), self._weight)
         own = smoothed_logs(left, class_left, n_levels, n_classes, total, self._smoothing)
         return (log_probabilities(counts, total, self._smoothing)[None] - own.T[:, :, None]).transpose(0, 2, 1)
-
-
-def _without_dust(left: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Differences of equal sums of weights are 0, not what rounding leaves."""
-    return np.where(left <= 1e-12 * np.abs(before), 0.0, left)
 
 
 def _by_segment(which: np.ndarray, n_segments: int) -> tuple[np.ndarray, np.ndarray]:

@@ -207,6 +207,10 @@ class SearchTrace:
     def n_features(self) -> int:
         return len(self.names)
 
+    def was_interrupted(self, max_seconds: float | None) -> bool:
+        """Whether something else than this limit of time ended the search early: the user, or a callback."""
+        return not self.complete and (max_seconds is None or self.seconds < max_seconds)
+
     def best_subset(self) -> np.ndarray:
         """(n_features,) bool: the subset of lowest criterion among all that were evaluated, the first met on ties.
 
@@ -308,7 +312,7 @@ class SearchTrace:
             "feature": [None, *(self.names[f] for f in moves.feature[walk][kept])],
             "n_features": [first.features.size, *size[kept].tolist()],
             "criterion": [first.criterion, *moves.cost[walk][kept].tolist()],
-            "validation": [_or_none(v) for v in (first.validation, *moves.validation[walk][kept].tolist())],
+            "validation": [or_none(v) for v in (first.validation, *moves.validation[walk][kept].tolist())],
             "seconds": [seconds[0] if seconds else 0.0, *seconds],
             "accepted": [True, *accepted[kept].tolist()],
         }
@@ -373,5 +377,6 @@ def _join(parts: list[np.ndarray], dtype: type) -> np.ndarray:
     return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype=dtype)
 
 
-def _or_none(value: float) -> float | None:
+def or_none(value: float) -> float | None:
+    """A value as plain data: NaN, which stands for none, as None."""
     return None if np.isnan(value) else value

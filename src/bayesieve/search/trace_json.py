@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.search.trace import Moves, SearchTrace, WalkStart
+from bayesieve.search.trace import Moves, SearchTrace, WalkStart, or_none
 
 _MOST_STARTS = 1_000_000  # in a file; more are a sign of damage, and each takes a row of the path
 
@@ -37,8 +37,8 @@ def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
             "validation": trace.validation_name,
             "validation_lower_is_better": trace.validation_lower_is_better,
             "validation_total": trace.validation_total,
-            "starts": [[s.features.tolist(), s.criterion, _or_none(s.validation)] for s in trace.starts],
-            "move_validation": [_or_none(v) for walk in walks for v in walk.validation.tolist()],
+            "starts": [[s.features.tolist(), s.criterion, or_none(s.validation)] for s in trace.starts],
+            "move_validation": [or_none(v) for walk in walks for v in walk.validation.tolist()],
         }
     return data
 
@@ -50,10 +50,6 @@ def _is_plain(trace: SearchTrace) -> bool:
 
 def _joined(parts: Any) -> list[Any]:
     return [value for part in parts for value in part.tolist()]
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else value
 
 
 def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
@@ -95,7 +91,7 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
         lower_is_better=data.get("lower_is_better", True) is True,
         validation_name=None if data.get("validation") is None else _text(data["validation"]),
         validation_lower_is_better=data.get("validation_lower_is_better", True) is True,
-        validation_total=_or_none(float(_read_or_nan([data.get("validation_total")])[0])),
+        validation_total=or_none(float(_read_or_nan([data.get("validation_total")])[0])),
     )
 
 

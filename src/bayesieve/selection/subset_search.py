@@ -53,7 +53,7 @@ class SubsetSearchSelector(CodedSelector):
                 seed = seed_of(self.random_state)
                 search = MultiStart(self.n_starts, self.max_iter, seed, self.max_seconds, self.n_jobs)
                 trace = search.run(problem, coded.names, progress)
-        if not trace.complete and (self.max_seconds is None or trace.seconds < self.max_seconds):
+        if trace.was_interrupted(self.max_seconds):
             warnings.warn(
                 f"The search was interrupted after {trace.n_models} models: "
                 f"{type(self).__name__} keeps the best so far.",

@@ -197,7 +197,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         with SearchProgress(f"{type(self).__name__}: searching", self.verbose, criterion.name) as progress:
             told = progress if tasks is None else tasks.after(progress)
             self.trace_, selected = search.run(problem, coded.names, told)
-        if not self.trace_.complete and (self.max_seconds is None or self.trace_.seconds < self.max_seconds):
+        if self.trace_.was_interrupted(self.max_seconds):
             warnings.warn(
                 f"The search was interrupted after {self.trace_.n_models} models: {type(self).__name__} keeps the best "
                 "so far; pass its trace_ as resume= to go on.",

@@ -66,7 +66,7 @@ class CodedTable:
         return 0 if self.classes is None else len(self.classes)
 
     @property
-    def _stored(self) -> np.ndarray:
+    def stored(self) -> np.ndarray:
         """The array that holds what is known of the rows, one contiguous run after another."""
         return self.codes
 
@@ -80,8 +80,8 @@ class CodedTable:
         order = np.argsort(self.class_codes, kind="stable")  # a radix sort for small codes
         if self.n_rows < 2**31:
             order = order.astype(np.int32)
-        scratch = np.empty(self.n_rows, dtype=self._stored.dtype)
-        for codes in self._stored:
+        scratch = np.empty(self.n_rows, dtype=self.stored.dtype)
+        for codes in self.stored:
             np.take(codes, order, out=scratch)
             codes[:] = scratch
         self.class_codes = self.class_codes[order]

@@ -138,7 +138,8 @@ class IndicatorTable(CodedTable):
         return codes
 
     @property
-    def _stored(self) -> np.ndarray:
+    def stored(self) -> np.ndarray:
+        """The ordered codes of the families."""
         return self.family_codes
 
     def sort_by_class(self) -> None:
