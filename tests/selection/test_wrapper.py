@@ -186,6 +186,7 @@ def test_a_criterion_of_ones_own_that_returns_nonsense() -> None:
         ({"criterion": Recall("maybe")}, r"Recall was asked for the class 'maybe', but the target has the classes"),
         ({"criterion": Precision(7)}, "Precision was asked for the class 7"),
         ({"criterion": ExpectedCost([[0, 1], [1, 0]])}, "costs must be a matrix of 3 x 3 finite numbers"),
+        ({"criterion": ExpectedCost([[0, 1, np.nan]] * 3)}, "costs must be a matrix of 3 x 3 .* with NaN or infinity"),
         ({"direction": "sideways"}, "direction must be one of 'forward', .* got 'sideways'"),
         ({"evaluation": "test"}, "evaluation must be 'train', 'holdout', 'loo', a number of folds"),
         ({"evaluation": 1}, "evaluation must be .* got 1"),

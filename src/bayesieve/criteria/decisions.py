@@ -126,10 +126,11 @@ class ExpectedCost(ScanCriterion):
     def check(self, classes: Any) -> None:
         costs = np.asarray(self.costs, dtype=float)
         n_classes = len(classes)
-        if costs.shape != (n_classes, n_classes) or not np.all(np.isfinite(costs)):
+        finite = bool(np.all(np.isfinite(costs)))
+        if costs.shape != (n_classes, n_classes) or not finite:
             raise ValueError(
                 f"costs must be a matrix of {n_classes} x {n_classes} finite numbers, one line per true class and one "
-                f"column per class given, got shape {costs.shape}."
+                f"column per class given, got shape {costs.shape}{'' if finite else ' with NaN or infinity'}."
             )
         self._costs = np.ascontiguousarray(costs)
 
