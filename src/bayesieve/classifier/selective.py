@@ -115,7 +115,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dataframe or 2-D array, shape (n_rows, n_features)
+        X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
         y : array-like, shape (n_rows,)
             Class labels.
         sample_weight : array-like, shape (n_rows,), optional
@@ -247,7 +247,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dataframe or 2-D array, shape (n_rows, n_features)
+        X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
         by : {"feature", "score"}, default="feature"
             ``"score"``: the indicators of one score are added up, and their levels read as one interval of the score.
             Features that are no indicators stay as they are.
@@ -355,6 +355,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
         return tags
 
 

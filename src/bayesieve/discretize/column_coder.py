@@ -49,6 +49,7 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
+        tags.input_tags.sparse = True
         tags.input_tags.categorical = True
         tags.target_tags.required = self.supervised
         tags.transformer_tags.preserves_dtype = []  # codes come out whatever goes in
@@ -79,7 +80,7 @@ class ColumnCoder(LevelsCoder):
 
         Parameters
         ----------
-        X : dataframe or 2-D array, shape (n_rows, n_columns)
+        X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_columns)
         y : array-like, shape (n_rows,)
             Class labels.
         sample_weight : array-like, shape (n_rows,), optional
@@ -114,7 +115,7 @@ class ColumnCoder(LevelsCoder):
         return code_table([table.column(i) for i in self._positions], self.levels_).T
 
     def _own_columns(self, table: Table) -> list[int]:
-        return [i for i in range(table.n_columns) if table.column(i).kind == self.kind]
+        return [i for i in range(table.n_columns) if table.kind_of(i) == self.kind]
 
     def _check_options(self) -> None:
         """Raise ValueError when a constructor parameter has no meaning."""

@@ -90,7 +90,7 @@ class TableEncoder(LevelsCoder):
 
         Parameters
         ----------
-        X : dataframe or 2-D array, shape (n_rows, n_columns)
+        X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_columns)
         y : array-like, shape (n_rows,)
             Class labels.
         sample_weight : array-like, shape (n_rows,), optional

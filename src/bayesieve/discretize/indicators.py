@@ -114,7 +114,8 @@ class IndicatorEncoder(LevelsCoder):
 
         Parameters
         ----------
-        X : dataframe or 2-D array of numbers, shape (n_rows, n_scores); with ``scores``, what they are computed from
+        X : dataframe, 2-D array or sparse matrix of numbers, shape (n_rows, n_scores)
+            With ``scores``, what they are computed from.
         y : array-like, shape (n_rows,), optional
             Class labels; thresholds do not depend on them, ``level_scores_`` do.
         sample_weight : array-like, shape (n_rows,), optional

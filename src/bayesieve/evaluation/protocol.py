@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from bayesieve.table import as_target
+from bayesieve.table.backends.sparse import is_sparse
 from bayesieve.table.frames import as_array
 
 
@@ -62,9 +63,11 @@ def out_of_fold_log_proba(
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Rows of a dataframe or array, as the same kind of table."""
+    """Rows of a dataframe, array or sparse matrix, as the same kind of table."""
     if isinstance(X, np.ndarray):
         return X[rows]
+    if is_sparse(X):
+        return (X if X.format in ("csr", "csc") else X.tocsr())[rows]
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if isinstance(X, (list, tuple)):

@@ -17,6 +17,7 @@ from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.codes import read_codes
 from bayesieve.table import CodedTable, as_sample_weight, as_target
+from bayesieve.table.backends.sparse import is_sparse
 from bayesieve.table.estimator_input import copy_features, new_table
 from bayesieve.table.frames import as_array
 
@@ -44,7 +45,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dataframe or 2-D array, shape (n_rows, n_features)
+        X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
             A raw table; codes (integers from 0) with ``encoder=None``.
         y : array-like, shape (n_rows,)
             Class labels.
@@ -134,6 +135,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             return X.iloc[:, kept]
         if self.encoder is None:
             read_codes(self, X, reset=False)
+        if is_sparse(X):
+            return X.tocsc()[:, kept].asformat(X.format)
         return as_array(X)[:, kept]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -148,6 +151,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         coded = self.encoder is None
         tags.input_tags.allow_nan = not coded
         tags.input_tags.string = not coded
+        tags.input_tags.sparse = not coded
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = coded
         tags.target_tags.required = True

@@ -142,7 +142,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
 
         Parameters
         ----------
-        X : dataframe or 2-D array, shape (n_rows, n_features)
+        X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
             A raw table; codes (integers from 0) with ``encoder=None``.
         y : array-like, shape (n_rows,)
             Class labels.

@@ -2,62 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from bayesieve.table.backends.sparse import as_csc, is_sparse
 from bayesieve.table.columns import KINDS, Column
+from bayesieve.table.matrix import MatrixTable
+from bayesieve.table.raw_table import Table
 
-
-class Table:
-    """Named columns over one set of rows. Holds the caller's data, never a copy.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Column names; ``x0``, ``x1`` ... where the data has none.
-    named : bool
-        Whether the names came with the data.
-    n_rows, n_columns : int
-    """
-
-    def __init__(self, columns: Sequence[Column], n_rows: int, named: bool) -> None:
-        self._columns = tuple(columns)
-        self.names: tuple[str, ...] = tuple(column.name for column in self._columns)
-        self.named = named
-        self.n_rows = n_rows
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return len(self._columns)
-
-    def __len__(self) -> int:
-        return self.n_rows
-
-    def __repr__(self) -> str:
-        return f"Table({self.n_rows} rows, {self.n_columns} columns)"
-
-    def column(self, i: int) -> Column:
-        """The column at position `i`."""
-        return self._columns[i]
-
-    def take(self, rows: Any) -> Table:
-        """The same columns, of these rows only (positions, a slice or a boolean mask), gathered when converted."""
-        picked = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
-        return Table([column.take(picked) for column in self._columns], len(picked), self.named)
+_WIDE = 256  # columns of one type from which a frame is read as one matrix
 
 
 def as_table(X: Any, *, kinds: Mapping[str, str] | None = None, feature_names: Sequence[str] | None = None) -> Table:
-    """Read a dataframe or a 2-D array without copying it.
+    """Read a dataframe, a 2-D array or a sparse matrix, without copying it where its memory can be read by columns.
 
     Parameters
     ----------
-    X : dataframe or array-like, shape (n_rows, n_columns)
+    X : dataframe, array-like or sparse matrix, shape (n_rows, n_columns)
         Anything narwhals reads eagerly (pandas, polars, pyarrow, modin ...), a 2-D NumPy array of numbers, text or
-        objects, or a list of rows.
+        objects, a list of rows, or a SciPy sparse matrix or array of numbers or booleans, whose absent cells are zeros.
     kinds : mapping from column name to "numeric" or "categorical", optional
         How to read these columns; the others follow from their type.
     feature_names : sequence of str, optional
@@ -73,7 +38,7 @@ def as_table(X: Any, *, kinds: Mapping[str, str] | None = None, feature_names: S
         If `X` is empty, is not two-dimensional, holds complex numbers, has duplicate column names, or `kinds` names an
         unknown column or kind.
     TypeError
-        If `X` is sparse, is not a table at all, or has column names of which only some are strings.
+        If `X` is not a table at all, or has column names of which only some are strings.
 
     Examples
     --------
@@ -81,19 +46,16 @@ def as_table(X: Any, *, kinds: Mapping[str, str] | None = None, feature_names: S
     >>> table.names, table.column(0).kind, table.column(1).kind
     (('x0', 'x1'), 'numeric', 'categorical')
     """
-    columns, named = (X._columns, X.named) if isinstance(X, Table) else _read(X)
-    n_rows = len(columns[0]) if columns else _rows_without_columns(X)
-    _refuse_empty(n_rows, len(columns))
-    names = [c.name for c in columns] if feature_names is None else _given_names(feature_names, len(columns))
+    table = X if isinstance(X, Table) else _read(X)
+    n_rows = table.n_rows if table.n_columns else _rows_without_columns(X)
+    _refuse_empty(n_rows, table.n_columns)
+    names = list(table.names) if feature_names is None else _given_names(feature_names, table.n_columns)
     _refuse_duplicates(names)
     _check_kinds(kinds, names)
-    chosen = kinds or {}
-    made = [column.read_as(name, chosen.get(name)) for name, column in zip(names, columns, strict=True)]
-    return Table(made, n_rows, named)
+    return table if feature_names is None and not kinds and isinstance(X, Table) else table.read_as(names, kinds or {})
 
 
-def _read(X: Any) -> tuple[Sequence[Column], bool]:
-    """The columns of `X`, and whether their names came with it."""
+def _read(X: Any) -> Table:
     import narwhals as nw
 
     dependencies = nw.dependencies
@@ -114,22 +76,45 @@ def _read(X: Any) -> tuple[Sequence[Column], bool]:
         import polars as pl
 
         return _read_frame(nw.from_native(pl.DataFrame(X), eager_only=True))
-    array = as_array(X)
-    return [Column(f"x{i}", array[:, i], "arrays") for i in range(array.shape[1])], False
+    matrix = as_csc(X) if is_sparse(X) else as_array(X)
+    names = [f"x{i}" for i in range(matrix.shape[1])]
+    if matrix.dtype.kind in "biuf":
+        return MatrixTable(matrix, names, named=False)
+    columns = [Column(name, matrix[:, i], "arrays") for i, name in enumerate(names)]
+    return Table(columns, len(matrix), named=False)
 
 
-def _read_frame(frame: Any) -> tuple[Sequence[Column], bool]:
+def _read_frame(frame: Any) -> Table:
     library = str(frame.implementation.value)
     native = frame.to_native()
+    n_rows = int(frame.shape[0])
     if library == "pyarrow":
-        return [Column(n, c, library) for n, c in zip(native.column_names, native.columns, strict=True)], True
+        pairs = zip(native.column_names, native.columns, strict=True)
+        return Table([Column(name, column, library) for name, column in pairs], n_rows, named=True)
     if library == "polars":
-        return [Column(c.name, c, library) for c in native.get_columns()], True
+        series = native.get_columns()
+        matrix = _wide_matrix(native, [column.dtype for column in series], library)
+        if matrix is not None:
+            return MatrixTable(matrix, native.columns, named=True)
+        return Table([Column(column.name, column, library) for column in series], n_rows, named=True)
     if library != "pandas":  # modin, cuDF: pandas is what they convert to
         native = frame.to_pandas()
     names = _string_names(list(native.columns))
     labels = [f"x{i}" for i in range(native.shape[1])] if names is None else names
-    return [Column(n, native.iloc[:, i], "pandas") for i, n in enumerate(labels)], names is not None
+    matrix = _wide_matrix(native, list(native.dtypes), "pandas")
+    if matrix is not None:
+        return MatrixTable(matrix, labels, names is not None)
+    columns = [Column(name, native.iloc[:, i], "pandas") for i, name in enumerate(labels)]
+    return Table(columns, n_rows, names is not None)
+
+
+def _wide_matrix(frame: Any, dtypes: list[Any], library: str) -> Any:
+    """Very many columns of one type of number as one matrix, which spares a series for each; None for other frames."""
+    if len(dtypes) < _WIDE or any(dtype != dtypes[0] for dtype in dtypes):
+        return None
+    from importlib import import_module
+
+    return import_module(f"bayesieve.table.backends.{library}").matrix(frame, dtypes[0])
 
 
 def _rows_without_columns(X: Any) -> int:
@@ -153,12 +138,6 @@ def _string_names(names: list[Any]) -> list[str] | None:
 
 def as_array(X: Any) -> np.ndarray:
     """An array-like as a 2-D array of numbers, text or objects, with scikit-learn's words for what is refused."""
-    sparse = sys.modules.get("scipy.sparse")
-    if sparse is not None and sparse.issparse(X):
-        raise TypeError(
-            "Sparse data was passed for X, but dense data is required. "
-            "Use '.toarray()' to convert to a dense numpy array."
-        )
     if isinstance(X, (str, bytes, Mapping)) or X is None:
         raise TypeError(f"Expected a dataframe or a 2-D array, got {type(X)} instead.")
     if isinstance(X, np.matrix):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-BACKENDS = ("polars", "pandas", "pyarrow", "arrays")
+BACKENDS = ("polars", "pandas", "pyarrow", "arrays", "sparse")
 
 
 def backend(name: str) -> ModuleType:

@@ -57,3 +57,8 @@ def value(column: np.ndarray, row: int) -> Any:
     """See `bayesieve.table.backends`."""
     found = column[row]
     return found.item() if isinstance(found, np.generic) else found
+
+
+def numbers_of(matrix: np.ndarray, first: int, stop: int) -> np.ndarray:
+    """Columns ``first`` to ``stop - 1`` of an array of numbers as float64, shape (stop - first, n_rows)."""
+    return np.array(matrix[:, first:stop].T, dtype=np.float64, order="C")

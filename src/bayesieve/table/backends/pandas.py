@@ -9,6 +9,7 @@ import numpy as np
 from bayesieve.table.backends import arrays, objects
 from bayesieve.table.backends import pyarrow as arrow
 from bayesieve.table.backends.dtypes import type_of_dtype
+from bayesieve.table.backends.sparse import as_csc
 from bayesieve.table.values import drop_unused
 
 
@@ -22,7 +23,7 @@ def column_type(column: Any) -> str | None:
     if isinstance(column.dtype, pd.ArrowDtype):
         return arrow.column_type(_to_arrow(column))
     if isinstance(column.dtype, pd.SparseDtype):
-        return arrays.column_type(column.sparse.to_dense().to_numpy())
+        return arrays.column_type(np.empty(0, dtype=column.dtype.subtype))
     return type_of_dtype(nw.from_native(column, series_only=True).dtype)
 
 
@@ -75,3 +76,14 @@ def value(column: Any, row: int) -> Any:
     """See `bayesieve.table.backends`."""
     found = column.iloc[row]
     return found.item() if isinstance(found, np.generic) else found
+
+
+def matrix(frame: Any, dtype: Any) -> Any:
+    """A frame of one data type as an array, or of sparse columns without a fill value but zero as a sparse matrix, of
+    shape (n_rows, n_columns); None unless it holds plain numbers or booleans.
+    """
+    import pandas as pd
+
+    if isinstance(dtype, pd.SparseDtype) and dtype.subtype.kind in "biuf" and dtype.fill_value == 0:
+        return as_csc(frame.sparse.to_coo())
+    return frame.to_numpy() if isinstance(dtype, np.dtype) and dtype.kind in "biuf" else None

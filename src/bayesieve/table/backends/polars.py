@@ -80,3 +80,14 @@ def take(column: Any, rows: np.ndarray) -> Any:
 def value(column: Any, row: int) -> Any:
     """See `bayesieve.table.backends`."""
     return column[row]
+
+
+def matrix(frame: Any, dtype: Any) -> np.ndarray | None:
+    """A frame of one data type as an array, shape (n_rows, n_columns); None unless it holds plain numbers, and no null
+    among whole ones.
+    """
+    if not (dtype.is_float() or dtype.is_integer()) or dtype.to_python() not in (int, float):
+        return None
+    array = frame.to_numpy(order="fortran")
+    known = dtype.is_float() or array.dtype.kind in "iu"  # nulls make floats of whole numbers
+    return array if known and array.dtype.kind in "iuf" else None

@@ -1,0 +1,80 @@
+"""Tables of one type throughout: a 2-D array of numbers or a sparse matrix, whose columns are made when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesieve.table.backends import arrays, sparse
+from bayesieve.table.columns import Column, Kind
+from bayesieve.table.raw_table import Table
+
+
+class MatrixTable(Table):
+    """Named columns of one matrix of numbers, or of booleans.
+
+    Parameters
+    ----------
+    matrix : array of shape (n_rows, n_columns), or the result of `sparse.as_csc`
+    names : sequence of str
+    named : whether the names came with the data
+    kinds : how to read the columns at some positions, where that differs from what follows from the type
+    """
+
+    def __init__(self, matrix: Any, names: Sequence[str], named: bool, kinds: Mapping[int, Kind] | None = None) -> None:
+        self._matrix = matrix
+        self._library = "arrays" if isinstance(matrix, np.ndarray) else "sparse"
+        self._kinds = dict(kinds or {})
+        self._natural_kind: Kind = "categorical" if matrix.dtype.kind == "b" else "numeric"
+        self.names = tuple(names)
+        self.named = named
+        self.n_rows = int(matrix.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self._matrix.shape[1])
+
+    def column(self, i: int) -> Column:
+        """The column at position `i`."""
+        i = range(self.n_columns)[i]
+        data = self._matrix[:, i] if self._library == "arrays" else sparse.column_of(self._matrix, i)
+        return Column(self.names[i], data, self._library, self._kinds.get(i))
+
+    def kind_of(self, i: int) -> Kind:
+        """How the column at position `i` is read."""
+        return self._kinds.get(i, self._natural_kind)
+
+    def type_of(self, i: int) -> str:
+        """What the values of the column at position `i` are."""
+        return "number" if self.kind_of(i) == "numeric" else self.column(i).type
+
+    def numbers(self, positions: np.ndarray) -> np.ndarray:
+        """The columns at these positions as float64, shape (n, n_rows); see `Column.numbers`."""
+        first, stop = int(positions[0]), int(positions[-1]) + 1
+        if stop - first != positions.size:
+            return super().numbers(positions)
+        part = arrays.numbers_of if self._library == "arrays" else sparse.numbers_of
+        found = part(self._matrix, first, stop)
+        if not np.isfinite(found).all():
+            for at in np.flatnonzero(np.isinf(found).any(axis=1)).tolist():
+                self.column(first + at).numbers()  # says which row
+        return found
+
+    def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
+        """The same columns under other names, or as other kinds."""
+        chosen = dict(self._kinds)
+        if kinds:
+            for i, name in enumerate(names):
+                if name in kinds:
+                    chosen[i] = "numeric" if kinds[name] == "numeric" else "categorical"
+        return MatrixTable(self._matrix, names, self.named, chosen)
+
+    def take(self, rows: Any) -> Table:
+        """The same columns, of these rows only (positions, a slice or a boolean mask)."""
+        if self._library == "arrays":
+            return super().take(rows)
+        picked = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
+        return MatrixTable(sparse.as_csc(self._matrix[picked]), self.names, self.named, self._kinds)

@@ -1,0 +1,79 @@
+"""`Table`: named columns over one set of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesieve.table.columns import Column, Kind
+
+
+class Table:
+    """Named columns over one set of rows. Holds the caller's data, never a copy.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Column names; ``x0``, ``x1`` ... where the data has none.
+    named : bool
+        Whether the names came with the data.
+    n_rows, n_columns : int
+    """
+
+    names: tuple[str, ...]
+    named: bool
+    n_rows: int
+
+    def __init__(self, columns: Sequence[Column], n_rows: int, named: bool) -> None:
+        self._columns = tuple(columns)
+        self.names = tuple(column.name for column in self._columns)
+        self.named = named
+        self.n_rows = n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self._columns)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __repr__(self) -> str:
+        return f"Table({self.n_rows} rows, {self.n_columns} columns)"
+
+    def column(self, i: int) -> Column:
+        """The column at position `i`."""
+        return self._columns[i]
+
+    def kind_of(self, i: int) -> Kind:
+        """How the column at position `i` is read: "numeric" or "categorical"."""
+        return self.column(i).kind
+
+    def type_of(self, i: int) -> str:
+        """What the values of the column at position `i` are; see `Column.type`."""
+        return self.column(i).type
+
+    def numbers(self, positions: np.ndarray) -> np.ndarray:
+        """The columns at these ascending positions as float64, NaN = missing, shape (n, n_rows).
+
+        Raises
+        ------
+        ValueError
+            As `Column.numbers`.
+        """
+        found = np.empty((positions.size, self.n_rows))
+        for at, i in enumerate(positions.tolist()):
+            found[at] = self.column(i).numbers()
+        return found
+
+    def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
+        """The same columns under other names, or those that ``kinds`` names as other kinds."""
+        columns = [self.column(i).read_as(name, kinds.get(name)) for i, name in enumerate(names)]
+        return Table(columns, self.n_rows, self.named)
+
+    def take(self, rows: Any) -> Table:
+        """The same columns, of these rows only (positions, a slice or a boolean mask), gathered when converted."""
+        picked = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
+        return Table([self.column(i).take(picked) for i in range(self.n_columns)], len(picked), self.named)
