@@ -10,6 +10,8 @@ from bayesieve.simulate.engine_indicators import (
     score_columns,
 )
 from bayesieve.simulate.engine_series import EngineSeries, engine_series
+from bayesieve.simulate.led import led_display
+from bayesieve.simulate.waveform import waveform
 from bayesieve.simulate.window_scores import WindowScore, window_p_values, window_scores
 
 __all__ = [
@@ -19,8 +21,10 @@ __all__ = [
     "engine_scores",
     "engine_series",
     "engine_thresholds",
+    "led_display",
     "quantile_thresholds",
     "score_columns",
+    "waveform",
     "window_p_values",
     "window_scores",
 ]

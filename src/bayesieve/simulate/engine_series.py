@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
+
+from bayesieve.simulate.randomness import as_count, as_generator
 
 CLASSES = ("normal", "mean", "variance", "trend")
 """What a series holds: only noise, or from its change point on another mean, another variance, or a linear trend."""
 
 _SHORTEST, _LONGEST = 100, 200
-_DEFAULT_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,8 @@ def engine_series(n_series: int = 6000, *, random_state: Any = None) -> EngineSe
     >>> {str(label): int(count) for label, count in zip(*np.unique(train.labels, return_counts=True))}
     {'mean': 1000, 'normal': 3000, 'trend': 1000, 'variance': 1000}
     """
-    if isinstance(n_series, bool) or not isinstance(n_series, Integral) or n_series < 1:
-        raise ValueError(f"n_series must be a whole number of at least 1, not {n_series!r}.")
-    random = _generator(random_state)
-    count = int(n_series)
+    count = as_count("n_series", n_series, 1)
+    random = as_generator(random_state)
     codes = np.zeros(count, dtype=np.int64)
     codes[count // 2 :] = 1 + np.arange(count - count // 2) % 3
     codes = random.permutation(codes)
@@ -155,15 +153,3 @@ def _change(
     values[mean] += amplitudes_[mean]
     values[variance] *= amplitudes_[variance]
     values[trend] += amplitudes_[trend] * since[trend] / until_end[trend]
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    if random_state is None:
-        return np.random.default_rng(_DEFAULT_SEED)
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
-        return np.random.default_rng(int(random_state))
-    raise ValueError(
-        f"random_state must be None, a whole number of at least 0 or a numpy.random.Generator, not {random_state!r}."
-    )
