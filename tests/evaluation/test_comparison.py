@@ -353,7 +353,7 @@ def test_mistakes_are_told_before_any_work() -> None:
             Protocol(**numbers)
     with pytest.raises(ValueError, match=r"n_folds must be at most the rows of the most frequent class \(50\), got 51"):
         compare(good, X, y, Protocol(51))
-    with pytest.raises(ValueError, match="protocol must be a Protocol, got 10"):
+    with pytest.raises(ValueError, match="protocol must be a Protocol or a FixedSplit, got 10"):
         compare(good, X, y, 10)
     with pytest.raises(ValueError, match="one class only"):
         compare(good, X, np.zeros(150, dtype=int))

@@ -7,35 +7,32 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.engine import effective_jobs
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.comparison_file import ComparisonFile
 from bayesieve.evaluation.comparison_result import Comparison
-from bayesieve.evaluation.fold_run import DataSet, FoldRun, check_methods
-from bayesieve.evaluation.folds import Fold, Protocol
-from bayesieve.evaluation.identity import describe, fingerprint
+from bayesieve.evaluation.data_source import DataSource
+from bayesieve.evaluation.fold_run import FoldRun, check_methods
+from bayesieve.evaluation.folds import FixedSplit, Protocol, Split
+from bayesieve.evaluation.identity import describe
 from bayesieve.evaluation.selector_folds import was_interrupted
-from bayesieve.table import as_sample_weight, as_table, as_target
-from bayesieve.table.frames import as_array
 
 _TEN_FOLDS = Protocol()
-_Job = tuple[DataSet, Fold, list[str]]  # the methods still to be run on a fold
+_Job = tuple[DataSource, tuple[int, int], list[str]]  # the methods still to be run on a fold
 
 
 def compare(
     estimators: Mapping[str, Any],
     X: Any,
     y: Any,
-    protocol: Protocol = _TEN_FOLDS,
+    protocol: Split = _TEN_FOLDS,
     *,
     data_name: str = "data",
     sample_weight: Any = None,
@@ -55,8 +52,8 @@ def compare(
     X : dataframe or 2-D array, shape (n_rows, n_features)
     y : array-like, shape (n_rows,)
         Class labels.
-    protocol : Protocol, default=Protocol()
-        Folds, repeats and seed.
+    protocol : Protocol or FixedSplit, default=Protocol()
+        Folds, repeats and seed; or which rows train.
     data_name : str, default="data"
         Name of the data set in the results.
     sample_weight : array-like, shape (n_rows,), optional
@@ -98,8 +95,8 @@ def compare(
 
 def compare_many(
     estimators: Mapping[str, Any],
-    data: Mapping[str, tuple[Any, ...]],
-    protocol: Protocol = _TEN_FOLDS,
+    data: Mapping[str, tuple[Any, ...] | Callable[[], tuple[Any, ...]]],
+    protocol: Split = _TEN_FOLDS,
     *,
     results: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
@@ -110,7 +107,10 @@ def compare_many(
     Parameters
     ----------
     estimators, protocol, results, n_jobs, verbose : as in `compare`.
-    data : mapping from names to ``(X, y)`` or ``(X, y, sample_weight)``.
+    data : mapping from names to ``(X, y)``, ``(X, y, sample_weight)``, or callables without arguments that return them
+        A callable is called when the first fold of its data set that is missing is run, and what it returned is let go
+        when the last one is done: no more data sets are in memory at a time than there are threads. Where nothing is
+        missing, it is not called.
 
     Returns
     -------
@@ -119,7 +119,8 @@ def compare_many(
     Raises
     ------
     ValueError
-        As `compare`; the message names the data set.
+        As `compare`; the message names the data set. A data set that cannot be loaded ends the run; what was finished
+        by then stays in ``results``.
 
     Examples
     --------
@@ -133,52 +134,31 @@ def compare_many(
     """
     check_methods(estimators)
     effective_jobs(n_jobs)
-    if not isinstance(protocol, Protocol):
-        raise ValueError(f"protocol must be a Protocol, got {protocol!r}.")
+    if not isinstance(protocol, (Protocol, FixedSplit)):
+        raise ValueError(f"protocol must be a Protocol or a FixedSplit, got {protocol!r}.")
     if not isinstance(data, Mapping) or not data:
         raise ValueError("data must be a mapping from names to (X, y), with at least one of them.")
-    sets, folds = {}, {}
-    for name, parts in data.items():
+    sources = []
+    for name, given in data.items():
         try:
-            sets[name] = _data_set(name, parts)
-            folds[name] = protocol.split(sets[name].codes)
+            sources.append(DataSource(name, given, protocol))
         except ValueError as error:
             raise ValueError(str(error) if len(data) == 1 else f"Data set {name!r}: {error}") from error
-    kept = _results(estimators, sets, protocol, results)
+    kept = _results(estimators, sources, protocol, results)
     quiet = {name: _quiet(estimator, n_jobs) for name, estimator in estimators.items()}
-    complete = _run(quiet, sets, folds, kept, n_jobs, verbose)
-    order = [(name, method, fold.repeat, fold.fold) for name in sets for fold in folds[name] for method in estimators]
+    complete = _run(quiet, sources, kept, n_jobs, verbose)
+    order = [(source.name, method, *place) for source in sources for place in source.places for method in estimators]
     rows = tuple(kept.rows[key] for key in order if key in kept.rows)
-    return Comparison(tuple(sets), tuple(estimators), protocol, rows, complete)
+    return Comparison(tuple(data), tuple(estimators), protocol, rows, complete)
 
 
-def _data_set(name: str, parts: Any) -> DataSet:
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"Names of data sets must be texts, got {name!r}.")
-    if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
-        raise ValueError("A data set is a pair (X, y), or (X, y, sample_weight).")
-    X, y, weight = (*parts, None) if len(parts) == 2 else parts
-    target = as_target(y)
-    if target.n_classes < 2:
-        raise ValueError(f"The target has one class only ({target.classes.tolist()[0]!r}); it takes two to tell apart.")
-    X = as_array(X) if isinstance(X, (list, tuple)) else X
-    as_table(X)  # refuses what is no table
-    check_consistent_length(X, target.codes)
-    codes = target.codes.astype(np.int64)
-    return DataSet(name, X, codes, np.asarray(target.classes), as_sample_weight(weight, codes.size))
-
-
-def _results(
-    estimators: Mapping[str, Any], sets: Mapping[str, DataSet], protocol: Protocol, path: Any
-) -> ComparisonFile:
+def _results(estimators: Mapping[str, Any], sources: Sequence[DataSource], split: Split, path: Any) -> ComparisonFile:
     if path is None:
         return ComparisonFile(None, {}, {}, {})
     version = import_module("bayesieve").__version__  # the package itself stands above this one
-    tables = {name: fingerprint(one.X, one.codes, one.classes, one.weights) for name, one in sets.items()}
+    tables = {source.name: source.fingerprint for source in sources if not source.is_lazy}
     methods = {name: describe(estimator) for name, estimator in estimators.items()}
-    # More repeats leave the first ones as they are: their number is no part of what results depend on.
-    settings = {"folds": protocol.n_folds, "seed": protocol.seed, "bayesieve": version}
-    return ComparisonFile(path, settings, tables, methods)
+    return ComparisonFile(path, {**split.settings, "bayesieve": version}, tables, methods)
 
 
 def _quiet(estimator: Any, n_jobs: int | None) -> Any:
@@ -197,34 +177,34 @@ def _quiet(estimator: Any, n_jobs: int | None) -> Any:
 
 def _run(
     estimators: Mapping[str, Any],
-    sets: Mapping[str, DataSet],
-    folds: Mapping[str, list[Fold]],
+    sources: Sequence[DataSource],
     kept: ComparisonFile,
     n_jobs: int | None,
     verbose: int,
 ) -> bool:
     """Run what is missing; False when Ctrl-C ended it."""
     jobs: list[_Job] = []
-    for name, splits in folds.items():
-        for fold in splits:
-            missing = [method for method in estimators if (name, method, fold.repeat, fold.fold) not in kept.rows]
-            if missing:
-                jobs.append((sets[name], fold, missing))
+    for source in sources:
+        missing = {
+            place: [m for m in estimators if (source.name, m, *place) not in kept.rows] for place in source.places
+        }
+        jobs += [(source, place, methods) for place, methods in missing.items() if methods]
+        source.expected = sum(map(bool, missing.values()))
     stopped = threading.Event()
     n_wanted = sum(len(missing) for *_, missing in jobs)
-    n_known = sum(map(len, folds.values())) * len(estimators) - n_wanted
+    n_known = sum(len(source.places) for source in sources) * len(estimators) - n_wanted
     if verbose and n_known:
         sys.stderr.write(f"{n_known} of {n_known + n_wanted} folds of methods were finished before.\n")
 
     def run(job: _Job) -> None:
-        data, fold, missing = job
-        on_fold = FoldRun(data, fold)
-        for method in missing:
-            if stopped.is_set():
-                return
-            row = on_fold(method, estimators[method], _raise_if_interrupted)
-            kept.append(row)
-            told.one_more()
+        source, place, missing = job
+        with source.fold(place, kept) as (data, fold):
+            on_fold = FoldRun(data, fold)
+            for method in missing:
+                if stopped.is_set():
+                    return
+                kept.append(on_fold(method, estimators[method], _raise_if_interrupted))
+                told.one_more()
 
     with SearchProgress("Comparison: folds of methods", verbose, "seconds_left") as progress:
         told = _Told(progress, n_wanted)

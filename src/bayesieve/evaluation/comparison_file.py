@@ -19,7 +19,8 @@ _MARK = b'{"comparison":'
 class ComparisonFile:
     """A file of lines: the protocol first, then data sets and methods as they were, and every finished fold of each.
 
-    Lines are flushed to disk when they are written; a last line that was cut off (the run was killed while it was
+    Data sets may be told later, by `tell`, before the first of their results. Lines are flushed to disk when they are
+    written; a last line that was cut off (the run was killed while it was
     written) is dropped, and its fold is run again.
 
     Parameters
@@ -43,23 +44,35 @@ class ComparisonFile:
         methods: Mapping[str, str],
     ) -> None:
         self.rows: dict[Key, dict[str, Any]] = {}
-        self._path = None if path is None else Path(path)
+        self.path = None if path is None else Path(path)
         self._lock = threading.Lock()
-        if self._path is None:
+        if self.path is None:
             return
-        wanted = {"comparison": dict(settings), "data": dict(data), "method": dict(methods)}
-        known = self._read(self._path)
-        self._check(known, wanted)
-        lines: list[dict[str, Any]] = [] if known["comparison"] else [{"comparison": wanted["comparison"]}]
-        for kind in ("data", "method"):
-            lines += [{kind: name, "is": what} for name, what in wanted[kind].items() if name not in known[kind]]
-        if lines:
-            self._write(*lines)
+        self._known = self._read(self.path)
+        found = self._known["comparison"]
+        other = [name for name in {**found, **settings} if found and found.get(name) != settings.get(name)]
+        if other:
+            was_and_is = ((name, found.get(name, "none"), settings.get(name, "none")) for name in other)
+            told = " and ".join(f"{name} {was} in place of {wanted}" for name, was, wanted in was_and_is)
+            raise ValueError(f"{self.path} holds results of another protocol ({told}); choose another file.")
+        self._tell([] if found else [{"comparison": dict(settings)}], {"data": data, "method": methods})
+
+    def tell(self, name: str, fingerprint: str) -> None:
+        """Say what a data set is.
+
+        Raises
+        ------
+        ValueError
+            If the file knows another one of this name, or cannot be written.
+        """
+        if self.path is not None:
+            with self._lock:
+                self._tell([], {"data": {name: fingerprint}})
 
     def append(self, row: dict[str, Any]) -> None:
         """Keep a finished fold of a method."""
         with self._lock:
-            if self._path is not None:
+            if self.path is not None:
                 self._write({"result": row})
             self.rows[key_of(row)] = row
 
@@ -88,22 +101,23 @@ class ComparisonFile:
             os.truncate(path, len(whole))
         return known
 
-    def _check(self, known: dict[str, dict[str, Any]], wanted: dict[str, dict[str, Any]]) -> None:
-        found, settings = known["comparison"], wanted["comparison"]
-        other = [name for name in {**found, **settings} if found and found.get(name) != settings.get(name)]
-        if other:
-            told = " and ".join(f"{name} {found.get(name)} in place of {settings.get(name)}" for name in other)
-            raise ValueError(f"{self._path} holds results of another protocol ({told}); choose another file.")
+    def _tell(self, lines: list[dict[str, Any]], wanted: Mapping[str, Mapping[str, str]]) -> None:
+        """Write these lines, and what is not known yet; nothing where something is known to be another."""
         for kind, what in (("data", "another table"), ("method", "a method with other options")):
-            for name, description in wanted[kind].items():
-                if known[kind].get(name, description) != description:
-                    raise ValueError(f"{self._path} holds results of {what} named {name!r}; choose another file.")
+            for name, description in wanted.get(kind, {}).items():
+                if self._known[kind].get(name, description) != description:
+                    raise ValueError(f"{self.path} holds results of {what} named {name!r}; choose another file.")
+        for kind, named in wanted.items():
+            lines = lines + [{kind: name, "is": what} for name, what in named.items() if name not in self._known[kind]]
+            self._known[kind].update(named)
+        if lines:
+            self._write(*lines)
 
     def _write(self, *lines: dict[str, Any]) -> None:
-        assert self._path is not None
+        assert self.path is not None
         before = None
         try:
-            with self._path.open("ab") as file:
+            with self.path.open("ab") as file:
                 before = file.tell()
                 file.write("".join(f"{json.dumps(line)}\n" for line in lines).encode())
                 file.flush()
@@ -111,8 +125,8 @@ class ComparisonFile:
         except OSError as error:
             with contextlib.suppress(OSError):
                 if before is not None:
-                    os.truncate(self._path, before)  # no half line may stand before the next one
-            raise ValueError(f"{self._path} cannot be written ({error.strerror}); choose another file.") from error
+                    os.truncate(self.path, before)  # no half line may stand before the next one
+            raise ValueError(f"{self.path} cannot be written ({error.strerror}); choose another file.") from error
 
 
 def key_of(row: Mapping[str, Any]) -> Key:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.evaluation.fold_measures import LOWER_IS_BETTER, MEASURES
-from bayesieve.evaluation.folds import Protocol
+from bayesieve.evaluation.folds import Split
 from bayesieve.table import write_atomically
 
 NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")
@@ -27,16 +27,16 @@ class Comparison:
     ----------
     data, methods : tuple of str
         Names, in the order in which they were given.
-    protocol : Protocol
+    protocol : Protocol or FixedSplit
     rows : tuple of dict
-        One for each data set, method, repeat and fold, as in `frame`.
+        One for each data set, method, repeat and fold, as in `frame`; ``figures`` holds what a method measures itself.
     complete : bool
         False when Ctrl-C ended it: what was finished by then is kept.
     """
 
     data: tuple[str, ...]
     methods: tuple[str, ...]
-    protocol: Protocol
+    protocol: Split
     rows: tuple[dict[str, Any], ...]
     complete: bool = True
 
@@ -72,6 +72,28 @@ class Comparison:
         """
         if measure not in NUMBERS:
             raise ValueError(f"There is no measure {measure!r}; choose one of {', '.join(map(repr, NUMBERS))}.")
+        return self._of_folds(data, lambda row: row[measure])
+
+    def figure(self, name: str, data: str | None = None) -> np.ndarray:
+        """A figure that methods measure themselves, of every fold, as `folds`; NaN where a method has none.
+
+        Parameters
+        ----------
+        name : a key of what ``fold_figures`` of a method gives.
+        data : name of the data set; may be left out where there is one.
+
+        Raises
+        ------
+        ValueError
+            If no method has such a figure, or there is no such data set.
+        """
+        known = list(dict.fromkeys(key for row in self.rows for key in row.get("figures") or ()))
+        if name not in known:
+            choice = f"choose one of {', '.join(map(repr, known))}" if known else "the methods have none of their own"
+            raise ValueError(f"There is no figure {name!r}; {choice}.")
+        return self._of_folds(data, lambda row: (row.get("figures") or {}).get(name))
+
+    def _of_folds(self, data: str | None, value: Callable[[dict[str, Any]], float | None]) -> np.ndarray:
         if data is None and len(self.data) == 1:
             data = self.data[0]
         if data not in self.data:
@@ -79,8 +101,8 @@ class Comparison:
         values = np.full((self.protocol.n_splits, len(self.methods)), np.nan)
         places = {name: place for place, name in enumerate(self.methods)}
         for row in self.rows:
-            if row["data"] == data and row[measure] is not None:
-                values[row["repeat"] * self.protocol.n_folds + row["fold"], places[row["method"]]] = row[measure]
+            if row["data"] == data and (found := value(row)) is not None:
+                values[row["repeat"] * self.protocol.n_folds + row["fold"], places[row["method"]]] = found
         return values
 
     def matrix(self, measure: str) -> np.ndarray:
@@ -98,7 +120,9 @@ class Comparison:
     @property
     def test_share(self) -> float:
         """Test rows for each training row of a fold, n_test / n_train, as `corrected_resampled_t` takes it."""
-        return 1.0 / (self.protocol.n_folds - 1)
+        if self.protocol.n_folds > 1:
+            return 1.0 / (self.protocol.n_folds - 1)
+        return float(np.mean([row["n_test"] / row["n_train"] for row in self.rows])) if self.rows else float("nan")
 
     @staticmethod
     def higher_is_better(measure: str) -> bool:

@@ -31,6 +31,17 @@ class CodedClassifier(Protocol):
     def fit_coded(self, coded: CodedTable, encoder: Any) -> Any: ...
 
 
+@runtime_checkable
+class FiguresOfItsOwn(Protocol):
+    """A classifier with figures of test rows that no other one has, kept beside the figures of merit.
+
+    ``rows`` are the test rows as it predicts them (a `CodedTable` for a `CodedClassifier`), ``codes`` (n_rows,) their
+    classes as positions among the sorted labels of the data set.
+    """
+
+    def fold_figures(self, rows: Any, codes: np.ndarray) -> Mapping[str, float | None]: ...
+
+
 @dataclass(frozen=True)
 class DataSet:
     """A table with the codes (n_rows,) of its classes, their sorted labels, and row weights or None."""
@@ -71,7 +82,7 @@ class FoldRun:
             "n_train": int(self._fold.train.size),
             "n_test": int(self._fold.test.size),
         }
-        row |= dict.fromkeys((*MEASURES, "n_features", "fit_seconds", "predict_seconds", "error"))
+        row |= dict.fromkeys((*MEASURES, "n_features", "fit_seconds", "predict_seconds", "figures", "error"))
         try:
             model = clone(estimator)
             fit = self._fit_coded if isinstance(model, CodedClassifier) else self._fit
@@ -80,6 +91,7 @@ class FoldRun:
                 check(model)
         except Exception as error:
             row["error"] = one_line(error)
+            error.__traceback__ = None  # its frames would keep the rows of this fold
         return row
 
     def _fit(self, model: Any) -> dict[str, Any]:
@@ -87,7 +99,8 @@ class FoldRun:
         model.fit(self._train_X, self._labels, **self._weight_option(model))
         fitted = time.perf_counter()
         log_proba = self._log_probabilities(model, self._test_X)
-        return self._measured(model, log_proba, fitted - began, time.perf_counter() - fitted)
+        predicted = time.perf_counter()
+        return self._measured(model, self._test_X, log_proba, fitted - began, predicted - fitted)
 
     def _fit_coded(self, model: Any) -> dict[str, Any]:
         encoder = model.new_encoder()
@@ -102,7 +115,8 @@ class FoldRun:
         rows, test_seconds = coding.once("test", lambda: encoder.transform_coded(self._test_X))
         began = time.perf_counter()
         log_proba = self._log_probabilities(model, rows)
-        return self._measured(model, log_proba, fit_seconds, time.perf_counter() - began + test_seconds)
+        predict_seconds = time.perf_counter() - began + test_seconds
+        return self._measured(model, rows, log_proba, fit_seconds, predict_seconds)
 
     def _log_probabilities(self, model: Any, X: Any) -> np.ndarray:
         return log_probabilities(model, X, self._data.classes, self._fold.train.size)
@@ -114,17 +128,22 @@ class FoldRun:
             raise ValueError(f"{type(model).__name__}.fit takes no sample_weight.")
         return {"sample_weight": self._train_weights}
 
-    def _measured(self, model: Any, log_proba: np.ndarray, fit: float, predict: float) -> dict[str, Any]:
+    def _measured(self, model: Any, rows: Any, log_proba: np.ndarray, fit: float, predict: float) -> dict[str, Any]:
         codes = self._data.codes
         counts = np.bincount(codes[self._fold.train], weights=self._train_weights, minlength=self._data.classes.size)
         found = fold_measures(log_proba, codes[self._fold.test], counts, self._test_weights)
         kept = getattr(model, "n_features_selected_", None)
-        figures: dict[str, Any] = {name: value if np.isfinite(value) else None for name, value in found.items()}
-        return figures | {
+        return _finite(found) | {
             "n_features": None if kept is None else int(kept),
             "fit_seconds": round(fit, 6),
             "predict_seconds": round(predict, 6),
+            "figures": self._figures(model, rows),
         }
+
+    def _figures(self, model: Any, rows: Any) -> dict[str, Any] | None:
+        if not isinstance(model, FiguresOfItsOwn):
+            return None
+        return _finite(model.fold_figures(rows, self._data.codes[self._fold.test]))
 
 
 class _Coding:
@@ -146,6 +165,11 @@ class _Coding:
         if isinstance(made, Exception):
             raise made
         return made
+
+
+def _finite(figures: Mapping[str, float | None]) -> dict[str, Any]:
+    """Plain numbers, None for what is not one."""
+    return {name: None if value is None or not np.isfinite(value) else float(value) for name, value in figures.items()}
 
 
 def one_line(error: Exception) -> str:

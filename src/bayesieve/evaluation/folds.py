@@ -54,17 +54,17 @@ class Protocol:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, lowest in (("n_folds", 2), ("n_repeats", 1), ("seed", 0)):
-            value: Any = getattr(self, name)
-            whole = isinstance(value, Integral) and not isinstance(value, bool)
-            if not whole or not lowest <= int(value) < 2**32:
-                raise ValueError(f"{name} must be a whole number from {lowest} up, got {value!r}.")
-            object.__setattr__(self, name, int(value))  # plain, as it is kept in files
+        _make_whole(self, n_folds=2, n_repeats=1, seed=0)
 
     @property
     def n_splits(self) -> int:
         """Folds of all repeats together."""
         return self.n_folds * self.n_repeats
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """What the folds depend on, as it stands in files; more repeats leave the first ones as they are."""
+        return {"folds": self.n_folds, "seed": self.seed}
 
     def split(self, labels: np.ndarray) -> list[Fold]:
         """The folds of rows with these class labels (n_rows,), repeat after repeat.
@@ -85,3 +85,82 @@ class Protocol:
             warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
             pairs = list(splitter.split(np.zeros((labels.size, 1)), labels))
         return [Fold(i // self.n_folds, i % self.n_folds, train, test) for i, (train, test) in enumerate(pairs)]
+
+
+@dataclass(frozen=True)
+class FixedSplit:
+    """One fold: the first rows of the table train, all others test.
+
+    Parameters
+    ----------
+    n_train : int
+        Number of training rows, at least 2.
+    seed : int, default=0
+        Of the rows, where they were drawn at random. The split does not depend on it: it is kept with results, so that
+        those of other rows are not taken for these.
+
+    Raises
+    ------
+    ValueError
+        If a number has no meaning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve.evaluation import FixedSplit
+    >>> fold, = FixedSplit(3).split(np.array(["no", "yes", "no", "yes", "yes"]))
+    >>> fold.train.tolist(), fold.test.tolist()
+    ([0, 1, 2], [3, 4])
+    """
+
+    n_train: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _make_whole(self, n_train=2, seed=0)
+
+    @property
+    def n_folds(self) -> int:
+        """1, as there is one way to split."""
+        return 1
+
+    @property
+    def n_repeats(self) -> int:
+        """1, likewise."""
+        return 1
+
+    @property
+    def n_splits(self) -> int:
+        """Folds of all repeats together: 1."""
+        return 1
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """What the fold depends on, as it stands in files."""
+        return {"train_rows": self.n_train, "seed": self.seed}
+
+    def split(self, labels: np.ndarray) -> list[Fold]:
+        """The fold of rows with these class labels (n_rows,).
+
+        Raises
+        ------
+        ValueError
+            If no row is left to test.
+        """
+        if labels.size <= self.n_train:
+            raise ValueError(f"n_train must leave rows to test: it is {self.n_train} of {labels.size} rows.")
+        return [Fold(0, 0, np.arange(self.n_train), np.arange(self.n_train, labels.size))]
+
+
+Split = Protocol | FixedSplit
+"""Ways to split the rows of a table."""
+
+
+def _make_whole(split: Any, **lowest: int) -> None:
+    """Make these fields plain whole numbers, as they are kept in files, or refuse them."""
+    for name, least in lowest.items():
+        value: Any = getattr(split, name)
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not whole or not least <= int(value) < 2**32:
+            raise ValueError(f"{name} must be a whole number from {least} up, got {value!r}.")
+        object.__setattr__(split, name, int(value))

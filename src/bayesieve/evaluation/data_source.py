@@ -1,0 +1,120 @@
+"""The data sets of a comparison: at hand from the start, or loaded when their turn comes and let go after it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length
+
+from bayesieve.evaluation.comparison_file import ComparisonFile
+from bayesieve.evaluation.fold_run import DataSet, one_line
+from bayesieve.evaluation.folds import Fold, Split
+from bayesieve.evaluation.identity import fingerprint
+from bayesieve.table import as_sample_weight, as_table, as_target
+from bayesieve.table.frames import as_array
+
+
+class DataSource:
+    """A data set and its folds.
+
+    Parameters
+    ----------
+    name : of the data set.
+    given : ``(X, y)``, ``(X, y, sample_weight)``, or a callable without arguments that returns one of these: it is
+        called when the first fold is asked for, and what it returned is let go when `expected` folds are done.
+    split : how to make folds.
+
+    Raises
+    ------
+    ValueError
+        If the name is no text, or what is given at once is no data set that can be split so.
+    """
+
+    def __init__(self, name: str, given: Any, split: Split) -> None:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"Names of data sets must be texts, got {name!r}.")
+        self.name = name
+        self.expected = 0
+        self.places = [(repeat, fold) for repeat in range(split.n_repeats) for fold in range(split.n_folds)]
+        self.is_lazy = callable(given)
+        self._given = given
+        self._split = split
+        self._lock = threading.Lock()
+        self._failure: Exception | None = None
+        self._opened: tuple[DataSet, list[Fold]] | None = None if self.is_lazy else self._read(given)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what is at hand."""
+        assert self._opened is not None
+        return _fingerprint(self._opened[0])
+
+    @contextmanager
+    def fold(self, place: tuple[int, int], kept: ComparisonFile) -> Iterator[tuple[DataSet, Fold]]:
+        """The data set and one of its folds, by repeat and fold, for as long as the block runs.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be loaded, or is another one than the results kept of it are of.
+        """
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._loaded(kept)
+            data, folds = self._opened
+        try:
+            yield data, folds[self.places.index(place)]
+        finally:
+            with self._lock:
+                self.expected -= 1
+                if self.is_lazy and self.expected <= 0:
+                    self._opened = None
+
+    def _loaded(self, kept: ComparisonFile) -> tuple[DataSet, list[Fold]]:
+        """What the callable returns, called once: threads that wait for it get the same failure."""
+        if self._failure is not None:
+            raise self._failure
+        try:
+            opened = self._called()
+            if kept.path is not None:
+                kept.tell(self.name, _fingerprint(opened[0]))
+        except Exception as error:
+            self._failure = error
+            raise
+        return opened
+
+    def _called(self) -> tuple[DataSet, list[Fold]]:
+        try:
+            parts = self._given()
+        except Exception as error:
+            raise ValueError(f"Data set {self.name!r} cannot be loaded: {one_line(error)}") from error
+        try:
+            return self._read(parts)
+        except ValueError as error:
+            raise ValueError(f"Data set {self.name!r}: {error}") from error
+
+    def _read(self, parts: Any) -> tuple[DataSet, list[Fold]]:
+        data = _data_set(self.name, parts)
+        return data, self._split.split(data.codes)
+
+
+def _data_set(name: str, parts: Any) -> DataSet:
+    if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
+        raise ValueError("A data set is a pair (X, y), or (X, y, sample_weight).")
+    X, y, weight = (*parts, None) if len(parts) == 2 else parts
+    target = as_target(y)
+    if target.n_classes < 2:
+        raise ValueError(f"The target has one class only ({target.classes.tolist()[0]!r}); it takes two to tell apart.")
+    X = as_array(X) if isinstance(X, (list, tuple)) else X
+    as_table(X)  # refuses what is no table
+    check_consistent_length(X, target.codes)
+    codes = target.codes.astype(np.int64)
+    return DataSet(name, X, codes, np.asarray(target.classes), as_sample_weight(weight, codes.size))
+
+
+def _fingerprint(data: DataSet) -> str:
+    return fingerprint(data.X, data.codes, data.classes, data.weights)
