@@ -1,17 +1,29 @@
-"""Khiops as a peer, if it is installed: trained from a file or a dataframe, no trees, pairs or constructed features."""
+"""Khiops from a file, or from a dataframe as it is, if it is installed: no trees, pairs or constructed features."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
-import sysconfig
-import warnings
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from bayesieve.evaluation.peers.khiops_nb import khiops_classifier, n_features_used, start_khiops
+
+__all__ = [
+    "NOT_INSTALLED",
+    "as_khiops_frame",
+    "features_used",
+    "khiops_classifier",
+    "khiops_core",
+    "n_features_used",
+    "probabilities_from_file",
+    "train_from_file",
+    "write_dictionary",
+]
 
 NOT_INSTALLED = (
     "Khiops is not installed: the figures are of bayesieve alone (pip install 'bayesieve[bench]' brings it)."
@@ -21,35 +33,12 @@ _DICTIONARY = "mixed"
 
 def khiops_core() -> Any | None:
     """The module ``khiops.core``, or None where Khiops is not installed or does not start."""
-    # Khiops looks for its launcher on the search path, where an environment that was not activated does not have it.
-    scripts = sysconfig.get_path("scripts")
-    if scripts not in os.environ.get("PATH", "").split(os.pathsep):
-        os.environ["PATH"] = scripts + os.pathsep + os.environ.get("PATH", "")
-    warnings.filterwarnings("ignore", message=r"Sample datasets location does not exist")
     try:
-        from khiops import core
-
-        core.get_runner()
-    except ImportError:
+        return start_khiops()
+    except ValueError as error:  # must not keep our own figures from being measured
+        if find_spec("khiops") is not None:
+            print(error, file=sys.stderr)
         return None
-    except (
-        Exception
-    ) as error:  # whatever keeps the peer from starting must not keep our own figures from being measured
-        print(f"Khiops is installed but does not start: {error}", file=sys.stderr)
-        return None
-    return core
-
-
-def khiops_classifier(n_cores: int | None = None) -> Any:
-    """A selective naive Bayes of Khiops on the columns as they are."""
-    from khiops.sklearn import KhiopsClassifier
-
-    return KhiopsClassifier(n_trees=0, n_features=0, n_pairs=0, n_text_features=0, n_cores=n_cores)
-
-
-def n_features_used(classifier: Any) -> int:
-    """Number of features that a fitted Khiops classifier uses."""
-    return len(classifier.model_report_.modeling_report.get_snb_predictor().selected_variables or ())
 
 
 def as_khiops_frame(frame: Any, kinds: Mapping[str, str]) -> Any:
