@@ -308,6 +308,23 @@ def changed(path: Path_, value: Any, delete: bool = False) -> str:
 ODD = [None, True, [], {}, "", "-inf", "x", -1, 0, 3, 0.5, 1e308, 2**70, [[]], [1, "a"], {"a": 1}, "\ud800", [None]]
 
 
+def test_files_of_models_whose_smoothing_was_never_calibrated(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(changed(("calibrated_smoothing",), None, delete=True), "utf-8")
+    assert bayesieve.load(path).smoothing_ == "m-estimate"
+    for wrong in (None, "laplace", -1, []):
+        refused(path, changed(("calibrated_smoothing",), wrong), "smoothing must be")
+
+
+def test_calibrated_smoothing_comes_back(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (40, 4)).astype(str)
+    model = SelectiveNB(calibrate=True).fit(X, np.where(rng.random(40) < 0.8, X[:, 0] == "0", X[:, 1] == "1"))
+    assert model.smoothing_ != "m-estimate" == model.smoothing
+    model.save(tmp_path / "model.json")
+    assert bayesieve.load(tmp_path / "model.json").smoothing_ == model.smoothing_
+
+
 @settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_value_in_any_place(tmp_path: Path, data: st.DataObject) -> None:
@@ -319,7 +336,7 @@ def test_any_value_in_any_place(tmp_path: Path, data: st.DataObject) -> None:
 TOP = sorted(json.loads(text_of_a_model()))
 
 
-@pytest.mark.parametrize("key", [key for key in TOP if key not in ("written_by",)])
+@pytest.mark.parametrize("key", [key for key in TOP if key not in ("written_by", "calibrated_smoothing")])
 def test_no_part_may_be_missing_or_of_another_type(tmp_path: Path, key: str) -> None:
     path = tmp_path / "model.json"
     refused(path, changed((key,), None, delete=True))

@@ -1,14 +1,23 @@
-"""Averaged weights fitted once more to the rows."""
+"""Averaged weights fitted once more to the rows, each predicted from all others."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bayesieve.counts import Smoothing
 from bayesieve.naive_bayes import DiscreteNB, calibration
-from bayesieve.naive_bayes.calibration import PRIOR_DEVIATION, WeightedLoss, fit_weights
+from bayesieve.naive_bayes.calibration import (
+    PRIOR_DEVIATION,
+    SMOOTHINGS,
+    Calibration,
+    CalibrationRows,
+    LeaveOneOutLoss,
+    calibrate,
+    fit_weights,
+)
 from bayesieve.table import CodedTable
 
 
@@ -27,53 +36,107 @@ def table(seed: int, n_rows: int, n_features: int, n_classes: int, weights: np.n
     )
 
 
-def loss_of(coded: CodedTable) -> tuple[WeightedLoss, DiscreteNB]:
-    model = DiscreteNB().fit(coded)
-    features = np.arange(coded.n_features)
-    return WeightedLoss(coded, model.feature_log_prob_, model.class_log_prior_, features), model
+def loss_of(coded: CodedTable, smoothing: Smoothing = "m-estimate") -> LeaveOneOutLoss:
+    model = DiscreteNB(smoothing=smoothing).fit(coded)
+    rows = CalibrationRows(coded, np.arange(coded.n_features), coded.n_classes)
+    return LeaveOneOutLoss(rows, model.feature_count_, model.class_log_prior_, smoothing)
 
 
-def slow_loss(coded: CodedTable, weights: np.ndarray) -> float:
-    model = DiscreteNB(feature_weights=weights).fit(coded)
-    log_proba = model.predict_log_proba(coded)
-    losses = -log_proba[np.arange(coded.n_rows), coded.class_codes]
-    return float(losses.sum() if coded.weights is None else (losses * coded.weights).sum())
+def fitted(loss: LeaveOneOutLoss, averaged: np.ndarray) -> tuple[np.ndarray, float]:
+    _, factor = loss.least_by_factor(averaged)
+    return fit_weights(loss, averaged, factor), factor
+
+
+def slow_loss(coded: CodedTable, weights: np.ndarray, smoothing: Smoothing = "m-estimate") -> float:
+    """Every row predicted from the counts of all others; class priors, and N in 1/N, are those of all rows."""
+    n, n_classes, total = coded.n_rows, coded.n_classes, 0.0
+    prior = np.log(np.bincount(coded.class_codes, minlength=n_classes) / n)
+    for row in range(n):
+        others = np.arange(n) != row
+        joint = prior.copy()
+        for k in range(coded.n_features):
+            levels, classes = coded.codes[k][others], coded.class_codes[others]
+            alpha, beta = (1 / n, n_classes / n) if smoothing == "m-estimate" else (smoothing, None)
+            if beta is None:
+                beta = alpha * coded.n_levels[k]
+            for j in range(n_classes):
+                here = np.sum((levels == coded.codes[k][row]) & (classes == j))
+                joint[j] += weights[k] * np.log((here + alpha) / (np.sum(classes == j) + beta))
+        total -= joint[coded.class_codes[row]] - np.log(np.exp(joint).sum())
+    return total
+
+
+@pytest.mark.parametrize("smoothing", ["m-estimate", 0.25])
+@given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.integers(1, 4))
+@settings(max_examples=15)
+def test_every_row_is_predicted_from_all_others(
+    smoothing: Smoothing, seed: int, n_classes: int, n_features: int
+) -> None:
+    coded = table(seed, 30, n_features, n_classes)
+    at = np.random.default_rng(seed).random(n_features)
+    assert loss_of(coded, smoothing)(at)[0] == pytest.approx(slow_loss(coded, at, smoothing), rel=1e-10)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.integers(1, 6), st.booleans())
-def test_loss_and_gradient(seed: int, n_classes: int, n_features: int, weighted: bool) -> None:
+def test_gradient(seed: int, n_classes: int, n_features: int, weighted: bool) -> None:
     rng = np.random.default_rng(seed)
-    coded = table(seed, 60, n_features, n_classes, rng.exponential(size=60) if weighted else None)
-    loss, _ = loss_of(coded)
-    at = rng.random(n_features)
-    value, gradient = loss(at)
-    assert value == pytest.approx(slow_loss(coded, at), rel=1e-10)
+    loss = loss_of(table(seed, 60, n_features, n_classes, rng.exponential(size=60) if weighted else None))
+    at = rng.uniform(0.01, 1.0, n_features)
+    _, gradient = loss(at)
     step = 1e-5
     for k in range(n_features):
         shift = step * (np.arange(n_features) == k)
-        slope = (slow_loss(coded, at + shift) - slow_loss(coded, np.maximum(at - shift, 0.0))) / (
-            step + min(step, at[k])
-        )
-        assert gradient[k] == pytest.approx(slope, rel=1e-3, abs=1e-2)
+        slope = (loss(at + shift)[0] - loss(at - shift)[0]) / (2 * step)
+        assert gradient[k] == pytest.approx(slope, rel=1e-4, abs=1e-3)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.integers(1, 4))
+def test_a_weight_of_two_is_the_row_repeated(seed: int, n_classes: int, n_features: int) -> None:
+    rng = np.random.default_rng(seed)
+    times = rng.integers(0, 4, 60)
+    times[: 2 * n_classes] = 1
+    weighted = table(seed, 60, n_features, n_classes, times.astype(float))
+    repeated = table(seed, 60, n_features, n_classes).take(np.repeat(np.arange(60), times))
+    at = rng.random(n_features)
+    assert loss_of(weighted)(at)[0] == pytest.approx(loss_of(repeated)(at)[0], rel=1e-9)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.integers(1, 6))
 def test_no_other_weights_are_more_probable(seed: int, n_classes: int, n_features: int) -> None:
     rng = np.random.default_rng(seed)
-    coded = table(seed, 80, n_features, n_classes)
-    loss, _ = loss_of(coded)
+    loss = loss_of(table(seed, 80, n_features, n_classes))
     averaged = rng.uniform(0.1, 1.0, n_features)
-    found, factor = fit_weights(loss, averaged)
+    found, factor = fitted(loss, averaged)
     assert np.all((found >= 0.0) & (found <= 1.0))
     assert 0.0 < factor <= 1.0
 
     def cost(weights: np.ndarray) -> float:
-        return slow_loss(coded, weights) + float((((weights - factor * averaged) / PRIOR_DEVIATION) ** 2).sum()) / 2
+        return loss(weights)[0] + float((((weights - factor * averaged) / PRIOR_DEVIATION) ** 2).sum()) / 2
 
     best = cost(found)
     for _ in range(20):
         other = np.clip(found + rng.normal(scale=rng.choice([0.01, 0.1, 0.5]), size=n_features), 0.0, 1.0)
         assert best <= cost(other) + 1e-2
+
+
+def calibrated(coded: CodedTable, averaged: np.ndarray, smoothing: Smoothing = "m-estimate") -> Calibration:
+    model = DiscreteNB().fit(coded)
+    return calibrate(coded, model.feature_count_, model.class_log_prior_, averaged, smoothing)
+
+
+def test_the_smoothing_that_predicts_the_rows_best_takes_the_place_of_the_m_estimate() -> None:
+    coded = table(3, 60, 5, 3)
+    averaged = np.full(5, 0.8)
+    found = calibrated(coded, averaged)
+    least = {choice: loss_of(coded, choice).least_by_factor(averaged)[0] for choice in SMOOTHINGS}
+    assert found.smoothing == min(least, key=least.get) != "m-estimate"
+    assert calibrated(coded, averaged, 0.01).smoothing == 0.01  # what was asked for is kept
+
+
+def test_weights_of_zero_stay_zero() -> None:
+    found = calibrated(table(3, 60, 3, 2), np.array([0.5, 0.0, 0.7]))
+    assert found.weights[1] == 0.0
+    assert found.weights[[0, 2]].all()
 
 
 def test_a_feature_given_twice_counts_once() -> None:
@@ -85,10 +148,10 @@ def test_a_feature_given_twice_counts_once() -> None:
         class_codes=single.class_codes,
         classes=single.classes,
     )
-    found, factor = fit_weights(loss_of(double)[0], np.ones(2))
+    found, factor = fitted(loss_of(double), np.ones(2))
     assert factor == pytest.approx(0.5, abs=0.02)
     np.testing.assert_allclose(found, 0.5, atol=0.02)
-    found, factor = fit_weights(loss_of(single)[0], np.array([0.4]))
+    found, factor = fitted(loss_of(single), np.array([0.4]))
     assert factor == 1.0  # the factor never exceeds 1; the weight itself may grow
     assert 0.4 < found[0] <= 1.0
 
@@ -105,21 +168,22 @@ def test_rows_of_weight_zero_do_not_count() -> None:
         classes=coded.classes,
         weights=weights,
     )
-    found, _ = fit_weights(loss_of(weighted)[0], np.full(3, 0.5))
+    found, _ = fitted(loss_of(weighted), np.full(3, 0.5))
     assert np.all(np.isfinite(found))
     kept = weighted.take(np.flatnonzero(weights))
     model = DiscreteNB().fit(weighted)
-    same = WeightedLoss(kept, model.feature_log_prob_, model.class_log_prior_, np.arange(3))
-    np.testing.assert_allclose(fit_weights(same, np.full(3, 0.5))[0], found, atol=1e-6)
+    rows = CalibrationRows(kept, np.arange(3), 3)
+    same = LeaveOneOutLoss(rows, model.feature_count_, model.class_log_prior_, "m-estimate")
+    np.testing.assert_allclose(fitted(same, np.full(3, 0.5))[0], found, atol=1e-6)
 
 
 def test_of_many_rows_a_sample_stands_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     coded = table(2, 6000, 4, 2)
-    everything = loss_of(coded)[0](np.full(4, 0.5))[0]
-    whole, _ = fit_weights(loss_of(coded)[0], np.full(4, 0.5))
+    everything = loss_of(coded)(np.full(4, 0.5))[0]
+    whole, _ = fitted(loss_of(coded), np.full(4, 0.5))
     monkeypatch.setattr(calibration, "_MOST_ROWS", 2000)
-    sampled, _ = loss_of(coded)
+    sampled = loss_of(coded)
     assert sampled(np.full(4, 0.5))[0] == pytest.approx(everything, rel=0.1)
-    np.testing.assert_allclose(fit_weights(sampled, np.full(4, 0.5))[0], whole, atol=0.1)
-    again, _ = loss_of(coded)
+    np.testing.assert_allclose(fitted(sampled, np.full(4, 0.5))[0], whole, atol=0.1)
+    again = loss_of(coded)
     assert again(np.full(4, 0.5))[0] == sampled(np.full(4, 0.5))[0]

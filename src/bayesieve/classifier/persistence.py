@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from bayesieve.classifier.encoder_json import encoder_from_json, encoder_to_json, levels_from_json, plain
 from bayesieve.classifier.selective import SelectiveNB
-from bayesieve.counts import check_smoothing
+from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import SearchTrace
@@ -128,6 +128,7 @@ def _to_json(model: SelectiveNB) -> dict[str, Any]:
         "class_count": predictor.class_count_.tolist(),
         "class_log_prior": [_float_to_json(value) for value in predictor.class_log_prior_.tolist()],
         "weight_factor": model.weight_factor_,
+        "calibrated_smoothing": _smoothing_to_json(model.smoothing_),
         "features": [
             {
                 "levels": level.to_json(),
@@ -164,7 +165,9 @@ def _from_json(data: dict[str, Any]) -> SelectiveNB:
     selector.n_features_in_ = len(levels)
     model.weight_factor_ = float(_shares(data["weight_factor"], (), "weight factor"))
     selector.trace_ = SearchTrace.from_json(data["search"], names)
-    predictor = _predictor(data, levels, classes.size, model.smoothing, weights)
+    smoothing = data.get("calibrated_smoothing", model.smoothing)  # files of the first versions have none
+    check_smoothing(smoothing)
+    predictor = _predictor(data, levels, classes.size, smoothing, weights)
     if type(data["named"]) is not bool:
         raise _Damaged("'named' is neither true nor false")
     encoder = encoder_from_json(data["encoder"], levels, classes, named=data["named"])
@@ -242,10 +245,14 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
         "selector": names[kind],
         "selector_by_name": isinstance(model.selector, str),
         "selector_options": {name: plain(value) for name, value in model.selector_.get_params(deep=False).items()},
-        "smoothing": model.smoothing if isinstance(model.smoothing, str) else float(model.smoothing),
+        "smoothing": _smoothing_to_json(model.smoothing),
         "calibrate": model.calibrate if isinstance(model.calibrate, str) else bool(model.calibrate),
         "random_state": int(state) if isinstance(state, (int, np.integer)) else None,
     }
+
+
+def _smoothing_to_json(smoothing: Smoothing) -> Smoothing:
+    return smoothing if isinstance(smoothing, str) else float(smoothing)
 
 
 def _float_to_json(value: float) -> float | str:

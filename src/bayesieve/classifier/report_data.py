@@ -280,7 +280,7 @@ def _rows_worth_explaining(probability: np.ndarray, codes: np.ndarray, n_explain
 def _settings(model: SelectiveNB) -> tuple[tuple[str, str], ...]:
     return (
         ("Selector", _selector_name(model)),
-        ("Smoothing", str(model.smoothing)),
+        ("Smoothing", str(model.smoothing_)),
         ("Calibration", weights_in_words(model)),
         *_encoder_settings(model.encoder_),
         ("Seed", "default" if model.random_state is None else str(model.random_state)),

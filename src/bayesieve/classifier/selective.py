@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.naive_bayes import DiscreteNB, Explanation
-from bayesieve.naive_bayes.calibration import WeightedLoss, fit_weights
+from bayesieve.naive_bayes.calibration import calibrate
 from bayesieve.naive_bayes.importance import importances
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import make_encoder
@@ -40,9 +40,10 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it; also used by a selector given by name.
     calibrate : bool or "auto", default="auto"
-        True: the weights are fitted once more to the training rows, within [0, 1] and close to the selector's times a
-        common factor, which corrects the overconfidence left after averaging. "auto": with compression-based averaging
-        only. False: the selector's weights are used as they are.
+        True: the weights are fitted once more to the training rows, each predicted from all others, within [0, 1] and
+        close to the selector's times a common factor, which corrects the overconfidence left after averaging; and the
+        m-estimate gives way to Laplace's smoothing where that predicts the rows better. "auto": with compression-based
+        averaging only. False: weights of the selector and smoothing are used as they are.
     max_seconds : float or None, default=None
         Time after which a selector given by name stops searching and keeps what it has.
     random_state : int, RandomState or None, default=None
@@ -59,6 +60,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         Weight of each column (or indicator) in the predictions, in [0, 1].
     weight_factor_ : float
         Common factor on the selector's weights around which calibration fitted them; 1 without calibration.
+    smoothing_ : "m-estimate" or float
+        Smoothing of the probabilities: ``smoothing``, or what calibration chose in its place.
     selected_features_ : list of str
         Names of the features with positive weight, heaviest first.
     n_features_selected_ : int
@@ -196,19 +199,18 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         weights = self.selector_.weights_
         predictor = DiscreteNB(smoothing=self.smoothing, feature_weights=weights).fit(coded)
         self.weight_factor_ = 1.0
-        free = np.flatnonzero(weights)
         averaged = isinstance(self.selector_, CompressionAveraging)
-        if free.size and (self.calibrate is True or (self.calibrate == "auto" and averaged)):
-            loss = WeightedLoss(coded, predictor.feature_log_prob_, predictor.class_log_prior_, free)
-            fitted = np.zeros_like(weights)
-            fitted[free], self.weight_factor_ = fit_weights(loss, weights[free])
-            predictor.set_params(feature_weights=fitted).update_weights()
+        if weights.any() and (self.calibrate is True or (self.calibrate == "auto" and averaged)):
+            found = calibrate(coded, predictor.feature_count_, predictor.class_log_prior_, weights, self.smoothing)
+            self.weight_factor_ = found.factor
+            predictor.set_params(smoothing=found.smoothing, feature_weights=found.weights).update()
         self._adopt(predictor)
 
     def _adopt(self, predictor: DiscreteNB) -> None:
         """Take the fitted predictor over, and what follows from it."""
         self.naive_bayes_ = predictor
         self.feature_weights_ = predictor.feature_weights_
+        self.smoothing_ = predictor.smoothing
         heaviest = np.argsort(-self.feature_weights_, kind="stable")
         names = self._names()
         self.selected_features_ = [names[k] for k in heaviest if self.feature_weights_[k] > 0]

@@ -39,6 +39,6 @@ def _facts(model: Any, path: Path) -> list[tuple[str, str]]:
         ("target", f"{quoted(model.target_name_) if model.target_name_ else 'without a name'}, {class_shares(model)}"),
         ("trained on", f"{counted(model.n_rows_, 'row')}, {counted(len(model.feature_weights_), 'feature')}"),
         ("kept", f"{kept(model)} ({search(model)})"),
-        ("smoothing", str(model.smoothing)),
+        ("smoothing", str(model.smoothing_)),
         ("calibration", weights_in_words(model)),
     ]

@@ -1,101 +1,183 @@
-"""Averaged weights, fitted once more to the training rows so that probabilities are not overconfident."""
+"""Averaged weights, fitted once more to rows that are predicted from all others, so that nothing is overconfident."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
+from bayesieve.counts import Smoothing
+from bayesieve.counts.probabilities import log_probabilities, smoothed_logs
 from bayesieve.table import CodedTable
 
 PRIOR_DEVIATION = 0.2
 """Standard deviation of the prior on each weight around its averaged value."""
+SMOOTHINGS: tuple[Smoothing, ...] = ("m-estimate", 0.1, 0.25, 0.5, 1.0)
+"""What calibration chooses from in place of the m-estimate, whose 1/N leaves a level that a class never showed next to
+impossible: right for a hundred thousand rows, overconfident for a hundred."""
 
 _MOST_ROWS = 20_000  # rows are enough to fit a few numbers; of more, a sample is taken
 _MOST_TERMS = 40_000_000  # rows x features x classes of one evaluation
 _LEAST_FACTOR = 1e-3
 
 
-class WeightedLoss:
-    """Log loss of a naive Bayes model as a function of its feature weights, over (a sample of) coded rows.
+@dataclass(frozen=True)
+class Calibration:
+    """Weights (n_features,) in [0, 1], the common factor that their prior is centred on, and the smoothing of the
+    probabilities that they belong to.
+    """
+
+    weights: np.ndarray
+    factor: float
+    smoothing: Smoothing
+
+
+def calibrate(
+    coded: CodedTable,
+    counts: Sequence[np.ndarray],
+    log_prior: np.ndarray,
+    averaged: np.ndarray,
+    smoothing: Smoothing,
+) -> Calibration:
+    """Fit weights once more to the rows, each predicted from all others.
+
+    The m-estimate gives way to the smoothing of `SMOOTHINGS` that predicts the rows best, where the averaged weights
+    have only a common factor to adapt; any other smoothing is kept.
 
     Parameters
     ----------
-    coded : rows with classes; of more than 20,000 a random sample (always the same) is used.
-    log_prob : per feature, (n_levels, n_classes) log P(level | class).
+    coded : rows with classes.
+    counts : per feature, (n_levels, n_classes) rows (or weight).
     log_prior : (n_classes,).
-    features : positions of the features whose weights are free.
+    averaged : (n_features,) weights in [0, 1]; those of 0 stay 0.
+    smoothing : of the probabilities.
+    """
+    free = np.flatnonzero(averaged)
+    rows = CalibrationRows(coded, free, log_prior.size)
+    kept = [counts[k] for k in free.tolist()]
+    choices = SMOOTHINGS if smoothing == "m-estimate" else (smoothing,)
+    losses = [LeaveOneOutLoss(rows, kept, log_prior, choice) for choice in choices]
+    least = [loss.least_by_factor(averaged[free]) for loss in losses]
+    best = int(np.argmin([value for value, _ in least]))
+    factor = least[best][1]
+    weights = np.zeros_like(averaged)
+    weights[free] = fit_weights(losses[best], averaged[free], factor)
+    return Calibration(weights, factor, choices[best])
+
+
+class CalibrationRows:
+    """Codes of some features, classes and weights of (a sample of) coded rows.
+
+    Of more than 20,000 rows, or fewer where they are wide, a random sample (always the same) stands for all.
+
+    Raises
+    ------
+    ValueError
+        If the rows have no classes.
     """
 
-    def __init__(
-        self, coded: CodedTable, log_prob: list[np.ndarray], log_prior: np.ndarray, features: np.ndarray
-    ) -> None:
-        n_classes = log_prior.size
+    def __init__(self, coded: CodedTable, features: np.ndarray, n_classes: int) -> None:
         if coded.class_codes is None:
             raise ValueError("Weights are fitted to rows of known class; code the table together with its target.")
         rows = _sampled_rows(coded, min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * n_classes))))
-        self._codes = np.stack([np.take(coded.codes_of([k])[0], rows) for k in features])
-        self._classes = coded.class_codes[rows].astype(np.int64)
-        self._weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]
-        total = coded.n_rows if coded.weights is None else coded.weights.sum()
+        self.codes = np.stack([np.take(coded.codes_of([k])[0], rows) for k in features])
+        self.classes = coded.class_codes[rows].astype(np.int64)
+        self.weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]
+        self.total = float(coded.n_rows if coded.weights is None else coded.weights.sum())
+        # What leaving a row out takes from the counts: one of the rows that a weight of several stands for, so that a
+        # weight of 2 equals the row repeated; all of it where weights are below 1.
+        self.left_out = min(1.0, float(self.weights.mean()))
         if rows.size < coded.n_rows:
             # A sample stands for all rows, so that the prior keeps its share.
-            self._weights = self._weights * (total / self._weights.sum())
-        self._tables = [log_prob[k] for k in features]
-        self._n_levels = np.array([len(table) for table in self._tables], dtype=np.int64)
-        self._starts = np.concatenate([[0], np.cumsum([table.size for table in self._tables])])[:-1].astype(np.int64)
+            self.weights = self.weights * (self.total / self.weights.sum())
+
+
+class LeaveOneOutLoss:
+    """Log loss of a naive Bayes model as a function of its feature weights, every row predicted from all others.
+
+    Taking a row out changes only the counts of its own class: P(level | class) of that class is read from a second
+    table, (N_ij - 1) smoothed over (N_j - 1) smoothed. Class priors are those of all rows.
+
+    Parameters
+    ----------
+    rows : what the loss is taken over.
+    counts : per feature of the rows, (n_levels, n_classes).
+    log_prior : (n_classes,).
+    smoothing : of the counts.
+    """
+
+    def __init__(
+        self, rows: CalibrationRows, counts: Sequence[np.ndarray], log_prior: np.ndarray, smoothing: Smoothing
+    ) -> None:
+        self._rows = rows
         self._log_prior = log_prior
+        self._n_levels = np.array([len(table) for table in counts], dtype=np.int64)
+        sizes = [table.size for table in counts]
+        self._starts = np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64)
+        self._feature = np.repeat(np.arange(len(counts)), sizes)
+        whole = [log_probabilities(table, rows.total, smoothing) for table in counts]
+        without = [_without_a_row(table, rows.left_out, rows.total, smoothing) for table in counts]
+        self._table = np.concatenate([table.ravel() for table in whole])
+        # What the own class of a row differs by, in the same places.
+        self._own = np.concatenate([table.ravel() for table in without]) - self._table
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum over rows of -log P(true class) in nats, and its gradient, at these weights."""
-        from bayesieve.naive_bayes._kernels import sum_by_level
+        from bayesieve.naive_bayes._kernels import sum_by_level, sum_by_level_and_class
 
-        evidence = self.evidence(weights)
-        loss, residual = self._loss(evidence + self._log_prior)
-        sums = np.zeros(sum(table.size for table in self._tables))
-        sum_by_level(self._codes, self._n_levels, self._starts, residual, sums)
-        gradient = np.array(
-            [
-                table.ravel() @ sums[start : start + table.size]
-                for table, start in zip(self._tables, self._starts, strict=True)
-            ]
+        rows = self._rows
+        loss, residual = self._loss(self.evidence(weights) + self._log_prior)
+        sums = np.zeros(self._table.size)
+        sum_by_level(rows.codes, self._n_levels, self._starts, residual, sums)
+        own_sums = np.zeros(self._table.size)
+        own = residual[np.arange(rows.classes.size), rows.classes]
+        sum_by_level_and_class(
+            rows.codes, self._n_levels, self._starts, own, rows.classes, self._log_prior.size, own_sums
         )
-        return loss, gradient
+        parts = self._table * sums + self._own * own_sums
+        return loss, np.bincount(self._feature, weights=parts, minlength=weights.size)
 
     def evidence(self, weights: np.ndarray) -> np.ndarray:
         """(n_rows, n_classes) weighted log probabilities of the levels, summed over the features."""
-        from bayesieve.naive_bayes._kernels import add_log_probabilities
+        from bayesieve.naive_bayes._kernels import add_log_probabilities, add_to_own_class
 
-        table = np.concatenate([w * t.ravel() for w, t in zip(weights, self._tables, strict=True)])
-        evidence = np.zeros((self._classes.size, self._log_prior.size))
-        add_log_probabilities(self._codes, self._n_levels, self._starts, table, evidence)
+        rows = self._rows
+        each = weights[self._feature]
+        evidence = np.zeros((rows.classes.size, self._log_prior.size))
+        add_log_probabilities(rows.codes, self._n_levels, self._starts, each * self._table, evidence)
+        add_to_own_class(rows.codes, self._n_levels, self._starts, each * self._own, rows.classes, evidence)
         return evidence
 
-    def best_factor(self, weights: np.ndarray) -> float:
-        """The factor in (0, 1] on all ``weights`` at which the loss is lowest; the loss is convex in it."""
+    def least_by_factor(self, weights: np.ndarray) -> tuple[float, float]:
+        """Least loss with a common factor in (0, 1] on all ``weights``, and that factor; the loss is convex in it."""
         evidence = self.evidence(weights)
 
         def loss(factor: float) -> float:
             return self._loss(self._log_prior + factor * evidence)[0]
 
         best = minimize_scalar(loss, bounds=(_LEAST_FACTOR, 1.0), method="bounded", options={"xatol": 1e-3})
-        return 1.0 if loss(1.0) <= best.fun else float(best.x)
+        whole = loss(1.0)
+        return (whole, 1.0) if whole <= best.fun else (float(best.fun), float(best.x))
 
     def _loss(self, joint: np.ndarray) -> tuple[float, np.ndarray]:
         """Loss, and P(class) - 1[true class] of every row times its weight."""
-        rows = np.arange(self._classes.size)
+        classes, weights = self._rows.classes, self._rows.weights
+        rows = np.arange(classes.size)
         joint -= joint.max(axis=1, keepdims=True)
-        true = joint[rows, self._classes]
+        true = joint[rows, classes]
         np.exp(joint, out=joint)
         normaliser = joint.sum(axis=1)
         joint /= normaliser[:, None]
-        joint[rows, self._classes] -= 1.0
-        joint *= self._weights[:, None]
+        joint[rows, classes] -= 1.0
+        joint *= weights[:, None]
         # Not a dot product: linear algebra libraries start threads for it, which wait longer than they compute.
-        return float((self._weights * (np.log(normaliser) - true)).sum()), joint
+        return float((weights * (np.log(normaliser) - true)).sum()), joint
 
 
-def fit_weights(loss: WeightedLoss, averaged: np.ndarray) -> tuple[np.ndarray, float]:
-    """Weights in [0, 1] of highest posterior probability, and the common factor that their prior is centred on.
+def fit_weights(loss: LeaveOneOutLoss, averaged: np.ndarray, factor: float) -> np.ndarray:
+    """Weights in [0, 1] of highest posterior probability.
 
     Naive Bayes counts what features have in common several times, also after averaging. One factor g on all averaged
     weights takes back what they share on the whole; then the weights move apart as far as the rows ask for: they
@@ -104,8 +186,8 @@ def fit_weights(loss: WeightedLoss, averaged: np.ndarray) -> tuple[np.ndarray, f
     Parameters
     ----------
     averaged : (n_features,) positive weights a_k of the free features, in [0, 1].
+    factor : g, from `LeaveOneOutLoss.least_by_factor`.
     """
-    factor = loss.best_factor(averaged)
     centre = factor * averaged
 
     def posterior(weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -115,7 +197,15 @@ def fit_weights(loss: WeightedLoss, averaged: np.ndarray) -> tuple[np.ndarray, f
 
     options = {"maxiter": 100, "ftol": 1e-7, "gtol": 1e-2}
     best = minimize(posterior, centre, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * centre.size, options=options)
-    return np.clip(best.x, 0.0, 1.0), factor
+    return np.clip(best.x, 0.0, 1.0)
+
+
+def _without_a_row(counts: np.ndarray, left_out: float, total: float, smoothing: Smoothing) -> np.ndarray:
+    """log P(level | class) for a row of that level and class, from all other rows."""
+    n_levels, n_classes = counts.shape
+    others = np.maximum(counts - left_out, 0.0)
+    of_class = np.maximum(counts.sum(axis=0) - left_out, 0.0)
+    return smoothed_logs(others, of_class, n_levels, n_classes, total, smoothing)
 
 
 def _sampled_rows(coded: CodedTable, most: int) -> np.ndarray:

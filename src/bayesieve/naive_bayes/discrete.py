@@ -124,8 +124,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
                 grown = np.zeros((missing_levels, len(self.classes_)))
                 self.feature_count_[k] = np.concatenate([self.feature_count_[k], grown])
             self.feature_count_[k][: len(table), column] += table
-        self._update()
-        return self
+        return self.update()
 
     def _coded(self, X: Any, y: Any, sample_weight: Any, first: bool) -> CodedTable:
         codes = read_codes(self, X, reset=first)
@@ -155,7 +154,8 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
             )
         return np.asarray(column)
 
-    def _update(self) -> None:
+    def update(self) -> DiscreteNB:
+        """Take changed parameters over without counting again."""
         total = float(self.class_count_.sum())
         self.feature_log_prob_ = [log_probabilities(table, total, self.smoothing) for table in self.feature_count_]
         if self.fit_prior:
@@ -163,7 +163,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
                 self.class_log_prior_ = np.log(self.class_count_) - np.log(total)
         else:
             self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
-        self.update_weights()
+        return self.update_weights()
 
     def update_weights(self) -> DiscreteNB:
         """Take a changed ``feature_weights`` over without counting again."""
