@@ -185,7 +185,7 @@ def test_categorical_levels_are_those_of_scikit_learn() -> None:
 def test_numbers_of_few_values_keep_them_apart() -> None:
     X = pl.DataFrame({"flag": [0, 1] * 20, "mostly": [0] * 38 + [1, 2]})
     model = QuantileNB().fit(X, [0, 1] * 20)
-    assert [cuts.tolist() for cuts in model.cut_points_] == [[1.0], []]
+    assert [bounds.tolist() for bounds in model.levels_] == [[1.0], []]
     assert model.predict(X).tolist() == [0, 1] * 20
 
 

@@ -33,6 +33,8 @@ class QuantileNB(Peer):
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
+    levels_ : list of dict or array
+        Codes by value of a category; ascending bounds of a number, each of which begins the part above it.
     model_ : CategoricalNB, or None where there was one class
 
     Examples
@@ -50,15 +52,12 @@ class QuantileNB(Peer):
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
         from sklearn.naive_bayes import CategoricalNB
 
-        self.cut_points_: list[np.ndarray | None] = []
-        self.categories_: list[dict[Any, int] | None] = []
-        for position, type_ in enumerate(self.types_):
-            self.cut_points_.append(None if type_ is None else _deciles(self._numbers(table, position)))
-            self.categories_.append(known_values(table.column(position)) if type_ is None else None)
-        self.n_levels_ = [
-            1 + (len(known) if known is not None else 1 + np.size(cuts))
-            for cuts, known in zip(self.cut_points_, self.categories_, strict=True)
+        self.levels_ = [
+            known_values(table.column(position)) if type_ is None else _deciles(self._numbers(table, position))
+            for position, type_ in enumerate(self.types_)
         ]
+        # One level more than bounds, and one for what is missing.
+        self.n_levels_ = [len(found) + (1 if isinstance(found, dict) else 2) for found in self.levels_]
         model = CategoricalNB(alpha=self.alpha, min_categories=self.n_levels_)
         return model.fit(self._levels(table), codes, sample_weight=weights)
 
@@ -70,13 +69,13 @@ class QuantileNB(Peer):
 
     def _levels(self, table: Table) -> np.ndarray:
         levels = np.empty((table.n_rows, table.n_columns), dtype=np.int64)
-        for position, (cuts, known) in enumerate(zip(self.cut_points_, self.categories_, strict=True)):
+        for position, found in enumerate(self.levels_):
             last = self.n_levels_[position] - 1
-            if known is not None:
-                levels[:, position] = value_codes(table.column(position), known, unknown=last, missing=last)
+            if isinstance(found, dict):
+                levels[:, position] = value_codes(table.column(position), found, unknown=last, missing=last)
             else:
                 numbers = self._numbers(table, position)
-                levels[:, position] = np.where(np.isnan(numbers), last, np.searchsorted(cuts, numbers, side="right"))
+                levels[:, position] = np.where(np.isnan(numbers), last, np.searchsorted(found, numbers, side="right"))
         return levels
 
 

@@ -30,6 +30,8 @@ class OneHotGaussianNB(Peer):
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
+    columns_ : list of dict or float
+        Codes by value of a category that have columns; mean of a number.
     model_ : GaussianNB (DummyClassifier where no column varies), or None where there was one class
 
     Examples
@@ -44,12 +46,12 @@ class OneHotGaussianNB(Peer):
         from sklearn.dummy import DummyClassifier
         from sklearn.naive_bayes import GaussianNB
 
-        self.means_: list[float | None] = []
-        self.categories_: list[dict[Any, int] | None] = []
-        for position, type_ in enumerate(self.types_):
-            known = known_values(table.column(position), least_share=_LEAST_SHARE) if type_ is None else None
-            self.categories_.append(known)
-            self.means_.append(None if type_ is None else _mean(self._numbers(table, position), weights))
+        self.columns_ = [
+            known_values(table.column(position), least_share=_LEAST_SHARE)
+            if type_ is None
+            else _mean(self._numbers(table, position), weights)
+            for position, type_ in enumerate(self.types_)
+        ]
         matrix = self._all_columns(table)
         self.varying_ = (matrix != matrix[0]).any(axis=0)
         # Where nothing varies there is no spread to be estimated, and nothing to learn but the shares of the classes.
@@ -64,13 +66,13 @@ class OneHotGaussianNB(Peer):
 
     def _all_columns(self, table: Table) -> np.ndarray:
         parts = []
-        for position, (mean, known) in enumerate(zip(self.means_, self.categories_, strict=True)):
-            if known is None:
-                numbers = self._numbers(table, position)
-                parts.append(np.where(np.isnan(numbers), mean, numbers)[:, None])
+        for position, learned in enumerate(self.columns_):
+            if isinstance(learned, dict):
+                codes = value_codes(table.column(position), learned, unknown=-1, missing=len(learned))
+                parts.append((codes[:, None] == np.arange(len(learned) + 1)).astype(float))
             else:
-                codes = value_codes(table.column(position), known, unknown=-1, missing=len(known))
-                parts.append((codes[:, None] == np.arange(len(known) + 1)).astype(float))
+                numbers = self._numbers(table, position)
+                parts.append(np.where(np.isnan(numbers), learned, numbers)[:, None])
         return np.hstack(parts)
 
 
