@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import gzip
 import random
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from bayesieve.table import as_table, read_table
 from bayesieve.table.csv_files import sniff_separator
+from bayesieve.table.reading import read_header
 from bayesieve.table.text_types import typed_text
 
 
@@ -98,6 +100,7 @@ def test_other_formats(tmp_path: Path) -> None:
     assert len(files) == 9
     for path in files:
         assert read_table(path).equals(frame), path
+        assert read_header(path) == ["a", "b"], path
         assert read_table(str(path)).equals(frame)
 
 
@@ -152,6 +155,20 @@ def test_missing_files_and_folders(tmp_path: Path) -> None:
         read_table(tmp_path / "nothing.csv")
     with pytest.raises(ValueError, match="is a folder, not a file"):
         read_table(tmp_path)
+
+
+def test_headers_are_had_without_the_rows(tmp_path: Path) -> None:
+    ragged = _write(tmp_path, "a; b ;\n1;2;3\n4;5\n")
+    assert read_header(ragged) == ["a", "b", "column_3"]
+    with pytest.raises(ValueError, match="2 fields in row 3"):
+        read_table(ragged)
+    assert read_header(_write(tmp_path, "größe,b\n1,2\n".encode("latin-1"))) == ["größe", "b"]
+    with pytest.raises(ValueError, match="more than one column named 'a'"):
+        read_header(_write(tmp_path, "a,a\n1,2\n"))
+    with pytest.raises(FileNotFoundError, match="There is no file"):
+        read_header(tmp_path / "nothing.csv")
+    with pytest.raises(ValueError, match="is a folder, not a file"):
+        read_header(tmp_path)
 
 
 def test_no_rows_in_other_formats(tmp_path: Path) -> None:
@@ -211,6 +228,11 @@ def test_any_file_is_read_or_refused_with_one_sentence(tmp_path: Path, content: 
         else:
             assert type(found) is ValueError
             assert "\n" not in str(found)
+        if isinstance(found, pl.DataFrame):
+            assert set(found.columns) <= set(read_header(tmp_path / name))
+        else:  # what cannot be cut into columns cannot be read either
+            with contextlib.suppress(ValueError):
+                read_header(tmp_path / name)
 
 
 @given(

@@ -1,8 +1,8 @@
-"""`bayesieve compare`: which selector is best on a table."""
+"""`bayesieve compare`: which selector is best, on a table or on many."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,20 +10,38 @@ import typer
 
 from bayesieve.cli import compiling, files
 from bayesieve.cli.choices import require_choice, require_jobs
+from bayesieve.cli.compared_tables import ComparedTable, LateTable, compared_tables
+from bayesieve.cli.comparison_over_tables import show_comparison_over_tables
 from bayesieve.cli.comparison_summary import show_comparison
 from bayesieve.cli.errors import CommandError, interruptible
-from bayesieve.cli.options import Categorical, Debug, Ignore, Numeric, Quiet, TableFile, Target, Weight
+from bayesieve.cli.options import Categorical, Debug, Ignore, Numeric, Quiet, Weight
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import listed, quoted, visible
-from bayesieve.cli.training import TrainingTable, columns_of, training_table
 
-_METHODS, _OUTPUT = "Methods and folds", "Output"
-_KEPT, _PAGE = "results.jsonl", "comparison.html"
+_COLUMNS, _METHODS, _OUTPUT = "Columns", "Methods and folds", "Output"
+_KEPT, _FOLDS, _PAGE = "results.jsonl", "folds.csv", "comparison.html"
 
 
 def compare(
-    table: TableFile,
-    target: Target,
+    tables: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TABLE...",
+            help="CSV, TSV, Parquet or Arrow files; text files may end in .gz.",
+            show_default=False,
+        ),
+    ],
+    target: Annotated[
+        list[str],
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="NAME",
+            help="Column to predict; may be repeated, once for each TABLE.",
+            rich_help_panel=_COLUMNS,
+            show_default=False,
+        ),
+    ],
     weight: Weight = None,
     ignore: Ignore = [],  # noqa: B006
     numeric: Numeric = [],  # noqa: B006
@@ -43,7 +61,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Other classifiers beside them: hist-gradient-boosting (scikit-learn's, on the raw columns).",
+            help="Other classifiers beside them, on the raw columns: hist-gradient-boosting, categorical-nb and "
+            "gaussian-nb (scikit-learn's), khiops, ebm (if installed).",
             rich_help_panel=_METHODS,
             show_default="none",
         ),
@@ -81,65 +100,28 @@ def compare(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Compare selectors on TABLE by repeated stratified cross-validation.
+    """Compare selectors on one TABLE or several by repeated stratified cross-validation.
 
-    Writes comparison.html, folds.csv and results.jsonl, and prints how the methods stand to each other.
+    Writes comparison.html, folds.csv and results.jsonl, and prints how the methods stand to each other; over several
+    tables also by average ranks. One table is in memory at a time.
 
     An interrupted command goes on where it was when it is given again.
     """
+    from bayesieve.evaluation import Protocol
     from bayesieve.evaluation.fold_measures import MEASURES
-    from bayesieve.evaluation.peers import PEERS
-    from bayesieve.selection import SELECTORS
 
-    names = list(SELECTORS) if selectors is None else _names(selectors, list(SELECTORS), "selector")
-    others = [] if peers is None else _names(peers, list(PEERS), "peer")
     _check_numbers(folds, repeats, seed, jobs)
     require_choice(measure, MEASURES, "measure")
+    chosen = _method_names(selectors, peers)
     screen = Screen(quiet)
-    columns = columns_of(target, weight, ignore, numeric, categorical)
-    data = training_table(files.read_table(table, screen), columns, table, screen)
-    _check_classes(data, folds)
+    compared = compared_tables(tables, target, weight, ignore, numeric, categorical)
+    methods = _methods(*chosen, compared[0].columns.kinds, seed, jobs)
+    data = _data_sets(compared, folds, screen)
     files.open_folder(output)
-
-    methods = _methods(names, columns.kinds, seed, jobs)
-    methods |= {name: PEERS[name](kinds=columns.kinds or None, random_state=seed) for name in others}
-    kept = output / _KEPT
-    from bayesieve.evaluation import Protocol
-    from bayesieve.evaluation import compare as measured
-    from bayesieve.evaluation.standings import standings
-
-    left = f"finished folds are in {kept}; the same command goes on from there"
-    with interruptible(left), compiling.announced(screen):
-        found = measured(
-            methods,
-            data.X,
-            data.y,
-            Protocol(folds, repeats, seed),
-            data_name=table.stem,
-            sample_weight=data.weights,
-            results=kept,
-            n_jobs=jobs,
-            verbose=0 if quiet else 1,
-        )
-    found.write_csv(output / "folds.csv")
-    order = standings(found, measure)
-    if not order:
-        _, name, _, error = found.errors()[0]
-        raise CommandError(f"No method could be measured; {quoted(name)} says: {error}")
-    title = f"Methods compared on {visible(table.name)}, target {quoted(target)}"
-    found.report(output / _PAGE, title=title, measure=measure)
-    written = [("report", output / _PAGE), ("folds", output / "folds.csv"), ("results", kept)]
-    show_comparison(screen, found, measure, order, written)
-
-
-def _names(text: str, known: Sequence[str], what: str) -> list[str]:
-    """The names asked for, each once."""
-    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if not names:
-        raise CommandError(f"--{what}s names none; choose from {listed(known, most=len(known))}")
-    for name in names:
-        require_choice(name, known, what)
-    return names
+    found = _measured(methods, data, Protocol(folds, repeats, seed), output, jobs, screen)
+    written = _write(found, compared, measure, output)
+    show = show_comparison if len(compared) == 1 else show_comparison_over_tables
+    show(screen, found, measure, written)
 
 
 def _check_numbers(folds: int, repeats: int, seed: int, jobs: int) -> None:
@@ -152,17 +134,73 @@ def _check_numbers(folds: int, repeats: int, seed: int, jobs: int) -> None:
     require_jobs(jobs)
 
 
-def _check_classes(data: TrainingTable, folds: int) -> None:
-    lone = data.classes_too_rare_to_measure()
-    if lone:
-        raise CommandError(f"Cross-validation needs two classes of two rows, and {listed(lone)} has one")
-    largest = int(data.y.value_counts()["count"].max())  # type: ignore[arg-type]
-    if folds > largest:
-        raise CommandError(f"--folds {folds} is more than the most frequent class has rows; use at most {largest}")
+def _method_names(selectors: str | None, peers: str | None) -> tuple[list[str], list[str]]:
+    """The selectors and the peers asked for, each once."""
+    from bayesieve.evaluation.peers import PEERS
+    from bayesieve.selection import SELECTORS
+
+    ours = list(SELECTORS) if selectors is None else _names(selectors, list(SELECTORS), "selector")
+    return ours, [] if peers is None else _names(peers, list(PEERS), "peer")
 
 
-def _methods(names: list[str], kinds: dict[str, str], seed: int, jobs: int) -> dict[str, Any]:
+def _names(text: str, known: Sequence[str], what: str) -> list[str]:
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise CommandError(f"--{what}s names none; choose from {listed(known, most=len(known))}")
+    for name in names:
+        require_choice(name, known, what)
+    return names
+
+
+def _methods(selectors: list[str], peers: list[str], kinds: dict[str, str], seed: int, jobs: int) -> dict[str, Any]:
+    """Classifiers by name; a peer whose package is missing says so here, before any work is done."""
     from bayesieve import SelectiveNB, TableEncoder
+    from bayesieve.evaluation.peers import PEERS
 
     encoder = TableEncoder(kinds=kinds, n_jobs=jobs) if kinds else "modl"
-    return {name: SelectiveNB(name, encoder=encoder, random_state=seed, n_jobs=jobs) for name in names}
+    ours = {name: SelectiveNB(name, encoder=encoder, random_state=seed, n_jobs=jobs) for name in selectors}
+    return ours | {name: PEERS[name](kinds=kinds or None, random_state=seed) for name in peers}
+
+
+def _data_sets(tables: Sequence[ComparedTable], folds: int, screen: Screen) -> dict[str, tuple[Any, ...] | LateTable]:
+    """A single table is read at once, so that what is wrong with it is said before a folder is made; of several each
+    when its turn has come.
+    """
+    if len(tables) == 1:
+        return {tables[0].name: tables[0].read(folds, screen)}
+    return {table.name: LateTable(table, folds) for table in tables}
+
+
+def _measured(
+    methods: dict[str, Any],
+    data: Mapping[str, tuple[Any, ...] | LateTable],
+    protocol: Any,
+    output: Path,
+    jobs: int,
+    screen: Screen,
+) -> Any:
+    """Run all folds that are not in the file of results yet."""
+    from bayesieve.evaluation import compare_many
+
+    kept = output / _KEPT
+    left = f"finished folds are in {kept}; the same command goes on from there"
+    with interruptible(left), compiling.announced(screen):
+        found = compare_many(methods, data, protocol, results=kept, n_jobs=jobs, verbose=0 if screen.quiet else 1)
+        for name, table in data.items():
+            if isinstance(table, LateTable) and not table.was_read:  # all was kept of it: is it still the same table?
+                compare_many(methods, {name: table()}, protocol, results=kept)
+    return found
+
+
+def _write(found: Any, tables: Sequence[ComparedTable], measure: str, output: Path) -> list[tuple[str, Path]]:
+    """Write the folds and the page; refused where no method has any figures."""
+    found.write_csv(output / _FOLDS)
+    if all(row["error"] is not None for row in found.rows):
+        _, name, _, error = found.errors()[0]
+        raise CommandError(f"No method could be measured; {quoted(name)} says: {error}")
+    first = tables[0]
+    title = f"Methods compared on {visible(first.path.name)}, target {quoted(first.columns.target)}"
+    if len(tables) > 1:
+        title = f"Methods compared on {len(tables)} tables"
+    found.report(output / _PAGE, title=title, measure=measure)
+    return [("report", output / _PAGE), ("folds", output / _FOLDS), ("results", output / _KEPT)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,15 +62,20 @@ def columns_of(
     return Columns(target, weight, tuple(ignored), {name: kind for name, kind in kinds.items() if name not in ignored})
 
 
-def training_table(frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen) -> TrainingTable:
-    """Split a table into features, target and weights, and refuse targets that are no classes."""
+def require_columns(path: Path, names: Sequence[str], columns: Columns, everywhere: bool = True) -> None:
+    """Refuse a table that lacks a column; those to leave out may be lacking unless they have to be ``everywhere``."""
     for name, option in (
         (columns.target, "--target"),
         *(((columns.weight, "--weight"),) if columns.weight is not None else ()),
-        *((name, "--ignore") for name in columns.ignored),
+        *((name, "--ignore") for name in columns.ignored if everywhere),
         *((name, f"--{kind}") for name, kind in columns.kinds.items()),
     ):
-        require_column(name, frame.columns, path, option)
+        require_column(name, names, path, option)
+
+
+def training_table(frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen) -> TrainingTable:
+    """Split a table into features, target and weights, and refuse targets that are no classes."""
+    require_columns(path, frame.columns, columns)
     frame = _rows_with_target(frame, columns.target, screen)
     y = frame[columns.target]
     _refuse_other_than_classes(y)

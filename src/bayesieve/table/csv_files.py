@@ -66,6 +66,11 @@ def read_csv(path: Path) -> pl.DataFrame:
     return frame.with_columns([typed_text(column, decimal_comma=text.separator != ",") for column in texts])
 
 
+def read_header(path: Path) -> list[str]:
+    """The names of the columns of a text table, those without one numbered."""
+    return _numbered(_open(path).header)
+
+
 def _open(path: Path) -> _Text:
     with path.open("rb") as file:
         sample = file.read(_SAMPLE_BYTES)
@@ -163,6 +168,11 @@ def _checked_header(path: Path, header: list[str]) -> list[str]:
     return names
 
 
+def _numbered(header: list[str]) -> list[str]:
+    """Names, or numbers where there is none."""
+    return [name or f"column_{i + 1}" for i, name in enumerate(header)]
+
+
 def _parse(text: _Text) -> pl.DataFrame:
     """The columns as the first rows suggest, or all as text if a later row does not fit.
 
@@ -181,7 +191,7 @@ def _named(frame: pl.DataFrame, text: _Text) -> pl.DataFrame:
     if frame.width != len(text.header):
         _refuse_ragged(text)
         raise ValueError(f"{text.path} has a header that does not fit its rows; give every column one name.")
-    names = [name or f"column_{i + 1}" for i, name in enumerate(text.header)]
+    names = _numbered(text.header)
     if len(set(names)) < len(names):
         raise ValueError(f"{text.path} has a column without a name; give every column its own name.")
     frame = frame.rename(dict(zip(frame.columns, names, strict=True)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,13 +63,40 @@ def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
     return frame
 
 
+def read_header(path: str | os.PathLike[str]) -> list[str]:
+    """The names of the columns that `read_table` finds in a file, without reading its rows where that can be avoided.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As `read_table`, for what shows in the first lines.
+    """
+    import polars as pl
+
+    path = Path(path)
+    if _kind(path) in _TEXT and path.is_file():
+        from bayesieve.table import csv_files
+
+        with contextlib.suppress(OSError):
+            return csv_files.read_header(path)
+    if _kind(path) in _PARQUET and path.is_file():
+        with contextlib.suppress(OSError, pl.exceptions.PolarsError):
+            return list(pl.read_parquet_schema(path))
+    return read_table(path).columns  # or the sentence that says what is wrong
+
+
+def _kind(path: Path) -> str:
+    """The ending of a name, without that of gzip where it may stand."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    last = suffixes[-1] if suffixes else ""
+    return suffixes[-2] if last == ".gz" and len(suffixes) > 1 else last
+
+
 def _read(path: Path) -> pl.DataFrame:
     import polars as pl
 
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    last = suffixes[-1] if suffixes else ""
-    kind = suffixes[-2] if last == ".gz" and len(suffixes) > 1 else last
-    if kind in _TEXT:
+    last = path.suffix.lower()
+    if _kind(path) in _TEXT:
         from bayesieve.table.csv_files import read_csv
 
         return read_csv(path)
