@@ -96,14 +96,41 @@ def test_page_of_one_data_set():
         "MAP has the highest mean accuracy, 0.915. It is significantly better than 1 of 2 other methods."
     ]
     assert "3 methods on 1 data set, stratified 4-fold cross-validation, seed 7" in html
-    assert "have no meaning for a single one" in html
-    assert "critical difference" not in html  # no diagram
+    assert "have no meaning for a single data set" in html
+    assert "Friedman" not in html
     assert [text.split()[0] for text in texts(elements, "td", "name")[:3]] == ["MAP", "NB", "odd"]  # best first
     (axis_free,) = [e for e in elements if e.tag == "tr" and "axis-row" in e.attributes.get("class", "")]
     assert axis_free.attributes["aria-hidden"] == "true"
-    assert len(drawings(html)) == 3
+    assert len(drawings(html)) == 4
     assert "<dt>Encoder</dt><dd>modl</dd>" in html
     assert "script" not in {e.tag for e in elements}
+
+
+def test_ranks_over_the_folds_of_one_data_set():
+    data = compared(rows_of(SCORES))
+    (part,) = rank_parts(data, Folds(data))
+    ranks = {row[0]: row[1:] for row in part.figure.table.rows}
+    assert ranks == {"MAP": ("1.50", "odd"), "odd": ("2.00", "MAP, NB"), "NB": ("2.50", "odd")}
+    assert part.figure.caption == (
+        "Average ranks of 3 methods over 4 folds, 1 is best. Bars join methods that do not differ significantly "
+        "(corrected resampled t-test of the folds, 5% each)."
+    )
+    assert part.figure.ranks.span is None  # no critical difference
+    first = corrected_resampled_t(SCORES["NB"], SCORES["MAP"], 1 / 3)
+    assert part.pairs.rows[0] == ("NB", "MAP", "\N{MINUS SIGN}0.100", f"{first.p_value:.3f}")
+    assert len(part.pairs.rows) == 3
+    html = render_comparison(data)
+    assert "Ranks over folds" in html
+    assert "<dt>Critical difference</dt>" not in html
+
+
+def test_a_single_fold_is_ranked_without_a_test():
+    data = compared(rows_of({"A": [0.9], "B": [0.8], "C": [0.7]}), n_folds=1)
+    (part,) = rank_parts(data, Folds(data))
+    assert part.figure.caption.endswith("There is no test of a single fold, so that no methods are joined.")
+    assert part.figure.ranks.bars == ()
+    assert [row[3] for row in part.pairs.rows] == ["no test"] * 3
+    assert "the first rows train every method, the others test it" in render_comparison(data)
 
 
 def test_wins_and_losses_over_data_sets():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bayesieve.evaluation.statistics import average_ranks, cliques, critical_difference
 from bayesieve.report import Figure
-from bayesieve.report.critical_difference import critical_difference_figure
+from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure, groups_not_apart
 from bayesieve.report.figures.ranks import LANE, MAX_NAME, ROW, WIDTH, lanes_of, rank_drawing
 from tests.report.markup import drawings, read, texts
 
@@ -203,6 +203,35 @@ def test_names_stay_text(text):
 def test_what_cannot_be_drawn_is_one_sentence(names, ranks, difference, sentence):
     with pytest.raises(ValueError, match=sentence):
         critical_difference_figure(names, ranks, difference)
+
+
+@given(st.integers(2, 9), st.data())
+def test_runs_of_methods_not_told_apart(n, data):
+    ranks = data.draw(st.lists(st.sampled_from([1.0, 1.5, 2.0, 2.5, 3.0]), min_size=n, max_size=n))
+    pairs = list(itertools.combinations(range(n), 2))
+    apart = data.draw(st.sets(st.sampled_from(pairs)))
+    order = sorted(range(n), key=lambda i: (ranks[i], i))
+    runs = [order[a:b] for a in range(n) for b in range(a + 2, n + 1)]
+    alike = [set(run) for run in runs if not any(tuple(sorted(p)) in apart for p in itertools.combinations(run, 2))]
+    largest = [run for run in alike if not any(run < other for other in alike)]
+    assert [set(group) for group in groups_not_apart(ranks, sorted(apart))] == largest
+
+
+@pytest.mark.parametrize(
+    ("apart", "finding"),
+    [
+        ([], "No two methods differ significantly"),
+        ([(0, 1), (0, 2), (1, 2)], "All methods differ significantly"),
+        ([(2, 0)], "Bars join methods that do not differ significantly"),
+    ],
+)
+def test_ranks_over_folds(apart, finding):
+    figure = fold_rank_figure(["A", "B", "C"], [1.0, 2.0, 3.0], apart, n_folds=10, title="AUC")
+    assert figure.caption.endswith(f"{finding} (corrected resampled t-test of the folds, 5% each).")
+    assert figure.ranks is not None
+    assert figure.ranks.span is None
+    read(figure.to_html())
+    ElementTree.fromstring(figure.to_svg())
 
 
 def test_no_methods():

@@ -69,7 +69,7 @@ def _ranking(found: Any, measure: str) -> _Ranking | None:
     if not matrix.size:
         return None
     ranks = average_ranks(matrix, found.higher_is_better(measure))
-    return _Ranking(matrix, ranks, sorted(range(ranks.size), key=lambda place: (round(ranks[place], 9), place)))
+    return _Ranking(matrix, ranks, sorted(range(ranks.size), key=lambda place: (round(float(ranks[place]), 9), place)))
 
 
 def _show_winners(screen: Screen, found: Any, measure: str, stands: dict[str, Any]) -> None:

@@ -41,8 +41,9 @@ def render_comparison(data: ComparisonData) -> str:
     """Draw a comparison of methods as one HTML document that needs nothing but itself.
 
     Per method and data set: mean and standard deviation of every measure over the folds, with the best marked and
-    significant differences from one method (corrected resampled t-test); over several data sets means, wins and losses,
-    average ranks, critical-difference diagrams and tests of all pairs; folds as strips.
+    significant differences from one method (corrected resampled t-test); average ranks and tests of all pairs, of one
+    data set over its folds; over several data sets means, wins and losses, and critical-difference diagrams; folds as
+    strips.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def render_comparison(data: ComparisonData) -> str:
         reference=data.methods[reference],
         is_best=reference == best and len(measures) > 0,
         first=measures[0].in_words if measures else "",
-        no_ranks=why_no_ranks(data),
+        no_ranks=why_no_ranks(data, folds),
         ranks=rank_parts(data, folds),
         n_open=FIRST_MEASURES,
         tables=data_tables(data, folds, tests, order) if several else [],
@@ -151,6 +152,8 @@ def protocol_sentence(data: ComparisonData) -> str:
     """How the folds were made."""
     compared = f"{plural(len(data.methods), 'method')} on {plural(len(data.data), 'data set')}"
     repeats = f", repeated {data.n_repeats} times" if data.n_repeats > 1 else ""
+    if data.n_folds < 2:
+        return f"{compared}; the first rows train every method, the others test it."
     seed = "" if data.seed is None else f", seed {data.seed}"
     return (
         f"{compared}, stratified {data.n_folds}-fold cross-validation{repeats}{seed}; every method on the same folds."

@@ -92,12 +92,97 @@ def critical_difference_figure(
     groups = [] if difference is None else cliques(values, difference)
     over = "" if n_data is None else f" over {formats.plural(n_data, 'data set')}"
     told = f"Average ranks of {formats.plural(len(values), 'method')}{over}, 1 is best."
+    caption = f"{told} {_finding(values, groups, difference, alpha)}".strip()
+    return _figure(names, values, groups, difference, title or "Average ranks", caption)
+
+
+def fold_rank_figure(
+    names: Sequence[str],
+    ranks: Sequence[float],
+    apart: Sequence[tuple[int, int]],
+    *,
+    n_folds: int,
+    alpha: float = 0.05,
+    title: str,
+) -> RankFigure:
+    """Draw average ranks over the folds of one data set, as `critical_difference_figure` does over data sets.
+
+    Folds share their rows, so that tests of ranks have no meaning; bars join methods, neighbours by rank, of which no
+    two are ``apart``.
+
+    Parameters
+    ----------
+    names : (n_methods,)
+    ranks : (n_methods,) average ranks over folds, 1 is best.
+    apart : pairs of places that a test of the folds tells apart.
+    n_folds, alpha : for the caption.
+    title : str
+
+    Returns
+    -------
+    RankFigure
+
+    Examples
+    --------
+    >>> from bayesieve.report.critical_difference import fold_rank_figure
+    >>> fold_rank_figure(["A", "B", "C"], [1.2, 2.1, 2.7], [(0, 2)], n_folds=10, title="AUC").ranks.bars[0].methods
+    (0, 1)
+    """
+    values = [float(rank) for rank in ranks]
+    groups = groups_not_apart(values, apart) if n_folds > 1 else []
+    test = f"corrected resampled t-test of the folds, {formats.format_percent(alpha, 0)} each"
+    if n_folds < 2:
+        finding = "There is no test of a single fold, so that no methods are joined."
+    elif any(len(group) == len(values) for group in groups):
+        finding = f"No two methods differ significantly ({test})."
+    elif groups:
+        finding = f"Bars join methods that do not differ significantly ({test})."
+    else:
+        finding = f"All methods differ significantly ({test})."
+    told = (
+        f"Average ranks of {formats.plural(len(values), 'method')} over {formats.plural(n_folds, 'fold')}, 1 is best."
+    )
+    return _figure(names, values, groups, None, title, f"{told} {finding}", tested=n_folds > 1)
+
+
+def groups_not_apart(ranks: Sequence[float], apart: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Largest runs of two or more neighbours by rank of which no two are ``apart``, best rank first.
+
+    Examples
+    --------
+    >>> from bayesieve.report.critical_difference import groups_not_apart
+    >>> groups_not_apart([3.0, 1.0, 2.0], [(0, 1)])
+    [(1, 2), (2, 0)]
+    """
+    order = sorted(range(len(ranks)), key=lambda i: (ranks[i], i))
+    told = {frozenset(pair) for pair in apart}
+    groups: list[tuple[int, ...]] = []
+    reached = 0
+    for i in range(len(order)):
+        stop = i + 1
+        while stop < len(order) and not any(frozenset((order[stop], one)) in told for one in order[i:stop]):
+            stop += 1
+        if stop - i > 1 and stop > reached:
+            groups.append(tuple(order[i:stop]))
+        reached = max(reached, stop)
+    return groups
+
+
+def _figure(
+    names: Sequence[str],
+    ranks: Sequence[float],
+    groups: Sequence[tuple[int, ...]],
+    difference: float | None,
+    title: str,
+    caption: str,
+    tested: bool = False,
+) -> RankFigure:
     return RankFigure(
-        title=title or "Average ranks",
-        caption=f"{told} {_finding(values, groups, difference, alpha)}".strip(),
+        title=title,
+        caption=caption,
         drawing=None,
-        table=_table(names, values, groups, difference),
-        ranks=rank_drawing(names, values, groups, difference) if values else None,
+        table=_table(names, ranks, groups, tested or difference is not None),
+        ranks=rank_drawing(names, ranks, groups, difference) if ranks else None,
     )
 
 
@@ -131,17 +216,15 @@ def _finding(ranks: Sequence[float], groups: Sequence[Sequence[int]], difference
     return f"Bars join methods that do not differ significantly ({test})."
 
 
-def _table(
-    names: Sequence[str], ranks: Sequence[float], groups: Sequence[Sequence[int]], difference: float | None
-) -> Table:
+def _table(names: Sequence[str], ranks: Sequence[float], groups: Sequence[Sequence[int]], tested: bool) -> Table:
     order = sorted(range(len(names)), key=lambda i: (ranks[i], i))
     columns = [Column("Method", False), Column("Average rank", True)]
-    if difference is not None:
+    if tested:
         columns.append(Column("Not significantly different from", False))
     rows = []
     for i in order:
         cells = [formats.shorten(formats.visible(names[i]), 80), formats.format_number(ranks[i], 2)]
-        if difference is not None:
+        if tested:
             alike = [j for j in order if j != i and any(i in group and j in group for group in groups)]
             all_others = len(alike) == len(names) - 1 and len(alike) > 2
             listed = ", ".join(formats.shorten(formats.visible(names[j]), 40) for j in alike)

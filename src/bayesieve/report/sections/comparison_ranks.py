@@ -1,4 +1,4 @@
-"""Methods over several data sets: ranks, the tests of all of them and of all pairs, and when neither has a meaning."""
+"""Ranks of methods over data sets, or over the folds of one, with the tests of all of them and of all pairs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import numpy as np
 from bayesieve.evaluation.statistics import (
     SignedRanks,
     average_ranks,
+    corrected_resampled_t,
     critical_difference,
     friedman,
     wilcoxon_holm,
 )
 from bayesieve.report.comparison_data import ComparedMeasure, ComparisonData, Folds
-from bayesieve.report.critical_difference import RankFigure, critical_difference_figure
-from bayesieve.report.formats import format_number, plural, shorten, visible
+from bayesieve.report.critical_difference import RankFigure, critical_difference_figure, fold_rank_figure
+from bayesieve.report.formats import format_number, format_signed, plural, shorten, visible
 from bayesieve.report.sections.comparison import p_text
 from bayesieve.report.sections.tables import Column, Table
 
@@ -36,23 +37,23 @@ class RankPart:
     note: str
 
 
-def why_no_ranks(data: ComparisonData) -> str | None:
-    """A sentence where ranks over data sets have no meaning, None where they have."""
+def why_no_ranks(data: ComparisonData, folds: Folds) -> str | None:
+    """A sentence where there is nothing to rank, None where there is."""
     if len(data.methods) < 2:
         return "There is a single method, so that there is nothing to rank."
-    if len(data.data) < 2:
-        return (
-            "Average ranks and a critical-difference diagram compare methods over data sets, and have no meaning for "
-            "a single one: its folds share their rows, and are no independent trials. Read the tests of its folds "
-            "instead."
-        )
+    if not folds.measures():
+        return "No method has a value, so that there is nothing to rank."
     return None
 
 
 def rank_parts(data: ComparisonData, folds: Folds) -> list[RankPart]:
-    """One part for every measure that two data sets or more have values of."""
-    if why_no_ranks(data) is not None:
+    """One part for every measure: over the folds of a single data set, or over those of several that have values of it
+    where these are two or more.
+    """
+    if why_no_ranks(data, folds) is not None:
         return []
+    if len(data.data) == 1:
+        return [_fold_part(measure, folds.values(measure.name)[0].T, data) for measure in folds.measures()]
     parts = []
     for measure in folds.measures():
         matrix = folds.matrix(measure.name)
@@ -106,6 +107,41 @@ def _part(measure: ComparedMeasure, matrix: np.ndarray, data: ComparisonData) ->
     return RankPart(measure.title, figure, told, _pairs_table(measure.in_words, pairs), note)
 
 
+def _fold_part(measure: ComparedMeasure, values: np.ndarray, data: ComparisonData) -> RankPart:
+    """Ranks over the folds (n_splits, n_methods) of the only data set, and the tests of all pairs by them."""
+    values = values[~np.isnan(values).all(axis=1)]
+    pairs = [(i, j) for i in range(len(data.methods)) for j in range(i + 1, len(data.methods))]
+    share = 1 / max(data.n_folds - 1, 1)
+    tests = {(i, j): corrected_resampled_t(values[:, i], values[:, j], share) for i, j in pairs}
+    figure = fold_rank_figure(
+        data.methods,
+        average_ranks(values, measure.higher_is_better).tolist(),
+        [pair for pair, test in tests.items() if test.sign(data.alpha)],
+        n_folds=len(values),
+        alpha=data.alpha,
+        title=measure.title,
+    )
+    shown = sorted(pairs, key=lambda pair: (math.isnan(tests[pair].p_value), tests[pair].p_value))[:MAX_PAIRS]
+    columns = (
+        Column("Method", False), Column("against", False), Column("Difference of means", True), Column("p", True),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            shorten(visible(data.methods[i]), 60),
+            shorten(visible(data.methods[j]), 60),
+            format_signed(tests[i, j].difference, measure.digits),
+            p_text(tests[i, j].p_value).removeprefix("p "),
+        )
+        for i, j in shown
+    )
+    table = Table(f"Pairs of methods by {measure.in_words}", columns, rows, cap=_cap(len(shown), len(pairs)))
+    return RankPart(measure.title, figure, "", table, "")
+
+
+def _cap(n_shown: int, n_pairs: int) -> str | None:
+    return f"The {n_shown} lowest p-values of {plural(n_pairs, 'pair')}." if n_shown < n_pairs else None
+
+
 def _pairs_table(title: str, pairs: Sequence[SignedRanks]) -> Table:
     shown = sorted(pairs, key=lambda pair: pair.p_value)[:MAX_PAIRS]
     columns = (
@@ -125,5 +161,4 @@ def _pairs_table(title: str, pairs: Sequence[SignedRanks]) -> Table:
         )
         for pair in shown
     )
-    cap = f"The {len(shown)} lowest p-values of {plural(len(pairs), 'pair')}." if len(shown) < len(pairs) else None
-    return Table(f"Pairs of methods by {title}", columns, rows, cap=cap)
+    return Table(f"Pairs of methods by {title}", columns, rows, cap=_cap(len(shown), len(pairs)))
