@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from bayesieve.compiling import jit
 
 _ROWS = 2048  # rows summed at a time, so that their sums stay in the first-level cache
@@ -68,3 +70,53 @@ def sum_by_level_and_class(codes, n_levels, starts, values, classes, n_classes, 
                 code = codes[k, i]
                 if code < levels:
                     sums[first + code * n_classes + classes[i]] += values[i]
+
+
+@jit
+def residuals(joint, classes, weights):
+    """Turn log joint probabilities (rows, classes) into P(class) - 1[own class], times the weight of the row; returns
+    the sum of weight * -log P(own class).
+    """
+    n_rows, n_classes = joint.shape
+    loss = 0.0
+    for i in range(n_rows):
+        largest = joint[i, 0]
+        for j in range(1, n_classes):
+            largest = max(largest, joint[i, j])
+        own = joint[i, classes[i]] - largest
+        total = 0.0
+        for j in range(n_classes):
+            joint[i, j] = math.exp(joint[i, j] - largest)
+            total += joint[i, j]
+        scale = weights[i] / total
+        for j in range(n_classes):
+            joint[i, j] *= scale
+        joint[i, classes[i]] -= weights[i]
+        loss += weights[i] * (math.log(total) - own)
+    return loss
+
+
+@jit
+def loss_by_factor(evidence, log_prior, factor, classes, weights):
+    """Sum of weight * -log P(own class) where the log joint is prior + factor * evidence, with its first and second
+    derivative by the factor: mean of the evidence under P less that of the own class, and variance of it.
+    """
+    n_rows, n_classes = evidence.shape
+    loss, slope, curvature = 0.0, 0.0, 0.0
+    for i in range(n_rows):
+        largest = -math.inf
+        for j in range(n_classes):
+            largest = max(largest, log_prior[j] + factor * evidence[i, j])
+        total, first, second = 0.0, 0.0, 0.0
+        reference = evidence[i, classes[i]]  # differences to it, so that squares do not cancel
+        for j in range(n_classes):
+            share = math.exp(log_prior[j] + factor * evidence[i, j] - largest)
+            away = evidence[i, j] - reference
+            total += share
+            first += share * away
+            second += share * away * away
+        mean = first / total
+        loss += weights[i] * (math.log(total) + largest - log_prior[classes[i]] - factor * reference)
+        slope += weights[i] * mean
+        curvature += weights[i] * (second / total - mean * mean)
+    return loss, slope, curvature

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.counts import ContingencyCounts, Smoothing, check_smoothing, log_probabilities
+from bayesieve.counts import ContingencyCounts, Smoothing, check_smoothing
+from bayesieve.counts.probabilities import log_probabilities_of_all
 from bayesieve.discretize.codes import read_codes
 from bayesieve.naive_bayes.explanation import Explanation
 from bayesieve.selection.base import with_classes
@@ -117,6 +119,9 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         column = self._class_columns(coded.classes)
         counts = ContingencyCounts.of(coded)
         self.class_count_[column] += counts.class_counts
+        if first and self.min_categories is None and len(self.classes_) == counts.counts.shape[1]:
+            self.feature_count_ = _tables_of(counts.counts.copy(), counts.offsets)
+            return self.update()
         for k in range(coded.n_features):
             table = counts.feature(k)
             missing_levels = len(table) - len(self.feature_count_[k])
@@ -157,7 +162,8 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
     def update(self) -> DiscreteNB:
         """Take changed parameters over without counting again."""
         total = float(self.class_count_.sum())
-        self.feature_log_prob_ = [log_probabilities(table, total, self.smoothing) for table in self.feature_count_]
+        counts, offsets = _joined(self.feature_count_)
+        self.feature_log_prob_ = _tables_of(log_probabilities_of_all(counts, offsets, total, self.smoothing), offsets)
         if self.fit_prior:
             with np.errstate(divide="ignore"):  # a class without weight is impossible: log 0
                 self.class_log_prior_ = np.log(self.class_count_) - np.log(total)
@@ -184,7 +190,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         coded = read_codes(self, X, reset=False)
         joint = np.tile(self.class_log_prior_, (coded.n_rows, 1))
         if used.size:
-            n_levels = np.array([len(self.feature_log_prob_[k]) for k in used], dtype=np.int64)
+            n_levels = np.diff(np.append(starts, table.size)) // len(self.classes_)
             codes = coded.codes if used.size == coded.n_features else coded.codes_of(used)
             add_log_probabilities(codes, n_levels, starts, table, joint)
         return joint
@@ -253,9 +259,11 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         table.
         """
         used = np.flatnonzero(self.feature_weights_)
-        tables = [self._weighted(k).ravel() for k in used.tolist()]
-        starts = np.concatenate([[0], np.cumsum([table.size for table in tables])])[:-1].astype(np.int64)
-        return used, starts, np.concatenate(tables) if tables else np.zeros(0)
+        if used.size == 0:
+            return used, np.zeros(0, dtype=np.int64), np.zeros(0)
+        logs, offsets = _joined([self.feature_log_prob_[k] for k in used.tolist()])
+        weights = np.repeat(self.feature_weights_[used], np.diff(offsets))
+        return used, offsets[:-1] * logs.shape[1], (weights[:, None] * logs).ravel()
 
     def _weighted(self, k: int) -> np.ndarray:
         return self.feature_weights_[k] * self.feature_log_prob_[k]
@@ -268,6 +276,17 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = True
         return tags
+
+
+def _joined(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Tables of levels x classes as one, and the line where each starts, with the end of the last."""
+    return np.concatenate(tables), np.concatenate([[0], np.cumsum([len(table) for table in tables])]).astype(np.int64)
+
+
+def _tables_of(joined: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
+    """The tables that `_joined` joined; they share its memory."""
+    ends = offsets.tolist()
+    return [joined[start:stop] for start, stop in pairwise(ends)]
 
 
 def check_weights(weights: Any, n_features: int) -> np.ndarray:

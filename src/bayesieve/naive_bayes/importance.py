@@ -19,19 +19,25 @@ def importances(tables: list[np.ndarray], class_counts: np.ndarray, weights: np.
     weights : (n_features,) feature weights.
     """
     result = np.zeros(len(tables))
+    used = [k for k in np.flatnonzero(weights).tolist() if len(tables[k]) > 1]
+    if not used:
+        return result
     total = class_counts.sum()
     smoothing = 1.0 / (total + 1.0)
-    share = class_counts / total
-    for k, table in enumerate(tables):
-        if weights[k] == 0.0 or len(table) < 2:
-            continue
-        inside = (table + smoothing) / (table.sum(axis=0) + len(table) * smoothing)
-        others = table.sum(axis=1, keepdims=True) - table
-        n_others = table.sum() - table.sum(axis=0)
-        spare = (table.shape[1] - 1) * smoothing
-        outside = (others + spare) / (n_others + len(table) * spare)
-        evidence = np.log(inside / outside)
-        frequency = table.sum(axis=1) / table.sum()
-        evidence = evidence - frequency @ evidence
-        result[k] = weights[k] * frequency @ np.abs(evidence) @ share
+    counts = np.concatenate([tables[k] for k in used])
+    n_levels = np.array([len(tables[k]) for k in used])
+    starts = np.cumsum(n_levels) - n_levels
+    spare = (counts.shape[1] - 1) * smoothing
+
+    def of_levels(per_feature: np.ndarray) -> np.ndarray:
+        return np.repeat(per_feature, n_levels, axis=0)
+
+    rows = counts.sum(axis=1, keepdims=True)
+    by_class, all_rows = np.add.reduceat(counts, starts), np.add.reduceat(rows, starts)
+    inside = (counts + smoothing) / of_levels(by_class + n_levels[:, None] * smoothing)
+    outside = (rows - counts + spare) / of_levels(all_rows - by_class + n_levels[:, None] * spare)
+    frequency = rows / of_levels(all_rows)
+    evidence = np.log(inside / outside)
+    evidence -= of_levels(np.add.reduceat(frequency * evidence, starts))
+    result[used] = weights[used] * (np.add.reduceat(frequency * np.abs(evidence), starts) @ (class_counts / total))
     return result / result.sum() if result.sum() > 0 else result
