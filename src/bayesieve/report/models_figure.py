@@ -1,0 +1,229 @@
+"""The posterior distribution of subsets of features: the most probable ones, and how probable all are."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from bayesieve.report import formats
+from bayesieve.report.figure import WIDTH, Figure
+from bayesieve.report.figures.panels import Line, Mark, Panel, PathDrawing, Strip, value_ticks
+from bayesieve.report.figures.scale import Point, Scale, Tick, thinned, tick_step
+from bayesieve.report.picture import PictureFigure
+from bayesieve.report.sections.tables import Column, Table
+
+HEIGHT = 520  # of all models together
+_LEFT, _RIGHT, _TOP = 76, 112, 28
+
+
+@dataclass(frozen=True)
+class Run:
+    """Models one after the other that hold a feature."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Head:
+    """Name of a feature, over its column; `marked` where the best model holds it."""
+
+    x: float
+    label: str
+    marked: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class RankTick:
+    """A model by its rank, and the power of ten of its probability relative to the best; empty where it is 1."""
+
+    y: float
+    rank: int
+    exponent: str
+
+
+@dataclass(frozen=True)
+class ModelDrawing:
+    """Which models hold which features: a matrix in black and white."""
+
+    runs: tuple[Run, ...]
+    heads: tuple[Head, ...]
+    ticks: tuple[RankTick, ...]
+    left: float
+    right: float
+    top: float
+    bottom: float
+    height: float
+
+
+def models_figure(
+    names: Sequence[str],
+    models: Sequence[Collection[int]],
+    below_best: Sequence[float],
+    *,
+    title: str | None = None,
+    caption: str = "",
+) -> PictureFigure:
+    """Draw which features the most probable subsets hold, as figure 5 of Boulle (2007): a line per model.
+
+    Parameters
+    ----------
+    names : (n_features,)
+    models : (n_models,) positions of the features of each, the most probable model first.
+    below_best : (n_models,) powers of ten by which the best model is more probable.
+    title, caption : str, optional
+
+    Returns
+    -------
+    PictureFigure
+        A `Figure` with ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
+
+    Raises
+    ------
+    ValueError
+        If there is no model or no feature, or not one power of ten for each model.
+
+    Examples
+    --------
+    >>> from bayesieve.report.models_figure import models_figure
+    >>> figure = models_figure(["a", "b"], [{0}, {0, 1}, {1}], [0.0, 1.5, 3.0])
+    >>> len(figure.picture.runs)
+    2
+    """
+    if not names or not models:
+        raise ValueError("There is nothing to draw: at least one model and one feature are needed.")
+    if len(models) != len(below_best):
+        raise ValueError(f"{len(models)} models need as many powers of ten, got {len(below_best)}.")
+    return PictureFigure(
+        title=title or f"The {len(models)} most probable subsets",
+        caption=caption,
+        drawing=None,
+        table=_shares(names, models),
+        picture=_drawing(names, models, below_best),
+        parts="_models.svg",
+    )
+
+
+def posterior_figure(quantiles: Sequence[float], *, title: str | None = None, caption: str = "") -> Figure:
+    """Draw the distribution function of the posterior probabilities of subsets, as figure 6 of Boulle (2007).
+
+    Parameters
+    ----------
+    quantiles : powers of ten by which the best subset is more probable, at evenly spread shares of the subsets from 0
+        to 1, the least probable subset first.
+    title, caption : str, optional
+
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    ValueError
+        With fewer than two quantiles, or quantiles that do not fall.
+
+    Examples
+    --------
+    >>> from bayesieve.report.models_figure import posterior_figure
+    >>> len(posterior_figure([30.0, 12.0, 5.0, 0.0]).table.rows)
+    4
+    """
+    if len(quantiles) < 2 or any(b > a for a, b in itertools.pairwise(quantiles)):
+        raise ValueError("Quantiles must be at least two, from the least probable subset to the best: falling numbers.")
+    last = len(quantiles) - 1
+    scale = Scale(-1.04 * max(quantiles[0], 1e-9), 0.04 * max(quantiles[0], 1e-9), 100, 0)
+    shares = [100 * at / last for at in range(last + 1)]
+    points = tuple(Point(round(x, 3), scale(-q)) for x, q in zip(shares, quantiles, strict=True))
+    shown = thinned(last + 1, 11)
+    drawing = PathDrawing(
+        panels=(
+            Panel(
+                heading="Power of ten of the posterior probability",
+                note="relative to the most probable subset",
+                bands=(),
+                lines=(Line("best", points),),
+                marks=(Mark(points[-1]), Mark(points[0])),
+                y_ticks=value_ticks(scale),
+            ),
+        ),
+        x_ticks=tuple(Tick(x, f"{x} %") for x in range(0, 101, 10)),
+        x_label="share of the subsets, by increasing probability",
+        stretches=(),
+        names=(),
+        strips=tuple(
+            Strip(round(max(0.0, shares[at] - 5), 3), 10.0 if 0 < at < last else 5.0, _in_words(shares[at], q))
+            for at in shown
+            for q in (quantiles[at],)
+        ),
+        chosen_x=None,
+    )
+    table = Table(
+        title="Distribution",
+        columns=(Column("Share of the subsets", True), Column("Power of ten below the best", True)),
+        rows=tuple((f"{shares[at]:.0f} %", formats.format_number(quantiles[at], 1)) for at in shown),
+    )
+    return Figure(title or "Posterior probability of all subsets", caption, drawing, table)
+
+
+def _in_words(share: float, power: float) -> str:
+    return f"{share:.0f} % of the subsets are 10^{power:.1f} times less probable than the best one, or more"
+
+
+def _drawing(names: Sequence[str], models: Sequence[Collection[int]], below_best: Sequence[float]) -> ModelDrawing:
+    step, line = (WIDTH - _LEFT - _RIGHT) / len(names), HEIGHT / len(models)
+    held = [set(model) for model in models]
+    runs, heads = [], []
+    for k, name in enumerate(names):
+        for first, end in _runs([k in model for model in held]):
+            runs.append(
+                Run(
+                    round(_LEFT + step * (k + 0.04), 2),
+                    round(_TOP + line * first, 2),
+                    round(0.92 * step, 2),
+                    round(line * (end - first), 2),
+                )
+            )
+        n = sum(k in model for model in held)
+        text = f"{name}: in {n} of {formats.plural(len(held), 'model')}"
+        heads.append(Head(round(_LEFT + step * (k + 0.5), 2), name, k in held[0], text))
+    ticks = tuple(
+        RankTick(round(_TOP + line * (rank - 0.5), 2), rank, _exponent(below_best[rank - 1]))
+        for rank in _round_ranks(len(held))
+    )
+    bottom = float(_TOP + HEIGHT)
+    return ModelDrawing(tuple(runs), tuple(heads), ticks, _LEFT, WIDTH - _RIGHT, _TOP, bottom, bottom + 20)
+
+
+def _exponent(below_best: float) -> str:
+    text = formats.format_number(-below_best, 1)
+    return "" if text == "0.0" else text
+
+
+def _round_ranks(n: int) -> list[int]:
+    step = max(1, round(tick_step(0, n, 10)))
+    return sorted({1, *range(step, n + 1, step)})
+
+
+def _runs(held: Sequence[bool]) -> list[tuple[int, int]]:
+    """(first, end) of neighbours that are True."""
+    found, first = [], None
+    for at, value in enumerate([*held, False]):
+        if value and first is None:
+            first = at
+        elif not value and first is not None:
+            found.append((first, at))
+            first = None
+    return found
+
+
+def _shares(names: Sequence[str], models: Sequence[Collection[int]]) -> Table:
+    counts = [sum(k in model for model in models) for k in range(len(names))]
+    return Table(
+        title="How many of these subsets hold each feature",
+        columns=(Column("Feature", False), Column("Subsets", True), Column("Best subset", False)),
+        rows=tuple((name, str(counts[k]), "yes" if k in models[0] else "") for k, name in enumerate(names)),
+    )
