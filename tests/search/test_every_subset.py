@@ -37,7 +37,9 @@ def test_every_subset_has_its_own_cost_errors_and_area(n_features: int, n_classe
     for number in range(subsets.cost.size):
         features = subsets.features(number).tolist()
         assert subsets.sizes[number] == len(features)
+        assert subsets.number(np.array(features, dtype=int)) == number
         assert subsets.cost[number] == pytest.approx(slow_cost(coded, features), rel=1e-11)
+    assert subsets.number(np.array([0, n_features - 1])) is None
     wrong = slow_values(problem, Error(), subsets)
     np.testing.assert_allclose(subsets.wrong, wrong * coded.n_rows, atol=1e-9)
     area = -slow_values(problem, AUC(), subsets)

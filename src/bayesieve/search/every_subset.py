@@ -47,6 +47,12 @@ class EverySubset:
         bits = int(number) >> np.arange(self.problem.candidates.size) & 1
         return self.problem.candidates[bits > 0]
 
+    def number(self, features: np.ndarray) -> int | None:
+        """The number of the subset of these features (positions); None where one of them is no candidate."""
+        if not np.isin(features, self.problem.candidates).all():
+            return None
+        return int((np.int64(1) << np.searchsorted(self.problem.candidates, features)).sum())
+
     def fewest_wrong(self) -> int:
         """The subset of highest accuracy, the smallest on ties, then the one of lowest cost."""
         return self._smallest(np.flatnonzero(self.wrong == self.wrong.min()))
