@@ -4,72 +4,174 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.naive_bayes import GaussianNB
 
-from bayesieve.evaluation.reproduce import rabenoro2015
+from bayesieve.evaluation import Comparison, Protocol, reproduce
+from bayesieve.evaluation.reproduce import Options, Paper, Report, Study, rabenoro2015
 from bayesieve.evaluation.reproduce.rabenoro2015 import Rabenoro2015
+from bayesieve.evaluation.reproduce.tables import TextTable
 from tests.cli.conftest import Run
 
 
 @pytest.fixture(autouse=True)
-def few_series_and_indicators(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Rabenoro2015.halves
+def few_series_and_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Rabenoro2015.draw
+
+    def few(self: Rabenoro2015, number: int) -> tuple[Any, np.ndarray]:
+        scores, labels = whole(self, number)
+        return scores[:, :6], labels
+
     monkeypatch.setattr(rabenoro2015, "N_SERIES_QUICK", 180)
-    monkeypatch.setattr(Rabenoro2015, "halves", lambda self, number: whole(self, number, np.arange(0, 814, 20)))
+    monkeypatch.setattr(Rabenoro2015, "draw", few)
 
 
 def test_the_table_the_document_and_what_is_kept(succeeds: Run, tmp_path: Path) -> None:
     result = succeeds("reproduce", "rabenoro2015", "--quick", "--repetitions", 2, "--output", "found.md")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("T. Rabenoro")
-    assert " ".join(lines[2].split()) == ("Method Guided by Features, paper Test error, paper Features Test error")
-    assert lines[3].split()[:5] == ["MI", "filter", "error", "422", "0.1387"]
+    assert lines[2] == "Table 1 of the paper, and ours"
+    assert " ".join(lines[3].split()) == ("Method Guided by Features, paper Test error, paper Features Test error")
+    assert lines[4].split()[:5] == ["MI", "filter", "error", "422", "0.1387"]
     assert "Wrappers err less than the filters: cannot be told in 16 of 16 comparisons." in lines
-    assert lines[-2:] == ["document     found.md", "repetitions  found.jsonl"]
-    notes = [line for line in result.stderr.splitlines() if "Compiling" not in line]
-    assert notes == ["Repetition 1 of 2 is finished.", "Repetition 2 of 2 is finished."]
+    assert lines[-2:] == ["document  found.md", "results   found.jsonl"]
     markdown = (tmp_path / "found.md").read_text(encoding="utf-8")
     assert "| Backward-forward | probability |             122 |            0.1168 |" in markdown
     kept = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
-    assert kept[0]["settings"] == {
-        "paper": "rabenoro2015", "seed": 0, "grid": "levels", "smoothing": 1.0, "n_series": 180,
-    }  # fmt: skip
-    assert [line["repetition"] for line in kept[1:]] == [0, 1]
+    assert {name: kept[0]["comparison"][name] for name in ("train_rows", "seed")} == {"train_rows": 180, "seed": 0}
+    results = [line["result"] for line in kept if "result" in line]
+    assert [row["data"] for row in results].count("draw 2") == 11
+    assert len(results) == 22
 
     again = succeeds("reproduce", "rabenoro2015", "--quick", "--repetitions", 2, "--output", "found.md")
     assert again.stdout == result.stdout
-    assert again.stderr == "2 repetitions of 2 found in found.jsonl.\n"
+    assert again.stderr == "22 of 22 folds of methods were finished before.\n"
     assert (tmp_path / "found.md").read_text(encoding="utf-8") == markdown
+
+
+def test_progress_tells_the_time_left(succeeds: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bayesieve.engine.progress._SECONDS_BETWEEN_LINES", 0.0)
+    told = succeeds("reproduce", "rabenoro2015", "--quick", "-r", 1).stderr.splitlines()
+    assert told[-1] == "Comparison: folds of methods: 11 of 11, seconds left 0"
 
 
 def test_an_interrupted_command_says_where_it_goes_on(
     run: Run, succeeds: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    whole = Rabenoro2015.repetition
+    whole = Rabenoro2015.draw
 
-    def interrupted(self: Rabenoro2015, number: int, tell: Any) -> dict[str, Any]:
+    def interrupted(self: Rabenoro2015, number: int) -> tuple[Any, np.ndarray]:
         if number == 1:
             signal.raise_signal(signal.SIGINT)
-        return whole(self, number, tell)
+        return whole(self, number)
 
-    arguments = ("reproduce", "rabenoro2015", "--quick", "-r", 2, "-o", "found.md", "--smoothing", "m-estimate")
-    monkeypatch.setattr(Rabenoro2015, "repetition", interrupted)
+    arguments = (
+        "reproduce",
+        "rabenoro2015",
+        "--quick",
+        "-r",
+        2,
+        "-j",
+        1,
+        "-o",
+        "found.md",
+        "--smoothing",
+        "m-estimate",
+    )
+    monkeypatch.setattr(Rabenoro2015, "draw", interrupted)
     result = run(*arguments)
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1] == (
-        "error: Interrupted: finished repetitions are in found.jsonl; the same command goes on from there."
+        "error: Interrupted: finished folds are in found.jsonl; the same command goes on from there."
     )
     assert not (tmp_path / "found.md").exists()
-    monkeypatch.setattr(Rabenoro2015, "repetition", whole)
+    monkeypatch.setattr(Rabenoro2015, "draw", whole)
     resumed = succeeds(*arguments)
-    assert "1 repetition of 2 found in found.jsonl." in resumed.stderr
-    assert "Repetition 2 of 2 is finished." in resumed.stderr
-    straight = succeeds(*arguments[:6], "other.md", *arguments[7:])
+    assert "11 of 22 folds of methods were finished before." in resumed.stderr
+    straight = succeeds(*arguments[:8], "other.md", *arguments[9:])
     assert straight.stdout.replace("other", "found") == resumed.stdout
+
+
+class Flowers(Study):
+    """A study of data sets, with two tables and a figure."""
+
+    paper = "flowers1936"
+    uses_data = True
+    asked: ClassVar[list[Options]] = []
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self.asked.append(options)
+        self.names = self.chosen(("iris", "wine"))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"paper": self.paper}
+
+    @property
+    def protocol(self) -> Protocol:
+        return Protocol(3)
+
+    def methods(self) -> dict[str, Any]:
+        return {"gauss": GaussianNB()}
+
+    def data(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
+        loaders = {"iris": load_iris, "wine": load_wine}
+        return {name: lambda load=loaders[name]: load(return_X_y=True) for name in self.names}
+
+    def report(self, found: Comparison) -> Report:
+        columns = [("Data set", False), ("Folds", True)]
+        tables = [("How many", TextTable.of(columns, [(name, "3") for name in found.data]))] * 2
+        return Report(tuple(tables), ("They are flowers.",), "![flowers](flowers.svg)\n", {"flowers.svg": "<svg/>"})
+
+
+@pytest.fixture
+def flowers(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
+    """The study among the papers; the options it was asked for."""
+    monkeypatch.setitem(reproduce.PAPERS, "flowers1936", Paper("flowers1936", "R. Fisher (1936)", __name__))
+    monkeypatch.setattr(Flowers, "asked", [])
+    return Flowers.asked
+
+
+STUDY = Flowers
+
+
+def test_all_tables_are_shown_and_files_stand_beside_the_document(
+    succeeds: Run, flowers: list[Options], tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    arguments = ("reproduce", "flowers1936", "--data", tmp_path, "--only", " wine, iris,wine", "-o", "out/found.md")
+    lines = succeeds(*arguments).stdout.splitlines()
+    assert lines[2:8] == ["How many", "Data set  Folds", "iris          3", "wine          3", "", "How many"]
+    assert "They are flowers." in lines
+    assert lines[-3:] == [
+        "document   out/found.md",
+        "beside it  out/flowers.svg",
+        "results    out/found.jsonl",
+    ]
+    assert (tmp_path / "out/flowers.svg").read_text() == "<svg/>"
+    assert (tmp_path / "out/found.md").read_text() == "![flowers](flowers.svg)\n"
+    assert (flowers[0].data, flowers[0].only) == (tmp_path, ("wine", "iris"))
+    succeeds("reproduce", "flowers1936", "--only", "wine")
+    assert sorted(path.name for path in tmp_path.rglob("*.svg")) == ["flowers.svg"]
+
+
+def test_names_of_data_sets_that_have_no_meaning(fails: Run, flowers: list[Options]) -> None:
+    assert fails("reproduce", "flowers1936", "--only", "rose") == (
+        "error: flowers1936 has no data set 'rose'; choose from 'iris', 'wine'."
+    )
+    assert fails("reproduce", "flowers1936", "--only", ", ") == (
+        "error: --only ', ' names no data set; use names with commas between them."
+    )
+    assert fails("reproduce", "rabenoro2015", "--only", "iris") == (
+        "error: rabenoro2015 simulates its data, there is nothing to choose by name; leave --only out."
+    )
 
 
 def test_data_is_accepted_and_said_to_be_unused(succeeds: Run, tmp_path: Path) -> None:
@@ -82,7 +184,7 @@ def test_data_is_accepted_and_said_to_be_unused(succeeds: Run, tmp_path: Path) -
 
 def test_mistakes_are_one_line(fails: Run, tmp_path: Path) -> None:
     assert fails("reproduce", "boole1854") == (
-        "error: There is no paper 'boole1854' to reproduce; choose 'rabenoro2015'."
+        "error: There is no paper 'boole1854' to reproduce; choose 'rabenoro2015' and 'boulle2007'."
     )
     assert "did you mean 'rabenoro2015'?" in fails("reproduce", "rabenoro2014")
     known = ("reproduce", "rabenoro2015")
@@ -98,7 +200,12 @@ def test_mistakes_are_one_line(fails: Run, tmp_path: Path) -> None:
     assert "end --output in .md" in fails(*known, "--output", "found.jsonl")
 
 
-def test_results_of_other_settings_are_not_mixed(fails: Run, tmp_path: Path) -> None:
+def test_results_of_other_settings_are_not_mixed(fails: Run, succeeds: Run, tmp_path: Path) -> None:
+    command = ("reproduce", "rabenoro2015", "--quick", "-r", 1, "--output", "found.md")
+    succeeds(*command)
+    before = (tmp_path / "found.jsonl").read_bytes()
+    assert "another protocol (seed 0 in place of 7)" in fails(*command, "--seed", 7)
+    assert "a method with other options" in fails(*command, "--smoothing", 0.5)
+    assert (tmp_path / "found.jsonl").read_bytes() == before
     (tmp_path / "found.jsonl").write_text('{"settings": {"paper": "rabenoro2015", "seed": 7}}\n')
-    line = fails("reproduce", "rabenoro2015", "--output", "found.md")
-    assert "other settings (seed, grid, smoothing, n_series)" in line
+    assert "does not hold results of a comparison" in fails(*command)

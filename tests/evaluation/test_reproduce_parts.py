@@ -1,74 +1,90 @@
-"""What all reproductions share: kept results, paired comparisons, claims and tables."""
+"""What all reproductions share: studies that resume, paired comparisons, claims and tables."""
 
 from __future__ import annotations
 
-import itertools
-import json
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata, wilcoxon
+from sklearn.datasets import load_iris, load_wine
+from sklearn.naive_bayes import GaussianNB
 
-from bayesieve.evaluation.reproduce import PAPERS, make_study
+from bayesieve.evaluation import Comparison, Protocol
+from bayesieve.evaluation.reproduce import PAPERS, Options, Report, Study, make_study, study_class
 from bayesieve.evaluation.reproduce.claims import Claim, compare, in_words
-from bayesieve.evaluation.reproduce.paired import Paired, holm, signed_rank_test
-from bayesieve.evaluation.reproduce.results_file import ResultsFile
+from bayesieve.evaluation.reproduce.paired import Paired
 from bayesieve.evaluation.reproduce.tables import TextTable, mean_and_spread, p_text
 
-SETTINGS = {"paper": "x", "seed": 0}
+
+class Flowers(Study):
+    """A study of its own, with data sets to choose from; Ctrl-C comes with the second fit where that is asked for."""
+
+    paper = "flowers"
+    uses_data = True
+    fits = 0
+    interrupted_at: int | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"paper": self.paper, "seed": self.options.seed}
+
+    @property
+    def protocol(self) -> Protocol:
+        return Protocol(3, seed=self.options.seed)
+
+    def methods(self) -> dict[str, Any]:
+        return {"gauss": Counting()}
+
+    def data(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
+        loaders = {"iris": lambda: load_iris(return_X_y=True), "wine": lambda: load_wine(return_X_y=True)}
+        return {name: loaders[name] for name in self.chosen(tuple(loaders))}
+
+    def report(self, found: Comparison) -> Report:
+        means = found.matrix("accuracy")[:, 0]
+        return Report((), tuple(f"{name}: {mean:.4f}" for name, mean in zip(found.data, means, strict=True)), "")
 
 
-def test_results_come_back_whatever_order_they_were_finished_in(tmp_path: Path) -> None:
-    path = tmp_path / "kept.jsonl"
-    results = ResultsFile(path, SETTINGS)
-    for number in (1, 0, 2):
-        results.append({"repetition": number, "error": 0.1 * number})
-    again = ResultsFile(path, SETTINGS)
-    assert again.records(2) == [{"repetition": 0, "error": 0.0}, {"repetition": 1, "error": 0.1}]
-    assert 2 in again
-    assert 3 not in again
+class Counting(GaussianNB):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        Flowers.fits += 1
+        if Flowers.fits == Flowers.interrupted_at:
+            raise KeyboardInterrupt
+        return super().fit(X, y, sample_weight)
 
 
-@pytest.mark.parametrize("cut", [1, 5, 30])
-def test_a_line_that_was_cut_off_is_dropped(tmp_path: Path, cut: int) -> None:
-    path = tmp_path / "kept.jsonl"
-    results = ResultsFile(path, SETTINGS)
-    results.append({"repetition": 0, "error": 0.25})
-    whole = path.read_bytes()
-    results.append({"repetition": 1, "error": 0.5, "padding": "x" * 40})
-    path.write_bytes(path.read_bytes()[:-cut])
-    again = ResultsFile(path, SETTINGS)
-    assert 0 in again
-    assert 1 not in again
-    assert path.read_bytes() == whole
-    again.append({"repetition": 1, "error": 0.5})
-    assert [json.loads(line).get("repetition") for line in path.read_text().splitlines()] == [None, 0, 1]
+@pytest.fixture
+def fits(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.setattr(Flowers, "fits", 0)
+    return monkeypatch
 
 
-def test_a_first_line_that_was_cut_off_begins_anew(tmp_path: Path) -> None:
-    path = tmp_path / "kept.jsonl"
-    path.write_text('{"settings": {"pa')
-    results = ResultsFile(path, SETTINGS)
-    results.append({"repetition": 0})
-    assert 0 in ResultsFile(path, SETTINGS)
+@pytest.mark.filterwarnings("ignore:Interrupted")
+def test_an_interrupted_study_goes_on_to_the_same_report(fits: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    straight = Flowers(Options(n_jobs=None)).run()
+    assert Flowers.fits == 6
+    fits.setattr(Flowers, "fits", 0)
+    fits.setattr(Flowers, "interrupted_at", 5)
+    path = tmp_path / "found.jsonl"
+    study = Flowers(Options(n_jobs=None))
+    with pytest.raises(KeyboardInterrupt):
+        study.run(path)
+    assert len(study.kept(path).rows) == 4
+    assert study.run(path) == straight
+    assert Flowers.fits == 5 + 2
+    assert study.report(study.kept(path)) == straight
 
 
-def test_results_of_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "kept.jsonl"
-    ResultsFile(path, SETTINGS).append({"repetition": 0})
-    with pytest.raises(ValueError, match=r"other settings \(seed\)"):
-        ResultsFile(path, SETTINGS | {"seed": 1})
-    for text in ("hello\n", "[1]\n", '{"settings": {}}\n{"x": 1}\n', "3\n"):
-        path.write_text(text)
-        with pytest.raises(ValueError, match="does not hold results"):
-            ResultsFile(path, {})
-
-
-def test_results_without_a_file_stay_in_memory() -> None:
-    results = ResultsFile(None, SETTINGS)
-    results.append({"repetition": 0})
-    assert results.records(1) == [{"repetition": 0}]
+def test_a_study_takes_the_data_sets_asked_for(fits: pytest.MonkeyPatch) -> None:
+    everything = Flowers(Options(n_jobs=2)).run().findings
+    assert Flowers(Options(only=("wine",), n_jobs=1)).run().findings == everything[1:]
+    assert Flowers.fits == 9
+    with pytest.raises(ValueError, match="flowers has no data set 'rose'; choose from 'iris', 'wine'"):
+        Flowers(Options(only=("iris", "rose"))).run()
+    with pytest.raises(ValueError, match="rabenoro2015 has no data sets to choose from"):
+        make_study("rabenoro2015", Options(only=("wine",)))
 
 
 def test_paired_differences() -> None:
@@ -84,32 +100,8 @@ def test_paired_differences() -> None:
     assert Paired.of(np.arange(10.0), np.arange(10.0) * 2 + 1).p_value == pytest.approx(2 / 1024)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_the_signed_rank_test_tries_all_signs(seed: int) -> None:
-    differences = np.random.default_rng(seed).integers(-3, 5, 9).astype(float)
-    left = differences[differences != 0]
-    ranks = rankdata(np.abs(left))
-    sums = np.array([ranks[list(signs)].sum() for signs in itertools.product([False, True], repeat=left.size)])
-    found = ranks[left > 0].sum()
-    expected = min(1.0, 2 * min(np.mean(sums <= found), np.mean(sums >= found)))
-    assert signed_rank_test(differences) == pytest.approx(expected, abs=1e-12)
-
-
-def test_the_signed_rank_test_without_equal_sizes_is_that_of_scipy() -> None:
-    for seed in range(5):
-        differences = np.random.default_rng(seed).normal(0.3, 1, 20)
-        assert signed_rank_test(differences) == pytest.approx(wilcoxon(differences, method="exact").pvalue, rel=1e-9)
-    assert signed_rank_test(np.zeros(4)) == 1.0
-
-
 def test_equal_shares_computed_in_two_ways_are_equal() -> None:
     assert Paired.of([0.1 + 0.2], [0.3]).equal == 1
-
-
-def test_holm() -> None:
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
-    assert holm([0.02]) == [0.02]
 
 
 def test_claims_hold_or_not() -> None:
@@ -146,4 +138,8 @@ def test_numbers_as_texts() -> None:
 def test_unknown_papers_are_refused_with_the_list() -> None:
     with pytest.raises(ValueError, match="'rabenoro2015'"):
         make_study("nothing")
-    assert all(make_study(name).settings["paper"] == name for name in PAPERS)
+
+
+@pytest.mark.parametrize("name", [name for name, paper in PAPERS.items() if find_spec(paper.module)])
+def test_papers_are_known_by_the_names_of_their_studies(name: str) -> None:
+    assert study_class(name).paper == name

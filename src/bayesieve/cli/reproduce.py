@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,22 +13,28 @@ from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.options import Debug
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.tables import Column
-from bayesieve.cli.text import counted, quoted
+from bayesieve.cli.text import quoted
 
 if TYPE_CHECKING:
     from bayesieve.counts import Smoothing
     from bayesieve.evaluation.reproduce import Report, Study
-    from bayesieve.evaluation.reproduce.results_file import ResultsFile
-    from bayesieve.evaluation.reproduce.study import Tell
 
 _KEPT = ".jsonl"
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="The paper: rabenoro2015.", show_default=False)],
+    paper: Annotated[
+        str, typer.Argument(metavar="PAPER", help="The paper: rabenoro2015 or boulle2007.", show_default=False)
+    ],
     repetitions: Annotated[
         int | None,
-        typer.Option("--repetitions", "-r", metavar="N", help="10 unless given, 3 with --quick.", show_default=False),
+        typer.Option(
+            "--repetitions",
+            "-r",
+            metavar="N",
+            help="Of rabenoro2015 10 unless given, 3 with --quick; of boulle2007, with other folds, 1.",
+            show_default=False,
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of everything random.")] = 0,
     grid: Annotated[
@@ -47,7 +50,7 @@ def reproduce(
         typer.Option(
             metavar="ALPHA",
             help="Smoothing of probabilities: Laplace's alpha, or m-estimate.",
-            show_default="1 for rabenoro2015",
+            show_default="1 for rabenoro2015, m-estimate for boulle2007",
         ),
     ] = None,
     output: Annotated[
@@ -62,7 +65,15 @@ def reproduce(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder of data sets, for papers that need them.", show_default=False),
+        typer.Option(
+            metavar="DIR",
+            help="Folder of data sets, for papers that need them; they are downloaded unless given.",
+            show_default=False,
+        ),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Data sets to take, of those of the paper.", show_default=False),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is one for each core.")] = -1,
     quick: Annotated[bool, typer.Option("--quick", help="A trial on little data.")] = False,
@@ -74,25 +85,23 @@ def reproduce(
     With --output, an interrupted command goes on where it was when it is given again.
     """
     _check(paper, repetitions, seed, jobs, output, data)
-    from bayesieve.evaluation.reproduce import PAPERS, Options, make_study
+    from bayesieve.evaluation.reproduce import PAPERS, Options, make_study, study_class
 
-    options = Options(repetitions, seed, grid, _smoothing(smoothing), jobs, quick)
+    names = _names(only)
+    options = Options(repetitions, seed, grid, _smoothing(smoothing), jobs, quick, data, names)
+    if names and not study_class(paper).uses_data:
+        raise CommandError(f"{paper} simulates its data, there is nothing to choose by name; leave --only out")
     study = make_study(paper, options)
     screen = Screen(quiet)
     if data is not None and not study.uses_data:
         screen.note(f"{paper} simulates its data: --data is not used.")
     kept = None if output is None else output.with_suffix(_KEPT)
-    results = study.results(kept)
-    report = _run(study, results, kept, screen)
+    report = _run(study, kept, screen)
     screen.line(PAPERS[paper].citation)
     screen.line()
     _show(report, screen)
-    if output is not None:
-        from bayesieve.table import write_atomically
-
-        write_atomically(output, report.markdown)
-        screen.line()
-        screen.pairs([("document", str(output)), ("repetitions", str(kept))])
+    if output is not None and kept is not None:
+        _write(report, output, kept, screen)
 
 
 def _check(paper: str, repetitions: int | None, seed: int, jobs: int, output: Path | None, data: Path | None) -> None:
@@ -110,11 +119,20 @@ def _check(paper: str, repetitions: int | None, seed: int, jobs: int, output: Pa
     if output is None:
         return
     if output.suffix == _KEPT:
-        raise CommandError(f"{output} is where finished repetitions would be kept; end --output in .md")
+        raise CommandError(f"{output} is where finished folds would be kept; end --output in .md")
     if output.is_dir():
         raise CommandError(f"{output} is a folder; give the name of a file to write")
     if not output.parent.is_dir():
         raise CommandError(f"There is no folder {output.parent} to write {output.name} in; create it first")
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise CommandError(f"--only {quoted(text)} names no data set; use names with commas between them")
+    return names
 
 
 def _smoothing(text: str | None) -> Smoothing | None:
@@ -131,57 +149,28 @@ def _smoothing(text: str | None) -> Smoothing | None:
     return alpha
 
 
-def _run(study: Study, results: ResultsFile, kept: Path | None, screen: Screen) -> Report:
-    missing = study.missing(results)
-    finished = study.repetitions - len(missing)
-    if finished:
-        screen.note(f"{counted(finished, 'repetition')} of {study.repetitions} found in {kept}.")
-    left = f"finished repetitions are in {kept}; the same command goes on from there" if kept else "nothing was kept"
-    with interruptible(left), compiling.announced(screen), _progress(study, len(missing), screen) as tell:
-        return study.run(results, tell)
-
-
-@contextmanager
-def _progress(study: Study, n_missing: int, screen: Screen) -> Iterator[Tell | None]:
-    """A bar on a terminal, a line for every repetition elsewhere."""
-    if screen.quiet or not n_missing:
-        yield None
-    elif screen.shows_progress:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
-        with Progress(*columns, TimeRemainingColumn(), console=screen.err, transient=True) as progress:
-            bar = progress.add_task("Simulating ...", total=n_missing * len(study.parts))
-
-            def draw(number: int, what: str) -> None:
-                done = f"Repetition {number + 1} of {study.repetitions}: {what}"
-                progress.update(bar, advance=1, description=done)
-
-            yield draw
-    else:
-        yield _Lines(study, screen)
-
-
-class _Lines:
-    """Says when all parts of a repetition are finished, from whatever thread is the last."""
-
-    def __init__(self, study: Study, screen: Screen) -> None:
-        self._study, self._screen = study, screen
-        self._finished: dict[int, int] = {}
-        self._lock = threading.Lock()
-
-    def __call__(self, number: int, what: str) -> None:
-        with self._lock:
-            self._finished[number] = self._finished.get(number, 0) + 1
-            complete = self._finished[number] == len(self._study.parts)
-        if complete:
-            self._screen.note(f"Repetition {number + 1} of {self._study.repetitions} is finished.")
+def _run(study: Study, kept: Path | None, screen: Screen) -> Report:
+    left = f"finished folds are in {kept}; the same command goes on from there" if kept else "nothing was kept"
+    with interruptible(left), compiling.announced(screen):
+        return study.run(kept, verbose=int(not screen.quiet))
 
 
 def _show(report: Report, screen: Screen) -> None:
-    table = report.table
-    columns = [Column(title, number) for title, number in zip(table.titles, table.numbers, strict=True)]
-    screen.table(columns, table.rows)
-    screen.line()
+    for title, table in report.tables:
+        screen.line(title)
+        columns = [Column(name, number) for name, number in zip(table.titles, table.numbers, strict=True)]
+        screen.table(columns, table.rows)
+        screen.line()
     for finding in report.findings:
         screen.line(finding)
+
+
+def _write(report: Report, output: Path, kept: Path, screen: Screen) -> None:
+    """The files first: a document that stands there has all it links to."""
+    from bayesieve.table import write_atomically
+
+    beside = [(output.with_name(name), content) for name, content in report.files.items()]
+    for path, content in [*beside, (output, report.markdown)]:
+        write_atomically(path, content)
+    screen.line()
+    screen.pairs([("document", str(output)), *(("beside it", str(path)) for path, _ in beside), ("results", str(kept))])

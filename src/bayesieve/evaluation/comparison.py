@@ -147,9 +147,7 @@ def compare_many(
     kept = _results(estimators, sources, protocol, results)
     quiet = {name: _quiet(estimator, n_jobs) for name, estimator in estimators.items()}
     complete = _run(quiet, sources, kept, n_jobs, verbose)
-    order = [(source.name, method, *place) for source in sources for place in source.places for method in estimators]
-    rows = tuple(kept.rows[key] for key in order if key in kept.rows)
-    return Comparison(tuple(data), tuple(estimators), protocol, rows, complete)
+    return Comparison.of(data, estimators, protocol, kept.rows, complete)
 
 
 def _results(estimators: Mapping[str, Any], sources: Sequence[DataSource], split: Split, path: Any) -> ComparisonFile:

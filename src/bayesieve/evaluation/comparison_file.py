@@ -48,7 +48,9 @@ class ComparisonFile:
         self._lock = threading.Lock()
         if self.path is None:
             return
-        self._known = self._read(self.path)
+        self._known, self.rows, n_whole = _read(self.path)
+        if n_whole is not None:
+            os.truncate(self.path, n_whole)
         found = self._known["comparison"]
         other = [name for name in {**found, **settings} if found and found.get(name) != settings.get(name)]
         if other:
@@ -76,31 +78,6 @@ class ComparisonFile:
                 self._write({"result": row})
             self.rows[key_of(row)] = row
 
-    def _read(self, path: Path) -> dict[str, dict[str, Any]]:
-        """What the file says of itself; its results are kept, and what was cut off at its end is taken away."""
-        try:
-            content = path.read_bytes() if path.exists() else b""
-        except OSError as error:
-            raise ValueError(f"{path} cannot be read ({error.strerror}); choose another file.") from error
-        if not (content.startswith(_MARK) or _MARK.startswith(content)):
-            raise ValueError(f"{path} does not hold results of a comparison; choose another file.")
-        whole = content[: content.rfind(b"\n") + 1]
-        known: dict[str, dict[str, Any]] = {"comparison": {}, "data": {}, "method": {}}
-        try:
-            for line in map(json.loads, whole.splitlines()):
-                if "result" in line:
-                    self.rows[key_of(line["result"])] = line["result"]
-                elif "comparison" in line:
-                    known["comparison"] = dict(line["comparison"])
-                else:
-                    kind = "data" if "data" in line else "method"
-                    known[kind][line[kind]] = line["is"]
-        except (ValueError, KeyError, TypeError):
-            raise ValueError(f"{path} is damaged and holds no results to go on from; delete it.") from None
-        if len(whole) < len(content):
-            os.truncate(path, len(whole))
-        return known
-
     def _tell(self, lines: list[dict[str, Any]], wanted: Mapping[str, Mapping[str, str]]) -> None:
         """Write these lines, and what is not known yet; nothing where something is known to be another."""
         for kind, what in (("data", "another table"), ("method", "a method with other options")):
@@ -127,6 +104,42 @@ class ComparisonFile:
                 if before is not None:
                     os.truncate(self.path, before)  # no half line may stand before the next one
             raise ValueError(f"{self.path} cannot be written ({error.strerror}); choose another file.") from error
+
+
+def read_results(path: str | os.PathLike[str]) -> dict[Key, dict[str, Any]]:
+    """The finished folds in a file, whatever they are of.
+
+    Raises
+    ------
+    ValueError
+        If the file holds something else, or cannot be read.
+    """
+    return _read(Path(path))[1]
+
+
+def _read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[Key, dict[str, Any]], int | None]:
+    """What a file says of itself, its results, and the bytes before a last line that was cut off, if one was."""
+    try:
+        content = path.read_bytes() if path.exists() else b""
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read ({error.strerror}); choose another file.") from error
+    if not (content.startswith(_MARK) or _MARK.startswith(content)):
+        raise ValueError(f"{path} does not hold results of a comparison; choose another file.")
+    whole = content[: content.rfind(b"\n") + 1]
+    known: dict[str, dict[str, Any]] = {"comparison": {}, "data": {}, "method": {}}
+    rows = {}
+    try:
+        for line in map(json.loads, whole.splitlines()):
+            if "result" in line:
+                rows[key_of(line["result"])] = line["result"]
+            elif "comparison" in line:
+                known["comparison"] = dict(line["comparison"])
+            else:
+                kind = "data" if "data" in line else "method"
+                known[kind][line[kind]] = line["is"]
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{path} is damaged and holds no results to go on from; delete it.") from None
+    return known, rows, len(whole) if len(whole) < len(content) else None
 
 
 def key_of(row: Mapping[str, Any]) -> Key:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.evaluation.comparison_file import Key
 from bayesieve.evaluation.fold_measures import LOWER_IS_BETTER, MEASURES
 from bayesieve.evaluation.folds import Split
 from bayesieve.table import write_atomically
@@ -39,6 +40,21 @@ class Comparison:
     protocol: Split
     rows: tuple[dict[str, Any], ...]
     complete: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        data: Iterable[str],
+        methods: Iterable[str],
+        protocol: Split,
+        rows: Mapping[Key, dict[str, Any]],
+        complete: bool = True,
+    ) -> Comparison:
+        """Of all results known, those of these data sets, methods and folds, in their order."""
+        data, methods = tuple(data), tuple(methods)
+        places = [(repeat, fold) for repeat in range(protocol.n_repeats) for fold in range(protocol.n_folds)]
+        order = [(name, method, *place) for name in data for place in places for method in methods]
+        return cls(data, methods, protocol, tuple(rows[key] for key in order if key in rows), complete)
 
     @property
     def frame(self) -> Any:

@@ -21,7 +21,7 @@ from bayesieve.evaluation.fold_tests import (
     settled,
     wins_and_losses,
 )
-from bayesieve.evaluation.reproduce.paired import holm, signed_rank_test
+from bayesieve.evaluation.signed_ranks import holm, signed_rank_test
 
 __all__ = [
     "Friedman",

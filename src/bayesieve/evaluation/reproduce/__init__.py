@@ -7,7 +7,7 @@ from importlib import import_module
 
 from bayesieve.evaluation.reproduce.study import Options, Report, Study
 
-__all__ = ["PAPERS", "Options", "Paper", "Report", "Study", "make_study"]
+__all__ = ["PAPERS", "Options", "Paper", "Report", "Study", "make_study", "study_class"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,14 @@ PAPERS = {
                 "selection for a naive Bayes classifier, ESANN"
             ),
             module="bayesieve.evaluation.reproduce.rabenoro2015",
+        ),
+        Paper(
+            name="boulle2007",
+            citation=(
+                "M. Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, Journal of "
+                "Machine Learning Research 8"
+            ),
+            module="bayesieve.evaluation.reproduce.boulle2007",
         ),
     )
 }
@@ -54,7 +62,18 @@ def make_study(paper: str, options: Options | None = None) -> Study:
     >>> make_study("rabenoro2015", Options(repetitions=20)).settings["grid"]
     'levels'
     """
+    return study_class(paper)(options or Options())
+
+
+def study_class(paper: str) -> type[Study]:
+    """The class of a paper's study: what may be asked of it before any option is looked at.
+
+    Raises
+    ------
+    ValueError
+        If there is no such paper.
+    """
     if paper not in PAPERS:
         raise ValueError(f"There is no paper {paper!r} to reproduce; choose one of {', '.join(map(repr, PAPERS))}.")
-    study: Study = import_module(PAPERS[paper].module).STUDY(options or Options())
+    study: type[Study] = import_module(PAPERS[paper].module).STUDY
     return study

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from bayesieve.evaluation.reproduce.paired import Paired, holm
+from bayesieve.evaluation.reproduce.paired import Paired
+from bayesieve.evaluation.signed_ranks import holm
 
 LEVEL = 0.05
 Verdict = Literal["holds", "open", "opposite"]
@@ -24,7 +25,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ClaimedPair:
     """One pair of a claim on the repetitions.
 
     ``p_value`` is adjusted for the number of pairs of the claim; the verdict is "holds" where the first is lower and
@@ -44,7 +45,7 @@ class Comparison:
         return "holds" if self.found.mean < 0 else "opposite"
 
 
-def compare(claim: Claim, values: Mapping[str, Sequence[float] | np.ndarray]) -> list[Comparison]:
+def compare(claim: Claim, values: Mapping[str, Sequence[float] | np.ndarray]) -> list[ClaimedPair]:
     """Compare the methods of every pair of a claim.
 
     Parameters
@@ -55,12 +56,12 @@ def compare(claim: Claim, values: Mapping[str, Sequence[float] | np.ndarray]) ->
     found = [Paired.of(values[first], values[second]) for first, second in claim.pairs]
     adjusted = holm([pair.p_value for pair in found])
     return [
-        Comparison(claim, first, second, pair, p_value)
+        ClaimedPair(claim, first, second, pair, p_value)
         for (first, second), pair, p_value in zip(claim.pairs, found, adjusted, strict=True)
     ]
 
 
-def in_words(comparisons: Sequence[Comparison]) -> str:
+def in_words(comparisons: Sequence[ClaimedPair]) -> str:
     """A claim with what became of its pairs, as a sentence."""
     verdicts = [comparison.verdict for comparison in comparisons]
     n = len(verdicts)
@@ -70,10 +71,3 @@ def in_words(comparisons: Sequence[Comparison]) -> str:
         return f"{comparisons[0].claim.sentence}: {texts[verdicts[0]]}."
     said = [f"{text} in {count} of {n} comparisons" for text, count in counts.items() if count]
     return f"{comparisons[0].claim.sentence}: {', '.join(said).replace(f' of {n} comparisons,', ',')}."
-
-
-def values_of(records: Sequence[Mapping[str, Any]], what: str) -> dict[str, np.ndarray]:
-    """One value by method and repetition, from kept results."""
-    return {
-        method: np.array([record["methods"][method][what] for record in records]) for method in records[0]["methods"]
-    }

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder
-from bayesieve.engine import map_in_threads
-from bayesieve.evaluation.reproduce.study import Options, Report, Study, Tell
-from bayesieve.evaluation.reproduce.subset_choice import Halves, Method, halve, measure
+from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.folds import FixedSplit
+from bayesieve.evaluation.reproduce.study import Options, Report, Study
+from bayesieve.evaluation.reproduce.subset_choice import FILTERS, Method, SubsetChoice
+from bayesieve.table import CodedTable
 
 GRIDS = ("levels", "quantiles")
 LAPLACE = 1.0
@@ -59,6 +62,30 @@ METHODS = (
 WRAPPERS = tuple(method for method in METHODS if method.direction)
 
 
+class EngineIndicators(BaseEstimator):
+    """Indicators of engine scores, with the thresholds of a grid; only training rows decide on thresholds.
+
+    Parameters
+    ----------
+    grid : "levels" or "quantiles", see `bayesieve.simulate.engine_thresholds`.
+    """
+
+    def __init__(self, grid: Any = GRIDS[0]) -> None:
+        self.grid = grid
+
+    def fit_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
+        """Fix the thresholds, and code the rows of scores ``X`` (polars)."""
+        from bayesieve.simulate import engine_thresholds
+
+        thresholds = engine_thresholds(self.grid, X.to_numpy() if self.grid == "quantiles" else None)
+        self.indicators_ = IndicatorEncoder({name: thresholds[name] for name in X.columns}, n_jobs=1)
+        return self.indicators_.fit_coded(X, y, sample_weight)
+
+    def transform_coded(self, X: Any) -> CodedTable:
+        """Code other rows."""
+        return self.indicators_.transform_coded(X)
+
+
 class Rabenoro2015(Study):
     """Section 5 of the paper, with its protocol, on training and test series drawn anew in every repetition.
 
@@ -74,78 +101,81 @@ class Rabenoro2015(Study):
         If an option has no meaning.
     """
 
-    parts = tuple(method.key for method in METHODS)
+    paper = "rabenoro2015"
 
     def __init__(self, options: Options, n_series: int | None = None) -> None:
-        self.grid = options.grid or GRIDS[0]
+        super().__init__(options)
+        self.grid: Any = options.grid or GRIDS[0]
         if self.grid not in GRIDS:
             raise ValueError(f"grid must be one of {', '.join(map(repr, GRIDS))}, got {options.grid!r}.")
         self.smoothing: Smoothing = LAPLACE if options.smoothing is None else options.smoothing
         check_smoothing(self.smoothing)
-        self.seed = options.seed
         self.n_series = n_series or (N_SERIES_QUICK if options.quick else N_SERIES)
         self.repetitions = options.repetitions or (REPETITIONS_QUICK if options.quick else REPETITIONS)
-        self._n_jobs = options.n_jobs
 
     @property
     def settings(self) -> dict[str, Any]:
         return {
-            "paper": "rabenoro2015",
-            "seed": self.seed,
+            "paper": self.paper,
+            "seed": self.options.seed,
             "grid": self.grid,
             "smoothing": self.smoothing,
             "n_series": self.n_series,
         }
 
-    def repetition(self, number: int, tell: Tell) -> dict[str, Any]:
-        begin = time.perf_counter()
-        halves = self.halves(number)
-        prepared = time.perf_counter() - begin
+    @property
+    def protocol(self) -> FixedSplit:
+        return FixedSplit(self.n_series, self.options.seed)
 
-        def measured(method: Method) -> dict[str, Any]:
-            found = measure(method, halves)
-            tell(number, method.key)
-            return found
-
-        # The longest first, so that no thread is left with one of them in the end.
-        order = sorted(METHODS, key=lambda method: -len(method.direction or ""))
-        found = dict(zip(order, map_in_threads(measured, order, self._n_jobs), strict=True))
+    def methods(self) -> dict[str, SubsetChoice]:
         return {
-            "repetition": number,
-            "n_indicators": halves.fit.n_features,
-            "preparation_seconds": round(prepared, 3),
-            "seconds": round(time.perf_counter() - begin, 3),
-            "methods": {method.key: found[method] for method in METHODS},
+            method.key: SubsetChoice(
+                EngineIndicators(self.grid),
+                direction=method.direction,
+                criterion=method.criterion or "error",
+                ranking=method.name if method.name in FILTERS else None,
+                smoothing=self.smoothing,
+            )
+            for method in METHODS
         }
 
-    def halves(self, number: int, columns: np.ndarray | None = None) -> Halves:
-        """Simulate, score and code the series of a repetition; only training series decide on thresholds.
+    def data(self) -> dict[str, Any]:
+        return {f"draw {number + 1}": partial(self.draw, number) for number in range(self.repetitions)}
 
-        ``columns`` puts the indicators into another order.
+    def draw(self, number: int) -> tuple[Any, np.ndarray]:
+        """Simulate and score the series of a repetition: those for training, then those for the test.
+
+        Of the training series, a random half of every class comes first: `SubsetChoice` learns from these.
+
+        Returns
+        -------
+        scores : polars dataframe, shape (2 * n_series, n_scores)
+        labels : array, shape (2 * n_series,)
         """
         import polars as pl
 
-        from bayesieve.simulate import engine_scores, engine_series, engine_thresholds, score_columns
+        from bayesieve.simulate import engine_scores, engine_series, score_columns
 
-        draws = np.random.SeedSequence(self.seed, spawn_key=(number,)).spawn(3)
+        draws = np.random.SeedSequence(self.options.seed, spawn_key=(number,)).spawn(3)
         train, test = (engine_series(self.n_series, random_state=np.random.default_rng(draw)) for draw in draws[:2])
-        scores, names = engine_scores(train, grid=self.grid)  # type: ignore[arg-type]
-        thresholds = engine_thresholds(self.grid, scores if self.grid == "quantiles" else None)  # type: ignore[arg-type]
-        encoder = IndicatorEncoder(thresholds, n_jobs=self._n_jobs)
-        coded = encoder.fit_coded(pl.DataFrame(score_columns(scores, names)), train.labels)
-        scores, _ = engine_scores(test, grid=self.grid)  # type: ignore[arg-type]
-        coded_test = encoder.transform_coded(pl.DataFrame(score_columns(scores, names)))
-        coded_test.classes = coded.classes
-        codes = np.searchsorted(np.asarray(coded.classes), test.labels)
-        coded_test.class_codes = codes.astype(np.asarray(coded.class_codes).dtype)
-        if columns is not None:
-            coded, coded_test = coded.select(columns), coded_test.select(columns)
-        return halve(coded, coded_test, self.smoothing, np.random.default_rng(draws[2]))
+        order = _halves_in_turn(train.labels, np.random.default_rng(draws[2]))
+        scores, names = engine_scores(train, grid=self.grid)
+        scores = np.concatenate([scores[order], engine_scores(test, grid=self.grid)[0]])
+        return pl.DataFrame(score_columns(scores, names)), np.concatenate([train.labels[order], test.labels])
 
-    def report(self, records: list[dict[str, Any]]) -> Report:
+    def report(self, found: Comparison) -> Report:
         from bayesieve.evaluation.reproduce.rabenoro2015_report import report
 
-        return report(self.settings, records)
+        return report(self.settings, found)
+
+
+def _halves_in_turn(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Positions of rows: a random half of every class, then the others, both in the order of the rows."""
+    first = np.zeros(labels.size, dtype=bool)
+    for label in np.unique(labels):
+        rows = random.permutation(np.flatnonzero(labels == label))
+        first[rows[: (rows.size + 1) // 2]] = True
+    return np.argsort(~first, kind="stable")
 
 
 STUDY = Rabenoro2015

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.reproduce import PAPERS
-from bayesieve.evaluation.reproduce.claims import Claim, Comparison, compare, in_words, values_of
+from bayesieve.evaluation.reproduce.claims import Claim, ClaimedPair, compare, in_words
 from bayesieve.evaluation.reproduce.rabenoro2015 import LAPLACE, METHODS, N_SERIES, WRAPPERS
 from bayesieve.evaluation.reproduce.study import Report
 from bayesieve.evaluation.reproduce.subset_choice import FILTERS, Method
 from bayesieve.evaluation.reproduce.tables import TextTable, mean_and_spread, p_text, signed
 
+TITLE = "Table 1 of the paper, and ours"
 _DIGITS = {"test": 4, "features": 1}
 _BY_KEY = {method.key: method for method in METHODS}
 _FILTERS = tuple(method.key for method in METHODS if method.name in FILTERS)
@@ -48,19 +50,27 @@ CLAIMS = (
 """What the paper says of table 1, or what the table shows."""
 
 
-def report(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Report:
-    """Report on kept repetitions."""
-    comparisons = [compare(claim, values_of(records, claim.what)) for claim in CLAIMS]
+def report(settings: Mapping[str, Any], found: Comparison) -> Report:
+    """Report on repetitions.
+
+    Raises
+    ------
+    ValueError
+        If a method failed.
+    """
+    for data, method, _, error in found.errors():
+        raise ValueError(f"{method} failed on {data} ({error}): there is no table without it.")
+    comparisons = [compare(claim, values_of(found, claim.what)) for claim in CLAIMS]
     findings = tuple(in_words(pairs) for pairs in comparisons)
-    table = main_table(records)
+    table = main_table(found)
     parts = [
         "# Search strategies for binary feature selection: table 1, measured anew",
         f"{PAPERS['rabenoro2015'].citation}.",
-        _conditions(settings, records),
-        f"```\n{command(settings, len(records))}\n```",
-        "## Table 1 of the paper, and ours",
+        _conditions(settings, found),
+        f"```\n{command(settings, len(found.data))}\n```",
+        f"## {TITLE}",
         table.to_markdown(),
-        _spread_note(len(records)),
+        _spread_note(len(found.data)),
         "## What the paper says",
         "\n".join(f"- {finding}" for finding in findings),
         "A comparison holds, or is the other way round, where an exact two-sided Wilcoxon signed-rank test over "
@@ -68,19 +78,31 @@ def report(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) ->
         "are the first method less the second, with their standard error; the last columns count the repetitions.",
         comparison_table([pair for pairs in comparisons for pair in pairs]).to_markdown(),
         "## How the subsets were chosen",
-        path_table(records).to_markdown(),
+        path_table(found).to_markdown(),
         "*Best of path* is the lowest test error of all subsets that the method went through: what a perfect choice of "
         "the size would have given. *Lowest in* counts the repetitions in which no method had a lower test error. "
         "*Tied steps* are those, up to the subset chosen, at which several indicators were equally good and the order "
         "of the columns decided. Seconds are those of one thread, for the choice alone.",
-        _order(records),
+        _order(found),
     ]
-    return Report(table, findings, "\n\n".join(parts) + "\n")
+    return Report(((TITLE, table),), findings, "\n\n".join(parts) + "\n")
 
 
-def main_table(records: Sequence[Mapping[str, Any]]) -> TextTable:
+def values_of(found: Comparison, what: str) -> dict[str, np.ndarray]:
+    """One value by method and repetition: "features", "test" (error), or a figure of `SubsetChoice`."""
+
+    def of_draw(data: str) -> np.ndarray:
+        if what == "test":
+            return np.round(1.0 - found.folds("accuracy", data)[0], 10)
+        return (found.folds("n_features", data) if what == "features" else found.figure(what, data))[0]
+
+    values = np.array([of_draw(data) for data in found.data])
+    return dict(zip(found.methods, values.T, strict=True))
+
+
+def main_table(found: Comparison) -> TextTable:
     """Table 1 of the paper beside ours."""
-    features, errors = values_of(records, "features"), values_of(records, "test")
+    features, errors = values_of(found, "features"), values_of(found, "test")
     return TextTable.of(
         [
             ("Method", False),
@@ -104,7 +126,7 @@ def main_table(records: Sequence[Mapping[str, Any]]) -> TextTable:
     )
 
 
-def comparison_table(comparisons: Sequence[Comparison]) -> TextTable:
+def comparison_table(comparisons: Sequence[ClaimedPair]) -> TextTable:
     """Every comparison of every claim."""
     rows = []
     claim = None
@@ -134,11 +156,11 @@ def comparison_table(comparisons: Sequence[Comparison]) -> TextTable:
     return TextTable.of(columns, rows)
 
 
-def path_table(records: Sequence[Mapping[str, Any]]) -> TextTable:
+def path_table(found: Comparison) -> TextTable:
     """What each method had to choose from, and how often it came out first."""
-    test, validation = values_of(records, "test"), values_of(records, "validation")
-    lowest_test, seconds = values_of(records, "lowest_test"), values_of(records, "seconds")
-    ties = values_of(records, "ties")
+    test, validation = values_of(found, "test"), values_of(found, "validation_error")
+    lowest_test, seconds = values_of(found, "lowest_test_error"), values_of(found, "choice_seconds")
+    ties = values_of(found, "tied_steps")
     lowest = np.min(list(test.values()), axis=0)
     rows = [
         (
@@ -178,15 +200,16 @@ def command(settings: Mapping[str, Any], repetitions: int) -> str:
     return " ".join(words)
 
 
-def _conditions(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> str:
+def _conditions(settings: Mapping[str, Any], found: Comparison) -> str:
     smoothing = settings["smoothing"]
     learnt = "the m-estimate of Boulle (2007)" if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"
     n_series, half = settings["n_series"], settings["n_series"] // 2
     trial = "" if n_series == N_SERIES else f" This is a quick trial: the paper has {N_SERIES} series in each set."
-    repetitions = f"{len(records)} repetitions, each" if len(records) > 1 else "One repetition,"
+    repetitions = f"{len(found.data)} repetitions, each" if len(found.data) > 1 else "One repetition,"
+    n_indicators = int(values_of(found, "features")[METHODS[-1].key][0])  # all of them
     return (
         f"{repetitions} with {n_series} training series and {n_series} test series drawn anew, and "
-        f'{records[0]["n_indicators"]} indicators of the grid "{settings["grid"]}". Naive Bayes learns from {half} '
+        f'{n_indicators} indicators of the grid "{settings["grid"]}". Naive Bayes learns from {half} '
         f"training series (probabilities by {learnt}), which also guide rankings and searches; the smallest subset "
         "among those of lowest error on the other half is taken; its error on the test series is reported, with the "
         f"probabilities of the first half.{trial}"
@@ -199,11 +222,11 @@ def _spread_note(repetitions: int) -> str:
     return "± is the standard deviation over the repetitions; the paper gives a single run."
 
 
-def _order(records: Sequence[Mapping[str, Any]]) -> str:
+def _order(found: Comparison) -> str:
     from scipy.stats import kendalltau
 
     published = [method for method in METHODS if method.paper_error is not None]
-    ours = values_of(records, "test")
+    ours = values_of(found, "test")
     tau = kendalltau([m.paper_error for m in published], [ours[m.key].mean() for m in published]).statistic
     return (
         f"Kendall's correlation between the paper's test errors and our means, over the {len(published)} methods of "
@@ -211,21 +234,21 @@ def _order(records: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _with_error(pair: Comparison, digits: int) -> str:
+def _with_error(pair: ClaimedPair, digits: int) -> str:
     mean, error = signed(pair.found.mean, digits), pair.found.standard_error
     return mean if np.isnan(error) else f"{mean} ± {error:.{digits}f}"
 
 
 def _share(ties: np.ndarray) -> str:
-    known = [tie for tie in ties if tie is not None]
-    return f"{100 * np.mean(known):.0f} %" if known else ""
+    known = ties[~np.isnan(ties)]
+    return f"{100 * known.mean():.0f} %" if known.size else ""
 
 
 def _short(key: str) -> str:
     return key.removesuffix(", error") if key in _FILTERS else key.replace(" search", "").replace(",", " by")
 
 
-def _paper_difference(pair: Comparison, digits: int) -> str:
+def _paper_difference(pair: ClaimedPair, digits: int) -> str:
     first, second = (_published(_BY_KEY[key], pair.claim.what) for key in (pair.first, pair.second))
     return signed(first - second, digits) if digits > 1 else signed(first - second, 0)
 

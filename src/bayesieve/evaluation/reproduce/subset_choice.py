@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from bayesieve.counts import ContingencyCounts, Smoothing
 from bayesieve.criteria.registry import make_criterion
 from bayesieve.evaluation.rankings import rank_by_mrmr, rank_by_mutual_information
+from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import GreedySearch, ScoredRows, SearchState, SearchTrace, SubsetProblem
 from bayesieve.search.trace import Point
 from bayesieve.table import CodedTable
@@ -33,23 +36,28 @@ class Method:
 
     @property
     def key(self) -> str:
-        """What identifies it in kept results."""
+        """Its name in results."""
         return f"{self.name}, {self.guide}" if self.guide else self.name
 
 
 @dataclass(frozen=True)
 class Halves:
-    """What one repetition is measured on.
+    """Training rows in halves.
 
-    fit : half of the training series, coded; it guides rankings and searches.
-    guide, validation, test : the rows of that half, of the other half and of the test series, all scored by
-    probabilities learnt from the first half.
+    fit : the half that probabilities are learnt from, coded; counts : of it, by level and class.
+    guide, validation : the rows of that half, which guide rankings and searches, and of the other one, scored by those
+    probabilities.
     """
 
     fit: CodedTable
+    counts: ContingencyCounts
+    smoothing: Smoothing
     guide: ScoredRows
     validation: ScoredRows
-    test: ScoredRows
+
+    def scored(self, rows: CodedTable) -> ScoredRows:
+        """Other rows, with their classes, scored by the same probabilities."""
+        return ScoredRows.training(rows, self.counts, self.smoothing)
 
     def problem(self, rows: ScoredRows | None, criterion: str = "error") -> SubsetProblem:
         """Searches by a criterion on the guiding half, with the error measured on ``rows``, if any."""
@@ -72,59 +80,126 @@ class Halves:
         return state.validation()
 
 
-def halve(train: CodedTable, test: CodedTable, smoothing: Smoothing, random: np.random.Generator) -> Halves:
-    """Cut the training rows into halves with the same class shares, and learn probabilities from the first."""
+def halve(train: CodedTable, smoothing: Smoothing) -> Halves:
+    """Cut rows in random order into halves with the same class shares, and learn probabilities from the first."""
     classes = np.asarray(train.class_codes)
     first = np.zeros(train.n_rows, dtype=bool)
     for code in range(train.n_classes):
-        rows = random.permutation(np.flatnonzero(classes == code))
+        rows = np.flatnonzero(classes == code)
         first[rows[: (rows.size + 1) // 2]] = True
     fit = train.take(first)
     counts = ContingencyCounts.of(fit)
-    guide, validation, tested = (
-        ScoredRows.training(part, counts, smoothing) for part in (fit, train.take(~first), test)
-    )
-    return Halves(fit, guide, validation, tested)
+    guide, validation = (ScoredRows.training(part, counts, smoothing) for part in (fit, train.take(~first)))
+    return Halves(fit, counts, smoothing, guide, validation)
 
 
-def measure(method: Method, halves: Halves) -> dict[str, Any]:
-    """Choose indicators by one method.
+class SubsetChoice(ClassifierMixin, BaseEstimator):
+    """Naive Bayes on coded features, chosen with two halves of the training rows.
 
-    Returns
-    -------
-    dict of ``features``, ``validation`` and ``test`` error of the subset chosen, ``lowest_test``, the lowest test error
-    of any subset that the method could have chosen from, ``ties``, the share of the steps (of forward and backward
-    search, up to the subset chosen) at which several indicators were equally good and the column order decided, and
-    ``seconds`` for the choice.
+    Probabilities are learnt from the first half of the rows of every class, which also guides the choice; of all
+    subsets met, the smallest one of lowest error on the other half is taken. Rows should be in random order.
+
+    Parameters
+    ----------
+    encoder : encoder with ``fit_coded`` and ``transform_coded``
+    direction : direction of a `GreedySearch`; None where there is no search.
+    criterion : what guides the search.
+    ranking : "MI filter" or "mRMR filter", whose leading features are taken; None for a search, or for all features.
+    smoothing : of the probabilities.
+
+    Attributes
+    ----------
+    n_features_selected_ : number of features chosen.
+    trace_ : of the search, if there was one.
+    choice_seconds_ : seconds for the choice alone.
     """
-    begin = time.perf_counter()
-    ties = None
-    if method.direction:
-        problem = halves.problem(halves.validation, method.criterion or "error")
-        trace, selected = GreedySearch(direction=method.direction, n_jobs=1).run(problem, halves.fit.names)
-        seconds = time.perf_counter() - begin
-        if not trace.complete:
-            raise KeyboardInterrupt  # a search that was stopped is no result
-        lowest = _lowest_on_walks(trace, halves)
-        if method.direction in ("forward", "backward"):
-            ties = _tied_steps(trace, problem, int(selected.sum()))
-    elif method.name in FILTERS:
-        order = FILTERS[method.name](halves.fit)
-        selected = best_of_path(halves, order)
-        seconds = time.perf_counter() - begin
-        lowest = min(_path(halves.problem(halves.test), order))
-    else:
-        selected = np.ones(halves.fit.n_features, dtype=bool)
-        seconds = time.perf_counter() - begin
-        lowest = halves.error(selected, halves.test)
-    return {
-        "features": int(selected.sum()),
-        "validation": round(halves.error(selected, halves.validation), 10),
-        "test": round(halves.error(selected, halves.test), 10),
-        "lowest_test": round(lowest, 10),
-        "ties": ties,
-        "seconds": round(seconds, 3),
-    }
+
+    def __init__(
+        self,
+        encoder: Any,
+        *,
+        direction: str | None = None,
+        criterion: str = "error",
+        ranking: str | None = None,
+        smoothing: Smoothing = 1.0,
+    ) -> None:
+        self.encoder = encoder
+        self.direction = direction
+        self.criterion = criterion
+        self.ranking = ranking
+        self.smoothing = smoothing
+
+    def new_encoder(self) -> Any:
+        """The encoder that ``fit`` would fit."""
+        return clone(self.encoder)
+
+    def fit(self, X: Any, y: Any) -> SubsetChoice:
+        """Code the rows, and choose features."""
+        encoder = self.new_encoder()
+        return self.fit_coded(encoder.fit_coded(X, y), encoder)
+
+    def fit_coded(self, coded: CodedTable, encoder: Any) -> SubsetChoice:
+        """Choose among the features of rows that an encoder has coded."""
+        self.encoder_ = encoder
+        self._halves = halve(coded, self.smoothing)
+        began = time.perf_counter()
+        selected = self._choose(self._halves)
+        self.choice_seconds_ = round(time.perf_counter() - began, 3)
+        self.n_features_selected_ = int(selected.sum())
+        self._selected = selected
+        self._model = DiscreteNB(smoothing=self.smoothing, feature_weights=selected.astype(float))
+        self._model.fit(self._halves.fit)
+        self.classes_ = self._model.classes_
+        return self
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Log probabilities (n_rows, n_classes) of the classes, for raw or coded rows."""
+        return self._model.predict_log_proba(X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X))
+
+    def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
+        """What there was to choose from.
+
+        Returns
+        -------
+        dict of ``validation_error`` of the subset chosen, ``lowest_test_error`` of any subset that was met,
+        ``tied_steps``, the share of the steps (of forward and backward search, up to the subset chosen) at which
+        several features were equally good and the column order decided, else None, and ``choice_seconds``.
+        """
+        halves = self._halves
+        test = halves.scored(_with_classes(rows, codes, self.classes_))
+        ties = None
+        if self.direction:
+            lowest = _lowest_on_walks(self.trace_, halves, test)
+            if self.direction in ("forward", "backward"):
+                problem = halves.problem(halves.validation, self.criterion)
+                ties = _tied_steps(self.trace_, problem, self.n_features_selected_)
+        elif self.ranking:
+            lowest = min(_path(halves.problem(test), FILTERS[self.ranking](halves.fit)))
+        else:
+            lowest = halves.error(self._selected, test)
+        return {
+            "validation_error": round(halves.error(self._selected, halves.validation), 10),
+            "lowest_test_error": round(lowest, 10),
+            "tied_steps": ties,
+            "choice_seconds": self.choice_seconds_,
+        }
+
+    def _choose(self, halves: Halves) -> np.ndarray:
+        if self.direction:
+            problem = halves.problem(halves.validation, self.criterion)
+            search = GreedySearch(direction=self.direction, n_jobs=1)
+            self.trace_, selected = search.run(problem, halves.fit.names)
+            return np.asarray(selected)
+        if self.ranking:
+            return best_of_path(halves, FILTERS[self.ranking](halves.fit))
+        return np.ones(halves.fit.n_features, dtype=bool)
+
+
+def _with_classes(rows: CodedTable, codes: np.ndarray, classes: np.ndarray) -> CodedTable:
+    """The same rows with their classes; they are shared with other methods, and stay as they are."""
+    known = copy(rows)
+    known.class_codes, known.classes = codes.astype(np.uint8 if len(classes) <= 256 else np.uint32), classes
+    return known
 
 
 def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
@@ -161,9 +236,9 @@ def _path(problem: SubsetProblem, order: np.ndarray) -> list[float]:
     return errors
 
 
-def _lowest_on_walks(trace: SearchTrace, halves: Halves) -> float:
+def _lowest_on_walks(trace: SearchTrace, halves: Halves, test: ScoredRows) -> float:
     """The lowest test error of all subsets that a search went through."""
-    state = SearchState(halves.problem(halves.test))
+    state = SearchState(halves.problem(test))
     return min(at.validation() for at in _replayed(trace, state))
 
 
