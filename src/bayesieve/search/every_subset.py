@@ -108,14 +108,15 @@ def evaluate_every_subset(
 ) -> EverySubset:
     """Evaluate all subsets of the candidate features on the rows that guide the search.
 
-    About ten times as fast as `search_exhaustively`, which can be interrupted and takes weighted rows.
+    Several times as fast as `search_exhaustively`, which can be interrupted and takes weighted rows: 2^19 subsets of 3,500
+    rows of three classes take 6 seconds on one core, 24 with areas.
 
     Parameters
     ----------
     problem : SubsetProblem
         By `MAPCost`, of unweighted rows.
     areas : bool, default=False
-        Whether to bound the AUC, too, which takes four times as long.
+        Whether to bound the AUC of each, too.
     n_jobs : int or None
         Threads; results do not depend on it.
     progress : callable, optional
