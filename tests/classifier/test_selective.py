@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from bayesieve import AllFeatures, CompressionAveraging, DiscreteNB, MAPSelector, SelectiveNB, TableEncoder
+from bayesieve import AllFeatures, CompressionAveraging, DiscreteNB, MAPSelector, MODLDiscretizer, SelectiveNB, TableEncoder
 from bayesieve.search import SearchState
 from tests.classifier.mixed_data import N, data, fitted, frame, labels
 
@@ -398,10 +398,10 @@ def test_no_time_at_all_still_gives_a_model() -> None:
 
 
 def test_an_interrupt_while_coding_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: Any) -> None:
+    def interrupted(*_: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(TableEncoder, "_fit_column", interrupted)
+    monkeypatch.setattr(MODLDiscretizer, "fit_block", interrupted)
     with pytest.raises(KeyboardInterrupt):
         SelectiveNB().fit(frame(), labels())
 

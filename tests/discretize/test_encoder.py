@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from bayesieve import EqualFrequencyDiscretizer, MODLDiscretizer, MODLGrouper, TableEncoder
-from bayesieve.discretize import encoder as encoder_module
+from bayesieve.discretize import column_blocks
 
 RNG = np.random.default_rng(4)
 N = 240
@@ -202,7 +202,7 @@ def test_every_kind_of_table_gives_the_same_codes(convert: Any) -> None:
 
 
 def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_module, "_PARALLEL_ROWS", 0)
+    monkeypatch.setattr(column_blocks, "_PARALLEL_ROWS", 0)
     one, two = TableEncoder(n_jobs=1), TableEncoder(n_jobs=2)
     a, b = one.fit_coded(FRAME, Y), two.fit_coded(FRAME, Y)
     np.testing.assert_array_equal(a.codes, b.codes)

@@ -14,6 +14,7 @@ from bayesieve.discretize.thresholds import thresholds_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import KINDS
 from bayesieve.table.indicator_levels import IndicatorLevels
+from bayesieve.table.table_levels import TableLevels
 
 _INDICATORS = "indicators"
 
@@ -59,7 +60,10 @@ def encoder_from_json(
     if options["missing"] not in ("level", "ignore"):
         raise ValueError("missing must be 'level' or 'ignore'")
     encoder = _indicator_encoder(options, levels) if _is_indicators(options) else _table_encoder(options, levels)
-    encoder.levels_ = levels
+    if isinstance(encoder, TableEncoder):
+        encoder.levels_ = TableLevels.of(levels)
+    else:
+        encoder.levels_ = levels  # type: ignore[assignment]  # checked where they are read
     encoder.level_scores_ = np.array([level.level_score for level in levels])
     encoder.unseen_counts_ = np.zeros(len(levels), dtype=np.int64)
     encoder.classes_ = classes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from bayesieve.selection import CodedSelector, CompressionAveraging, make_select
 from bayesieve.selection.base import make_encoder
 from bayesieve.table import CodedTable
 from bayesieve.table.estimator_input import copy_features
+from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
     from bayesieve.report.data import Performance
@@ -180,8 +182,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         if not self.selector_._rows_in_order:
             if own_rows:
                 coded.sort_by_class()
-            elif not coded.is_sorted_by_class:
-                coded = coded.take(np.argsort(coded.class_codes, kind="stable"))  # type: ignore[arg-type]
+            else:
+                coded = coded.sorted_by_class()
         options = {"groups": groups} if groups is not None and self.selector_.takes("groups") else {}
         self.selector_.fit_coded(coded, **options)
         self.trace_ = self.selector_.trace_
@@ -217,7 +219,9 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.n_features_selected_ = len(self.selected_features_)
         self.feature_importances_ = importances(predictor.feature_count_, predictor.class_count_, self.feature_weights_)
 
-    def _names(self) -> list[str]:
+    def _names(self) -> Sequence[str]:
+        if isinstance(self.encoder_.levels_, TableLevels):
+            return self.encoder_.levels_.names
         return [level.name for level in self.encoder_.levels_]
 
     def _coded(self, X: Any) -> CodedTable:

@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.column_coder import CodedColumn, ColumnCoder
-from bayesieve.discretize.criterion import interval_prior
+from bayesieve.discretize.coded_block import CodedBlock, CodedColumn
+from bayesieve.discretize.column_coder import ColumnCoder
+from bayesieve.discretize.criterion import interval_prior, log_factorials
+from bayesieve.discretize.intervals import fits_blocks
 from bayesieve.discretize.partition import level_score, total_cost
 from bayesieve.table import Column, FeatureLevels
+
+_MOST_BLOCK_BINS = 250  # bins whose codes are bytes, with a missing level and unseen values
 
 
 class _Binner(ColumnCoder):
@@ -79,7 +83,7 @@ class EqualFrequencyDiscretizer(_Binner):
     cut_points_ : list of float arrays
         Ascending cut points (midpoints between neighbouring distinct values); a first cut of -inf separates missing
         values.
-    levels_ : tuple of FeatureLevels
+    levels_ : sequence of FeatureLevels
 
     Examples
     --------
@@ -87,6 +91,23 @@ class EqualFrequencyDiscretizer(_Binner):
     >>> EqualFrequencyDiscretizer(n_bins=2).fit([[1.0], [2.0], [3.0], [40.0]]).cut_points_[0].tolist()
     [2.5]
     """
+
+    def takes_blocks(self, order: ClassOrder) -> bool:
+        return self.n_bins <= _MOST_BLOCK_BINS and fits_blocks(order)
+
+    def fit_block(self, values: np.ndarray, order: ClassOrder, codes: np.ndarray, *, apart: bool) -> CodedBlock:
+        from bayesieve.discretize._column_kernels import frequency_columns
+
+        n_columns, n_rows = values.shape
+        priors = interval_prior(order.total, self.n_bins + 2)
+        null_cost = total_cost(order.class_totals()[None, :], priors[1])
+        found = CodedBlock.empty(n_columns, min(n_rows, self.n_bins), order.n_classes, null_cost)
+        sizes = frequency_columns(
+            *(values, np.sort(values, axis=1), order.codes, order.n_classes, int(self.n_bins), priors),
+            *(log_factorials(n_rows + order.n_classes), found.n_levels, found.missing, found.cuts, found.counts),
+            *(found.costs, codes),
+        )
+        return found.trimmed(*sizes)
 
     def _cut_points(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
         cumulated = np.cumsum(weights)[:-1]
@@ -111,7 +132,7 @@ class EqualWidthDiscretizer(_Binner):
     ----------
     cut_points_ : list of float arrays
         Ascending cut points; a first cut of -inf separates missing values.
-    levels_ : tuple of FeatureLevels
+    levels_ : sequence of FeatureLevels
 
     Examples
     --------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,21 +10,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.engine import map_in_threads
-from bayesieve.table import Column, FeatureLevels, Table, Target, as_sample_weight, as_target
+from bayesieve.discretize.coded_block import CodedBlock, CodedColumn
+from bayesieve.discretize.column_blocks import code_columns, fit_columns
+from bayesieve.table import Column, Table, Target, as_sample_weight, as_target
 from bayesieve.table.columns import Kind
 from bayesieve.table.estimator_input import fit_table, new_table
-from bayesieve.table.levels import code_table
-
-
-@dataclass(frozen=True)
-class CodedColumn:
-    """A column with its levels, the MODL costs in nats (NaN where no criterion was used), and the codes of its rows."""
-
-    levels: FeatureLevels
-    codes: np.ndarray
-    cost: float = float("nan")
-    null_cost: float = float("nan")
+from bayesieve.table.table_levels import TableLevels
 
 
 class LevelsCoder(TransformerMixin, BaseEstimator):
@@ -68,6 +58,14 @@ class ColumnCoder(LevelsCoder):
     def fit_column(self, column: Column, order: ClassOrder, *, missing_apart: bool = False) -> CodedColumn:
         """Levels and codes of one column; ``missing_apart`` gives missing values a level of their own."""
 
+    def takes_blocks(self, order: ClassOrder) -> bool:
+        """Whether columns are fitted fastest many at once, by ``fit_block``."""
+        return False
+
+    def fit_block(self, values: np.ndarray, order: ClassOrder, codes: np.ndarray, *, apart: bool) -> CodedBlock:
+        """As ``fit_column``, for numeric ``values`` (n_columns, n_rows); writes ``codes``, uint8 of the same shape."""
+        raise NotImplementedError(f"{type(self).__name__} fits one column at a time.")
+
     def fit_known(self, column: Column, order: ClassOrder) -> CodedColumn:
         """As ``fit_column``, from the rows where the column is known: missing values get no level."""
         known = ~np.isnan(column.numbers()) if self.kind == "numeric" else column.categories().codes >= 0
@@ -94,12 +92,12 @@ class ColumnCoder(LevelsCoder):
         table = fit_table(self, X)
         _, _, order = read_classes(self, table, y, sample_weight)
         self._positions = self._own_columns(table)
-        columns = [table.column(i) for i in self._positions]
-        fitted = map_in_threads(lambda column: self.fit_column(column, order), columns, getattr(self, "n_jobs", None))
-        self.levels_ = tuple(coded.levels for coded in fitted)
-        self.costs_ = np.array([coded.cost for coded in fitted])
-        self.null_costs_ = np.array([coded.null_cost for coded in fitted])
-        self.level_scores_ = np.array([coded.levels.level_score for coded in fitted])
+        fitted = fit_columns(
+            table.select(self._positions), lambda _: self, order, "share", getattr(self, "n_jobs", None)
+        )
+        self.levels_ = fitted.levels
+        self.costs_, self.null_costs_ = fitted.costs, fitted.null_costs
+        self.level_scores_ = fitted.levels.level_scores
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -112,7 +110,7 @@ class ColumnCoder(LevelsCoder):
         """
         check_is_fitted(self, "levels_")
         table = new_table(self, X)
-        return code_table([table.column(i) for i in self._positions], self.levels_).T
+        return code_columns(table.select(self._positions), TableLevels.of(self.levels_), None)[0].T
 
     def _own_columns(self, table: Table) -> list[int]:
         return [i for i in range(table.n_columns) if table.kind_of(i) == self.kind]

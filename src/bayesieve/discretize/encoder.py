@@ -9,14 +9,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
-from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.column_coder import CodedColumn, ColumnCoder, LevelsCoder, read_classes
+from bayesieve.discretize.column_blocks import code_columns, fit_columns
+from bayesieve.discretize.column_coder import ColumnCoder, LevelsCoder, read_classes
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.values import ValueCoder
-from bayesieve.engine import map_in_threads
-from bayesieve.table import CodedTable, Column, FeatureLevels, Table
+from bayesieve.table import CodedTable, Table
 from bayesieve.table.estimator_input import fit_table, new_table
-from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.table_levels import TableLevels
 
 _NUMERIC: dict[str, Any] = {
     "modl": MODLDiscretizer,
@@ -49,8 +48,8 @@ class TableEncoder(LevelsCoder):
 
     Attributes
     ----------
-    levels_ : tuple of FeatureLevels
-        One per column.
+    levels_ : sequence of FeatureLevels
+        One per column, each made when it is asked for.
     level_scores_ : float array, shape (n_columns,)
         1 - cost / null cost of the MODL criterion; 0 for a column that says nothing about the classes.
     unseen_counts_ : int array, shape (n_columns,)
@@ -119,21 +118,14 @@ class TableEncoder(LevelsCoder):
             raise ValueError(f"unseen must be 'ignore', got {self.unseen!r}.")
         table = fit_table(self, X, kinds=self.kinds)
         target, weights, order = read_classes(self, table, y, sample_weight)
-        codes = _Codes(table)
-
-        def fit_column(i: int) -> FeatureLevels:
-            column = table.column(i)
-            coded = self._fit_column(coders[column.kind], column, order)
-            codes.put(i, coded.codes)
-            return coded.levels
-
-        self.levels_ = tuple(map_in_threads(fit_column, range(table.n_columns), self.n_jobs))
-        self.level_scores_ = np.array([level.level_score for level in self.levels_])
+        fitted = fit_columns(table, lambda i: coders[table.kind_of(i)], order, self.missing, self.n_jobs)
+        self.levels_ = fitted.levels
+        self.level_scores_ = fitted.levels.level_scores
         self.unseen_counts_ = np.zeros(table.n_columns, dtype=np.int64)
         self.classes_ = target.classes
         return CodedTable(
-            codes=codes.matrix(),
-            n_levels=self._n_levels(),
+            codes=fitted.codes,
+            n_levels=fitted.levels.n_levels,
             names=table.names,
             class_codes=target.codes,
             classes=target.classes,
@@ -161,20 +153,13 @@ class TableEncoder(LevelsCoder):
         """As ``transform``, as a `CodedTable` without classes; ``X`` may be a `Table` that was read already."""
         check_is_fitted(self, "levels_")
         table = X if isinstance(X, Table) else self.read(X, owner)
-        codes = _Codes(table)
-
-        def code(i: int) -> None:
-            codes.put(i, self.levels_[i].code(table.column(i)))
-
-        map_in_threads(code, range(table.n_columns), self.n_jobs if table.n_rows >= _PARALLEL_ROWS else None)
-        matrix = codes.matrix(highest=int(max(level.n_levels for level in self.levels_)))
+        levels = TableLevels.of(self.levels_)
+        codes, unseen = code_columns(table, levels, self.n_jobs)
         if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
             self.unseen_counts_ = self.unseen_counts_.copy()
         # Counted under no lock: two concurrent calls may lose counts, never codes.
-        self.unseen_counts_ += [
-            int(np.count_nonzero(matrix[i] == level.n_levels)) for i, level in enumerate(self.levels_)
-        ]
-        return CodedTable(codes=matrix, n_levels=self._n_levels(), names=table.names, levels=self.levels_)
+        self.unseen_counts_ += unseen
+        return CodedTable(codes=codes, n_levels=levels.n_levels, names=table.names, levels=self.levels_)
 
     def to_frame(self) -> Any:
         """One row per feature and level (polars): label, whether it holds missing values, count, and the count of
@@ -200,44 +185,8 @@ class TableEncoder(LevelsCoder):
                 rows.append(row)
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def _n_levels(self) -> np.ndarray:
-        return np.array([level.n_levels for level in self.levels_], dtype=np.int64)
-
     def _class_names(self) -> list[str]:
         return [str(label) for label in self.classes_]
-
-    def _fit_column(self, coder: ColumnCoder, column: Column, order: ClassOrder) -> CodedColumn:
-        if self.missing == "level":
-            return coder.fit_column(column, order, missing_apart=True)
-        return coder.fit_known(column, order)
-
-
-_PARALLEL_ROWS = 20_000  # below, starting threads costs more than coding
-
-
-class _Codes:
-    """The code matrix while its columns are written by several threads: bytes, unless some column has over 255
-    levels.
-    """
-
-    def __init__(self, table: Table) -> None:
-        self._bytes = np.empty((table.n_columns, table.n_rows), dtype=np.uint8)
-        self._wide: dict[int, np.ndarray] = {}
-
-    def put(self, i: int, codes: np.ndarray) -> None:
-        if codes.dtype == np.uint8:
-            self._bytes[i] = codes
-        else:
-            self._wide[i] = codes
-
-    def matrix(self, highest: int = 0) -> np.ndarray:
-        dtype = max([np.dtype(np.uint8), smallest_unsigned(highest), *(codes.dtype for codes in self._wide.values())])
-        if dtype == np.uint8:
-            return self._bytes
-        matrix = self._bytes.astype(dtype)
-        for i, codes in self._wide.items():
-            matrix[i] = codes
-        return matrix
 
 
 def _coder(choice: str | ColumnCoder, known: dict[str, Any], kind: str) -> ColumnCoder:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
 from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.coded_block import CodedBlock
 from bayesieve.discretize.criterion import interval_prior, log_factorials
 from bayesieve.discretize.partition import Partition, is_better, total_cost
 
@@ -62,6 +64,39 @@ def discretize_column(
     if len(counts) == 1 or not is_better(cost, null_cost):
         return Partition(null_counts, null_cost, null_cost, missing_code, cut_points=np.zeros(0))
     return Partition(counts, cost, null_cost, missing_code, cut_points=blocks.cut_points(bounds[1:-1]))
+
+
+def fits_blocks(order: ClassOrder) -> bool:
+    """Whether `discretize_block` takes these rows: few, each counted once; more are worth a column of their own."""
+    return order.weights.size == 0 and order.rows.size == order.n_rows < _LEAST_COUNTED
+
+
+def discretize_block(
+    values: np.ndarray, order: ClassOrder, codes: np.ndarray, *, missing_apart: bool = False
+) -> CodedBlock:
+    """As `discretize_column` by the greedy method, for many columns of few rows at once, and the codes of their rows.
+
+    Parameters
+    ----------
+    values : (n_columns, n_rows) float array, NaN for missing values.
+    order, missing_apart : as for `discretize_column`; see `fits_blocks`.
+    codes : (n_columns, n_rows) uint8 array to be written.
+    """
+    from bayesieve.discretize._column_kernels import modl_columns
+
+    n_columns, n_rows = values.shape
+    by_class = np.take(values, order.rows, axis=1)
+    for start, stop in pairwise(order.offsets.tolist()):
+        by_class[:, start:stop].sort(axis=1)
+    priors = interval_prior(order.total, n_rows + 2)
+    null_cost = total_cost(order.class_totals()[None, :], priors[1])
+    found = CodedBlock.empty(n_columns, n_rows, order.n_classes, null_cost)
+    table = log_factorials(n_rows + order.n_classes)
+    sizes = modl_columns(
+        *(values, by_class, order.offsets, priors, table, null_cost, missing_apart, _EXACT_WORK),
+        *(found.n_levels, found.missing, found.cuts, found.counts, found.costs, codes),
+    )
+    return found.trimmed(*sizes)
 
 
 class _Blocks:

@@ -7,9 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.column_coder import CodedColumn, ColumnCoder
+from bayesieve.discretize.coded_block import CodedBlock, CodedColumn
+from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.grouping import group_values, read_values
-from bayesieve.discretize.intervals import TooManyBlocks, discretize_column
+from bayesieve.discretize.intervals import TooManyBlocks, discretize_block, discretize_column, fits_blocks
 from bayesieve.discretize.partition import Partition
 from bayesieve.table import Column, FeatureLevels, Table
 
@@ -52,7 +53,7 @@ class MODLDiscretizer(_MODLCoder):
         Cost of the intervals and of the single interval, in nats.
     level_scores_ : float array, shape (n_columns,)
         1 - cost / null cost: 0 for a column that says nothing, towards 1 for one that tells the classes apart.
-    levels_ : tuple of FeatureLevels
+    levels_ : sequence of FeatureLevels
 
     References
     ----------
@@ -93,6 +94,12 @@ class MODLDiscretizer(_MODLCoder):
             level_score=part.level_score,
         )
         return CodedColumn(levels, levels.code_numbers(values), part.cost, part.null_cost)
+
+    def takes_blocks(self, order: ClassOrder) -> bool:
+        return self.method == "greedy" and fits_blocks(order)
+
+    def fit_block(self, values: np.ndarray, order: ClassOrder, codes: np.ndarray, *, apart: bool) -> CodedBlock:
+        return discretize_block(values, order, codes, missing_apart=apart)
 
     def _own_columns(self, table: Table) -> list[int]:
         own = super()._own_columns(table)

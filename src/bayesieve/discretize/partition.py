@@ -35,7 +35,10 @@ class Partition:
 
 def total_cost(counts: np.ndarray, prior: float) -> float:
     """Cost in nats of the parts with these (parts, classes) counts, given the cost of announcing them."""
-    return prior + sum(part_cost(row) for row in counts)
+    total = 0.0
+    for row in counts:  # not sum(), whose last digit depends on the version of Python
+        total += part_cost(row)
+    return prior + total
 
 
 def level_score(cost: float, null_cost: float) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.column_coder import CodedColumn, ColumnCoder
+from bayesieve.discretize.coded_block import CodedColumn
+from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.criterion import log_partitions
 from bayesieve.discretize.grouping import read_values
 from bayesieve.discretize.partition import level_score, total_cost

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bayesieve.table.coded import CodedTable
 from bayesieve.table.columns import Categories, Column
-from bayesieve.table.frames import Table, as_table
+from bayesieve.table.frames import as_table
 from bayesieve.table.levels import FeatureLevels
+from bayesieve.table.raw_table import Table
 from bayesieve.table.reading import read_table
 from bayesieve.table.target import Target, as_sample_weight, as_target
 from bayesieve.table.writing import write_atomically

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ class CodedTable:
     classes : array, shape (n_classes,), or None
     weights : float64 array, shape (n_rows,), or None
         None means every row counts once.
-    levels : tuple of FeatureLevels or None
+    levels : sequence of FeatureLevels or None
         What the codes mean, where they came from raw values.
     """
 
@@ -35,7 +36,9 @@ class CodedTable:
     class_codes: np.ndarray | None = None
     classes: np.ndarray | None = None
     weights: np.ndarray | None = None
-    levels: tuple[FeatureLevels, ...] | None = None
+    levels: Sequence[FeatureLevels] | None = None
+    _by_class: CodedTable | None = field(default=None, init=False, repr=False, compare=False)
+    _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.codes.ndim != 2 or self.codes.dtype.kind != "u":
@@ -77,6 +80,7 @@ class CodedTable:
         """
         if self.class_codes is None or self.is_sorted_by_class:
             return
+        self._found.clear()
         order = np.argsort(self.class_codes, kind="stable")  # a radix sort for small codes
         if self.n_rows < 2**31:
             order = order.astype(np.int32)
@@ -87,6 +91,20 @@ class CodedTable:
         self.class_codes = self.class_codes[order]
         if self.weights is not None:
             self.weights = self.weights[order]
+
+    def sorted_by_class(self) -> CodedTable:
+        """The same rows, class after class: this table where it lists them so, or a copy that is made once and kept."""
+        if self.class_codes is None or self.is_sorted_by_class:
+            return self
+        if self._by_class is None:
+            self._by_class = self.take(np.argsort(self.class_codes, kind="stable"))
+        return self._by_class
+
+    def once(self, what: str, find: Callable[[], Any]) -> Any:
+        """What follows from the rows, found when it is first asked for: several models may be learnt from a table."""
+        if what not in self._found:
+            self._found[what] = find()
+        return self._found[what]
 
     @property
     def is_sorted_by_class(self) -> bool:

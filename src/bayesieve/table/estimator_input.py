@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.frames import Table, as_table
+from bayesieve.table.frames import as_table
+from bayesieve.table.raw_table import Table
 
 
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None) -> Table:

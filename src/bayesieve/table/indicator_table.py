@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class IndicatorTable(CodedTable):
         class_codes: np.ndarray | None = None,
         classes: np.ndarray | None = None,
         weights: np.ndarray | None = None,
-        levels: tuple[FeatureLevels, ...] | None = None,
+        levels: Sequence[FeatureLevels] | None = None,
     ) -> None:
         if family_codes.ndim != 2 or family_codes.dtype.kind != "u":
             raise ValueError("family_codes must be a 2-D array of unsigned integers, one row per family.")
@@ -74,6 +75,7 @@ class IndicatorTable(CodedTable):
         self.weights = weights
         self.levels = levels
         self._codes: np.ndarray | None = None
+        self._by_class, self._found = None, {}
         self._check()
 
     def _check(self) -> None:

@@ -72,6 +72,12 @@ class MatrixTable(Table):
                     chosen[i] = "numeric" if kinds[name] == "numeric" else "categorical"
         return MatrixTable(self._matrix, names, self.named, chosen)
 
+    def select(self, positions: Sequence[int]) -> Table:
+        """The columns at these positions only."""
+        if len(positions) == self.n_columns:
+            return self
+        return super().select(positions)
+
     def take(self, rows: Any) -> Table:
         """The same columns, of these rows only (positions, a slice or a boolean mask)."""
         if self._library == "arrays":

@@ -73,6 +73,10 @@ class Table:
         columns = [self.column(i).read_as(name, kinds.get(name)) for i, name in enumerate(names)]
         return Table(columns, self.n_rows, self.named)
 
+    def select(self, positions: Sequence[int]) -> Table:
+        """The columns at these positions only."""
+        return Table([self.column(i) for i in positions], self.n_rows, self.named)
+
     def take(self, rows: Any) -> Table:
         """The same columns, of these rows only (positions, a slice or a boolean mask), gathered when converted."""
         picked = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]

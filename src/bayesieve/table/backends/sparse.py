@@ -82,9 +82,7 @@ def as_csc(X: Any) -> Any:
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
     if X.dtype.kind not in "biuf":
-        raise TypeError(
-            f"A sparse table must hold numbers or booleans, got {X.dtype}; convert it with X.astype(float)."
-        )
+        raise TypeError(f"A sparse table must hold numbers or booleans, got {X.dtype}; convert it to float first.")
     by_column = X.tocsc()
     if not by_column.has_canonical_format:
         if by_column is X:

@@ -1,0 +1,118 @@
+"""`TableLevels`: the levels of all features of a table, kept as a few long arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from bayesieve.table.levels import FeatureLevels
+
+
+class TableLevels(Sequence[FeatureLevels]):
+    """A sequence of `FeatureLevels` that are made when they are asked for: a table may have a hundred thousand.
+
+    Parameters
+    ----------
+    names, types : sequences of str, one entry for each feature
+    n_levels : int array, shape (n_features,)
+    level_scores : float array, shape (n_features,)
+    missing : int array, shape (n_features,)
+        Code of missing values; -1 where there is none.
+    cuts : float array
+        Cut points of all intervals of numbers, feature after feature.
+    counts : float array, shape (levels of those features, n_classes), or None
+    made : mapping from position to FeatureLevels
+        The features that are not in ``cuts`` and ``counts``.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        types: Sequence[str],
+        n_levels: np.ndarray,
+        level_scores: np.ndarray,
+        missing: np.ndarray,
+        cuts: np.ndarray,
+        counts: np.ndarray | None,
+        made: Mapping[int, FeatureLevels],
+    ) -> None:
+        self.names = tuple(names)
+        self.types = types
+        self.n_levels = n_levels
+        self.level_scores = level_scores
+        self._missing, self._cuts, self._counts = missing, cuts, counts
+        self._made = dict(made)
+        sizes = n_levels.copy()
+        sizes[list(self._made)] = 0
+        self._starts = np.concatenate([[0], np.cumsum(sizes)])
+        self.cut_starts = np.concatenate([[0], np.cumsum(np.maximum(sizes - 1, 0))])
+        self._in_arrays = sizes > 0
+
+    @classmethod
+    def of(cls, levels: Sequence[FeatureLevels]) -> TableLevels:
+        """The same features, cut points in one array."""
+        if isinstance(levels, cls):
+            return levels
+        plain = [type(level) is FeatureLevels and level.cut_points is not None for level in levels]
+        made = {i: level for i, level in enumerate(levels) if not plain[i]}
+        cuts = [level.cut_points for level in levels if level.cut_points is not None and type(level) is FeatureLevels]
+        found = cls(
+            names=[level.name for level in levels],
+            types=[level.type for level in levels],
+            n_levels=np.array([level.n_levels for level in levels], dtype=np.int64),
+            level_scores=np.array([level.level_score for level in levels]),
+            missing=np.array([-1 if level.missing_code is None else level.missing_code for level in levels], dtype=int),
+            cuts=np.concatenate([np.zeros(0), *cuts]),
+            counts=None,
+            made=made,
+        )
+        found._made = dict(enumerate(levels))
+        return found
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, i: int) -> FeatureLevels: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[FeatureLevels, ...]: ...
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return tuple(self[k] for k in range(len(self))[i])
+        i = range(len(self))[i]
+        found = self._made.get(i)
+        if found is None:
+            found = self._made[i] = self._make(i)
+        return found
+
+    def __repr__(self) -> str:
+        return f"TableLevels({len(self)} features, {int(self.n_levels.sum())} levels)"
+
+    def _make(self, i: int) -> FeatureLevels:
+        missing = int(self._missing[i])
+        counts = None if self._counts is None else self._counts[self._starts[i] : self._starts[i + 1]].copy()
+        return FeatureLevels(
+            name=self.names[i],
+            kind="numeric",
+            type=self.types[i],
+            cut_points=self.cut_points(i, i + 1),
+            missing_code=None if missing < 0 else missing,
+            counts=counts,
+            level_score=float(self.level_scores[i]),
+        )
+
+    @property
+    def of_numbers(self) -> np.ndarray:
+        """Which features are intervals of numbers, (n_features,) bool; `cut_points` and `missing_codes` are theirs."""
+        return self._in_arrays & np.array([type_ == "number" for type_ in self.types])
+
+    def cut_points(self, first: int, stop: int) -> np.ndarray:
+        """Cut points of the features ``first`` to ``stop - 1``, one after another; see ``cut_starts``."""
+        return self._cuts[self.cut_starts[first] : self.cut_starts[stop]]
+
+    def missing_codes(self, first: int, stop: int) -> np.ndarray:
+        """The code of a missing value in each of these features: that of unseen values where it has no level."""
+        codes = self._missing[first:stop]
+        return np.where(codes < 0, self.n_levels[first:stop], codes)
