@@ -79,3 +79,12 @@ def cumulate_families(histogram, starts, n_thresholds, family_of, threshold_of, 
             counts[offsets[k] + 1, j] = above[at + 1, j]
             if n_levels[k] == 3:
                 counts[offsets[k] + 2, j] = histogram[starts[f] + n_thresholds[f] + 1, j]
+
+
+@jit
+def sum_levels(counts, offsets, sums):
+    """sums[k] = counts of the levels of feature k added up in their order."""
+    for k in range(offsets.size - 1):
+        for i in range(offsets[k], offsets[k + 1]):
+            for j in range(counts.shape[1]):
+                sums[k, j] += counts[i, j]

@@ -24,22 +24,28 @@ class ContingencyCounts:
 
     @classmethod
     def of(cls, coded: CodedTable) -> ContingencyCounts:
-        """Count a coded table that carries its classes.
+        """Count a coded table that carries its classes; the counts are kept with it, and must not be changed.
 
         All indicators of one score of an `IndicatorTable` are counted together, in one histogram of the score.
         """
-        if coded.class_codes is None:
+        class_codes = coded.class_codes
+        if class_codes is None:
             raise ValueError("The coded table carries no classes to count by; code it together with its target.")
+        found: ContingencyCounts = coded.once("counts", lambda: cls._of(coded, class_codes))
+        return found
+
+    @classmethod
+    def _of(cls, coded: CodedTable, class_codes: np.ndarray) -> ContingencyCounts:
         offsets = np.concatenate([[0], np.cumsum(coded.n_levels)]).astype(np.int64)
         counts = np.zeros((offsets[-1], coded.n_classes))
         weights = np.zeros(0) if coded.weights is None else coded.weights
         if isinstance(coded, IndicatorTable):
-            _count_indicators(coded, coded.class_codes, weights, offsets, counts)
+            _count_indicators(coded, class_codes, weights, offsets, counts)
         else:
             from bayesieve.counts._kernels import count_codes
 
-            count_codes(coded.codes, coded.class_codes, weights, coded.n_levels, offsets, counts)
-        class_counts = np.bincount(coded.class_codes, weights=coded.weights, minlength=coded.n_classes).astype(float)
+            count_codes(coded.codes, class_codes, weights, coded.n_levels, offsets, counts)
+        class_counts = np.bincount(class_codes, weights=coded.weights, minlength=coded.n_classes).astype(float)
         return cls(counts, offsets, class_counts)
 
     @property

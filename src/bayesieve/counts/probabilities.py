@@ -54,3 +54,19 @@ def smoothed_logs(
         return np.log(counts + 1.0 / total) - np.log(class_counts + n_classes / total)
     alpha = float(smoothing)
     return np.log(counts + alpha) - np.log(class_counts + alpha * n_levels)
+
+
+def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: float, smoothing: Smoothing) -> np.ndarray:
+    """`log_probabilities` of every feature, one after another: (levels of all features, n_classes) counts, where
+    feature k has the lines ``offsets[k]`` to ``offsets[k + 1] - 1``.
+    """
+    from bayesieve.counts._kernels import sum_levels
+
+    n_levels = np.diff(offsets)
+    class_counts = np.zeros((n_levels.size, counts.shape[1]))
+    sum_levels(counts, offsets, class_counts)
+    if smoothing == "m-estimate":
+        logs = np.log(class_counts + counts.shape[1] / total)
+        return np.log(counts + 1.0 / total) - np.repeat(logs, n_levels, axis=0)
+    alpha = float(smoothing)
+    return np.log(counts + alpha) - np.repeat(np.log(class_counts + alpha * n_levels[:, None]), n_levels, axis=0)

@@ -206,3 +206,70 @@ def near_rows(steps, offsets, right, wrong, margin, kept):
             for other in range(1, steps.shape[0]):
                 top = max(top, steps[other, i])
             kept[i] = top >= right[segment] - margin and top <= wrong[segment] + margin
+
+
+@jit
+def largest_factors(logs, starts, sizes, bounds):
+    """Largest absolute log factor of every segment, into ``bounds``; the sum over features of the largest of each.
+
+    ``sizes[k]`` log factors of feature k belong to a segment, one segment after another.
+    """
+    total = 0.0
+    for k in range(sizes.size):
+        largest = 0.0
+        for segment in range(bounds.size):
+            first = starts[k] + segment * sizes[k]
+            here = 0.0
+            for i in range(first, first + sizes[k]):
+                here = max(here, abs(logs[i]))
+            bounds[segment] = max(bounds[segment], here)
+            largest = max(largest, here)
+        total += largest
+    return total
+
+
+@jit
+def write_log_factors(logs, offsets, classes, source, flat):
+    """flat[...] = log P(level | other class) - log P(level | class of the segment), feature after feature.
+
+    ``logs[source[s]]`` (levels of all features, classes) scores segment s, which holds rows of ``classes[s]``; each
+    table ends with a zero, for unseen values.
+    """
+    n_classes = logs.shape[2]
+    at = 0
+    for k in range(offsets.size - 1):
+        for segment in range(classes.size):
+            true_class = classes[segment]
+            table = logs[source[segment]]
+            for other in range(n_classes):
+                if other == true_class:
+                    continue
+                for level in range(offsets[k], offsets[k + 1]):
+                    flat[at] = table[level, other] - table[level, true_class]
+                    at += 1
+                flat[at] = 0.0
+                at += 1
+
+
+@jit
+def walk_path(
+    ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row, highest, most,
+    sums,
+):  # fmt: skip
+    """sums[c, 0] = sum of logarithms, as ``log_loss_sums``, of each of several features added one after another.
+
+    The ratios are multiplied by every feature but the one that comes after ``most`` others. Stops after that one, or
+    when a ratio is beyond ``highest``; returns how many features were added.
+    """
+    for c in range(columns.size):
+        log_loss_sums(
+            ratios, base, codes, offsets, weights, columns[c : c + 1], lows[c : c + 1], highs[c : c + 1],
+            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, sums[c],
+        )  # fmt: skip
+        if c == most:
+            return c + 1
+        if multiply_ratios(
+            ratios, codes[columns[c]], offsets, lows[c], highs[c], kinds[c], starts[c], n_codes[c], table, highest
+        ):
+            return c + 1
+    return columns.size

@@ -48,6 +48,7 @@ class AUC(Criterion):
 
     name = "auc"
     lower_is_better = False
+    best = 1.0
     additive = False
 
     def start(

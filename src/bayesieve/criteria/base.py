@@ -23,6 +23,8 @@ class Criterion(ABC):
     ----------
     name : str
     lower_is_better : bool
+    best : float or None
+        The value that no subset exceeds, where there is one.
     additive : bool
         Whether sums of several blocks of rows may be added; False: the criterion needs all rows at once.
     exact : bool
@@ -31,6 +33,7 @@ class Criterion(ABC):
 
     name: str
     lower_is_better: bool = True
+    best: ClassVar[float | None] = None
     additive: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 

@@ -17,6 +17,7 @@ class Error(ScanCriterion):
     """Share of rows whose most probable class is not the true one; the lowest class wins a tie (within 1e-12)."""
 
     name = "error"
+    best = 0.0
 
     def saturation(self, n_classes: int) -> Saturation:
         return Saturation(right=_SURE, wrong=_SURE)

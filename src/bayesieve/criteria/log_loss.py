@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesieve.criteria.base import ScanCriterion
 from bayesieve.criteria.ratio_tables import RatioTables
-from bayesieve.criteria.row_ratios import SURE, Saturation, Scan
+from bayesieve.criteria.row_ratios import SURE, RowRatios, Saturation, Scan
 
 _MOST_MULTIPLIED = 80.0  # nats: eight factors larger than that do not multiply safely
 
@@ -21,6 +21,10 @@ class LogLoss(ScanCriterion):
 
     def saturation(self, n_classes: int) -> Saturation:
         return Saturation(right=SURE)
+
+    def path_sums(self, rows: RowRatios, tables: RatioTables, features: np.ndarray) -> np.ndarray:
+        """(n_features, 1) sums of the subsets that grow by one feature after another; the rows follow."""
+        return rows.path(tables, features, tables.largest_log_factor > _MOST_MULTIPLIED)
 
     def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
         from bayesieve.criteria._kernels import log_loss_sums

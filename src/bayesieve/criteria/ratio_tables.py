@@ -12,12 +12,17 @@ _PRECOMPUTED_BYTES = 64 << 20  # tables of all features are kept up to this size
 _MOST_LOG_FACTOR = 700.0  # whose exponential is a double still
 
 
+def keeps(n_codes: np.ndarray, n_segments: int, n_classes: int) -> bool:
+    """Whether tables of this size are kept for all features at once."""
+    return 16 * int(np.sum(n_codes)) * n_segments * (n_classes - 1) <= _PRECOMPUTED_BYTES
+
+
 class RatioTables:
     """Per feature, segment and other class: log of P(level | other class) / P(level | class of the segment).
 
     Parameters
     ----------
-    log_factors : function of a feature, array (n_segments, n_classes - 1, n_codes)
+    log_factors : function of a feature, array (n_segments, n_classes - 1, n_codes); or those of all features, flat
         What adding the feature adds to the logarithms of the ratios; the last code stands for unseen values (0).
     n_codes : int array, shape (n_features,)
     n_segments, n_classes : int
@@ -34,17 +39,52 @@ class RatioTables:
     """
 
     def __init__(
-        self, log_factors: Callable[[int], np.ndarray], n_codes: np.ndarray, n_segments: int, n_classes: int
+        self,
+        log_factors: Callable[[int], np.ndarray] | np.ndarray,
+        n_codes: np.ndarray,
+        n_segments: int,
+        n_classes: int,
     ) -> None:
-        self.log_factors = log_factors
         self.n_codes = np.asarray(n_codes, dtype=np.int64)
         self.n_segments = n_segments
         self.n_classes = n_classes
         sizes = self.n_codes * n_segments * (n_classes - 1)
         self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._flat: np.ndarray | None = None
-        logs = np.empty(self._starts[-1]) if 16 * self._starts[-1] <= _PRECOMPUTED_BYTES else None
         self.bounds = np.zeros(n_segments)
+        self._logs: np.ndarray | None = None
+        self._call: Callable[[int], np.ndarray] | None
+        logs: np.ndarray | None
+        if isinstance(log_factors, np.ndarray):
+            self._call = None
+            self._logs = logs = log_factors
+            total = self._look_over(log_factors)
+        else:
+            self._call = log_factors
+            logs, total = self._call_for_all(log_factors)
+        if logs is not None:
+            factors = np.exp(np.clip(logs, -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR))
+            self._flat = np.concatenate([factors, 1.0 / factors])
+        self.log_reach = total + 1000.0
+        self.log_unit = 2.0 ** -min(52, 59 - int(np.ceil(np.log2(self.log_reach))))
+
+    def log_factors(self, feature: int) -> np.ndarray:
+        """(n_segments, n_classes - 1, n_codes) of one feature."""
+        if self._call is not None:
+            return self._call(feature)
+        assert self._logs is not None
+        part = self._logs[self._starts[feature] : self._starts[feature + 1]]
+        return part.reshape(self.n_segments, self.n_classes - 1, -1)
+
+    def _look_over(self, logs: np.ndarray) -> float:
+        """Set ``bounds``; the sum of every feature's largest log factor."""
+        from bayesieve.criteria._kernels import largest_factors
+
+        return float(largest_factors(logs, self._starts, self.n_codes * (self.n_classes - 1), self.bounds))
+
+    def _call_for_all(self, log_factors: Callable[[int], np.ndarray]) -> tuple[np.ndarray | None, float]:
+        """The factors of all features, where they are few enough to be kept, and as `_look_over`."""
+        logs = np.empty(self._starts[-1]) if keeps(self.n_codes, self.n_segments, self.n_classes) else None
         total = 0.0
         for k in range(self.n_codes.size):
             factors = log_factors(k)
@@ -53,11 +93,7 @@ class RatioTables:
             total += float(largest.max(initial=0.0))
             if logs is not None:
                 logs[self._starts[k] : self._starts[k + 1]] = factors.ravel()
-        if logs is not None:
-            factors = np.exp(np.clip(logs, -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR))
-            self._flat = np.concatenate([factors, 1.0 / factors])
-        self.log_reach = total + 1000.0
-        self.log_unit = 2.0 ** -min(52, 59 - int(np.ceil(np.log2(self.log_reach))))
+        return logs, total
 
     @property
     def largest_log_factor(self) -> float:
@@ -66,6 +102,13 @@ class RatioTables:
     def log_steps(self, feature: int) -> np.ndarray:
         """``log_factors`` in whole ``log_unit``s: what sums of moves are made of, so that they never drift."""
         return np.rint(self.log_factors(feature) / self.log_unit).astype(np.int64)
+
+    def all_log_steps(self) -> np.ndarray:
+        """``log_steps`` of all features, one after another, shape (sum of their sizes,)."""
+        if self._logs is not None:
+            return np.rint(self._logs / self.log_unit).astype(np.int64)
+        steps = [self.log_steps(f).ravel() for f in range(self.n_codes.size)]
+        return np.concatenate(steps) if steps else np.zeros(0, dtype=np.int64)
 
     def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry

@@ -161,6 +161,27 @@ class RowRatios:
         ):
             self._scan = None
 
+    def path(self, tables: RatioTables, features: np.ndarray, by_row: bool) -> np.ndarray:
+        """Add features one after another; (n_features, 1) sums over the rows of log(sum over classes of the ratios)."""
+        from bayesieve.criteria._kernels import walk_path
+
+        sums = np.zeros((features.size, 1))
+        at = 0
+        while at < features.size:
+            scan, block = self.scan(), self._kept_block
+            most = self._most_moves - self._n_multiplied
+            part = features[at : at + most + 1]
+            done = walk_path(
+                *(scan.ratios, scan.base, block.codes, block.offsets, block.weights),
+                *scan.candidates(tables, part, np.ones(part.size, dtype=bool)),
+                *(by_row, np.exp(self._highest), most, sums[at : at + part.size]),
+            )
+            sums[at : at + done] += scan.log_scale
+            self._pending += [(int(feature), True) for feature in part[:done]]
+            self._scan = None
+            at += done
+        return sums
+
     def _settle(self) -> None:
         """Bring the logarithms up to date."""
         from bayesieve.criteria._kernels import add_steps

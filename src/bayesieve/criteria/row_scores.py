@@ -178,7 +178,9 @@ class RowScores:
             return flat, _starts(sizes[features])
         found = self._flat
         if found is None:
-            found = self._flat = self._flatten(np.arange(sizes.size)), _starts(sizes)
+            per_segment = np.repeat(sizes // self.block.n_segments, self.block.n_segments)
+            signs = np.repeat(np.tile(self._signs, sizes.size), per_segment)
+            found = self._flat = self._tables.all_log_steps() * signs, _starts(sizes)
         return found[0], found[1][features]
 
     def _flatten(self, features: Any) -> np.ndarray:

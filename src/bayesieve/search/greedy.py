@@ -48,6 +48,9 @@ class GreedySearch:
         Of the order in which ``"fast"`` tries features.
     n_jobs : int or None
         Threads; the results do not depend on it.
+    until_best : bool
+        A search forward without validation rows ends where the criterion has its best possible value, which no larger
+        subset can beat.
     resume : SearchTrace or None
         A search to go on with: its moves are made again without scanning.
 
@@ -65,6 +68,7 @@ class GreedySearch:
     seed: int = 0
     n_jobs: int | None = -1
     resume: SearchTrace | None = None
+    until_best: bool = False
 
     def run(
         self, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None = None
@@ -138,7 +142,7 @@ class _Run:
         self._look(recorder.start_validation)
         while True:
             features = self._problem.candidates[state.selected[self._problem.candidates] != adding]
-            if features.size == 0 or self._at_limit(adding):
+            if features.size == 0 or self._at_limit(adding) or self._at_best():
                 return
             if self._clock.is_up:
                 self.stopped = True
@@ -179,6 +183,13 @@ class _Run:
         if adding:
             return self._state.n_selected >= limit
         return self._options.direction == "backward" and self._state.n_selected <= limit
+
+    def _at_best(self) -> bool:
+        """Whether no subset that is still to come can beat the current one."""
+        problem, best = self._problem, self._problem.criterion.best
+        if best is None or not self._options.until_best or self._options.direction != "forward":
+            return False
+        return problem.validation_criterion is None and self._state.cost <= problem.sign * best + _TIE
 
     def _worth_it(self, adding: bool, cost: float) -> bool:
         tol = float(self._options.tol or 0.0)

@@ -9,8 +9,9 @@ import numpy as np
 
 from bayesieve.counts import ContingencyCounts, Smoothing, log_probabilities
 from bayesieve.counts.contingency import left_over
-from bayesieve.counts.probabilities import smoothed_logs
+from bayesieve.counts.probabilities import log_probabilities_of_all, smoothed_logs
 from bayesieve.criteria import ClassBlock, RatioTables
+from bayesieve.criteria.ratio_tables import keeps
 from bayesieve.criteria.row_ratios import IMPOSSIBLE
 from bayesieve.table import CodedTable
 
@@ -105,7 +106,10 @@ class ScoredRows:
         # A class that the tables know no row of is next to impossible, so that the others still compare.
         true_prior = np.maximum(np.take_along_axis(prior, classes[:, None], axis=1), 1.0 / IMPOSSIBLE)
         ratios = np.take_along_axis(prior, others[classes], axis=1) / true_prior
-        tables = RatioTables(log_factors, block.n_codes, classes.size, n_classes)
+        flat = None
+        if keeps(block.n_codes, classes.size, n_classes):
+            flat = _flat_log_factors(learnt, np.asarray(source, dtype=np.int64), classes, block.n_codes)
+        tables = RatioTables(log_factors if flat is None else flat, block.n_codes, classes.size, n_classes)
         return cls((block,), tables, ratios, block.class_totals(n_classes))
 
     def impossible(self) -> int | None:
@@ -150,6 +154,11 @@ class _Learnt:
         """(n_classes,) class probabilities that score a row of this class."""
         return self.class_prior
 
+    def all_logs(self) -> np.ndarray:
+        """(levels of all features, n_classes) log P(level | class)."""
+        counts = self._counts
+        return log_probabilities_of_all(counts.counts, counts.offsets, max(counts.total, 1e-12), self._smoothing)
+
     def log_ratios(self, feature: int) -> np.ndarray:
         """(n_classes true, n_classes, n_levels) log P(level | class) - log P(level | true class)."""
         counts = self._counts
@@ -177,6 +186,22 @@ class _LeftOut(_Learnt):
         class_left = left_over(counts.sum(axis=0), self._weight)
         own = smoothed_logs(left, class_left, n_levels, n_classes, total, self._smoothing)
         return (log_probabilities(counts, total, self._smoothing)[None] - own.T[:, :, None]).transpose(0, 2, 1)
+
+
+def _flat_log_factors(
+    learnt: Sequence[_Learnt], source: np.ndarray, classes: np.ndarray, n_codes: np.ndarray
+) -> np.ndarray | None:
+    """The log factors of all features at once; None where rows are left out, which asks for tables of every class."""
+    from bayesieve.criteria._kernels import write_log_factors
+
+    if any(type(tables) is not _Learnt for tables in learnt):
+        return None
+    logs = np.stack([tables.all_logs() for tables in learnt])
+    n_classes = logs.shape[2]
+    flat = np.empty(int(n_codes.sum()) * classes.size * (n_classes - 1))
+    offsets = np.concatenate([[0], np.cumsum(n_codes - 1)])
+    write_log_factors(logs, offsets, classes, source, flat)
+    return flat
 
 
 def _by_segment(which: np.ndarray, n_segments: int) -> tuple[np.ndarray, np.ndarray]:

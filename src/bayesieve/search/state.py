@@ -145,6 +145,11 @@ class _Measured:
             sums = np.concatenate(map_in_threads(part, pieces, self._n_jobs))
         return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
 
+    def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Add features one after another; the costs of the subsets on the way."""
+        sums = self._state.reduce(self._criterion.path_sums, self._rows.tables, features)  # type: ignore[attr-defined]
+        return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
+
     def own(self, size: int) -> float:
         sums = self._state.reduce(self._criterion.own_sums, self._rows.tables)
         values = self._criterion.values(sums[None, :], np.array([size]), self._rows.class_totals)
@@ -210,6 +215,14 @@ class SearchState:
     def add(self, feature: int, cost: float | None = None) -> None:
         """Add ``feature``; ``cost`` is that of the new subset where it is known already."""
         self._move(feature, True, cost)
+
+    def add_all(self, features: np.ndarray) -> np.ndarray:
+        """Add features one after another, by a criterion made of log losses; the costs of the subsets on the way."""
+        costs = self._guide.path(features, self.n_selected + np.arange(1, features.size + 1))
+        self.selected[features] = True
+        self.n_selected += features.size
+        self.cost = float(costs[-1]) if features.size else self.cost
+        return costs
 
     def drop(self, feature: int, cost: float | None = None) -> None:
         """Drop ``feature``; ``cost`` is that of the new subset where it is known already."""

@@ -10,6 +10,8 @@ from bayesieve.search.trace import Clock
 from bayesieve.selection.base import CodedSelector
 from bayesieve.table import CodedTable
 
+_TOLD_TOGETHER = 1000  # features added between two looks at the clock
+
 
 class AllFeatures(CodedSelector):
     """Weight 1 for every feature with at least two levels.
@@ -37,11 +39,12 @@ class AllFeatures(CodedSelector):
         problem = SubsetProblem.of(coded, self.smoothing)
         state = SearchState(problem)
         recorder = TraceRecorder(state.cost)
-        for step, feature in enumerate(problem.candidates):
-            moved = np.array([feature])
-            cost = state.candidates(moved)
-            state.add(int(feature), float(cost[0]))
-            key = np.array([step + 1], dtype=np.uint64)
-            recorder.record(moved, np.ones(1, dtype=bool), cost, np.ones(1, dtype=bool), key, clock.seconds)
+        added = problem.candidates
+        for first in range(0, added.size, _TOLD_TOGETHER):
+            moved = added[first : first + _TOLD_TOGETHER]
+            costs = state.add_all(moved)
+            every = np.ones(moved.size, dtype=bool)
+            keys = np.arange(first + 1, first + 1 + moved.size, dtype=np.uint64)
+            recorder.record(moved, every, costs, every, keys, clock.seconds)
         self.trace_ = SearchTrace.of(coded.names, [recorder], complete=True, seconds=clock.seconds)
         return state.selected.astype(float)

@@ -12,6 +12,10 @@ from bayesieve.selection.wrapper import WrapperSelector
 from bayesieve.table import CodedTable
 
 
+class _EndsAtBest(WrapperSelector):
+    _until_best = True
+
+
 class _ForwardOnTraining(CodedSelector):
     _criterion: ClassVar[str]
 
@@ -35,7 +39,7 @@ class _ForwardOnTraining(CodedSelector):
         return wrapper.weights_
 
     def _wrapper(self) -> WrapperSelector:
-        return WrapperSelector(
+        return _EndsAtBest(
             self._criterion,
             direction="forward",
             evaluation="train",
@@ -53,7 +57,8 @@ class _ForwardOnTraining(CodedSelector):
 class AccuracySelector(_ForwardOnTraining):
     """SNB(ACC): the smallest subset of highest training accuracy on the path of a forward search.
 
-    The same as ``WrapperSelector("error", direction="forward", evaluation="train")``.
+    The same as ``WrapperSelector("error", direction="forward", evaluation="train")``, but the path ends where no
+    training row is wrong, which no larger subset can better.
 
     Parameters
     ----------
@@ -91,7 +96,8 @@ class AccuracySelector(_ForwardOnTraining):
 class AUCSelector(_ForwardOnTraining):
     """SNB(AUC): the smallest subset of largest training AUC on the path of a forward search.
 
-    The same as ``WrapperSelector("auc", direction="forward", evaluation="train")``.
+    The same as ``WrapperSelector("auc", direction="forward", evaluation="train")``, but the path ends at an area of 1,
+    which no larger subset can better.
 
     Parameters
     ----------

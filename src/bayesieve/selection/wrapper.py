@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
@@ -162,6 +162,8 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         tasks.end()
         return self
 
+    _until_best: ClassVar[bool] = False  # whether a forward search ends where nothing better can come
+
     @property
     def _rows_in_order(self) -> bool:
         return not (isinstance(self.evaluation, str) and self.evaluation in ("train", "loo"))
@@ -193,6 +195,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
             seed=seed,
             n_jobs=self.n_jobs,
             resume=self.resume,
+            until_best=self._until_best,
         )
         with SearchProgress(f"{type(self).__name__}: searching", self.verbose, criterion.name) as progress:
             told = progress if tasks is None else tasks.after(progress)
