@@ -220,9 +220,8 @@ def _figures(study: WaveformStudy) -> dict[str, str]:
             names,
             {method: split.weights[method] for method in values},
             title="Weights of the features, waveform",
-            caption=f"Learnt from {split.n_train:,} rows. The upper six methods evaluate all {_subsets(split)}, as "
-            f"figures 3 and 7 of Boulle (2007); the lower two average over the subsets that a search meets, "
-            f"{OURS} calibrates the weights.",
+            caption=f"Learnt from {split.n_train:,} rows. Upper six: figures 3 and 7 of Boulle (2007), from all "
+            f"{_subsets(split)}. Lower two: averages over the subsets that a search meets; {OURS} calibrates them.",
         ),
         "models": models.models_figure(
             names,
