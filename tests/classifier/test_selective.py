@@ -18,7 +18,15 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from bayesieve import AllFeatures, CompressionAveraging, DiscreteNB, MAPSelector, MODLDiscretizer, SelectiveNB, TableEncoder
+from bayesieve import (
+    AllFeatures,
+    CompressionAveraging,
+    DiscreteNB,
+    MAPSelector,
+    MODLDiscretizer,
+    SelectiveNB,
+    TableEncoder,
+)
 from bayesieve.search import SearchState
 from tests.classifier.mixed_data import N, data, fitted, frame, labels
 
