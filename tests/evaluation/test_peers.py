@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
@@ -127,6 +128,15 @@ def test_all_stand_in_a_comparison() -> None:
     assert (found.matrix("accuracy") > 0.7).all()
     alone = compare(methods, X, y, Protocol(n_folds=3))
     np.testing.assert_array_equal(found.matrix("log_loss"), alone.matrix("log_loss"))
+
+
+@plain
+def test_sparse_rows_are_the_dense_ones(name: str) -> None:
+    generator = np.random.default_rng(5)
+    X = generator.poisson(0.4, (120, 6)).astype(float)
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    found = PEERS[name]().fit(csr_array(X[:80]), y[:80]).predict_proba(csr_array(X[80:]))
+    np.testing.assert_allclose(found, PEERS[name]().fit(X[:80], y[:80]).predict_proba(X[80:]), rtol=1e-9)
 
 
 def test_trees_are_those_of_scikit_learn() -> None:
