@@ -58,7 +58,7 @@ def test_the_table_the_document_and_what_is_kept(succeeds: Run, tmp_path: Path) 
 def test_progress_tells_the_time_left(succeeds: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bayesieve.engine.progress._SECONDS_BETWEEN_LINES", 0.0)
     told = succeeds("reproduce", "rabenoro2015", "--quick", "-r", 1).stderr.splitlines()
-    assert told[-1] == "Comparison: folds of methods: 11 of 11, seconds left 0"
+    assert told[-1] == "Comparison: folds of methods: 11 of 11, 0 s left"
 
 
 def test_an_interrupted_command_says_where_it_goes_on(

@@ -385,6 +385,6 @@ def test_progress_tells_the_seconds_left(capsys: pytest.CaptureFixture[str], mon
         compare({"lr": LogisticRegression(max_iter=500, verbose=0), "g": GaussianNB()}, X, y, THREE, verbose=1)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 6
-    assert lines[-1] == "Comparison: folds of methods: 6 of 6, seconds left 0"
+    assert lines[-1] == "Comparison: folds of methods: 6 of 6, 0 s left"
     compare({"g": GaussianNB()}, X, y, THREE)
     assert capsys.readouterr().err == ""

@@ -14,10 +14,10 @@ _SECONDS_BETWEEN_LINES = 5.0
 class SearchProgress:
     """Progress of a search on the error stream; use as a context manager and call with (done, total, best criterion).
 
-    ``criterion`` is its name; None stands for a cost in nats.
+    ``criterion`` is its name, or a function that puts it in words; None stands for a cost in nats.
     """
 
-    def __init__(self, what: str, verbose: int, criterion: str | None = None) -> None:
+    def __init__(self, what: str, verbose: int, criterion: str | Callable[[float], str] | None = None) -> None:
         self._what = what
         self._criterion = criterion
         self._verbose = verbose
@@ -58,4 +58,6 @@ class SearchProgress:
     def _in_words(self, best: float) -> str:
         if self._criterion is None:
             return f"best cost {best:.2f} nats"
+        if callable(self._criterion):
+            return self._criterion(best)
         return f"{self._criterion.replace('_', ' ')} {best:.4g}"

@@ -204,7 +204,7 @@ def _run(
                 kept.append(on_fold(method, estimators[method], _raise_if_interrupted))
                 told.one_more()
 
-    with SearchProgress("Comparison: folds of methods", verbose, "seconds_left") as progress:
+    with SearchProgress("Comparison: folds of methods", verbose, time_left) as progress:
         told = _Told(progress, n_wanted)
         try:
             _in_threads(run, jobs, n_jobs, stopped)
@@ -243,7 +243,7 @@ def _raise_if_interrupted(model: Any) -> None:
 
 
 class _Told:
-    """Counts what is finished, from all threads, and tells how many seconds are left."""
+    """Counts what is finished, from all threads, and tells how many seconds are left at the pace so far."""
 
     def __init__(self, progress: Any, total: int) -> None:
         self.done = 0
@@ -256,4 +256,19 @@ class _Told:
             self.done += 1
             if self._progress is not None:
                 spent = time.perf_counter() - self._began
-                self._progress(self.done, self._total, round(spent / self.done * (self._total - self.done)))
+                self._progress(self.done, self._total, spent / self.done * (self._total - self.done))
+
+
+def time_left(seconds: float) -> str:
+    """A duration in words.
+
+    Examples
+    --------
+    >>> from bayesieve.evaluation.comparison import time_left
+    >>> time_left(7.2), time_left(600), time_left(12345)
+    ('7 s left', '10 min left', '3 h 26 min left')
+    """
+    if seconds < 99.5:
+        return f"{seconds:.0f} s left"
+    minutes = round(seconds / 60)
+    return f"{minutes} min left" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min left"
