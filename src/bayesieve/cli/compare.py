@@ -11,7 +11,6 @@ import typer
 from bayesieve.cli import compiling, files
 from bayesieve.cli.choices import require_choice, require_jobs
 from bayesieve.cli.compared_tables import ComparedTable, LateTable, compared_tables
-from bayesieve.cli.comparison_over_tables import show_comparison_over_tables
 from bayesieve.cli.comparison_summary import show_comparison
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.options import Categorical, Debug, Ignore, Numeric, Quiet, Weight
@@ -118,10 +117,14 @@ def compare(
     methods = _methods(*chosen, compared[0].columns.kinds, seed, jobs)
     data = _data_sets(compared, folds, screen)
     files.open_folder(output)
-    found = _measured(methods, data, Protocol(folds, repeats, seed), output, jobs, screen)
+    found = _measured(methods, data, Protocol(folds, repeats, seed), output, weight is not None, jobs, screen)
     written = _write(found, compared, measure, output)
-    show = show_comparison if len(compared) == 1 else show_comparison_over_tables
-    show(screen, found, measure, written)
+    if len(compared) == 1:
+        show_comparison(screen, found, measure, written)
+    else:
+        from bayesieve.cli.comparison_over_tables import show_comparison_over_tables
+
+        show_comparison_over_tables(screen, found, measure, written)
 
 
 def _check_numbers(folds: int, repeats: int, seed: int, jobs: int) -> None:
@@ -176,6 +179,7 @@ def _measured(
     data: Mapping[str, tuple[Any, ...] | LateTable],
     protocol: Any,
     output: Path,
+    weighted: bool,
     jobs: int,
     screen: Screen,
 ) -> Any:
@@ -185,6 +189,7 @@ def _measured(
     kept = output / _KEPT
     left = f"finished folds are in {kept}; the same command goes on from there"
     with interruptible(left), compiling.announced(screen):
+        compiling.warm_up(methods.values(), weighted)
         found = compare_many(methods, data, protocol, results=kept, n_jobs=jobs, verbose=0 if screen.quiet else 1)
         for name, table in data.items():
             if isinstance(table, LateTable) and not table.was_read:  # all was kept of it: is it still the same table?

@@ -122,7 +122,8 @@ def _of_header(columns: Columns, header: Sequence[str]) -> Columns:
 def _check_classes(data: TrainingTable, folds: int) -> None:
     lone = data.classes_too_rare_to_measure()
     if lone:
-        raise CommandError(f"Cross-validation needs two classes of two rows, and {listed(lone)} has one")
+        have = "has" if len(lone) == 1 else "have"
+        raise CommandError(f"Cross-validation needs two classes of two rows, and {listed(lone)} {have} one only")
     largest = int(data.y.value_counts()["count"].max())  # type: ignore[arg-type]
     if folds > largest:
         raise CommandError(f"--folds {folds} is more than the most frequent class has rows; use at most {largest}")

@@ -135,8 +135,10 @@ def _findings(found: Any, measure: str, ranking: _Ranking) -> list[str]:
     tied = [found.methods[j] for j in ranking.order if ranking.ranks[j] - ranking.ranks.min() < _SAME]
     subject = f"{listed(tied)} {'have' if len(tied) > 1 else 'has'}"
     told = "wins, losses: corrected resampled t-tests of the folds, at 5 %, of each table and other method"
-    if k < 2 or n < 2:
-        return [f"There is nothing to rank {'over' if k > 1 else 'against'} ({told})."]
+    if k < 2:
+        return ["There is a single method, so that there is nothing to rank."]
+    if n < 2:
+        return [f"A single table has figures, so that there is nothing to rank over ({told})."]
     return [
         f"By {in_words(measure)}, {subject} the best average rank over {counted(n, 'table')}, "
         f"{ranking.ranks.min():.2f} ({told}).",

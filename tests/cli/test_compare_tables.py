@@ -1,0 +1,216 @@
+"""`bayesieve compare` on several tables: checked before work starts, read in turn, ranked over tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bayesieve.cli.app import app
+from bayesieve.cli.compared_tables import ComparedTable, table_names
+from bayesieve.cli.errors import CommandError
+from bayesieve.evaluation.peers import PEERS
+from bayesieve.evaluation.statistics import average_ranks, critical_difference, friedman
+from tests.cli.conftest import Run
+from tests.cli.test_compare import notes
+
+N_ROWS = 90
+
+
+def table(path: Path, seed: int, noise: float, target: str = "y") -> Path:
+    """Three features, two of which know something of two classes."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(N_ROWS) % 2
+    columns = {f"x{i}": (y * (i < 2) + rng.normal(0, noise, N_ROWS)).round(3) for i in range(3)}
+    path.parent.mkdir(exist_ok=True)
+    pl.DataFrame({**columns, target: [("no", "yes")[label] for label in y]}).write_csv(path)
+    return path
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> list[Path]:
+    return [table(tmp_path / f"{name}.csv", i, 0.4 + 0.3 * i) for i, name in enumerate(("one", "two", "three"))]
+
+
+def test_ranks_over_tables(succeeds: Run, three: list[Path], tmp_path: Path) -> None:
+    options = ("--folds", 3, "-s", "all,map,compression", "--measure", "brier", "-o", "found")
+    result = succeeds("compare", *three, "--target", "y", *options)
+    lines = result.stdout.splitlines()
+    assert lines[0] == "3 methods on 3 tables by 3-fold cross-validation."
+    frame = pl.read_csv(tmp_path / "found" / "folds.csv")
+    assert frame["data"].unique(maintain_order=True).to_list() == ["one", "two", "three"]
+    methods = ["all", "map", "compression"]
+    briers = frame.group_by("data", "method", maintain_order=True).agg(
+        pl.col("brier").mean(), pl.col("brier").std().alias("spread")
+    )
+    matrix = briers["brier"].to_numpy().reshape(3, 3)
+    assert lines[2].split() == ["table", "rows", "best", "Brier", "score", "beats", "next", "Brier", "score"]
+    for line, name, own in zip(lines[3:6], ("one", "two", "three"), matrix, strict=True):
+        first, second = np.argsort(own.round(12), kind="stable")[:2]
+        cells = line.split()
+        assert cells[:4] == [name, str(N_ROWS), methods[first], f"{own[first]:.4f}"]
+        assert cells[5:10] == [cells[5], "of", "2", methods[second], f"{own[second]:.4f}"]
+    ranks = average_ranks(matrix, higher_is_better=False)
+    order = np.argsort(ranks.round(9), kind="stable")
+    accuracy = frame.group_by("data", "method", maintain_order=True).agg(pl.col("accuracy").mean())["accuracy"]
+    assert [line.split()[:2] for line in lines[8:11]] == [
+        [methods[j], f"{accuracy.to_numpy().reshape(3, 3)[:, j].mean():.4f}"] for j in order
+    ]
+    standings = [line.split() for line in lines[13:16]]
+    assert [(row[0], row[1], row[5]) for row in standings] == [
+        (methods[j], f"{matrix[:, j].mean():.4f}", f"{ranks[j]:.2f}") for j in order
+    ]
+    assert sum(int(row[6]) for row in standings) == (matrix <= matrix.min(axis=1, keepdims=True) + 1e-12).sum()
+    assert sum(int(row[7]) for row in standings) == sum(int(row[8]) for row in standings)
+    assert lines[17].startswith("By Brier score, ")
+    assert f"the best average rank over 3 tables, {ranks.min():.2f} " in lines[17]
+    assert f"p {friedman(matrix, higher_is_better=False).f_p_value:.3f}" in lines[18]
+    assert f"ranks differ significantly from {critical_difference(3, 3):.2f} apart" in lines[19]
+    assert "3 tables cannot tell any pair of 3 methods apart; it takes 7." in lines[20]
+    page = (tmp_path / "found" / "comparison.html").read_text(encoding="utf-8")
+    assert "Methods compared on 3 tables" in page
+    assert f"critical difference {critical_difference(3, 3):.2f}" in page
+    assert lines[-3:] == [
+        "report   found/comparison.html", "folds    found/folds.csv", "results  found/results.jsonl",
+    ]  # fmt: skip
+
+
+def test_enough_tables_tell_methods_apart(succeeds: Run, tmp_path: Path) -> None:
+    """A peer that is beaten on every table, which the tests over tables must see."""
+    tables = [table(tmp_path / f"t{i}.csv", i, 0.5) for i in range(7)]
+    result = succeeds("compare", *tables, "-t", "y", "--folds", 2, "-s", "all", "--peers", "gaussian-nb", "--measure",
+                      "log_loss", "-o", "found")  # fmt: skip
+    frame = pl.read_csv(tmp_path / "found" / "folds.csv")
+    loss = frame.group_by("data", "method", maintain_order=True).agg(pl.col("log_loss").mean())["log_loss"]
+    wins = (np.diff(loss.to_numpy().reshape(7, 2)) < 0).sum()
+    assert wins in (0, 7)  # else the sentences below are others
+    best, other = ("gaussian-nb", "all") if wins == 7 else ("all", "gaussian-nb")
+    assert (
+        "Friedman test: the methods do not all rank alike (Iman and Davenport: all tables agree, p 0.016)."
+        in result.stdout
+    )
+    assert (
+        f"Nemenyi test: ranks differ significantly from 0.74 apart (5 %); '{best}' is better than 1 of 1 other."
+        in result.stdout
+    )
+    assert f"1 of 1 pair differ significantly; '{best}' is better than 1 of 1 other." in result.stdout
+    assert other in result.stdout
+
+
+def test_each_table_is_read_in_turn_and_a_second_run_goes_on(
+    succeeds: Run, three: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    read: list[str] = []
+    whole = ComparedTable.read
+
+    def watched(self: ComparedTable, *given: Any) -> Any:
+        n_results = 0
+        if (kept := tmp_path / "found" / "results.jsonl").exists():
+            n_results = sum('"result"' in line for line in kept.read_text().splitlines())
+        read.append(f"{self.name} {n_results}")
+        return whole(self, *given)
+
+    monkeypatch.setattr(ComparedTable, "read", watched)
+    known = ("--target", "y", "--folds", 2, "-s", "all,map", "-o", "found", "-j", 1)
+    succeeds("compare", *three[:2], *known)
+    assert read == ["one 0", "two 4"]  # the second when the folds of the first are done
+    del read[:]
+    result = succeeds("compare", *three, *known)
+    assert "8 of 12 folds of methods were finished before." in notes(result)
+    assert sorted(read) == [
+        "one 12",
+        "three 8",
+        "two 12",
+    ]  # those that are finished only to see whether they are the same
+    straight = succeeds("compare", *three, *known[:-3], "straight", "-j", 2)
+    assert straight.exit_code == 0
+    seconds = ("fit_seconds", "predict_seconds")
+    found, other = (pl.read_csv(tmp_path / name / "folds.csv").drop(seconds) for name in ("found", "straight"))
+    assert found.equals(other)
+
+
+def test_a_target_for_each_table(succeeds: Run, tmp_path: Path) -> None:
+    one, two = table(tmp_path / "one.csv", 1, 0.5, "class"), table(tmp_path / "two.csv", 2, 0.5, "label")
+    succeeds("compare", one, two, "-t", "class", "-t", "label", "--folds", 2, "-s", "all", "--ignore", "x2", "-o", "a")
+    frame = pl.read_csv(tmp_path / "a" / "folds.csv")
+    assert frame["error"].null_count() == 4
+    assert frame["n_features"].max() <= 2
+
+
+def test_kept_results_of_a_table_that_changed_are_refused(run: Run, succeeds: Run, three: list[Path]) -> None:
+    known = ("--target", "y", "--folds", 2, "-s", "all", "-o", "found")
+    succeeds("compare", *three, *known)
+    for changed in (("--ignore", "x1"), ("--weight", "x0")):
+        if changed[0] == "--weight":
+            frame = pl.read_csv(three[0]).with_columns(x0=pl.col("x0").abs())
+            for path in three:
+                frame.write_csv(path)
+        result = run("compare", *three, *known, *changed)
+        assert result.exit_code == 2
+        assert "holds results of another table named 'one'" in notes(result)[-1]
+
+
+def test_warnings_and_errors_name_the_table(run: Run, succeeds: Run, three: list[Path], tmp_path: Path) -> None:
+    frame = pl.read_csv(three[1])
+    frame.with_columns(y=pl.when(pl.int_range(pl.len()) > 2).then("y")).write_csv(three[1])
+    known = ("--target", "y", "--folds", 2, "-s", "all", "-j", 1, "-o")
+    result = succeeds("compare", *three, *known, "found")
+    assert f"warning: {three[1]}: The target 'y' is missing in 3 rows of 90, which are left out." in notes(result)
+    frame.with_columns(y=pl.lit("yes")).write_csv(three[1])
+    result = run("compare", *three, *known, "other")
+    assert result.exit_code == 2
+    assert notes(result)[-1].endswith(
+        f"{three[1]}: The target 'y' has one class only ('yes'); it takes two to tell apart."
+    )
+    kept = (tmp_path / "other" / "results.jsonl").read_text().splitlines()
+    assert sum('"result"' in line for line in kept) == 2  # the first table is not lost
+
+
+def test_mistakes_are_one_line_before_any_work(fails: Run, three: list[Path], tmp_path: Path) -> None:
+    other = table(tmp_path / "other.csv", 5, 0.5, "label")
+    assert f"{other} has no column 'y' (--target); it has" in fails("compare", *three, other, "-t", "y")
+    assert "--target is given 2 times for 3 tables" in fails("compare", *three, "-t", "y", "-t", "y")
+    assert "is given twice with the target 'y'" in fails("compare", *three, three[0], "-t", "y")
+    assert "There is no file" in fails("compare", *three, "nowhere.csv", "-t", "y")
+    assert "is a folder, not a file" in fails("compare", *three, tmp_path, "-t", "y")
+    assert "None of the 3 tables has a column 'id' (--ignore)" in fails("compare", *three, "-t", "y", "--ignore", "id")
+    assert "(--weight)" in fails("compare", *three, other, "-t", "y", "--weight", "label")
+    assert "(--categorical)" in fails("compare", *three, other, *("-t", "y") * 3, "-t", "label", "--categorical", "y2")
+    (tmp_path / "twice.csv").write_text("a,a,y\n1,2,x\n")
+    assert "more than one column named 'a'" in fails("compare", *three, "twice.csv", "-t", "y")
+    assert not (tmp_path / "bayesieve-comparison").exists()
+
+
+def test_a_peer_that_is_not_installed_is_told_before_any_work(
+    fails: Run, three: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("bayesieve.evaluation.peers.installed.find_spec", lambda package: None)
+    for peer in ("khiops", "ebm"):
+        line = fails("compare", *three, "-t", "y", "--peers", f"gaussian-nb,{peer}")
+        assert "not installed; run pip install 'bayesieve[peers]'" in line
+    assert not (tmp_path / "bayesieve-comparison").exists()
+
+
+def test_help_names_all_peers() -> None:
+    from typer.main import get_command
+
+    compare = get_command(app).commands["compare"]  # type: ignore[attr-defined]
+    (peers,) = [option for option in compare.params if option.name == "peers"]
+    assert all(name in peers.help for name in PEERS)
+
+
+def test_names_are_as_long_as_it_takes(tmp_path: Path) -> None:
+    def names(*files: str) -> list[str]:
+        return table_names([tmp_path / file for file in files], ["y"] * len(files))
+
+    assert names("iris.csv", "wine.csv.gz", "a.b.parquet") == ["iris", "wine", "a.b"]
+    assert names("iris.csv", "iris.parquet", "wine.csv") == ["iris.csv", "iris.parquet", "wine"]
+    assert names("a/iris.csv", "b/iris.csv", "wine.csv") == ["a/iris.csv", "b/iris.csv", "wine"]
+    assert names("a/x/iris.csv", "b/x/iris.csv") == ["a/x/iris.csv", "b/x/iris.csv"]
+    both = table_names([tmp_path / "iris.csv"] * 2, ["species", "size"])
+    assert both == ["iris, target species", "iris, target size"]
+    with pytest.raises(CommandError, match="given twice"):
+        table_names([tmp_path / "iris.csv", tmp_path / "x" / ".." / "iris.csv"], ["y", "y"])
