@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
-from bayesieve.evaluation.reproduce.boulle2007_waveform import (
-    Model,
-    Posterior,
-    SplitResult,
-    WaveformStudy,
-    waveform_study,
-)
+from bayesieve.evaluation.reproduce.boulle2007_waveform import WaveformStudy, waveform_study
 from bayesieve.table import write_atomically
 
 
@@ -50,7 +44,7 @@ def kept_waveform(results: Path, made_by: dict[str, Any] | None = None) -> Wavef
     """The study kept beside ``results``; None where there is no whole one, or it was made otherwise than asked for."""
     try:
         kept = json.loads(beside(results).read_text(encoding="utf-8"))
-        return _study(kept["study"]) if made_by in (None, kept["made_by"]) else None
+        return _restored(WaveformStudy, kept["study"]) if made_by in (None, kept["made_by"]) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -60,24 +54,13 @@ def beside(results: Path) -> Path:
     return results.with_name(f"{results.stem}-waveform.json")
 
 
-def _study(kept: dict[str, Any]) -> WaveformStudy:
-    return WaveformStudy(**{**kept, "splits": tuple(_split(split) for split in kept["splits"])})
-
-
-def _split(kept: dict[str, Any]) -> SplitResult:
-    posterior = kept["posterior"]
-    lists = ("quantiles", "sizes_of_better_half", "sizes_of_all")
-    posterior = {**posterior, **{name: tuple(posterior[name]) for name in lists}}
-    return SplitResult(
-        **{
-            **kept,
-            "informative": tuple(kept["informative"]),
-            "weights": {method: tuple(weights) for method, weights in kept["weights"].items()},
-            "posterior": Posterior(**{**posterior, "top": tuple(_model(one) for one in posterior["top"])}),
-            "found_by_search": _model(kept["found_by_search"]),
-        }
-    )
-
-
-def _model(kept: dict[str, Any]) -> Model:
-    return Model(tuple(kept["features"]), kept["below_best"])
+def _restored(kind: Any, kept: Any) -> Any:
+    """What JSON made of a value of this type: dataclasses and tuples again."""
+    if is_dataclass(kind):
+        types = get_type_hints(kind)
+        return kind(**{name: _restored(types[name], value) for name, value in kept.items()})  # type: ignore[operator]
+    if get_origin(kind) is tuple:
+        return tuple(_restored(get_args(kind)[0], value) for value in kept)
+    if get_origin(kind) is dict:
+        return {name: _restored(get_args(kind)[1], value) for name, value in kept.items()}
+    return kept
