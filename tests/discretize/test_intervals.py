@@ -266,7 +266,7 @@ def test_counting_distinct_values_equals_sorting(
         rng.random(values.size) < 0.7, rng.integers(0, n_classes, values.size), which * n_classes // n_distinct
     )
     counted = intervals_of(values, codes, n_classes)
-    monkeypatch.setattr(intervals._Blocks, "_count", lambda *_: False)
+    monkeypatch.setattr(intervals.ValueBlocks, "_count", lambda *_: False)
     ranked = intervals_of(values, codes, n_classes)
     np.testing.assert_array_equal(counted.cut_points, ranked.cut_points)
     np.testing.assert_array_equal(counted.counts, ranked.counts)

@@ -3,6 +3,7 @@
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
 from bayesieve.discretize.encoder import TableEncoder
 from bayesieve.discretize.indicators import IndicatorEncoder
+from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.parametric_scores import ParametricScore
 
@@ -10,6 +11,7 @@ __all__ = [
     "EqualFrequencyDiscretizer",
     "EqualWidthDiscretizer",
     "IndicatorEncoder",
+    "MDLPDiscretizer",
     "MODLDiscretizer",
     "MODLGrouper",
     "ParametricScore",

@@ -114,7 +114,7 @@ def _midpoint(low, high, careful):
 
 @jit
 def _write_cuts(lower, upper, bounds, cuts):
-    """Cut points between neighbouring values, as `_Blocks.cut_points`."""
+    """Cut points between neighbouring values, as `ValueBlocks.cut_points`."""
     careful = False
     for b in bounds:
         careful = careful or abs(lower[b]) > 1e307

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
 from bayesieve.discretize.column_blocks import code_columns, fit_columns
 from bayesieve.discretize.column_coder import ColumnCoder, LevelsCoder, read_classes
+from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.values import ValueCoder
 from bayesieve.table import CodedTable, Table
@@ -19,6 +20,7 @@ from bayesieve.table.table_levels import TableLevels
 
 _NUMERIC: dict[str, Any] = {
     "modl": MODLDiscretizer,
+    "mdlp": MDLPDiscretizer,
     "equal-frequency": EqualFrequencyDiscretizer,
     "equal-width": EqualWidthDiscretizer,
 }
@@ -30,7 +32,7 @@ class TableEncoder(LevelsCoder):
 
     Parameters
     ----------
-    numeric : {"modl", "equal-frequency", "equal-width"} or estimator, default="modl"
+    numeric : {"modl", "mdlp", "equal-frequency", "equal-width"} or estimator, default="modl"
         How numeric columns are cut; an estimator is a discretizer of this package, for its options.
     categorical : {"modl", "values"} or estimator, default="modl"
         ``"modl"`` groups values; ``"values"`` keeps every value apart.

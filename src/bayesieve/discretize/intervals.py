@@ -46,7 +46,7 @@ def discretize_column(
     -------
     Partition with cut points; a first cut point of minus infinity separates missing values from the rest.
     """
-    blocks = _Blocks(values, order, missing_apart)
+    blocks = ValueBlocks(values, order, missing_apart)
     total = order.total
     null_counts = order.class_totals()[None, :]
     most = blocks.n_blocks if method == "optimal" else min(blocks.n_blocks, _MAX_QUEUED_BLOCKS)
@@ -99,7 +99,7 @@ def discretize_block(
     return found.trimmed(*sizes)
 
 
-class _Blocks:
+class ValueBlocks:
     """A column as cumulated class counts of blocks of neighbouring distinct values; missing values are block 0 where
     there are any.
     """

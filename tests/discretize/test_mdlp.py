@@ -1,0 +1,155 @@
+"""Cuts of Fayyad & Irani: against Weka's, and against the definition in exact fractions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayesieve import MDLPDiscretizer, SelectiveNB, TableEncoder, load
+from tests import golden
+from tests.reference import mdlp
+
+
+def column(values: object) -> np.ndarray:
+    return np.asarray(values, dtype=float)[:, None]
+
+
+@pytest.mark.parametrize("name", golden.WEKA_DISCRETIZED)
+def test_cuts_are_those_of_weka(name: str) -> None:
+    expected = golden.values("weka", f"discretize_{name}")["cut_points"]["default_fayyad_irani"]
+    header, rows = golden.raw_table(name)
+    X = np.array([row[: len(expected)] for row in rows], dtype=float)
+    assert len(header) == len(expected) + 1
+    found = MDLPDiscretizer().fit(X, golden.target(name)).cut_points_
+    assert [cuts.tolist() for cuts in found] == list(expected.values())
+
+
+@given(st.data(), st.integers(1, 4), st.integers(1, 4), st.integers(1, 120))
+def test_cuts_are_those_of_the_definition(data: st.DataObject, n_classes: int, noise: int, n_rows: int) -> None:
+    # Classes that follow the value, more or less, so that there is something to cut.
+    values = data.draw(st.lists(st.integers(0, 30), min_size=n_rows, max_size=n_rows))
+    classes = [(v // 8 + data.draw(st.integers(0, noise)) // noise) % n_classes for v in values]
+    found = MDLPDiscretizer().fit(column(values), classes).cut_points_[0].tolist()
+    assert found == mdlp.cut_points(values, classes)
+
+
+def test_the_lowest_of_equal_cuts_is_taken() -> None:
+    values, classes = np.repeat([0.0, 1.0, 2.0], 20), np.repeat([0, 1, 0], 20)
+    assert mdlp.cut_points(values.tolist(), classes.tolist()) == [0.5, 1.5]
+    assert MDLPDiscretizer().fit(column(values), classes).cut_points_[0].tolist() == [0.5, 1.5]
+    # 20 | 24 | 20: both outer bounds are equally good and only one cut is worth its length.
+    classes = np.concatenate([np.tile([0, 0, 0, 0, 1], 8), np.tile([0, 1], 20), np.tile([0, 1, 1, 1, 1], 8)])
+    values = np.repeat([0.0, 1.0, 2.0], 40)
+    assert MDLPDiscretizer().fit(column(values), classes).cut_points_[0].tolist() == [0.5]
+    assert mdlp.cut_points(values.tolist(), classes.tolist()) == [0.5]
+
+
+@pytest.mark.parametrize("n_classes", [2, 300])
+def test_many_rows_of_distinct_values(n_classes: int) -> None:
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=3000)
+    classes = np.floor((np.argsort(np.argsort(values)) / 3000 + rng.uniform(0, 0.2, 3000)) / 1.2 * n_classes)
+    classes = classes.astype(int)
+    found = MDLPDiscretizer().fit(column(values), classes).cut_points_[0]
+    np.testing.assert_array_equal(found, mdlp.cut_points(values.tolist(), classes.tolist()))
+    assert found.size >= 1
+
+
+def test_repeated_values_are_counted_before_they_are_sorted() -> None:
+    rng = np.random.default_rng(6)
+    values = rng.integers(0, 30, 20_000)
+    classes = (values + rng.normal(0, 6, 20_000) > 14).astype(int) + (values > 25)
+    found = MDLPDiscretizer().fit(column(values), classes).cut_points_[0]
+    assert found.size > 4
+    np.testing.assert_array_equal(found, _cuts_by_floats(values, classes))
+
+
+def _cuts_by_floats(values: np.ndarray, classes: np.ndarray) -> list[float]:
+    """The definition in floating point, for more rows than exact fractions are quick for."""
+
+    def bits(labels: np.ndarray) -> float:
+        shares = np.unique(labels, return_counts=True)[1] / labels.size
+        return float(-(shares * np.log2(shares)).sum())
+
+    n, k, h = values.size, np.unique(classes).size, bits(classes)
+    found = []
+    for low, high in zip(np.unique(values)[:-1], np.unique(values)[1:], strict=True):
+        below = values <= low
+        h1, h2 = bits(classes[below]), bits(classes[~below])
+        k1, k2 = np.unique(classes[below]).size, np.unique(classes[~below]).size
+        gain = h - (below.sum() * h1 + (~below).sum() * h2) / n
+        spread = k * h - k1 * h1 - k2 * h2
+        found.append((gain, gain > (np.log2(n - 1) + np.log2(3.0**k - 2) - spread) / n, (low + high) / 2))
+    if not found or not max(found, key=lambda split: split[0])[1]:
+        return []
+    cut = max(found, key=lambda split: split[0])[2]
+    below = values <= cut
+    return [*_cuts_by_floats(values[below], classes[below]), cut, *_cuts_by_floats(values[~below], classes[~below])]
+
+
+def test_integer_weights_equal_repeated_rows() -> None:
+    rng = np.random.default_rng(3)
+    X, times = column(rng.normal(size=150).round(1)), rng.integers(0, 4, 150)
+    y = (X[:, 0] + rng.normal(0, 0.5, 150) > 0).astype(int)
+    weighted = MDLPDiscretizer().fit(X, y, sample_weight=times)
+    repeated = MDLPDiscretizer().fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.cut_points_[0].size > 0
+    np.testing.assert_array_equal(weighted.cut_points_[0], repeated.cut_points_[0])
+    np.testing.assert_array_equal(weighted.levels_[0].counts, repeated.levels_[0].counts)
+
+
+def test_fractional_weights_move_the_cut() -> None:
+    values, classes = np.repeat([0.0, 1.0, 2.0], 20), np.repeat([0, 1, 1], 20)
+    classes[[25, 35]] = 0
+    X, weights = column(values), np.ones(60)
+    assert MDLPDiscretizer().fit(X, classes, weights * 1.5).cut_points_[0].tolist() == [0.5]
+    weights[20:40] = np.where(classes[20:40] == 0, 30.5, 0.25)
+    assert MDLPDiscretizer().fit(X, classes, weights).cut_points_[0].tolist() == [1.5]
+
+
+def test_missing_values_are_left_out_and_have_a_level_of_their_own() -> None:
+    values = np.concatenate([np.arange(40.0), np.full(20, np.nan)])
+    classes = np.concatenate([np.repeat([0, 1], 20), np.ones(20, dtype=int)])
+    fitted = MDLPDiscretizer().fit(column(values), classes)
+    assert fitted.cut_points_[0].tolist() == [-np.inf, 19.5]
+    assert fitted.levels_[0].missing_code == 0
+    assert fitted.levels_[0].counts.tolist() == [[0.0, 20.0], [20.0, 0.0], [0.0, 20.0]]
+    assert fitted.transform(column([np.nan, 3.0, 30.0]))[:, 0].tolist() == [0, 1, 2]
+    ignoring = TableEncoder(numeric="mdlp", missing="ignore").fit(column(values), classes)
+    assert ignoring.levels_[0].cut_points.tolist() == [19.5]
+    assert ignoring.transform(column([np.nan, 3.0, 30.0]))[:, 0].tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize("values", [[3.0] * 8, [np.nan] * 8, [1.0], list(range(8))])
+def test_nothing_to_cut(values: list[float]) -> None:
+    fitted = MDLPDiscretizer().fit(column(values), np.arange(len(values)) % 2)
+    assert fitted.cut_points_[0].size == 0
+    assert fitted.level_scores_[0] == 0.0
+
+
+def test_a_single_class_is_never_cut() -> None:
+    assert MDLPDiscretizer().fit(column(range(20)), np.zeros(20)).cut_points_[0].size == 0
+
+
+def test_values_at_the_edge_of_what_floats_hold() -> None:
+    X = column([-1.7e308] * 9 + [1.7e308, np.nextafter(1.7e308, np.inf)] * 9)
+    cuts = MDLPDiscretizer().fit(X, [0] * 9 + [1, 2] * 9).cut_points_[0]
+    assert cuts.tolist() == [0.0, 1.7e308]
+
+
+def test_tables_without_numbers_are_told_what_to_do() -> None:
+    with pytest.raises(ValueError, match=r"no numeric column .* TableEncoder\(numeric='mdlp'\)"):
+        MDLPDiscretizer().fit(pd.DataFrame({"job": ["a", "b"]}), [0, 1])
+
+
+def test_a_saved_classifier_codes_with_the_same_cuts(tmp_path: object) -> None:
+    X, y = column(np.arange(60.0)), np.repeat([0, 1, 0], 20)
+    frame = pd.DataFrame({"size": X[:, 0], "job": np.where(y == 1, "a", "b")})
+    model = SelectiveNB("all", encoder=TableEncoder(numeric="mdlp", categorical="values")).fit(frame, y)
+    model.save(f"{tmp_path}/model.json")
+    again = load(f"{tmp_path}/model.json")
+    assert again.encoder_.numeric == "mdlp"
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
