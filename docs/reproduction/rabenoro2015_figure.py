@@ -6,16 +6,16 @@ python docs/reproduction/rabenoro2015_figure.py
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 
-from bayesieve.evaluation.reproduce.claims import values_of
+from bayesieve.evaluation.reproduce import Options, make_study
 from bayesieve.evaluation.reproduce.rabenoro2015 import METHODS
+from bayesieve.evaluation.reproduce.rabenoro2015_report import values_of
 
 FOLDER = Path(__file__).parent
-SERIES = (("levels", "#1f6f8b", -4.5), ("quantiles", "#c8553d", 4.5))
+SERIES = (("levels", 30, "#1f6f8b", -4.5), ("quantiles", 20, "#c8553d", 4.5))  # grid, repetitions
 LEFT, TOP, ROW, WIDTH = 220, 44, 26, 460
 LOW, HIGH = 0.085, 0.150
 
@@ -31,17 +31,14 @@ def main() -> None:
         *legend(),
     ]
     parts += [text(LEFT - 12, row(k) + 4, label(method), "end") for k, method in enumerate(METHODS)]
-    for grid, colour, shift in SERIES:
-        lines = (FOLDER / f"rabenoro2015-{grid}.jsonl").read_text(encoding="utf-8").splitlines()[1:]
-        errors = values_of([json.loads(line) for line in lines], "test")
+    for grid, repetitions, colour, shift in SERIES:
+        study = make_study("rabenoro2015", Options(repetitions=repetitions, grid=grid))
+        errors = values_of(study.kept(FOLDER / f"rabenoro2015-{grid}.jsonl"), "test")
         for k, method in enumerate(METHODS):
             parts += bar(errors[method.key], row(k) + shift, colour)
     for k, method in enumerate(METHODS):
         if method.paper_error is not None:
-            x, y = at(method.paper_error), row(k)
-            parts.append(
-                f'<path d="M{x - 5:.1f} {y} l5 -5 l5 5 l-5 5 z" fill="white" stroke="#222" stroke-width="1.4"/>'
-            )
+            parts.append(diamond(at(method.paper_error), row(k)))
     path = FOLDER / "rabenoro2015.svg"
     path.write_text("\n".join([*parts, "</svg>"]) + "\n", encoding="utf-8")
     print(path)
@@ -95,7 +92,7 @@ def axis(height: int) -> list[str]:
 def legend() -> list[str]:
     """What the marks stand for."""
     parts = [diamond(25, 20), text(36, 24, "paper, one run", "start")]
-    for x, (grid, colour, _) in zip((175, 390), SERIES, strict=True):
+    for x, (grid, _, colour, _) in zip((175, 390), SERIES, strict=True):
         parts.append(f'<circle cx="{x}" cy="20" r="3.6" fill="{colour}"/>')
         parts.append(text(x + 10, 24, f"ours, grid {grid!r}: mean ± sd".replace("'", ""), "start"))
     return parts

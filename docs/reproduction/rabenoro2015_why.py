@@ -21,9 +21,10 @@ import numpy as np
 
 from bayesieve.evaluation.rankings import rank_by_mrmr, rank_by_mutual_information
 from bayesieve.evaluation.reproduce import Options, make_study
-from bayesieve.evaluation.reproduce.rabenoro2015 import WRAPPERS
-from bayesieve.evaluation.reproduce.subset_choice import Halves, best_of_path, best_on_walks
+from bayesieve.evaluation.reproduce.rabenoro2015 import WRAPPERS, EngineIndicators
+from bayesieve.evaluation.reproduce.subset_choice import Halves, best_of_path, best_on_walks, halve
 from bayesieve.search import GreedySearch
+from bayesieve.table import CodedTable
 
 
 def main(grid: str, repetitions: int, wanted: str = "") -> None:
@@ -31,10 +32,10 @@ def main(grid: str, repetitions: int, wanted: str = "") -> None:
     study: Any = make_study("rabenoro2015", Options(grid=grid))
     found: dict[str, list[tuple[int, float]]] = {}
     for number in range(repetitions):
-        for name, choose, halves in variants(study, number):
+        for name, choose, halves, test in variants(study, number):
             if wanted in name:
                 selected = choose()
-                found.setdefault(name, []).append((int(selected.sum()), halves.error(selected, halves.test)))
+                found.setdefault(name, []).append((int(selected.sum()), halves.error(selected, halves.scored(test))))
         print(f"repetition {number + 1} of {repetitions}", file=sys.stderr, flush=True)
     for name, results in found.items():
         sizes, errors = np.array(results).T
@@ -43,19 +44,34 @@ def main(grid: str, repetitions: int, wanted: str = "") -> None:
         print(" " * 60, " ".join(f"{error:.4f}" for error in errors))
 
 
-def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.ndarray], Halves]]:
-    """Name of every variant of a repetition, how it chooses a subset, and the halves that it chooses from."""
-    halves = study.halves(number)
-    shuffled = study.halves(number, columns=np.random.default_rng(number).permutation(halves.fit.n_features))
-    yield "MI filter", lambda: best_of_path(halves, rank_by_mutual_information(halves.fit)), halves
+def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.ndarray], Halves, CodedTable]]:
+    """Every variant of a repetition: name, how it chooses a subset, the halves that it chooses from, test rows."""
+    train, test = coded(study, number)
+    order = np.random.default_rng(number).permutation(train.n_features)
+    plain, shuffled = (
+        (halve(rows, study.smoothing), tested)
+        for rows, tested in ((train, test), (train.select(order), test.select(order)))
+    )
+    halves = plain[0]
+    yield "MI filter", lambda: best_of_path(halves, rank_by_mutual_information(halves.fit)), *plain
     for form in ("difference", "quotient"):
-        yield f"mRMR filter, {form}", partial(ranked, halves, form), halves
-        yield f"mRMR filter, {form}, the first 19", partial(ranked, halves, form, 19), halves
+        yield f"mRMR filter, {form}", partial(ranked, halves, form), *plain
+        yield f"mRMR filter, {form}, the first 19", partial(ranked, halves, form, 19), *plain
     for wrapper in WRAPPERS:
-        yield wrapper.key, partial(search, halves, wrapper), halves
-        yield f"{wrapper.key}, columns shuffled", partial(search, shuffled, wrapper), shuffled
+        yield wrapper.key, partial(search, halves, wrapper), *plain
+        yield f"{wrapper.key}, columns shuffled", partial(search, shuffled[0], wrapper), *shuffled
         if "-" in str(wrapper.direction):
-            yield f"{wrapper.key}, phases by their criterion", partial(search, halves, wrapper, blind=True), halves
+            yield f"{wrapper.key}, phases by their criterion", partial(search, halves, wrapper, blind=True), *plain
+
+
+def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
+    """Training and test series of a repetition as its methods see them, with their classes."""
+    scores, labels = study.draw(number)
+    encoder, n = EngineIndicators(study.grid), study.n_series
+    train, test = encoder.fit_coded(scores[:n], labels[:n]), encoder.transform_coded(scores[n:])
+    test.classes = np.asarray(train.classes)
+    test.class_codes = np.searchsorted(test.classes, labels[n:]).astype(np.uint8)
+    return train, test
 
 
 def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
