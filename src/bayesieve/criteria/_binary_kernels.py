@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from bayesieve.compiling import jit
+from bayesieve.counts._pair_kernels import count_bits
 from bayesieve.criteria._ladder_kernels import PADDING
-from bayesieve.criteria._pair_kernels import count_bits
 
 _BLOCK = 1024  # rows whose work memory stays in the first-level cache
 

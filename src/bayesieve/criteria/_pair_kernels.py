@@ -15,10 +15,9 @@ Keys are 64-bit integers that order rows as their scores do. Two ways, which giv
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
 from bayesieve.compiling import jit
+from bayesieve.counts._pair_kernels import count_bits
 
 _BUCKETS_PER_ROW = 64  # of the bit map, at most; half of it at least
 _MOST_COMPARISONS = 2  # per row, between rows of one bucket, before sorting is the faster way
@@ -26,14 +25,6 @@ _MOST_EDGES = 32  # rows so near to the edge of a bucket that they are compared 
 _BLOCK = 1024  # rows whose work memory stays in the first-level cache
 _LOW = (1 << 32) - 1
 _MOST_MOVES = 8  # per item, to put the buckets in order, before a sort of all items is
-
-
-@intrinsic
-def count_bits(typing_context, word):
-    def generate(context, builder, signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.int64), generate
 
 
 @jit

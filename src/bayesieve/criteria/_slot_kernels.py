@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from bayesieve.compiling import jit
-from bayesieve.criteria._pair_kernels import count_bits, fill_buckets, key_range, shift_for
+from bayesieve.counts._pair_kernels import count_bits
+from bayesieve.criteria._pair_kernels import fill_buckets, key_range, shift_for
 
 _BUCKETS_PER_ROW = 32  # of the bit map, at most; half of it at least
 _BLOCK = 1024  # rows whose work memory stays in the first-level cache

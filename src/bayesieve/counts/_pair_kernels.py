@@ -1,0 +1,277 @@
+"""Compiled counting of pairs of features, and the information of the counts.
+
+Features of few levels are bit planes, one bit a row and level: rows that two levels share are those in both planes,
+counted by AND and population count. Planes lie word after word, all planes side by side, so that one instruction counts
+for eight pairs and nothing has to be added up across a vector. Features of many levels, and rows with weights, are
+counted in one table a pair, row by row. All rows of a *segment* (of one class, or all) follow one another.
+
+Sums are of n log n: N I(X; Y) = sum n_xy log n_xy - sum n_x log n_x - sum n_y log n_y + N log N, where the terms of
+whole numbers are looked up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from bayesieve.compiling import jit
+
+WORDS_AT_ONCE = 4  # words of a plane counted between two writes; segments have a multiple of it
+_WORDS_IN_CACHE = 32
+_PLANES_IN_CACHE = 1024
+_LEAST = 1e-12  # nats; information below may be rounding only
+
+
+@intrinsic
+def count_bits(typing_context, word):
+    """Number of bits that are 1."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.int64), generate
+
+
+@jit
+def count_planes(planes, starts, rows):
+    """rows[s, p] = rows of segment s in plane p of (n_words, n_planes) planes; starts : first words of the segments."""
+    rows[:] = 0
+    for s in range(starts.size - 1):
+        found = rows[s]
+        for w in range(starts[s], starts[s + 1]):
+            words = planes[w]
+            for p in range(found.size):
+                found[p] += count_bits(words[p])
+
+
+@jit
+def count_common(planes, left, right, first, last, starts, counts):
+    """counts[s, a, b - first] = rows of segment s in both planes left[a] of ``planes`` and b of ``right``, for b from
+    ``first`` to ``last`` - 1.
+
+    planes, right : (n_words, n_planes); starts : (n_segments + 1,) first word of each segment.
+    """
+    counts[:] = 0
+    for s in range(starts.size - 1):
+        for begin in range(starts[s], starts[s + 1], _WORDS_IN_CACHE):
+            end = min(begin + _WORDS_IN_CACHE, starts[s + 1])
+            for low in range(first, last, _PLANES_IN_CACHE):
+                high = min(low + _PLANES_IN_CACHE, last)
+                for a in range(left.size):
+                    found = counts[s, a, low - first : high - first]
+                    for w in range(begin, end, WORDS_AT_ONCE):
+                        _add_common(planes[w : w + WORDS_AT_ONCE, left[a]], right, w, low, found)
+
+
+@jit
+def _add_common(words, right, w, low, found):
+    n = found.size
+    first, second, third, fourth = words[0], words[1], words[2], words[3]
+    row_1 = right[w, low : low + n]
+    row_2 = right[w + 1, low : low + n]
+    row_3 = right[w + 2, low : low + n]
+    row_4 = right[w + 3, low : low + n]
+    for j in range(n):
+        common = count_bits(first & row_1[j]) + count_bits(second & row_2[j])
+        found[j] += np.int32(common + count_bits(third & row_3[j]) + count_bits(fourth & row_4[j]))
+
+
+@jit
+def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes, logs, relative, out):
+    """Information of pairs of features of two levels without unseen rows.
+
+    counts : (n_segments, n, m) rows where both features have level 1; ones : (n_segments, features) rows of level 1;
+    own : the same, sums of n log n over both levels; sizes : (n_segments,) rows; logs : n log n of every whole number.
+    """
+    total = np.float64(sizes.sum())
+    sums, left_sums, right_sums = np.empty(counts.shape[2]), 0.0, np.zeros(counts.shape[2])
+    for s in range(sizes.size):
+        right_sums += logs[sizes[s]] - own_right[s]
+    for i in range(counts.shape[1]):
+        left_sums = 0.0
+        sums[:] = 0.0
+        for s in range(sizes.size):
+            left_sums += logs[sizes[s]] - own_left[s, i]
+            _add_binary(
+                counts[s, i], ones_left[s, i], ones_right[s], own_left[s, i], own_right[s], sizes[s], logs, sums
+            )
+        row = out[i]
+        for j in range(sums.size):
+            row[j] = _statistic(sums[j], left_sums, right_sums[j], total, relative)
+
+
+@jit
+def _add_binary(both, ones, others, own, own_others, size, logs, sums):
+    whole = logs[size]
+    for j in range(sums.size):
+        n_11 = np.int64(both[j])
+        n_10 = ones - n_11
+        n_01 = others[j] - n_11
+        joint = logs[np.uint64(n_11)] + logs[np.uint64(size - ones - n_01)]
+        joint += logs[np.uint64(n_10)] + logs[np.uint64(n_01)]
+        independent = n_11 * size == ones * others[j]
+        sums[j] += 0.0 if independent else joint - (own + own_others[j]) + whole
+
+
+@jit
+def _statistic(information, left_sum, right_sum, total, relative):
+    """From sums to nats, within the bounds that rounding may cross; or the symmetrical uncertainty."""
+    left, right = max(left_sum, 0.0), max(right_sum, 0.0)
+    information = max(0.0, min(information, min(left, right)))
+    if relative:
+        return 2.0 * information / max(left + right, 1e-300)
+    return information / total
+
+
+@jit
+def plane_information(counts, left, right, n_levels, complete, margins, at, sizes, logs, relative, out):
+    """Information of pairs of features of few levels, from the counts of their planes.
+
+    counts : (n_segments, planes of left, planes of right) rows; left, right : positions of the features; complete :
+    whether all rows of a feature have a known level, of which then the first has no plane; margins : (n_segments,
+    levels of all features) rows, those of feature k from ``at[k]`` on; sizes : (n_segments,) rows.
+    """
+    most = max(n_levels[left].max(), n_levels[right].max())
+    cells, row_sums, column_sums = np.zeros(most * most), np.zeros(most), np.zeros(most)
+    weights = np.zeros(0)
+    below = 0
+    for i in range(left.size):
+        x = left[i]
+        beside = 0
+        for j in range(right.size):
+            y = right[j]
+            total, information, left_sum, right_sum = 0.0, 0.0, 0.0, 0.0
+            for s in range(sizes.size):
+                table = counts[s, below : below + n_levels[x] - complete[x], :]
+                own, other = margins[s, at[x] : at[x] + n_levels[x]], margins[s, at[y] : at[y] + n_levels[y]]
+                _fill_from_planes(table, beside, own, other, complete[x], complete[y], sizes[s], cells)
+                part = _sums_of_table(cells, n_levels[x], n_levels[y], row_sums, column_sums, logs, weights)
+                total, information = total + part[0], information + part[1]
+                left_sum, right_sum = left_sum + part[2], right_sum + part[3]
+            out[i, j] = _statistic(information, left_sum, right_sum, max(total, 1e-300), relative)
+            beside += n_levels[y] - complete[y]
+        below += n_levels[x] - complete[x]
+
+
+@jit
+def _fill_from_planes(counts, beside, own, other, first_x, first_y, size, cells):
+    """All cells of a table, from those of the planes and the margins: what is left is the first level."""
+    n_y = other.size
+    for x in range(first_x, own.size):
+        left = own[x]
+        for y in range(first_y, n_y):
+            n = counts[x - first_x, beside + y - first_y]
+            cells[x * n_y + y] = n
+            left -= n
+        if first_y:
+            cells[x * n_y] = left
+    if first_x:
+        rest = size
+        for x in range(1, own.size):
+            rest -= own[x]
+        for y in range(first_y, n_y):
+            left = other[y]
+            for x in range(1, own.size):
+                left -= np.int64(cells[x * n_y + y])
+            cells[y] = left
+            rest -= left
+        if first_y:
+            cells[0] = rest
+
+
+@jit
+def row_information(codes, left, right, n_levels, weights, starts, logs, relative, out):
+    """Information of pairs of features, counted row by row: of many levels, or with weights (else of size 0).
+
+    codes : (n_features, n_rows); left, right : positions of the features; starts : (n_segments + 1,) first rows.
+    """
+    most_x, most_y = n_levels[left].max(), n_levels[right].max()
+    cells, row_sums, column_sums = np.zeros(most_x * most_y), np.zeros(most_x), np.zeros(most_y)
+    for i in range(left.size):
+        x, n_x = codes[left[i]], n_levels[left[i]]
+        for j in range(right.size):
+            y, n_y = codes[right[j]], n_levels[right[j]]
+            total, information, left_sum, right_sum = 0.0, 0.0, 0.0, 0.0
+            for s in range(starts.size - 1):
+                first, last = starts[s], starts[s + 1]
+                _count_rows(x, y, n_x, n_y, weights, first, last, cells)
+                if n_x * n_y <= 2 * (last - first):
+                    part = _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights)
+                else:
+                    part = _sums_of_rows(x, y, n_x, n_y, first, last, cells, row_sums, column_sums, logs, weights)
+                total, information = total + part[0], information + part[1]
+                left_sum, right_sum = left_sum + part[2], right_sum + part[3]
+            out[i, j] = _statistic(information, left_sum, right_sum, max(total, 1e-300), relative)
+
+
+@jit
+def _count_rows(x, y, n_x, n_y, weights, first, last, cells):
+    if weights.size == 0:
+        for i in range(first, last):
+            if x[i] < n_x and y[i] < n_y:
+                cells[np.uint64(x[i]) * np.uint64(n_y) + np.uint64(y[i])] += 1.0
+    else:
+        for i in range(first, last):
+            if x[i] < n_x and y[i] < n_y:
+                cells[np.uint64(x[i]) * np.uint64(n_y) + np.uint64(y[i])] += weights[i]
+
+
+@jit
+def _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights):
+    """Total, information and both entropies, times the total, of a table of counts, which is cleared."""
+    row_sums[:n_x] = 0.0
+    column_sums[:n_y] = 0.0
+    joint = 0.0
+    for x in range(n_x):
+        for y in range(n_y):
+            n = cells[x * n_y + y]
+            joint += _n_log_n(n, logs, weights)
+            row_sums[x] += n
+            column_sums[y] += n
+    total, information, left_sum, right_sum = _sums(joint, row_sums[:n_x], column_sums[:n_y], logs, weights)
+    if information < _LEAST * total:
+        independent = True
+        for x in range(n_x):
+            for y in range(n_y):
+                independent &= cells[x * n_y + y] * total == row_sums[x] * column_sums[y]
+        information = 0.0 if independent else information
+    cells[: n_x * n_y] = 0.0
+    return total, information, left_sum, right_sum
+
+
+@jit
+def _sums_of_rows(x, y, n_x, n_y, first, last, cells, row_sums, column_sums, logs, weights):
+    """As `_sums_of_table`, where there are fewer rows than cells: only cells with rows are looked at."""
+    row_sums[:n_x] = 0.0
+    column_sums[:n_y] = 0.0
+    joint = 0.0
+    for i in range(first, last):
+        if x[i] < n_x and y[i] < n_y:
+            at = np.uint64(x[i]) * np.uint64(n_y) + np.uint64(y[i])
+            n = cells[at]
+            cells[at] = 0.0
+            joint += _n_log_n(n, logs, weights)
+            row_sums[x[i]] += n
+            column_sums[y[i]] += n
+    return _sums(joint, row_sums[:n_x], column_sums[:n_y], logs, weights)
+
+
+@jit
+def _sums(joint, row_sums, column_sums, logs, weights):
+    total, of_rows, of_columns = 0.0, 0.0, 0.0
+    for n in row_sums:
+        total += n
+        of_rows += _n_log_n(n, logs, weights)
+    for n in column_sums:
+        of_columns += _n_log_n(n, logs, weights)
+    whole = _n_log_n(total, logs, weights)
+    return total, joint - (of_rows + of_columns) + whole, whole - of_rows, whole - of_columns
+
+
+@jit
+def _n_log_n(n, logs, weights):
+    """Looked up for whole numbers, computed for sums of weights."""
+    if weights.size == 0:
+        return logs[np.uint64(n)]
+    return n * np.log(n) if n > 0.0 else 0.0

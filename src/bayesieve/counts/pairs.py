@@ -1,0 +1,288 @@
+"""Information of pairs of features of a coded table, any block of them at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bayesieve.counts.bit_planes import BitPlanes, Segments
+from bayesieve.engine import map_in_threads
+from bayesieve.table import CodedTable
+
+_MOST_LEVELS = 20  # of a feature kept as bit planes; with more, counting row by row is faster
+_COUNTS_AT_ONCE = 1 << 17  # counts of pairs of planes that stay in the cache until they are made use of
+_RIGHT_AT_ONCE = 4096  # planes
+_FEATURES_AT_ONCE = 16  # that a thread counts the pairs of, row by row, before it takes up others
+_PARALLEL_WORK = 2_000_000  # words or rows looked at, below which threads cost more than they bring
+
+_BINARY, _FEW, _MANY = range(3)  # kinds of features, by how their pairs are counted
+
+Task = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The part of a block that holds the pairs of features of two kinds.
+
+    found : the block; rows, columns : where the part is in it; left, right : (rows,), (columns,) positions of the
+    features in the table; mirrored : whether the block is symmetric, and the other half follows from this one; triangle
+    : whether this part is symmetric itself.
+    """
+
+    found: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    mirrored: bool
+    triangle: bool
+
+    def put(self, rows: Any, columns: Any, values: np.ndarray) -> None:
+        """Values of the pairs of these rows and columns of the part."""
+        rows, columns = self.rows[rows], self.columns[columns]
+        if self.triangle and columns[0] == rows[0]:
+            below = np.tril_indices(rows.size, -1)  # of the square in the middle both halves were counted
+            values[below] = values[below[::-1]]
+        self.found[_region(rows, columns)] = values
+        if self.mirrored:
+            self.found[_region(columns, rows)] = values.T
+
+
+def _region(rows: np.ndarray, columns: np.ndarray) -> Any:
+    """An index of a rectangle; slices are much faster than positions."""
+    spans = tuple(slice(p[0], p[-1] + 1) for p in (rows, columns) if p.size and p[-1] - p[0] + 1 == p.size)
+    return spans if len(spans) == 2 else np.ix_(rows, columns)
+
+
+class PairInformation:
+    """Mutual information and symmetrical uncertainty of pairs of features, from counts of their levels.
+
+    Pairs of features of few levels are counted by AND and population count of bit planes; rows with weights, and
+    features of many levels, row by row. Rows whose level of either feature is unseen do not count for the pair.
+
+    Parameters
+    ----------
+    coded : CodedTable
+        With classes where they are given. A feature of L levels, up to 20, takes L - 1 bits a row.
+    given_class : bool, default=False
+        Whether to count within each class: I(X; Y | C) = sum P(c) I(X; Y | c).
+    n_jobs : int or None, default=None
+        Threads for large blocks; results do not depend on it.
+
+    Raises
+    ------
+    ValueError
+        If classes are to be given and the table has none.
+
+    References
+    ----------
+    Cover & Thomas (2006), Elements of information theory, 2nd edition, sections 2.3 and 2.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve.counts.pairs import PairInformation
+    >>> from bayesieve.table import CodedTable
+    >>> codes = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 1, 0, 1]], dtype=np.uint8)
+    >>> pairs = PairInformation(CodedTable(codes, np.array([2, 2, 2]), ("a", "b", "c")))
+    >>> pairs.mutual_information([0]).round(6).tolist()
+    [[0.693147, 0.693147, 0.0]]
+    """
+
+    def __init__(self, coded: CodedTable, *, given_class: bool = False, n_jobs: int | None = None) -> None:
+        if given_class and coded.class_codes is None:
+            raise ValueError("The coded table carries no classes to be given; code it together with its target.")
+        self._coded, self._n_jobs, self._n_levels = coded, n_jobs, coded.n_levels
+        self._segments = Segments.of(coded, by_class=given_class)
+        whole = np.arange(coded.n_rows + 1, dtype=float)
+        self._logs = whole * np.log(np.maximum(whole, 1.0))
+        self._weights = np.zeros(0)
+        if coded.weights is not None:  # of any size: as if they added up to the rows
+            weights = self._segments.in_order(np.asarray(coded.weights, dtype=float))
+            largest = max(weights.max(initial=0.0), np.finfo(float).tiny)
+            self._weights = weights / largest * (coded.n_rows / max((weights / largest).sum(), 1.0))
+        self._codes: np.ndarray | None = None
+        self._everything = np.arange(coded.n_features)
+        self._set_kinds()
+        self._members = {kind: np.flatnonzero(self._kinds == kind) for kind in np.unique(self._kinds).tolist()}
+        self._set_planes()
+
+    def mutual_information(self, features: Any = None, others: Any = None) -> np.ndarray:
+        """Mutual information in nats of every one of ``features`` with every one of ``others``.
+
+        Parameters
+        ----------
+        features, others : positions of features, or None for all
+
+        Returns
+        -------
+        float array, shape (features, others)
+            0 <= I <= min(H) always; exactly 0 for independent counts, H(X) for a feature with itself. Given the class,
+            all of them are conditional on it.
+        """
+        return self._block(features, others, relative=False)
+
+    def symmetrical_uncertainty(self, features: Any = None, others: Any = None) -> np.ndarray:
+        """2 I(X; Y) / (H(X) + H(Y)) of every one of ``features`` with every one of ``others``, from 0 to 1.
+
+        Parameters
+        ----------
+        features, others : positions of features, or None for all
+
+        Returns
+        -------
+        float array, shape (features, others)
+            Given the class, informations and entropies are conditional on it. 0 for two constants.
+        """
+        return self._block(features, others, relative=True)
+
+    def _set_kinds(self) -> None:
+        coded = self._coded
+        self._complete = np.zeros(coded.n_features, dtype=np.int64)
+        few = np.flatnonzero(coded.n_levels <= _MOST_LEVELS) if coded.weights is None else np.zeros(0, dtype=np.int64)
+        for begin in range(0, few.size, _FEATURES_AT_ONCE):
+            these = few[begin : begin + _FEATURES_AT_ONCE]
+            self._complete[these] = coded.codes_of(these).max(axis=1, initial=0) < coded.n_levels[these]
+        self._kinds = np.full(coded.n_features, _MANY)
+        self._kinds[few] = np.where((coded.n_levels[few] == 2) & (self._complete[few] == 1), _BINARY, _FEW)
+
+    def _set_planes(self) -> None:
+        """Planes of both kinds; the place of a feature among those of its kind; rows of every level."""
+        coded = self._coded
+        self._place, self._margins_at = (np.zeros(coded.n_features, dtype=np.int64) for _ in range(2))
+        self._planes: dict[int, BitPlanes] = {}
+        n_margins = 0
+        for kind in (_BINARY, _FEW):
+            features = np.flatnonzero(self._kinds == kind)
+            planes = BitPlanes.of(coded, features, self._complete[features] == 1, self._segments)
+            self._planes[kind] = planes
+            self._place[features] = np.arange(features.size)
+            n_levels = coded.n_levels[features]
+            self._margins_at[features] = n_margins + np.cumsum(n_levels) - n_levels
+            n_margins += int(n_levels.sum())
+        self._margins = np.hstack([self._planes[kind].margins for kind in (_BINARY, _FEW)])
+        margins = self._planes[_BINARY].margins
+        self._ones = np.ascontiguousarray(margins[:, 1::2])
+        self._own = self._logs[margins[:, 0::2]] + self._logs[self._ones]
+
+    def _positions(self, features: Any) -> np.ndarray:
+        if features is None or isinstance(features, slice):
+            return self._everything if features is None else self._everything[features]
+        chosen = np.asarray(features)
+        return self._everything[chosen if chosen.size else chosen.astype(np.int64)]
+
+    def _block(self, features: Any, others: Any, *, relative: bool) -> np.ndarray:
+        left, right = self._positions(features), self._positions(others)
+        found = np.empty((left.size, right.size))
+        symmetric = np.array_equal(left, right)
+        tasks: list[Task] = []
+        by_kind = self._by_kind(right)
+        for kind, rows in self._by_kind(left).items():
+            for other, columns in by_kind.items():
+                if not symmetric or kind <= other:
+                    part = _Part(
+                        found, rows, columns, left[rows], right[columns], symmetric, symmetric and kind == other
+                    )
+                    tasks += (self._by_rows if _MANY in (kind, other) else self._by_planes)(part, relative)
+        words = self._coded.n_rows if _MANY in by_kind else int(self._segments.word_starts[-1])
+        map_in_threads(lambda task: task(), tasks, self._n_jobs if found.size * words >= _PARALLEL_WORK else 1)
+        return found
+
+    def _by_kind(self, positions: np.ndarray) -> dict[int, np.ndarray]:
+        """Where in these positions the features of each kind are."""
+        if positions.size == 1:  # so quick that a row of pairs takes no longer than its counts
+            return {int(self._kinds[positions[0]]): np.zeros(1, dtype=np.int64)}
+        if positions is self._everything:
+            return self._members
+        kinds = self._kinds[positions]
+        return {kind: np.flatnonzero(kinds == kind) for kind in np.unique(kinds).tolist()}
+
+    def _by_rows(self, part: _Part, relative: bool) -> list[Task]:
+        if self._codes is None:
+            self._codes = np.ascontiguousarray(self._segments.in_order(self._coded.codes))
+        begins = range(0, part.left.size, _FEATURES_AT_ONCE)
+        return [partial(self._count_rows, part, relative, begin) for begin in begins]
+
+    def _count_rows(self, part: _Part, relative: bool, begin: int) -> None:
+        from bayesieve.counts._pair_kernels import row_information
+
+        left = part.left[begin : begin + _FEATURES_AT_ONCE]
+        low = begin if part.triangle else 0
+        values = np.empty((left.size, part.right.size - low))
+        starts = self._segments.row_starts
+        row_information(
+            self._codes, left, part.right[low:], self._n_levels, self._weights, starts, self._logs, relative, values
+        )
+        part.put(slice(begin, begin + left.size), slice(low, None), values)
+
+    def _by_planes(self, part: _Part, relative: bool) -> list[Task]:
+        """Tiles so small that their counts stay in the cache."""
+        right = self._planes[int(self._kinds[part.right[0]])]
+        places = self._place[part.right]
+        n_other = right.features.size - places.size
+        if (
+            part.triangle or part.left.size * n_other > 2 * places.size
+        ):  # else the others are counted, too, and left out
+            right, places = right.take(places), np.arange(places.size)
+        left_sizes = self._n_levels[part.left] - self._complete[part.left]
+        per_left = self._segments.sizes.size * min(_RIGHT_AT_ONCE, right.n_planes)
+        tasks: list[Task] = []
+        for begin, end in _pieces(left_sizes, _COUNTS_AT_ONCE // max(per_left, 1)):
+            for low, high in _pieces(np.diff(right.starts), _RIGHT_AT_ONCE):
+                low = max(low, begin) if part.triangle else low
+                if low < high:
+                    tasks.append(partial(self._count_planes, part, relative, begin, end, right, places, low, high))
+        return tasks
+
+    def _count_planes(
+        self,
+        part: _Part,
+        relative: bool,
+        begin: int,
+        end: int,
+        right: BitPlanes,
+        places: np.ndarray,
+        low: int,
+        high: int,
+    ) -> None:
+        """Pairs of the features ``begin`` to ``end`` - 1 of a part with ``low`` to ``high`` - 1 of some planes."""
+        from bayesieve.counts._pair_kernels import binary_information, count_common, plane_information
+
+        features, others, segments = part.left[begin:end], right.features[low:high], self._segments
+        left = self._planes[int(self._kinds[features[0]])]
+        wanted = left.of_features(self._place[features])
+        first, last = int(right.starts[low]), int(right.starts[high])
+        counts = np.empty((segments.sizes.size, wanted.size, last - first), dtype=np.int32)
+        count_common(left.words, wanted, right.words, first, last, segments.word_starts, counts)
+        values = np.empty((features.size, others.size))
+        if self._kinds[features[0]] == self._kinds[others[0]] == _BINARY:
+            a, b = self._place[features], self._place[others]
+            ones, own = self._ones, self._own
+            sides = ones[:, a], ones[:, b], own[:, a], own[:, b]
+            binary_information(counts, *sides, segments.sizes, self._logs, relative, values)
+        else:
+            plane_information(
+                *(counts, features, others, self._n_levels, self._complete, self._margins, self._margins_at),
+                *(segments.sizes, self._logs, relative, values),
+            )
+        if places.size == right.features.size:
+            part.put(slice(begin, end), slice(low, high), values)
+        else:
+            columns = np.flatnonzero((places >= low) & (places < high))
+            part.put(slice(begin, end), columns, values[:, places[columns] - low])
+
+
+def _pieces(sizes: np.ndarray, most: int) -> list[tuple[int, int]]:
+    """Ranges of things of some sizes that add up to ``most`` each, or of one thing that is larger."""
+    pieces, ends = [], np.cumsum(sizes)
+    begin = 0
+    while begin < ends.size:
+        before = ends[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + most, side="right")))
+        pieces.append((begin, end))
+        begin = end
+    return pieces
