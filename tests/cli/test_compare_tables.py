@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from bayesieve.classifier import SelectiveNB as Classifier
+from bayesieve.cli import compiling
 from bayesieve.cli.app import app
 from bayesieve.cli.compared_tables import ComparedTable, table_names
 from bayesieve.cli.errors import CommandError
@@ -167,6 +169,33 @@ def test_warnings_and_errors_name_the_table(run: Run, succeeds: Run, three: list
     )
     kept = (tmp_path / "other" / "results.jsonl").read_text().splitlines()
     assert sum('"result"' in line for line in kept) == 2  # the first table is not lost
+
+
+def test_a_method_that_fails_on_one_table(
+    succeeds: Run, three: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = Classifier.fit_coded
+    pl.read_csv(three[1]).drop("x2").write_csv(three[1])
+
+    def failing(self: Any, coded: Any, *given: Any) -> Any:
+        if (self.selector == "map" and coded.n_features < 3) or coded.n_features < 2:
+            raise ValueError("It is too narrow.")
+        return whole(self, coded, *given)
+
+    monkeypatch.setattr(compiling, "warm_up", lambda *_: None)
+    monkeypatch.setattr(Classifier, "fit_coded", failing)
+    known = ("--target", "y", "--folds", 2, "-s", "map,all", "-o")
+    result = succeeds("compare", *three, *known, "found")
+    assert notes(result) == ["warning: 'map' failed on 2 folds of 'two': It is too narrow."]
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert next(line for line in lines if line[:1] == ["two"])[-2:] == ["-", "-"]  # there is no second there
+    assert [line[1:5] for line in lines if line[:1] == ["map"]] == [["-"] * 4, ["-"] * 4]
+    assert "2 of 3 sets" in (tmp_path / "found" / "comparison.html").read_text(encoding="utf-8")
+    # Nobody has figures of a table: it is left out of the ranks.
+    pl.read_csv(three[1]).drop("x1").write_csv(three[1])
+    result = succeeds("compare", *three, *known, "other")
+    assert "over 2 tables" in result.stdout
+    assert ["two", "90", *["-"] * 5] in [line.split() for line in result.stdout.splitlines()]
 
 
 def test_mistakes_are_one_line_before_any_work(fails: Run, three: list[Path], tmp_path: Path) -> None:
