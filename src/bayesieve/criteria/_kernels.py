@@ -174,6 +174,25 @@ def add_steps(steps, codes, offsets, table):
 
 
 @jit
+def add_steps_of_all(steps, codes, offsets, signs, columns, lows, highs, as_they_are, n_codes, starts, table):
+    """`add_steps` of several features, each added (sign 1) or dropped (-1); ``table`` holds those of all features."""
+    n_others = steps.shape[0]
+    for segment in range(offsets.size - 1):
+        for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
+            end = min(begin + BLOCK, offsets[segment + 1])
+            for c in range(columns.size):
+                code = codes[columns[c]]
+                for other in range(n_others):
+                    row = steps[other]
+                    first = starts[c] + (segment * n_others + other) * n_codes[c]
+                    for i in range(begin, end):
+                        at = (
+                            np.int64(code[i]) if as_they_are[c] else np.int64(code[i] > lows[c]) + (code[i] >= highs[c])
+                        )
+                        row[i] += signs[c] * table[first + at]
+
+
+@jit
 def classify(steps, offsets, right, wrong, margin, kept, states):
     """Which rows no single move can change: states[i] = 1 (right for sure), 2 (wrong for sure) or 0.
 

@@ -31,6 +31,8 @@ class RatioTables:
     ----------
     bounds : float array, shape (n_segments,)
         Largest absolute value of any log factor of the segment's rows, in nats.
+    starts : int array, shape (n_features + 1,)
+        Where each feature starts in flat tables.
     log_unit : float
         The step, in nats, in which sums of log factors are counted: a power of two so small that rounding does not
         matter, and so large that the sum over all features fits a 64-bit integer.
@@ -49,10 +51,11 @@ class RatioTables:
         self.n_segments = n_segments
         self.n_classes = n_classes
         sizes = self.n_codes * n_segments * (n_classes - 1)
-        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._flat: np.ndarray | None = None
         self.bounds = np.zeros(n_segments)
         self._logs: np.ndarray | None = None
+        self._log_steps: np.ndarray | None = None
         self._call: Callable[[int], np.ndarray] | None
         logs: np.ndarray | None
         if isinstance(log_factors, np.ndarray):
@@ -73,18 +76,18 @@ class RatioTables:
         if self._call is not None:
             return self._call(feature)
         assert self._logs is not None
-        part = self._logs[self._starts[feature] : self._starts[feature + 1]]
+        part = self._logs[self.starts[feature] : self.starts[feature + 1]]
         return part.reshape(self.n_segments, self.n_classes - 1, -1)
 
     def _look_over(self, logs: np.ndarray) -> float:
         """Set ``bounds``; the sum of every feature's largest log factor."""
         from bayesieve.criteria._kernels import largest_factors
 
-        return float(largest_factors(logs, self._starts, self.n_codes * (self.n_classes - 1), self.bounds))
+        return float(largest_factors(logs, self.starts, self.n_codes * (self.n_classes - 1), self.bounds))
 
     def _call_for_all(self, log_factors: Callable[[int], np.ndarray]) -> tuple[np.ndarray | None, float]:
         """The factors of all features, where they are few enough to be kept, and as `_look_over`."""
-        logs = np.empty(self._starts[-1]) if keeps(self.n_codes, self.n_segments, self.n_classes) else None
+        logs = np.empty(self.starts[-1]) if keeps(self.n_codes, self.n_segments, self.n_classes) else None
         total = 0.0
         for k in range(self.n_codes.size):
             factors = log_factors(k)
@@ -92,7 +95,7 @@ class RatioTables:
             np.maximum(self.bounds, largest, out=self.bounds)
             total += float(largest.max(initial=0.0))
             if logs is not None:
-                logs[self._starts[k] : self._starts[k + 1]] = factors.ravel()
+                logs[self.starts[k] : self.starts[k + 1]] = factors.ravel()
         return logs, total
 
     @property
@@ -103,10 +106,17 @@ class RatioTables:
         """``log_factors`` in whole ``log_unit``s: what sums of moves are made of, so that they never drift."""
         return np.rint(self.log_factors(feature) / self.log_unit).astype(np.int64)
 
+    @property
+    def has_all_log_steps(self) -> bool:
+        """Whether ``all_log_steps`` are at hand."""
+        return self._logs is not None
+
     def all_log_steps(self) -> np.ndarray:
         """``log_steps`` of all features, one after another, shape (sum of their sizes,)."""
         if self._logs is not None:
-            return np.rint(self._logs / self.log_unit).astype(np.int64)
+            if self._log_steps is None:
+                self._log_steps = np.rint(self._logs / self.log_unit).astype(np.int64)
+            return self._log_steps
         steps = [self.log_steps(f).ravel() for f in range(self.n_codes.size)]
         return np.concatenate(steps) if steps else np.zeros(0, dtype=np.int64)
 
@@ -115,7 +125,7 @@ class RatioTables:
         ``start + (segment * n_others + other) * n_codes + code``.
         """
         if self._flat is not None:
-            return self._flat, self._starts[features] + np.where(adding, 0, self._starts[-1])
+            return self._flat, self.starts[features] + np.where(adding, 0, self.starts[-1])
         tables = [
             np.exp(np.clip(self.log_factors(f) * (1.0 if add else -1.0), -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR)).ravel()
             for f, add in zip(features, adding, strict=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.criteria.class_block import ClassBlock
+from bayesieve.criteria.class_block import THREE_WAY, ClassBlock
 from bayesieve.criteria.ratio_tables import RatioTables
 
 SURE = 33.0
@@ -192,10 +192,25 @@ class RowRatios:
                 rows = slice(block.offsets[segment], block.offsets[segment + 1])
                 self._steps[:, rows] = self._start[segment][:, None]
             self._start = None
+        if len(self._pending) > 1 and self._tables.has_all_log_steps:
+            self._settle_all()
         for feature, adding in self._pending:
             steps = self._tables.log_steps(feature)
             codes = np.ascontiguousarray(block.level_codes(feature))
             add_steps(self._steps, codes, block.offsets, steps if adding else -steps)
+        self._pending.clear()
+
+    def _settle_all(self) -> None:
+        from bayesieve.criteria._kernels import add_steps_of_all
+
+        block, tables = self.block, self._tables
+        features = np.array([feature for feature, _ in self._pending], dtype=np.int64)
+        signs = np.array([1 if adding else -1 for _, adding in self._pending])
+        add_steps_of_all(
+            *(self._steps, block.codes, block.offsets, signs, block.columns[features], block.lows[features]),
+            *(block.highs[features], block.kinds[features] > THREE_WAY, block.n_codes[features]),
+            *(tables.starts[features], tables.all_log_steps()),
+        )
         self._pending.clear()
 
     def log_ratios(self, rows: Any = slice(None)) -> np.ndarray:

@@ -115,13 +115,14 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         if first:
             self.classes_ = np.unique(np.asarray(coded.classes if classes is None else classes))
             self.class_count_ = np.zeros(len(self.classes_))
-            self.feature_count_ = [np.zeros((levels, len(self.classes_))) for levels in self._least_levels(coded)]
         column = self._class_columns(coded.classes)
         counts = ContingencyCounts.of(coded)
         self.class_count_[column] += counts.class_counts
-        if first and self.min_categories is None and len(self.classes_) == counts.counts.shape[1]:
+        if first and self.min_categories is None and len(self.classes_) == coded.n_classes:
             self.feature_count_ = _tables_of(counts.counts.copy(), counts.offsets)
             return self.update()
+        if first:
+            self.feature_count_ = [np.zeros((levels, len(self.classes_))) for levels in self._least_levels(coded)]
         for k in range(coded.n_features):
             table = counts.feature(k)
             missing_levels = len(table) - len(self.feature_count_[k])

@@ -203,18 +203,18 @@ class _Walk:
         return improved
 
     def _costs(self, features: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        costs = np.empty(features.size)
-        unknown = []
-        for i, key in enumerate(keys.tolist()):
-            cost = self.found.get(key)
-            if cost is None:
-                cost = self._known.get(key)
-            if cost is None:
-                unknown.append(i)
-            else:
-                costs[i] = cost
-        if unknown:
+        listed = keys.tolist()
+        costs = _looked_up(self.found, listed)
+        unknown = np.flatnonzero(np.isnan(costs))
+        if unknown.size:
+            costs[unknown] = _looked_up(self._known, [listed[i] for i in unknown.tolist()])
+            unknown = unknown[np.isnan(costs[unknown])]
+        if unknown.size:
             costs[unknown] = self._state.candidates(features[unknown])
-            for i in unknown:
-                self.found[int(keys[i])] = float(costs[i])
+            self.found.update(zip(keys[unknown].tolist(), costs[unknown].tolist(), strict=True))
         return costs
+
+
+def _looked_up(known: dict[int, float], keys: list[int]) -> np.ndarray:
+    """The costs of these subsets, NaN where they are not known."""
+    return np.array(list(map(known.get, keys)), dtype=float)
