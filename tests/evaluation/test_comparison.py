@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris, load_wine
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score_loss, log_loss, roc_auc_score
 from sklearn.model_selection import RepeatedStratifiedKFold
@@ -277,6 +278,26 @@ class Interrupting(GaussianNB):
         if Interrupting.fits == 2:
             raise KeyboardInterrupt
         return super().fit(X, y, sample_weight)
+
+
+class Threads(DummyClassifier):
+    """Tells how many threads it was given as the number of features it kept."""
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        super().__init__()
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Threads:
+        self.n_features_selected_ = -9 if self.n_jobs is None else self.n_jobs
+        return super().fit(X, y)
+
+
+def test_methods_keep_to_one_thread_where_folds_have_theirs() -> None:
+    methods = {"none": Threads(), "all": Threads(-1), "two": Threads(2)}
+    X, y = np.zeros((12, 1)), np.arange(12) % 2
+    for n_jobs, expected in ((None, (-9, -1, 2)), (2, (-9, 1, 1))):
+        found = compare(methods, X, y, THREE, n_jobs=n_jobs)
+        assert [tuple(fold) for fold in found.folds("n_features")] == [expected] * 3
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

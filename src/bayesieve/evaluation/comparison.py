@@ -168,7 +168,7 @@ def _quiet(estimator: Any, n_jobs: int | None) -> Any:
         option = name.rpartition("__")[2]
         if option == "verbose" and value:
             changes[name] = 0
-        if option == "n_jobs" and one_thread:
+        if option == "n_jobs" and one_thread and value is not None:  # None is one thread already
             changes[name] = 1
     return copy.set_params(**changes)
 
