@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesieve.table import Column, FeatureLevels, as_table
-from bayesieve.table.levels import code_table
 
 
 def _column(values: list[Any]) -> Column:
@@ -98,16 +97,6 @@ def test_every_category_lands_in_its_group(values: list[str | None], split: int)
     codes = _categorical(groups, 1).code(_column(values))
     for value, code in zip(values, codes, strict=True):
         assert code == 2 if value == "h" else value in groups[code]
-
-
-def test_code_table() -> None:
-    table = as_table(pl.DataFrame({"a": [1.0, 5.0], "b": ["x", "y"]}))
-    levels = [_numeric([2.0]), _categorical([("x",)])]
-    codes = code_table([table.column(0), table.column(1)], levels)
-    assert codes.tolist() == [[0, 1], [0, 1]]
-    assert codes.dtype == np.uint8
-    assert codes.flags.c_contiguous
-    assert code_table([table.column(0)], [_numeric(list(range(300)))]).dtype == np.uint16
 
 
 @pytest.mark.parametrize(

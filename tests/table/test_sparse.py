@@ -36,6 +36,9 @@ def tables(draw: st.DrawFn) -> np.ndarray:
 def same_columns(sparse_table: Any, dense_table: Any) -> None:
     assert sparse_table.names == dense_table.names
     assert (sparse_table.n_rows, sparse_table.n_columns) == (dense_table.n_rows, dense_table.n_columns)
+    columns = [sparse_table.column(i) for i in range(sparse_table.n_columns)]
+    assert sparse_table.kinds() == dense_table.kinds() == [column.kind for column in columns]
+    assert sparse_table.types() == dense_table.types() == [column.type for column in columns]
     for i in range(dense_table.n_columns):
         found, expected = sparse_table.column(i), dense_table.column(i)
         assert (found.name, found.kind, found.type, len(found)) == (
@@ -98,9 +101,9 @@ def test_infinity_is_refused_with_its_column_and_row() -> None:
 
 def test_kinds_and_names() -> None:
     table = as_table(sparse.csr_matrix(np.eye(3)), kinds={"b": "categorical"}, feature_names=["a", "b", "c"])
-    assert [table.kind_of(i) for i in range(3)] == ["numeric", "categorical", "numeric"]
+    assert table.kinds() == ["numeric", "categorical", "numeric"]
     assert table.column(1).categories().values == [0, 1]
-    assert table.take([0]).kind_of(1) == "categorical"
+    assert table.take([0]).kinds()[1] == "categorical"
     with pytest.raises(ValueError, match="kinds names column 'z'"):
         as_table(sparse.csr_matrix(np.eye(3)), kinds={"z": "categorical"})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -68,13 +68,13 @@ class FittedColumns:
 
 
 def fit_columns(
-    table: Table, coder_of: Callable[[int], ColumnCoder], order: ClassOrder, missing: str, n_jobs: int | None
+    table: Table, coders: Sequence[ColumnCoder], order: ClassOrder, missing: str, n_jobs: int | None
 ) -> FittedColumns:
     """Fit every column of a table.
 
     Parameters
     ----------
-    coder_of : what codes the column at a position
+    coders : what codes each column
     order : rows by class
     missing : as `TableEncoder` has it; "share" lets missing values share a level with the lowest values.
     """
@@ -82,7 +82,7 @@ def fit_columns(
     alone: dict[int, CodedColumn] = {}
 
     def fit_alone(i: int) -> None:
-        coder, column = coder_of(i), table.column(i)
+        coder, column = coders[i], table.column(i)
         if missing == "ignore":
             alone[i] = coder.fit_known(column, order)
         else:
@@ -90,18 +90,19 @@ def fit_columns(
         codes.put(i, alone[i].codes)
 
     def fit_block(run: range) -> CodedBlock | None:
-        if not coder_of(run[0]).takes_blocks(order):
+        if not together[run.start]:
             fit_alone(run[0])
             return None
         values = table.numbers(np.arange(run.start, run.stop))
-        block = coder_of(run[0]).fit_block(values, order, codes.block(run.start, run.stop), apart=missing != "share")
+        block = coders[run.start].fit_block(values, order, codes.block(run.start, run.stop), apart=missing != "share")
         if missing == "ignore":
             block.leave_out(np.isnan(values).any(axis=1))
         for at in np.flatnonzero(block.n_levels == 0).tolist():
             fit_alone(run[at])
         return block
 
-    together = np.array([coder_of(i).takes_blocks(order) for i in range(table.n_columns)])
+    takes = {id(coder): coder.takes_blocks(order) for coder in {id(coder): coder for coder in coders}.values()}
+    together = np.array([takes[id(coder)] for coder in coders])
     runs = _runs(together, table.n_rows)
     blocks = map_in_threads(fit_block, runs, n_jobs)
     return _joined(table, [(run, block) for run, block in zip(runs, blocks, strict=True)], alone, codes)
@@ -112,6 +113,7 @@ def _joined(
 ) -> FittedColumns:
     n = table.n_columns
     n_levels, missing = np.zeros(n, dtype=np.int64), np.full(n, -1)
+    types = table.types()
     costs, null_costs, scores = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n)
     for run, block in blocks:
         if block is not None:
@@ -122,10 +124,11 @@ def _joined(
     for i, one in alone.items():
         n_levels[i], costs[i], null_costs[i] = one.levels.n_levels, one.cost, one.null_cost
         scores[i] = one.levels.level_score
+        types[i] = one.levels.type
     found = [block for _, block in blocks if block is not None]
     levels = TableLevels(
         names=table.names,
-        types=[alone[i].levels.type if i in alone else table.type_of(i) for i in range(n)],
+        types=types,
         n_levels=n_levels,
         level_scores=scores,
         missing=missing,
@@ -162,7 +165,7 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
 
     if table.n_rows <= _MOST_BLOCK_ROWS:
         together = levels.of_numbers & (levels.n_levels <= np.iinfo(np.uint8).max)
-        together &= np.array([table.type_of(i) == "number" for i in range(table.n_columns)])
+        together &= np.array([type_ == "number" for type_ in table.types()])
     else:
         together = np.zeros(table.n_columns, dtype=bool)
     pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * table.n_columns >= _PARALLEL_CELLS

@@ -93,7 +93,7 @@ class ColumnCoder(LevelsCoder):
         _, _, order = read_classes(self, table, y, sample_weight)
         self._positions = self._own_columns(table)
         fitted = fit_columns(
-            table.select(self._positions), lambda _: self, order, "share", getattr(self, "n_jobs", None)
+            table.select(self._positions), [self] * len(self._positions), order, "share", getattr(self, "n_jobs", None)
         )
         self.levels_ = fitted.levels
         self.costs_, self.null_costs_ = fitted.costs, fitted.null_costs
@@ -113,7 +113,7 @@ class ColumnCoder(LevelsCoder):
         return code_columns(table.select(self._positions), TableLevels.of(self.levels_), None)[0].T
 
     def _own_columns(self, table: Table) -> list[int]:
-        return [i for i in range(table.n_columns) if table.kind_of(i) == self.kind]
+        return [i for i, kind in enumerate(table.kinds()) if kind == self.kind]
 
     def _check_options(self) -> None:
         """Raise ValueError when a constructor parameter has no meaning."""

@@ -120,7 +120,7 @@ class TableEncoder(LevelsCoder):
             raise ValueError(f"unseen must be 'ignore', got {self.unseen!r}.")
         table = fit_table(self, X, kinds=self.kinds)
         target, weights, order = read_classes(self, table, y, sample_weight)
-        fitted = fit_columns(table, lambda i: coders[table.kind_of(i)], order, self.missing, self.n_jobs)
+        fitted = fit_columns(table, [coders[kind] for kind in table.kinds()], order, self.missing, self.n_jobs)
         self.levels_ = fitted.levels
         self.level_scores_ = fitted.levels.level_scores
         self.unseen_counts_ = np.zeros(table.n_columns, dtype=np.int64)

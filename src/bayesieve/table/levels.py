@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -217,12 +216,3 @@ _NUMBER_TYPES = ("number", "date", "datetime", "duration", "time")
 def smallest_unsigned(highest: int) -> np.dtype[Any]:
     """The smallest unsigned integer type that holds `highest`."""
     return np.dtype(np.uint8 if highest <= 255 else np.uint16 if highest <= 65535 else np.uint32)
-
-
-def code_table(columns: Sequence[Column], levels: Sequence[FeatureLevels]) -> np.ndarray:
-    """The codes of several features, shape (n_features, n_rows), one contiguous run per feature."""
-    dtype = smallest_unsigned(max(level.n_levels for level in levels))
-    codes = np.empty((len(levels), len(columns[0])), dtype=dtype)
-    for k, (column, level) in enumerate(zip(columns, levels, strict=True)):
-        codes[k] = level.code(column)
-    return codes

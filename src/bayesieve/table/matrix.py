@@ -43,13 +43,18 @@ class MatrixTable(Table):
         data = self._matrix[:, i] if self._library == "arrays" else sparse.column_of(self._matrix, i)
         return Column(self.names[i], data, self._library, self._kinds.get(i))
 
-    def kind_of(self, i: int) -> Kind:
-        """How the column at position `i` is read."""
-        return self._kinds.get(i, self._natural_kind)
+    def kinds(self) -> list[Kind]:
+        """How each column is read: "numeric" or "categorical"."""
+        found = [self._natural_kind] * self.n_columns
+        for i, kind in self._kinds.items():
+            found[i] = kind
+        return found
 
-    def type_of(self, i: int) -> str:
-        """What the values of the column at position `i` are."""
-        return "number" if self.kind_of(i) == "numeric" else self.column(i).type
+    def types(self) -> list[str]:
+        """What the values of each column are; see `Column.type`."""
+        if self._natural_kind == "numeric":
+            return ["number"] * self.n_columns
+        return ["number" if kind == "numeric" else "boolean" for kind in self.kinds()]
 
     def numbers(self, positions: np.ndarray) -> np.ndarray:
         """The columns at these positions as float64, shape (n, n_rows); see `Column.numbers`."""

@@ -47,13 +47,13 @@ class Table:
         """The column at position `i`."""
         return self._columns[i]
 
-    def kind_of(self, i: int) -> Kind:
-        """How the column at position `i` is read: "numeric" or "categorical"."""
-        return self.column(i).kind
+    def kinds(self) -> list[Kind]:
+        """How each column is read: "numeric" or "categorical"."""
+        return [self.column(i).kind for i in range(self.n_columns)]
 
-    def type_of(self, i: int) -> str:
-        """What the values of the column at position `i` are; see `Column.type`."""
-        return self.column(i).type
+    def types(self) -> list[str]:
+        """What the values of each column are; see `Column.type`."""
+        return [self.column(i).type for i in range(self.n_columns)]
 
     def numbers(self, positions: np.ndarray) -> np.ndarray:
         """The columns at these ascending positions as float64, NaN = missing, shape (n, n_rows).
