@@ -156,7 +156,7 @@ def test_kinds_set_by_hand() -> None:
     [
         (
             {"numeric": "kmeans"},
-            "numeric must be one of 'modl', 'equal-frequency', 'equal-width' or a coder, got 'kmeans'",
+            "numeric must be one of 'modl', 'mdlp', 'equal-frequency', 'equal-width' or a coder, got 'kmeans'",
         ),
         ({"categorical": "onehot"}, "categorical must be one of 'modl', 'values' or a coder, got 'onehot'"),
         ({"numeric": MODLGrouper()}, "MODLGrouper does not code numeric columns"),
