@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesieve
@@ -17,7 +18,9 @@ from bayesieve import (
     DiscreteNB,
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,
+    ImpreciseInformationGainSelector,
     IndicatorEncoder,
+    InformationGainSelector,
     MAPSelector,
     MDLPDiscretizer,
     MODLDiscretizer,
@@ -42,6 +45,10 @@ ESTIMATORS = [
     EqualWidthDiscretizer(),
     IndicatorEncoder(thresholds=2),
     IndicatorEncoder([-0.5, 0.5], missing="ignore"),
+    ImpreciseInformationGainSelector(),
+    ImpreciseInformationGainSelector(level_probabilities="maximum-entropy", encoder=None),
+    InformationGainSelector(),
+    InformationGainSelector(n_features_to_select=1, encoder=None),
     MDLPDiscretizer(),
     MODLDiscretizer(),
     MODLDiscretizer(method="optimal"),
@@ -68,6 +75,12 @@ def known_exceptions(estimator: Any) -> dict[str, str]:
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=known_exceptions)
 def test_estimator(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+def test_estimators_of_raw_tables_take_sparse_matrices() -> None:
+    for estimator in ESTIMATORS:
+        takes_codes = isinstance(estimator, DiscreteNB) or getattr(estimator, "encoder", "modl") is None
+        assert get_tags(estimator).input_tags.sparse is not takes_codes
 
 
 def test_every_public_estimator_is_checked() -> None:

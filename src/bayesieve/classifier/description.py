@@ -24,6 +24,10 @@ SELECTOR_SENTENCES = {
     "wrapper": "The features with which naive Bayes itself does best were searched step by step.",
     "accuracy": "A forward search selected the features of highest training accuracy (Langley & Sage 1994, SNB(ACC)).",
     "auc": "A forward search selected the features of largest training AUC (SNB(AUC) of Boullé 2007).",
+    "information-gain": "Features were selected by their information gain, each on its own (Quinlan 1986).",
+    "imprecise-information-gain": (
+        "Features of positive imprecise information gain were selected, each on its own (Abellán & Castellano 2017)."
+    ),
 }
 
 

@@ -32,6 +32,7 @@ _LEAST_LOG = -1e5  # log probabilities beyond which sums could overflow: no tabl
 _RESTORED = (
     *("n_starts", "max_iter", "exhaustive", "max_seconds", "random_state", "smoothing"),
     *("criterion", "direction", "evaluation", "n_features_to_select", "tol", "validation", "validation_size"),
+    *("threshold", "alpha", "s", "level_probabilities"),
 )
 """Options of selectors that a loaded model takes over; the others concern the machine it ran on."""
 

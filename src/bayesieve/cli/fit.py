@@ -33,7 +33,8 @@ def fit(
             "-s",
             metavar="NAME",
             help="How features are weighed: compression, bayesian (averages of models), map (the best subset), "
-            "wrapper, accuracy, auc (searches by the classifier's own performance) or all.",
+            "wrapper, accuracy, auc (searches by the classifier's own performance), information-gain, "
+            "imprecise-information-gain (filters) or all.",
             rich_help_panel=_SEARCH,
         ),
     ] = "compression",

@@ -17,7 +17,14 @@ _TITLES = {
     "log_loss": "log loss",
     "auc": "AUC",
 }
-_UNITS = {"map": "nats", "log_loss": "nats per row"}
+_UNITS = {
+    "map": "nats",
+    "log_loss": "nats per row",
+    "information_gain": "nats",
+    "imprecise_information_gain": "nats",
+}
+FEATURE_SCORES = ("information_gain", "imprecise_information_gain")
+"""Criteria of filters, which are no property of a subset: the score of the feature that a step adds."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +47,10 @@ class Measure:
         return self.title[:1].upper() + self.title[1:] + (f", {unit}" if unit else "")
 
     def on(self, rows: str) -> str:
-        """The head of a panel: the measure on some rows, with the unit."""
+        """The head of a panel: the measure on some rows (a filter's: of what), with the unit."""
         unit = _UNITS.get(self.name)
-        return f"{self.title[:1].upper()}{self.title[1:]} on {rows}" + (f", in {unit}" if unit else "")
+        where = "of the feature added" if self.name in FEATURE_SCORES else f"on {rows}"
+        return f"{self.title[:1].upper()}{self.title[1:]} {where}" + (f", in {unit}" if unit else "")
 
     def text(self, value: float | None) -> str:
         """A value, ready to print."""

@@ -3,6 +3,8 @@
 from bayesieve.selection.all_features import AllFeatures
 from bayesieve.selection.averaging import BayesianAveraging, CompressionAveraging
 from bayesieve.selection.base import CodedSelector
+from bayesieve.selection.imprecise_information_gain import ImpreciseInformationGainSelector
+from bayesieve.selection.information_gain import InformationGainSelector
 from bayesieve.selection.map import MAPSelector
 from bayesieve.selection.registry import SELECTORS, make_selector
 from bayesieve.selection.snb import AccuracySelector, AUCSelector
@@ -16,6 +18,8 @@ __all__ = [
     "BayesianAveraging",
     "CodedSelector",
     "CompressionAveraging",
+    "ImpreciseInformationGainSelector",
+    "InformationGainSelector",
     "MAPSelector",
     "WrapperSelector",
     "make_selector",

@@ -10,6 +10,7 @@ from bayesieve.report.figures.path import PathChart, best_start, path_chart, ste
 from bayesieve.report.figures.phases import alternates, measures_of, phase_drawing
 from bayesieve.report.figures.spread import chosen_step
 from bayesieve.report.formats import format_seconds, plural
+from bayesieve.report.measures import FEATURE_SCORES, Measure
 from bayesieve.report.sections.tables import MAX_MOVES, Table, moves_table
 
 
@@ -49,6 +50,8 @@ def search_section(search: SearchSummary | None) -> SearchSection | None:
 def path_sentence(search: SearchSummary) -> str:
     """What a search along one path did, and what it chose."""
     guide, held_out = measures_of(search)
+    if search.criterion_name in FEATURE_SCORES:
+        return _ranking_sentence(search, guide)
     walks = steps_by_start(search.path)
     parts = "phase" if alternates(search) else "start"
     told = [
@@ -69,6 +72,17 @@ def path_sentence(search: SearchSummary) -> str:
             value += " on the validation rows"
         told.append(f"The subset chosen has {plural(step.n_features, 'feature')}: {value}.")
     return " ".join(told)
+
+
+def _ranking_sentence(search: SearchSummary, guide: Measure) -> str:
+    scores = [step.criterion for step in search.path if step.feature is not None]
+    told = f"{plural(len(scores), 'feature')} ranked by {guide.title} in {format_seconds(search.seconds)}"
+    if scores:
+        told += f", from {guide.text(scores[0])} down to {guide.text(scores[-1])}"
+    step = chosen_step(search)
+    if step is not None and step.n_features:
+        told += f". The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
+    return f"{told}."
 
 
 def _sentence(search: SearchSummary) -> str:

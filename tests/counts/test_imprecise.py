@@ -1,0 +1,108 @@
+"""Imprecise Dirichlet model: golden values, numerical optimisation, and what must hold whatever the counts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bayesieve.counts import ContingencyCounts
+from bayesieve.counts.imprecise import (
+    class_imprecise_information,
+    imprecise_information_gain,
+    maximum_entropy,
+    maximum_entropy_counts,
+)
+from bayesieve.counts.information import entropy, mutual_information
+from tests import golden
+from tests.reference import imprecise
+
+COUNTS = st.lists(st.integers(0, 40), min_size=2, max_size=6)
+MASSES = st.sampled_from([0.25, 0.5, 1.0, 1.5, 2.0, 5.0, 40.0])
+
+
+def test_golden_distributions_of_maximum_entropy() -> None:
+    cases = golden.values("iig", "maxent_cases")["cases"]
+    assert len(cases) == 240
+    for case in cases:
+        q = maximum_entropy_counts(case["counts"], case["s"]) / (sum(case["counts"]) + case["s"])
+        np.testing.assert_allclose(q, case["q"], rtol=0, atol=1e-12)
+        assert float(maximum_entropy(case["counts"], case["s"])) == pytest.approx(case["S_star"], abs=1e-12)
+
+
+def test_golden_gains_of_made_up_counts() -> None:
+    for case in golden.values("iig", "constructed_example")["cases"]:
+        counts = case["counts_rows_levels_cols_classes"]
+        assert imprecise_information_gain(counts) == pytest.approx(case["IIG"], abs=1e-12)
+
+
+@settings(max_examples=60)
+@given(COUNTS, MASSES)
+def test_no_distribution_of_the_model_has_more_entropy(counts: list[int], s: float) -> None:
+    assert float(maximum_entropy(counts, s)) == pytest.approx(imprecise.maximum_entropy(counts, s), abs=1e-7)
+
+
+@given(COUNTS, MASSES)
+def test_the_mass_is_shared_among_the_smallest(counts: list[int], s: float) -> None:
+    filled = maximum_entropy_counts(counts, s)
+    assert filled.sum() == pytest.approx(sum(counts) + s)
+    raised = filled > np.array(counts) + 1e-12
+    assert np.ptp(filled[raised]) <= 1e-9  # to one level ...
+    assert filled[raised].max() <= filled[~raised].min(initial=np.inf) + 1e-9  # ... which no other count is below
+    if s <= 1:  # the closed form of whole counts
+        smallest = np.array(counts) == min(counts)
+        np.testing.assert_allclose(filled, counts + smallest * s / smallest.sum(), rtol=0, atol=1e-12)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.lists(st.integers(0, 20), min_size=3, max_size=3), min_size=1, max_size=5), MASSES)
+def test_gains_by_optimisation(counts: list[list[int]], s: float) -> None:
+    if np.sum(counts) == 0:
+        assert imprecise_information_gain(counts, s) == 0.0
+    else:
+        expected = imprecise.information_gain(counts, s)
+        assert imprecise_information_gain(counts, s) == pytest.approx(expected, abs=1e-7)
+
+
+def test_little_mass_gives_the_information_gain() -> None:
+    counts = [[5, 1, 2], [0, 7, 3], [2, 2, 9]]
+    assert imprecise_information_gain(counts, 1e-9) == pytest.approx(mutual_information(counts), abs=1e-6)
+    assert float(maximum_entropy([3, 4], 1e-12)) == pytest.approx(float(entropy([3, 4])), abs=1e-9)
+
+
+def test_a_single_level_gains_nothing_at_all() -> None:
+    for counts in ([[7, 3, 1]], [[0, 0], [4, 9]], [[0, 0, 0]]):
+        for s in (0.3, 1.0, 7.0):
+            assert imprecise_information_gain(counts, s) == 0.0
+            assert imprecise_information_gain(counts, s, "maximum-entropy") == 0.0
+
+
+def test_all_features_at_once_are_as_each_alone() -> None:
+    rng = np.random.default_rng(1)
+    tables = [rng.integers(0, 12, (n, 4)).astype(float) for n in (3, 1, 8, 2)]
+    tables[2][[1, 4]] = 0.0
+    tables[3] *= 0.37  # sums of weights
+    offsets = np.concatenate([[0], np.cumsum([len(table) for table in tables])])
+    counts = ContingencyCounts(np.concatenate(tables), offsets, tables[0].sum(axis=0))
+    for s in (0.5, 1.0, 3.0):
+        found = class_imprecise_information(counts, s)
+        np.testing.assert_allclose(found, [imprecise_information_gain(table, s) for table in tables], atol=1e-14)
+        found = class_imprecise_information(counts, s, "maximum-entropy")
+        for gain, table in zip(found, tables, strict=True):
+            seen = table[table.sum(axis=1) > 0]
+            shares = maximum_entropy_counts(seen.sum(axis=1), s)
+            left = shares / shares.sum() @ maximum_entropy(seen, s)
+            assert gain == pytest.approx(float(maximum_entropy(table.sum(axis=0), s)) - left, abs=1e-12)
+
+
+def test_states_without_rows_may_come() -> None:
+    assert float(maximum_entropy([0, 0, 0])) == pytest.approx(math.log(3))
+    assert imprecise_information_gain([[4, 2, 0], [5, 4, 0]]) < imprecise_information_gain([[4, 2], [5, 4]])
+
+
+def test_counts_must_be_a_table() -> None:
+    with pytest.raises(ValueError, match="levels by classes, got an array of 1 dimensions"):
+        imprecise_information_gain([1, 2])

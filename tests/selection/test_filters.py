@@ -1,0 +1,187 @@
+"""Filters that score features one by one: golden values, rules of selection, and the way through the classifier."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bayesieve import (
+    ImpreciseInformationGainSelector,
+    IndicatorEncoder,
+    InformationGainSelector,
+    SelectiveNB,
+    TableEncoder,
+    compare,
+    load,
+)
+from bayesieve.counts.imprecise import imprecise_information_gain
+from bayesieve.selection.filters import FilterSelector
+from tests import golden
+from tests.reference import information
+
+KINDS = (InformationGainSelector, ImpreciseInformationGainSelector)
+RNG = np.random.default_rng(7)
+N = 200
+Y = RNG.integers(0, 2, N)
+FRAME = pl.DataFrame(
+    {
+        "number": Y + RNG.normal(scale=0.3, size=N),
+        "noise": RNG.normal(size=N),
+        "text": [None if RNG.random() < 0.1 else f"t{(c + (RNG.random() < 0.25)) % 3}" for c in Y],
+        "same": ["constant"] * N,
+        "twin": Y + RNG.normal(scale=0.3, size=N),
+    }
+).with_columns(twin=pl.col("number"))
+
+
+@pytest.mark.parametrize("name", golden.WEKA_INFORMATION)
+def test_information_gains_are_those_of_weka(name: str) -> None:
+    _, codes, y = golden.coded_table(name)
+    bits = golden.values("weka", f"infogain_{name}")["variants"]["q_missing_as_last_level"]["infogain_bits"]
+    selector = InformationGainSelector(encoder=None).fit(codes, y)
+    np.testing.assert_allclose(selector.scores_ / np.log(2), list(bits.values()), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", golden.IIG_TABLES)
+@pytest.mark.parametrize("s", [1, 2])
+def test_golden_imprecise_gains(name: str, s: int) -> None:
+    names, codes, y = golden.coded_table(name)
+    expected = golden.values("iig", name)["variants"][f"class_levels_present|s={s}"]
+    variants: Any = {
+        "frequency": ("IIG", "selected_IIG_gt_0"),
+        "maximum-entropy": ("IIG_with_maxent_P_x", "selected_IIG_maxent_P_x_gt_0"),
+    }
+    for level_probabilities, (score, selected) in variants.items():
+        selector = ImpreciseInformationGainSelector(s=s, level_probabilities=level_probabilities, encoder=None)
+        selector.fit(codes, y)
+        gains = [attribute[score] for attribute in expected["attributes"].values()]
+        np.testing.assert_allclose(selector.scores_, gains, rtol=0, atol=1e-12)
+        assert [names[k] for k in np.flatnonzero(selector.support_)] == expected[selected]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_fit_sets(kind: type[FilterSelector]) -> None:
+    selector = kind().fit(FRAME, Y)
+    assert selector.weights_.tolist() == [1.0, 0.0, 1.0, 0.0, 1.0]
+    assert selector.scores_.shape == (5,)
+    assert selector.scores_[[1, 3]].tolist() == [0.0, 0.0]  # one level each
+    assert selector.scores_[0] == selector.scores_[4] > selector.scores_[2] > 0
+    assert selector.ranking_.tolist() == [0, 4, 2, 1, 3]  # copies in the order of the columns
+    trace = selector.trace_.to_frame()
+    assert trace["feature"].to_list() == [None, "number", "twin", "text", "noise", "same"]
+    assert trace["criterion"].to_list() == [0.0, *selector.scores_[selector.ranking_]]
+    assert trace["n_features"].to_list() == [0, 1, 2, 3, 4, 5]
+    assert selector.transform(FRAME).columns == ["number", "text", "twin"]
+
+
+def test_scores_are_those_of_the_definitions() -> None:
+    coded = TableEncoder().fit_coded(FRAME, Y)
+    gain = InformationGainSelector().fit_coded(coded)
+    expected = [information.mutual_information(codes.tolist(), Y.tolist()) for codes in coded.codes]
+    np.testing.assert_allclose(gain.scores_, expected, rtol=0, atol=1e-12)
+    tables = [
+        [[np.sum((codes == x) & (c == Y)) for c in (0, 1)] for x in range(codes.max() + 1)] for codes in coded.codes
+    ]
+    imprecise = ImpreciseInformationGainSelector(s=2.5).fit_coded(coded)
+    np.testing.assert_allclose(
+        imprecise.scores_, [imprecise_information_gain(table, 2.5) for table in tables], rtol=0, atol=1e-12
+    )
+
+
+def test_thresholds_and_numbers_of_features() -> None:
+    gains = InformationGainSelector().fit(FRAME, Y).scores_
+    between = (gains[0] + gains[2]) / 2
+    for options in ({"threshold": between}, {"alpha": between / np.log(2)}, {"n_features_to_select": 2}):
+        selector = InformationGainSelector(**options).fit(FRAME, Y)
+        assert selector.support_.tolist() == [True, False, False, False, True]
+    assert InformationGainSelector(n_features_to_select=1).fit(FRAME, Y).support_.tolist() == [True] + [False] * 4
+    assert InformationGainSelector(threshold=between).fit(FRAME, Y).threshold_ == between
+    assert InformationGainSelector(alpha=1.0).fit(FRAME, Y).threshold_ == pytest.approx(np.log(2))
+    assert not InformationGainSelector(alpha=1.0).fit(FRAME, Y).support_.any()
+    assert ImpreciseInformationGainSelector(threshold=-1.0).fit(FRAME, Y).support_.all()
+
+
+def test_rare_levels_gain_by_chance_only() -> None:
+    names = np.arange(40)[:, None]  # each row its own level
+    y = np.arange(40) % 2
+    assert InformationGainSelector(encoder=None).fit(names, y).support_.tolist() == [True]
+    assert ImpreciseInformationGainSelector(encoder=None).fit(names, y).support_.tolist() == [False]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_repeat_rows(kind: type[FilterSelector]) -> None:
+    times = np.random.default_rng(1).integers(0, 4, N)
+    weighted = kind().fit(FRAME, Y, sample_weight=times)
+    repeated = kind().fit(FRAME[np.repeat(np.arange(N), times)], np.repeat(Y, times))
+    np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(weighted.support_, repeated.support_)
+
+
+def test_a_class_of_weight_zero_is_none() -> None:
+    codes, y = np.array([[0], [0], [1], [1], [0]]), np.array([0, 0, 1, 1, 2])
+    weighted = ImpreciseInformationGainSelector(encoder=None).fit(codes, y, sample_weight=[1, 1, 1, 1, 0])
+    without = ImpreciseInformationGainSelector(encoder=None).fit(codes[:4], y[:4])
+    assert weighted.scores_.tolist() == without.scores_.tolist()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_indicators_of_scores(kind: type[FilterSelector]) -> None:
+    scores = FRAME.select("number", "noise")
+    selector = kind(encoder=IndicatorEncoder([0.0, 0.5, 1.0])).fit(scores, Y)
+    coded = TableEncoder(categorical="values", kinds=dict.fromkeys("abcdef", "categorical")).fit_coded(
+        pl.DataFrame({name: selector.encoder_.transform(scores)[:, k] for k, name in enumerate("abcdef")}), Y
+    )
+    np.testing.assert_allclose(selector.scores_, kind().fit_coded(coded).scores_, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("selector", "told"),
+    [
+        (InformationGainSelector(threshold="much"), "threshold must be a number of nats, got 'much'"),
+        (InformationGainSelector(threshold=np.nan), "threshold must be a number of nats, got nan"),
+        (InformationGainSelector(alpha=1.5), "alpha must be None or a share from 0 to 1, got 1.5"),
+        (InformationGainSelector(n_features_to_select=0), "n_features_to_select must be None or a whole number"),
+        (InformationGainSelector(n_features_to_select=6), "n_features_to_select=6 is more than the 5 features"),
+        (InformationGainSelector(alpha=0.1, n_features_to_select=2), "exclude each other"),
+        (ImpreciseInformationGainSelector(s=0), "s must be a number above 0, got 0"),
+        (ImpreciseInformationGainSelector(s=np.inf), "s must be a number above 0, got inf"),
+        (ImpreciseInformationGainSelector(level_probabilities="even"), "must be one of 'frequency', 'maximum-entropy'"),
+    ],
+)
+def test_options_without_meaning(selector: FilterSelector, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        selector.fit(FRAME, Y)
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        "information-gain",
+        "imprecise-information-gain",
+        InformationGainSelector(alpha=0.1),
+        ImpreciseInformationGainSelector(s=2.0, level_probabilities="maximum-entropy"),
+    ],
+)
+def test_the_whole_way_through_the_classifier(selector: Any, tmp_path: Path) -> None:
+    model = SelectiveNB(selector).fit(FRAME, Y)
+    assert model.selected_features_ == ["number", "text", "twin"]
+    model.save(tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict_proba(FRAME), model.predict_proba(FRAME))
+    assert again.selector_.get_params() == model.selector_.get_params()
+    np.testing.assert_array_equal(again.selector_.scores_, model.selector_.scores_)
+    np.testing.assert_array_equal(again.selector_.ranking_, model.selector_.ranking_)
+    model.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert re.search(r"5 features ranked by (imprecise )?information gain in .* The first 3 were chosen", page)
+    assert "each on its own" in page
+
+
+def test_filters_stand_in_comparisons() -> None:
+    found = compare({"IG": SelectiveNB("information-gain"), "IIG": SelectiveNB("imprecise-information-gain")}, FRAME, Y)
+    assert np.all(found.folds("accuracy").mean(axis=0) > 0.85)
