@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from measuring import Report, in_fresh_process, markdown_table, options
+from measuring import Report, cores, in_fresh_process, markdown_table, options
 
 DATA_SETS = ("ada", "madelon", "arcene", "dexter_train", "dorothea")
 METHODS = ("NB(EF)", "all", "accuracy", "auc", "map", "bayesian", "compression")
@@ -132,6 +133,8 @@ def main() -> None:
         )
     reached = "reached" if largest <= MOST_GIBIBYTES else "MISSED"
     report.add(f"\nLargest peak: {largest:.2f} GiB ({reached}).")
+    if os.getloadavg()[0] > 1.5 * cores():
+        report.add("\nThe machine was busy with other work meanwhile: a quiet one takes a fraction of these seconds.")
     report.close(("scipy", "polars"))
 
 
