@@ -134,7 +134,7 @@ def main() -> None:
     reached = "reached" if largest <= MOST_GIBIBYTES else "MISSED"
     report.add(f"\nLargest peak: {largest:.2f} GiB ({reached}).")
     if os.getloadavg()[0] > 1.5 * cores():
-        report.add("\nThe machine was busy with other work meanwhile: a quiet one takes a fraction of these seconds.")
+        report.add("\nThe machine was busy with other work meanwhile: seconds are upper bounds.")
     report.close(("scipy", "polars"))
 
 
