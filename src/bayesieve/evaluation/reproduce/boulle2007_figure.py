@@ -8,14 +8,14 @@ from html import escape
 from bayesieve.evaluation.reproduce.boulle2007_data import METHODS, OURS, SHORT, Cell
 from bayesieve.evaluation.reproduce.boulle2007_results import FLOORED, Group
 
-LEFT, TOP, ROW, PANEL, GAP = 96, 64, 24, 210, 28
+LEFT, TOP, ROW, PANEL, GAP = 96, 64, 24, 200, 56
 COLOUR, FLOORED_COLOUR, GREY = "#1f6f8b", "#c8553d", "#222"
 
 
 def means_figure(group: Group, paper: Mapping[str, Mapping[str, Cell]], title: str) -> str:
     """A panel for each criterion, a line for each method: what the paper has, and what came out here (SVG)."""
     methods = (OURS, *METHODS)
-    width = LEFT + len(SHORT) * (PANEL + GAP) + 8
+    width = LEFT + len(SHORT) * (PANEL + GAP) - GAP + 28
     height = TOP + ROW * len(methods) + 36
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
