@@ -86,3 +86,21 @@ def test_a_table_without_classes_cannot_be_counted() -> None:
     coded.class_codes = None
     with pytest.raises(ValueError, match="carries no classes"):
         ContingencyCounts.of(coded)
+
+
+@pytest.mark.parametrize("n_rows", [40, 1_003, 9_001])  # one by one, eight at a time, in copies of the histogram
+def test_rows_listed_class_after_class(n_rows: int) -> None:
+    coded = random_table(3, n_rows, [1, 2, 3, 12, 13, 90, 254], 3, weighted=False)
+    coded.sort_by_class()
+    check(ContingencyCounts.of(coded), coded)
+    for first in range(1, 9):  # wherever the rows begin in memory
+        part = coded.take(slice(first, None))
+        check(ContingencyCounts.of(part), part)
+
+
+def test_many_rows_of_one_level() -> None:
+    codes = np.ones((2, 300_000), dtype=np.uint8)
+    coded = CodedTable(codes, np.array([2, 20]), ("a", "b"), np.zeros(300_000, dtype=np.uint8), np.arange(2))
+    counts = ContingencyCounts.of(coded)
+    assert counts.feature(0).tolist() == [[0.0, 0.0], [300_000.0, 0.0]]
+    assert counts.feature(1)[1].tolist() == [300_000.0, 0.0]

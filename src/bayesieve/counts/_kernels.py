@@ -6,6 +6,15 @@ import numpy as np
 
 from bayesieve.compiling import jit
 
+_LEAST_PACKED = 100  # rows of a class from which reading eight codes at a time pays
+_LEAST_IN_LANES = 500  # and from which several copies of a histogram do
+_MOST_PACKED = 12  # levels up to which it does: each takes a pass over the rows, in the first-level cache
+_WORDS = 255  # of eight codes, after which the bytes that count a level would overflow
+_ONES = np.uint64(0x0101010101010101)
+_LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
+_EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
+_PAIR_ONES = np.uint64(0x0001000100010001)
+
 
 @jit
 def count_codes(codes, class_codes, weights, n_levels, offsets, counts):
@@ -25,6 +34,74 @@ def count_codes(codes, class_codes, weights, n_levels, offsets, counts):
             for i in range(n_rows):
                 if row_codes[i] < levels:
                     counts[first + row_codes[i], class_codes[i]] += weights[i]
+
+
+@jit
+def count_sorted(codes, starts, n_levels, offsets, counts):
+    """As ``count_codes``, of uint8 codes whose rows stand class after class; ``starts[j]`` is the first of class j.
+
+    Up to twelve levels are counted eight codes at a time, more of them in four copies of the histogram in turn (each
+    addition to one would have to wait for the one before).
+    """
+    lanes = np.zeros((4, 256), np.int64)
+    for k in range(codes.shape[0]):
+        mine = counts[offsets[k] : offsets[k + 1]]
+        for j in range(starts.size - 1):
+            run = codes[k, starts[j] : starts[j + 1]]
+            if n_levels[k] <= _MOST_PACKED and run.size >= _LEAST_PACKED:
+                _count_packed(run, n_levels[k], mine, j)
+            elif n_levels[k] > _MOST_PACKED and run.size >= _LEAST_IN_LANES:
+                _count_in_lanes(run, n_levels[k], mine, j, lanes)
+            else:
+                _count_singly(run, n_levels[k], mine, j)
+
+
+@jit
+def _count_singly(run, n_levels, counts, j):
+    for i in range(run.size):
+        if run[i] < n_levels:
+            counts[run[i], j] += 1.0
+
+
+@jit
+def _count_in_lanes(run, n_levels, counts, j, lanes):
+    lanes[:] = 0
+    whole = run.size // 4 * 4
+    for i in range(0, whole, 4):
+        lanes[0, run[i]] += 1
+        lanes[1, run[i + 1]] += 1
+        lanes[2, run[i + 2]] += 1
+        lanes[3, run[i + 3]] += 1
+    for level in range(n_levels):
+        counts[level, j] += lanes[0, level] + lanes[1, level] + lanes[2, level] + lanes[3, level]
+    _count_singly(run[whole:], n_levels, counts, j)
+
+
+@jit
+def _count_packed(run, n_levels, counts, j):
+    """Codes are compared with a level eight at a time, as the bytes of a word; loops over words become vectors."""
+    head = -run.ctypes.data & 7  # words start at multiples of eight bytes
+    whole = (run.size - head) // 8 * 8
+    words = run[head : head + whole].view(np.uint64)
+    for first in range(0, words.size, _WORDS):
+        block = words[first : first + _WORDS]
+        for level in range(n_levels):
+            counts[level, j] += _bytes_equal(block, np.uint64(level))
+    _count_singly(run[:head], n_levels, counts, j)
+    _count_singly(run[head + whole :], n_levels, counts, j)
+
+
+@jit
+def _bytes_equal(words, level):
+    """How many bytes of at most 255 words equal ``level``."""
+    wanted = level * _ONES
+    found = np.uint64(0)
+    for w in range(words.size):
+        differs = words[w] ^ wanted
+        marked = ((differs & _LOW_BITS) + _LOW_BITS) | differs  # the high bit of every byte that is not zero
+        found += (~marked >> np.uint64(7)) & _ONES
+    pairs = (found & _EVEN_BYTES) + ((found >> np.uint64(8)) & _EVEN_BYTES)
+    return float((pairs * _PAIR_ONES) >> np.uint64(48))
 
 
 @jit

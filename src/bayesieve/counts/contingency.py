@@ -42,9 +42,13 @@ class ContingencyCounts:
         if isinstance(coded, IndicatorTable):
             _count_indicators(coded, class_codes, weights, offsets, counts)
         else:
-            from bayesieve.counts._kernels import count_codes
+            from bayesieve.counts._kernels import count_codes, count_sorted
 
-            count_codes(coded.codes, class_codes, weights, coded.n_levels, offsets, counts)
+            if coded.weights is None and coded.codes.dtype == np.uint8 and coded.is_sorted_by_class:
+                starts = np.searchsorted(class_codes, np.arange(coded.n_classes + 1))
+                count_sorted(coded.codes, starts, coded.n_levels, offsets, counts)
+            else:
+                count_codes(coded.codes, class_codes, weights, coded.n_levels, offsets, counts)
         class_counts = np.bincount(class_codes, weights=coded.weights, minlength=coded.n_classes).astype(float)
         return cls(counts, offsets, class_counts)
 
