@@ -70,7 +70,7 @@ def test_quiet(succeeds: Run, toy: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["all", "map", "bayesian", "compression", "information-gain", "imprecise-information-gain"]
+    "name", ["all", "map", "bayesian", "compression", "information-gain", "imprecise-information-gain", "mrmr", "cfs"]
 )
 def test_selectors(succeeds: Run, toy: Path, name: str) -> None:
     assert f"selector '{name}'" in succeeds("fit", toy, "-t", "ziel", "--selector", name, "--no-report").stdout

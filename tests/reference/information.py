@@ -66,3 +66,40 @@ def _weights_of(label: Hashable, given: Codes, sample_weight: Sequence[float] | 
     if sample_weight is None:
         return None
     return [weight for weight, other in zip(sample_weight, given, strict=True) if other == label]
+
+
+def mrmr_ranking(columns: Sequence[Codes], y: Codes, form: str) -> tuple[list[int], list[float]]:
+    """Positions by minimal redundancy and maximal relevance, and their scores; ties (1e-12) to the lowest position.
+
+    Peng, Long & Ding (2005), equation 8 ("difference"), and Ding & Peng (2005), table 1 ("quotient").
+    """
+    relevance = [mutual_information(x, y) for x in columns]
+    ranking: list[int] = []
+    scores: list[float] = []
+    while len(ranking) < len(columns):
+        merits: dict[int, float] = {}
+        for k in set(range(len(columns))) - set(ranking):
+            merits[k] = relevance[k]
+            if ranking:
+                mean = math.fsum(mutual_information(columns[k], columns[s]) for s in ranking) / len(ranking)
+                if form == "difference":
+                    merits[k] = relevance[k] - mean
+                else:
+                    merits[k] = relevance[k] / mean if mean > 1e-12 else 0.0
+        best = max(merits.values())
+        ranking.append(min(k for k, merit in merits.items() if merit >= best - 1e-12))
+        scores.append(merits[ranking[-1]])
+    return ranking, scores
+
+
+def cfs_merit(subset: Sequence[int], columns: Sequence[Codes], y: Codes, *, independent_as_redundant: bool) -> float:
+    """k r_cf / sqrt(k + k (k - 1) r_ff) of Hall (1999), equation 4.4, with the means of symmetrical uncertainties."""
+    k = len(subset)
+    if k == 0:
+        return 0.0
+    of_class = math.fsum(symmetrical_uncertainty(columns[i], y) for i in subset) / k
+    between = [symmetrical_uncertainty(columns[i], columns[j]) for i in subset for j in subset if i < j]
+    if independent_as_redundant:
+        between = [1.0 if value < 1e-6 else value for value in between]
+    mean = math.fsum(between) / len(between) if between else 0.0
+    return k * of_class / math.sqrt(k + k * (k - 1) * mean)

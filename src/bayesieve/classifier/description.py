@@ -28,6 +28,11 @@ SELECTOR_SENTENCES = {
     "imprecise-information-gain": (
         "Features of positive imprecise information gain were selected, each on its own (Abellán & Castellano 2017)."
     ),
+    "mrmr": (
+        "Features were ranked by what they say about the target and not about each other; how many of them to keep was "
+        "measured on held-out rows (mRMR; Peng, Long & Ding 2005)."
+    ),
+    "cfs": "Features correlated with the target and not with each other were selected together (CFS; Hall 1999).",
 }
 
 

@@ -36,7 +36,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     ----------
     selector : str or selector, default="compression"
         What finds the weights: ``"all"``, ``"map"``, ``"bayesian"``, ``"compression"``, ``"wrapper"``, ``"accuracy"``,
-        ``"auc"``, ``"information-gain"``, ``"imprecise-information-gain"``, or a selector object with its options.
+        ``"auc"``, ``"information-gain"``, ``"imprecise-information-gain"``, ``"mrmr"``, ``"cfs"``, or a selector object
+        with its options.
     encoder : "modl", TableEncoder or IndicatorEncoder, default="modl"
         How columns are coded; an `IndicatorEncoder` makes features of scores at thresholds.
     smoothing : "m-estimate" or float, default="m-estimate"

@@ -34,7 +34,7 @@ def fit(
             metavar="NAME",
             help="How features are weighed: compression, bayesian (averages of models), map (the best subset), "
             "wrapper, accuracy, auc (searches by the classifier's own performance), information-gain, "
-            "imprecise-information-gain (filters) or all.",
+            "imprecise-information-gain, mrmr, cfs (filters) or all.",
             rich_help_panel=_SEARCH,
         ),
     ] = "compression",

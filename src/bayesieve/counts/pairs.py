@@ -173,7 +173,11 @@ class PairInformation:
         if features is None or isinstance(features, slice):
             return self._everything if features is None else self._everything[features]
         chosen = np.asarray(features)
-        return self._everything[chosen if chosen.size else chosen.astype(np.int64)]
+        try:
+            return self._everything[chosen if chosen.size else chosen.astype(np.int64)]
+        except IndexError:
+            last = self._everything.size - 1
+            raise ValueError(f"Features are positions from 0 to {last}, or a mask, got {features!r}.") from None
 
     def _block(self, features: Any, others: Any, *, relative: bool) -> np.ndarray:
         left, right = self._positions(features), self._positions(others)

@@ -16,12 +16,16 @@ _TITLES = {
     "brier": "Brier score",
     "log_loss": "log loss",
     "auc": "AUC",
+    "mrmr_difference": "mRMR score",
+    "mrmr_quotient": "mRMR score",
+    "cfs_merit": "CFS merit",
 }
 _UNITS = {
     "map": "nats",
     "log_loss": "nats per row",
     "information_gain": "nats",
     "imprecise_information_gain": "nats",
+    "mrmr_difference": "nats",
 }
 FEATURE_SCORES = ("information_gain", "imprecise_information_gain")
 """Criteria of filters, which are no property of a subset: the score of the feature that a step adds."""

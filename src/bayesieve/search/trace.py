@@ -36,7 +36,7 @@ class TraceRecorder:
         accepted: np.ndarray,
         keys: np.ndarray,
         seconds: float,
-        validation: float = float("nan"),
+        validation: float | np.ndarray = float("nan"),
     ) -> None:
         """Moves evaluated from one subset; an accepted one is the last that starts from it, and has the value
         ``validation`` on the validation rows.

@@ -3,9 +3,12 @@
 from bayesieve.selection.all_features import AllFeatures
 from bayesieve.selection.averaging import BayesianAveraging, CompressionAveraging
 from bayesieve.selection.base import CodedSelector
+from bayesieve.selection.cfs import CFSSelector
 from bayesieve.selection.imprecise_information_gain import ImpreciseInformationGainSelector
 from bayesieve.selection.information_gain import InformationGainSelector
 from bayesieve.selection.map import MAPSelector
+from bayesieve.selection.mrmr import MRMRSelector
+from bayesieve.selection.pair_statistics import pair_statistics
 from bayesieve.selection.registry import SELECTORS, make_selector
 from bayesieve.selection.snb import AccuracySelector, AUCSelector
 from bayesieve.selection.wrapper import WrapperSelector
@@ -16,11 +19,14 @@ __all__ = [
     "AccuracySelector",
     "AllFeatures",
     "BayesianAveraging",
+    "CFSSelector",
     "CodedSelector",
     "CompressionAveraging",
     "ImpreciseInformationGainSelector",
     "InformationGainSelector",
     "MAPSelector",
+    "MRMRSelector",
     "WrapperSelector",
     "make_selector",
+    "pair_statistics",
 ]

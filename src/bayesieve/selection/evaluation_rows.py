@@ -37,7 +37,7 @@ def evaluation_rows(
         If the rows cannot be split that way.
     """
     if isinstance(evaluation, str) and evaluation == "holdout":
-        fit, rest = _halves(coded, validation_size, seed)
+        fit, rest = hold_out(coded, validation_size, seed)
         counts = ContingencyCounts.of(fit)
         return EvaluationRows(ScoredRows.training(fit, counts, smoothing), ScoredRows.training(rest, counts, smoothing))
     counts = ContingencyCounts.of(coded)
@@ -65,8 +65,19 @@ def check_evaluation(evaluation: Any) -> None:
     )
 
 
-def _halves(coded: CodedTable, validation_size: float, seed: int) -> tuple[CodedTable, CodedTable]:
-    """Rows to fit and rows to validate, with the shares of the classes; a class of one row is fitted."""
+def hold_out(
+    coded: CodedTable,
+    validation_size: float,
+    seed: int,
+    remedy: str = "use evaluation='loo' or 'train'",
+) -> tuple[CodedTable, CodedTable]:
+    """Rows to fit and rows to validate, with the shares of the classes; a class of one row is fitted.
+
+    Raises
+    ------
+    ValueError
+        If there are too few rows; ``remedy`` says what to do then.
+    """
     rng = np.random.default_rng(seed)
     classes = np.asarray(coded.class_codes)
     held = np.zeros(coded.n_rows, dtype=bool)
@@ -74,10 +85,7 @@ def _halves(coded: CodedTable, validation_size: float, seed: int) -> tuple[Coded
         rows = rng.permutation(np.flatnonzero(classes == code))
         held[rows[: min(max(0, rows.size - 1), round(rows.size * validation_size))]] = True
     if not held.any() or held.all():
-        raise ValueError(
-            f"There are too few rows ({coded.n_rows}) to hold {validation_size:g} of them out; use evaluation='loo' or "
-            "'train'."
-        )
+        raise ValueError(f"There are too few rows ({coded.n_rows}) to hold {validation_size:g} of them out; {remedy}.")
     halves = coded.take(~held), coded.take(held)
     for half in halves:
         half.sort_by_class()  # they are nobody else's

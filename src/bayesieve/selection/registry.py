@@ -7,9 +7,11 @@ from sklearn.base import clone
 from bayesieve.selection.all_features import AllFeatures
 from bayesieve.selection.averaging import BayesianAveraging, CompressionAveraging
 from bayesieve.selection.base import CodedSelector
+from bayesieve.selection.cfs import CFSSelector
 from bayesieve.selection.imprecise_information_gain import ImpreciseInformationGainSelector
 from bayesieve.selection.information_gain import InformationGainSelector
 from bayesieve.selection.map import MAPSelector
+from bayesieve.selection.mrmr import MRMRSelector
 from bayesieve.selection.snb import AccuracySelector, AUCSelector
 from bayesieve.selection.wrapper import WrapperSelector
 
@@ -23,6 +25,8 @@ SELECTORS: dict[str, type[CodedSelector]] = {
     "auc": AUCSelector,
     "information-gain": InformationGainSelector,
     "imprecise-information-gain": ImpreciseInformationGainSelector,
+    "mrmr": MRMRSelector,
+    "cfs": CFSSelector,
 }
 
 

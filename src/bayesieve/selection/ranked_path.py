@@ -1,0 +1,148 @@
+"""Rankings of features, and how many of the leading ones to keep: the path of nested subsets, on held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from bayesieve.counts import ContingencyCounts, Smoothing
+from bayesieve.criteria import Criterion
+from bayesieve.criteria.registry import make_criterion
+from bayesieve.search import ScoredRows, SearchState, SearchTrace, SubsetProblem, TraceRecorder
+from bayesieve.selection.base import CodedSelector
+from bayesieve.table import CodedTable
+
+
+@dataclass(frozen=True)
+class NestedPath:
+    """The leading features of a ranking, one more each time, measured on rows that neither the ranking nor the
+    probabilities were learnt from.
+
+    values : (n_features + 1,) the criterion on the held-out rows, from the empty subset on; criterion_name,
+    lower_is_better : what it is; total : number (or weight) of those rows.
+    """
+
+    values: np.ndarray
+    criterion_name: str
+    lower_is_better: bool
+    total: float
+
+    @classmethod
+    def measure(
+        cls,
+        ranking: np.ndarray,
+        fit: CodedTable,
+        held_out: CodedTable,
+        criterion: str | Criterion = "error",
+        smoothing: Smoothing = "m-estimate",
+        n_jobs: int | None = None,
+    ) -> NestedPath:
+        """Naive Bayes with the probabilities of ``fit``, on the rows of ``held_out``: one pass over them a feature.
+
+        Parameters
+        ----------
+        ranking : (n_features,) positions of the features, the best first
+        fit, held_out : coded tables of the same features and classes, such as `hold_out` makes
+        criterion : name of a criterion, or an object, as `WrapperSelector` takes it
+        smoothing : of the probabilities
+        n_jobs : threads
+        """
+        rows = ScoredRows.training(held_out, ContingencyCounts.of(fit), smoothing)
+        problem = SubsetProblem.on(rows, fit, make_criterion(criterion, fit.n_features, fit.classes))
+        state = SearchState(problem, n_jobs=n_jobs)
+        values = [state.cost]
+        for feature in ranking.tolist():
+            state.add(feature)
+            values.append(state.cost)
+        measured = problem.criterion
+        return cls(problem.sign * np.array(values), measured.name, measured.lower_is_better, problem.total)
+
+
+class RankedSelector(CodedSelector):
+    """Base of the selectors that rank all features and keep the leading ones.
+
+    Attributes
+    ----------
+    ranking_ : int array, shape (n_features,)
+        Positions of the features, the best first.
+    scores_ : float array, shape (n_features,)
+        Score of each feature when its turn came.
+    """
+
+    # Read from the trace, which models that were saved and loaded have too.
+    @property
+    def ranking_(self) -> np.ndarray:
+        ranking: np.ndarray = self.trace_.walk_moves(0).feature
+        return ranking
+
+    @property
+    def scores_(self) -> np.ndarray:
+        added = self.trace_.walk_moves(0)
+        scores = np.empty(added.cost.size)
+        scores[added.feature] = added.cost
+        return scores
+
+
+def ranking_trace(
+    names: tuple[str, ...],
+    ranking: np.ndarray,
+    scores: np.ndarray,
+    criterion_name: str,
+    seconds: float,
+    path: NestedPath | None = None,
+) -> SearchTrace:
+    """The trace that adds all features in the order of a ranking: its criterion is their score, its validation, where
+    there is one, that of the subset of leading features.
+
+    Parameters
+    ----------
+    names : of the features
+    ranking, scores : (n_features,) positions, the best first, and the score of each of those
+    criterion_name : what the scores are
+    seconds : that the ranking took
+    path : of the same ranking
+    """
+    recorder = TraceRecorder(0.0)
+    validation: np.ndarray | float = float("nan")
+    words: dict[str, Any] = {}
+    if path is not None:
+        recorder.start_validation, validation = float(path.values[0]), path.values[1:]
+        words = {
+            "validation_name": path.criterion_name,
+            "validation_lower_is_better": path.lower_is_better,
+            "validation_total": path.total,
+        }
+    every = np.ones(ranking.size, dtype=bool)
+    keys = np.arange(1, ranking.size + 1, dtype=np.uint64)
+    recorder.record(ranking, every, scores, every, keys, seconds, validation)
+    options = {"criterion_name": criterion_name, "lower_is_better": False, **words}
+    return SearchTrace.of(names, [recorder], complete=True, seconds=seconds, **options)
+
+
+def check_size(asked: Any, names: tuple[str, ...] = ("auto",)) -> None:
+    """Raise ValueError unless ``n_features_to_select`` is one of the names or a whole number of at least 1."""
+    named = isinstance(asked, str) and asked in names
+    if not (named or (isinstance(asked, Integral) and not isinstance(asked, bool) and int(asked) >= 1)):
+        choices = ", ".join(map(repr, names))
+        raise ValueError(f"n_features_to_select must be {choices} or a whole number of at least 1, got {asked!r}.")
+
+
+def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np.ndarray:
+    """(n_features,) 1.0 for the first ``size`` features of a ranking, of which ``candidates`` are worth taking.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer features.
+    """
+    if size > ranking.size:
+        raise ValueError(
+            f"n_features_to_select={size} is more than the {ranking.size} features of the table; use at most that "
+            "many, or 'auto'."
+        )
+    weights = np.zeros(ranking.size)
+    weights[ranking[: size if candidates is None else min(size, candidates)]] = 1.0
+    return weights

@@ -1,0 +1,176 @@
+"""Subsets of largest merit: Weka's subsets and merits, an oracle, options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
+
+import bayesieve
+from bayesieve import CFSSelector, SelectiveNB
+from tests import golden
+from tests.reference import information
+
+SEARCHES = {
+    "best-first": "BestFirst_D1_N5",
+    "forward": "GreedyStepwise_forward",
+    "backward": "GreedyStepwise_backward",
+}
+ENDS = {True: "locally_predictive_default", False: "L_not_locally_predictive"}
+
+
+@pytest.mark.parametrize("locally_predictive", [True, False])
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("table", golden.CFS_TABLES)
+def test_subsets_and_merits_of_weka(table: str, search: Any, locally_predictive: bool) -> None:
+    names, codes, classes = golden.coded_table(table)
+    values = golden.values("weka", f"cfs_{table}")
+    assert list(names) == values["attributes"]
+    expected = values["variants"]["q_missing_as_last_level"][f"{SEARCHES[search]}|{ENDS[locally_predictive]}"]
+    selector = CFSSelector(search, locally_predictive=locally_predictive, independent_as_redundant=True, encoder=None)
+    selector.fit(codes, classes)
+    assert np.flatnonzero(selector.support_).tolist() == expected["final_subset_after_locally_predictive"]
+    assert selector.merit_ == pytest.approx(expected["final_merit"], abs=1e-7)  # Weka keeps correlations in 32 bits
+
+
+@pytest.mark.parametrize("table", golden.CFS_TABLES)
+def test_correlations_of_weka(table: str) -> None:
+    _, codes, classes = golden.coded_table(table)
+    triangle = golden.values("weka", f"cfs_{table}")["variants"]["q_missing_as_last_level"][
+        "correlations_lower_triangle_last_row_is_class"
+    ]
+    found = bayesieve.pair_statistics(
+        np.column_stack([codes, classes]), encoder=None, statistic="symmetrical_uncertainty"
+    )
+    last = len(triangle) - 1
+    for i, row in enumerate(triangle):
+        for j, value in enumerate(row):
+            theirs = 0.0 if value == 1.0 and i < last else value  # what Weka takes for redundant is independent
+            assert found[i, j] == pytest.approx(theirs, abs=1e-6)
+    np.testing.assert_allclose(
+        CFSSelector(encoder=None).fit(codes, classes).class_correlations_, triangle[last], atol=1e-6
+    )
+
+
+def best_subset(codes: np.ndarray, classes: np.ndarray, search: str, quirk: bool) -> tuple[set[int], float]:
+    """The searches with a merit that is computed anew for every subset."""
+    columns, y = codes.T.tolist(), classes.tolist()
+
+    def merit(subset: set[int]) -> float:
+        return round(information.cfs_merit(sorted(subset), columns, y, independent_as_redundant=quirk), 11)
+
+    everything = set(range(len(columns)))
+    if search == "best-first":
+        best: set[int] = set()
+        waiting, stale = [(0.0, best)], 0
+        top = 0.0
+        while waiting and stale < 5:
+            _, subset = waiting.pop(0)
+            stale += 1
+            for k in sorted(everything - subset):
+                extended = subset | {k}
+                value = merit(extended)
+                if value - top > 1e-5:
+                    best, top, stale = extended, value, 0
+                waiting.append((value, extended))
+                waiting = sorted(waiting, key=lambda entry: -entry[0])[:5]
+        return best, merit(best)
+    adding = search == "forward"
+    subset = set() if adding else everything
+    while True:
+        moves = sorted(everything - subset) if adding else sorted(subset, reverse=True)
+        if not moves:
+            return subset, merit(subset)
+        values = [merit(subset ^ {k}) for k in moves]
+        top = max(values)
+        if top < merit(subset) or (adding and top <= merit(subset)):
+            return subset, merit(subset)
+        subset = subset ^ {moves[values.index(top)]}
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_rows=st.integers(3, 40),
+    n_features=st.integers(1, 6),
+    search=st.sampled_from(list(SEARCHES)),
+    quirk=st.booleans(),
+)
+def test_against_oracle(seed: int, n_rows: int, n_features: int, search: Any, quirk: bool) -> None:
+    rng = np.random.default_rng(seed)
+    classes = np.append(rng.integers(0, 2, n_rows), [0, 1])
+    codes = rng.integers(0, rng.integers(1, 4, n_features), (n_rows + 2, n_features))
+    copied = rng.random(n_features) < 0.3
+    codes[:, copied] = classes[:, None] ^ (rng.random((n_rows + 2, int(copied.sum()))) < 0.2)
+    selector = CFSSelector(search, independent_as_redundant=quirk, encoder=None).fit(codes, classes)
+    expected, merit = best_subset(codes, classes, search, quirk)
+    assert set(np.flatnonzero(selector.support_).tolist()) == expected
+    assert selector.merit_ == pytest.approx(merit, abs=1e-10)
+    assert selector.trace_.n_models <= 2**n_features
+
+
+def test_trace_holds_the_merits() -> None:
+    _, codes, classes = golden.coded_table("breast-cancer")
+    columns, y = codes.T.tolist(), classes.tolist()
+    selector = CFSSelector("forward", encoder=None).fit(codes, classes)
+    frame = selector.trace_.to_frame()
+    subset: list[int] = []
+    for name, merit in zip(frame["feature"].to_list()[1:], frame["criterion"].to_list()[1:], strict=True):
+        subset.append(int(name[1:]))
+        expected = information.cfs_merit(subset, columns, y, independent_as_redundant=False)
+        assert merit == pytest.approx(expected, abs=1e-11)
+    assert set(subset) == set(np.flatnonzero(selector.support_).tolist())
+    assert selector.merit_ == frame["criterion"][-1] == selector.trace_.best_criterion
+    every = CFSSelector("best-first", encoder=None).fit(codes, classes).trace_.to_frame(evaluated=True)
+    assert every["criterion"].max() == selector.merit_
+
+
+def test_copies_are_left_out_and_features_without_information_never_added() -> None:
+    a, b, tenth = np.array([(i, j, k) for i in range(2) for j in range(2) for k in range(10)] * 10).T
+    classes = np.where(tenth < 9, a, b)  # a and b are independent of each other
+    codes = np.column_stack([np.zeros(400, int), a, a, b])
+    for search in SEARCHES:
+        plain = CFSSelector(search, encoder=None).fit(codes, classes)
+        assert np.flatnonzero(plain.support_).tolist() == [1]
+        predictive = CFSSelector(search, locally_predictive=True, encoder=None).fit(codes, classes)
+        assert np.flatnonzero(predictive.support_).tolist() == [1, 3]
+        assert predictive.merit_ < plain.merit_
+
+
+def test_nothing_to_select() -> None:
+    codes = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (4, 1))
+    classes = np.repeat([0, 1], 8)
+    for search in ("best-first", "forward"):
+        selector = CFSSelector(search, encoder=None).fit(codes, classes)
+        assert selector.merit_ == 0.0
+        assert not selector.support_.any()
+
+
+def test_weight_2_is_a_row_twice() -> None:
+    rng = np.random.default_rng(2)
+    classes = rng.integers(0, 2, 80)
+    codes = classes[:, None] ^ (rng.random((80, 5)) < 0.3)
+    weights = rng.integers(0, 4, 80)
+    weighted = CFSSelector(encoder=None).fit(codes, classes, sample_weight=weights)
+    repeated = CFSSelector(encoder=None).fit(np.repeat(codes, weights, axis=0), np.repeat(classes, weights))
+    assert weighted.merit_ == pytest.approx(repeated.merit_, abs=1e-11)
+    np.testing.assert_array_equal(weighted.support_, repeated.support_)
+
+
+def test_in_the_classifier(tmp_path: Any) -> None:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    model = SelectiveNB("cfs").fit(X, y)
+    assert model.score(X, y) > 0.9
+    assert 0 < model.n_features_selected_ < 30
+    model.save(tmp_path / "model.json")
+    loaded = bayesieve.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    model.report(tmp_path / "report.html", X, y)
+
+
+def test_bad_search() -> None:
+    with pytest.raises(ValueError, match="search must be one of 'best-first', 'forward', 'backward', got 'beam'"):
+        CFSSelector("beam", encoder=None).fit([[0], [1]], [0, 1])

@@ -1,0 +1,162 @@
+"""Rankings by minimal redundancy and maximal relevance: golden rankings, an oracle, sizes chosen on held-out rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
+
+import bayesieve
+from bayesieve import DiscreteNB, MRMRSelector, SelectiveNB
+from bayesieve.selection import mrmr
+from bayesieve.selection.evaluation_rows import hold_out
+from bayesieve.selection.mrmr import rank_by_mrmr
+from bayesieve.table import CodedTable
+from tests import golden
+from tests.reference import information
+
+
+def coded_table(codes: Any, classes: Any, n_levels: list[int] | None = None) -> CodedTable:
+    codes = np.asarray(codes, dtype=np.uint8)
+    return CodedTable(
+        codes=codes,
+        n_levels=np.array(n_levels or (codes.max(axis=1) + 1).tolist()),
+        names=tuple(f"x{k}" for k in range(len(codes))),
+        class_codes=np.asarray(classes, dtype=np.uint8),
+        classes=np.arange(int(np.max(classes)) + 1),
+    )
+
+
+@pytest.mark.parametrize(("form", "key"), [("difference", "MID"), ("quotient", "MIQ")])
+@pytest.mark.parametrize("table", golden.MRMR_TABLES)
+@pytest.mark.parametrize("whole_matrix", [True, False])
+def test_golden_rankings(monkeypatch: Any, table: str, form: Any, key: str, whole_matrix: bool) -> None:
+    if not whole_matrix:
+        monkeypatch.setattr(mrmr, "_WHOLE_MATRIX", 0)
+    names, codes, classes = golden.coded_table(table)
+    values = golden.values("mrmr", table)
+    assert list(names) == values["columns"]
+    selector = MRMRSelector(len(names), form=form, encoder=None).fit(codes, classes)
+    assert selector.ranking_.tolist() == [step["index"] for step in values[key]]
+    np.testing.assert_allclose(selector.scores_[selector.ranking_], [s["score"] for s in values[key]], atol=1e-12)
+
+
+@pytest.mark.parametrize("table", golden.MRMR_TABLES)
+def test_golden_informations(table: str) -> None:
+    names, codes, classes = golden.coded_table(table)
+    values = golden.values("mrmr", table)
+    pairs = bayesieve.pair_statistics(codes, encoder=None)
+    np.testing.assert_allclose(pairs, values["I_xx_matrix"], atol=1e-13)
+    with_class = bayesieve.pair_statistics(np.column_stack([codes, classes]), encoder=None, features=[len(names)])
+    np.testing.assert_allclose(with_class[0, :-1], values["I_xy"], atol=1e-13)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.integers(1, 6), st.sampled_from(["difference", "quotient"]))
+def test_against_oracle(seed: int, n_rows: int, n_features: int, form: Any) -> None:
+    rng = np.random.default_rng(seed)
+    classes = np.append(rng.integers(0, 2, n_rows), [0, 1])
+    codes = rng.integers(0, 3, (n_features, n_rows + 2))
+    codes[rng.integers(n_features)] = codes[0]  # perhaps a copy
+    ranking, scores = rank_by_mrmr(coded_table(codes, classes), form)
+    expected, expected_scores = information.mrmr_ranking(codes.tolist(), classes.tolist(), form)
+    if form == "quotient" and np.abs(scores).max() > 1e6:
+        return  # nearly independent pairs: how small their information is decides, and is rounding
+    assert ranking.tolist() == expected
+    np.testing.assert_allclose(scores, expected_scores, atol=1e-9, rtol=1e-7)
+
+
+def test_copies_come_after_what_is_new() -> None:
+    rng = np.random.default_rng(3)
+    a, b, noise = rng.integers(0, 2, (3, 400))
+    for form in ("difference", "quotient"):
+        ranking, _ = rank_by_mrmr(coded_table([a, a, 1 - a, b, noise], a + 2 * b), form)
+        assert ranking[:2].tolist() in ([0, 3], [3, 0])
+
+
+def test_size_is_that_of_the_smallest_best_subset_on_held_out_rows() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    selector = MRMRSelector(smoothing=1.0).fit(X, y)
+    coded = selector.encoder_.transform_coded(X)
+    coded.class_codes, coded.classes = y.astype(np.uint8), np.array([0, 1])
+    coded.sort_by_class()
+    fit, held_out = hold_out(coded, 0.5, 0)
+    ranking, _ = rank_by_mrmr(fit, first=coded.n_levels > 1)
+    assert selector.ranking_.tolist() == ranking.tolist()
+    errors = []
+    for size in range(coded.n_features + 1):
+        weights = np.zeros(coded.n_features)
+        weights[ranking[:size]] = 1.0
+        model = DiscreteNB(smoothing=1.0, feature_weights=weights).fit(fit)
+        errors.append(np.mean(model.predict(held_out) != held_out.class_codes))
+    frame = selector.trace_.to_frame()
+    np.testing.assert_allclose(frame["validation"].to_list(), errors, atol=1e-12)
+    assert selector.n_features_selected_ == int(np.argmin(np.round(errors, 12)))
+    assert set(np.flatnonzero(selector.support_)) == set(ranking[: selector.n_features_selected_].tolist())
+    assert frame["criterion"].to_list()[1:] == selector.scores_[selector.ranking_].tolist()
+
+
+def test_other_measures_choose_the_size() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    for validation, better in (("error_probability", min), ("auc", max)):
+        selector = MRMRSelector(validation=validation).fit(X, y)
+        values = selector.trace_.to_frame()["validation"].to_list()
+        assert values[selector.n_features_selected_] == pytest.approx(better(values), abs=1e-12)
+
+
+def test_levels_of_one_kind_are_ranked_last_and_not_selected() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X = np.column_stack([np.ones(len(y)), X, np.random.default_rng(0).random(len(y))])
+    selector = MRMRSelector(32).fit(X, y)
+    silent = [k for k, level in enumerate(selector.encoder_.levels_) if level.n_levels == 1]
+    assert 0 in silent
+    assert selector.ranking_[-len(silent) :].tolist() == silent
+    assert not selector.support_[silent].any()
+    assert selector.n_features_selected_ == 32 - len(silent)
+
+
+def test_weight_2_is_a_row_twice() -> None:
+    rng = np.random.default_rng(5)
+    codes, classes = rng.integers(0, 3, (60, 5)), rng.integers(0, 3, 60)
+    weights = rng.integers(0, 4, 60)
+    for form in ("difference", "quotient"):
+        weighted = MRMRSelector(2, form=form, encoder=None).fit(codes, classes, sample_weight=weights)
+        repeated = MRMRSelector(2, form=form, encoder=None).fit(
+            np.repeat(codes, weights, axis=0), np.repeat(classes, weights)
+        )
+        assert weighted.ranking_.tolist() == repeated.ranking_.tolist()
+        np.testing.assert_allclose(weighted.scores_, repeated.scores_, atol=1e-12)
+
+
+def test_in_the_classifier(tmp_path: Any) -> None:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    model = SelectiveNB("mrmr").fit(X, y)
+    assert model.score(X, y) > 0.9
+    model.save(tmp_path / "model.json")
+    loaded = bayesieve.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_features_to_select": 0}, "n_features_to_select must be 'auto' or a whole number of at least 1, got 0"),
+        ({"n_features_to_select": "best"}, "'auto' or a whole number"),
+        ({"n_features_to_select": 9}, "n_features_to_select=9 is more than the 2 features"),
+        ({"form": "ratio"}, "form must be one of 'difference', 'quotient', got 'ratio'"),
+        ({"validation_size": 1.0}, "validation_size must lie between 0 and 1"),
+        ({"validation": "f1"}, "f1"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    codes, classes = np.tile([[0, 1], [1, 0]], (5, 1)), np.tile([0, 1], 5)
+    with pytest.raises(ValueError, match=message):
+        MRMRSelector(**options, encoder=None).fit(codes, classes)
+
+
+def test_too_few_rows_to_hold_out() -> None:
+    with pytest.raises(ValueError, match=r"too few rows \(2\).*pass n_features_to_select as a number"):
+        MRMRSelector(encoder=None).fit([[0], [1]], [0, 1])
