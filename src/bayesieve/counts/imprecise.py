@@ -100,7 +100,8 @@ def imprecise_information_gain(
 
     References
     ----------
-    Abellan & Castellano (2017), A new imprecise-probability variable selection for naive Bayes, Entropy 19 (6) 247.
+    Abellan & Castellano (2017), Improving the naive Bayes classifier via a quick variable selection method using
+    maximum of entropy, Entropy 19 (6) 247, section 4.2.
 
     Examples
     --------

@@ -16,9 +16,9 @@ class ImpreciseInformationGainSelector(FilterSelector):
     """Select the features of positive imprecise information gain: no threshold has to be chosen.
 
     IIG(C, X) = S*(K(C)) - sum_x p(x) S*(K(C | X = x)), where S* is the largest entropy among the distributions that the
-    imprecise Dirichlet model leaves possible, see `maximum_entropy`. Few rows of a level leave much possible, so that a
-    feature with many rare levels loses more by them than it gains, and one that tells nothing is below 0. Selected
-    features get weight 1, others 0.
+    imprecise Dirichlet model leaves possible, see `maximum_entropy`. Few rows of a level leave much possible, so that rare
+    levels lose part of what they gain by chance, and all of it with two classes and one row each; a feature whose
+    levels do not differ at all is below 0. Selected features get weight 1, others 0.
 
     Parameters
     ----------
