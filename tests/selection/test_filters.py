@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from bayesieve import (
+    DiscreteNB,
     ImpreciseInformationGainSelector,
     IndicatorEncoder,
     InformationGainSelector,
@@ -20,6 +21,7 @@ from bayesieve import (
     load,
 )
 from bayesieve.counts.imprecise import imprecise_information_gain
+from bayesieve.selection.evaluation_rows import hold_out
 from bayesieve.selection.filters import FilterSelector
 from tests import golden
 from tests.reference import information
@@ -100,10 +102,29 @@ def test_thresholds_and_numbers_of_features() -> None:
         selector = InformationGainSelector(**options).fit(FRAME, Y)
         assert selector.support_.tolist() == [True, False, False, False, True]
     assert InformationGainSelector(n_features_to_select=1).fit(FRAME, Y).support_.tolist() == [True] + [False] * 4
-    assert InformationGainSelector(threshold=between).fit(FRAME, Y).threshold_ == between
-    assert InformationGainSelector(alpha=1.0).fit(FRAME, Y).threshold_ == pytest.approx(np.log(2))
     assert not InformationGainSelector(alpha=1.0).fit(FRAME, Y).support_.any()
     assert ImpreciseInformationGainSelector(threshold=-1.0).fit(FRAME, Y).support_.all()
+
+
+def test_the_number_of_features_is_chosen_on_held_out_rows() -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 400)
+    good = (y[:, None] + (rng.random((400, 3)) < 0.2)) % 2
+    codes = np.hstack([rng.integers(0, 30, (400, 12)), good])  # much chance, little to tell
+    selector = InformationGainSelector(n_features_to_select="auto", smoothing=1.0, encoder=None).fit(codes, y)
+    path = selector.trace_.to_frame()
+    assert path["validation"].null_count() == 0
+    size = int(path["validation"].arg_min())  # the first of equals
+    np.testing.assert_array_equal(np.flatnonzero(selector.support_), np.sort(selector.ranking_[:size]))
+    assert 0 < size < 15
+    assert selector.support_[12:].all()
+    coded = selector._code(codes, y, None)
+    fit, held_out = hold_out(coded, 0.5, 0, "")
+    expected = [information.mutual_information(column.tolist(), fit.class_codes.tolist()) for column in fit.codes]
+    np.testing.assert_allclose(selector.scores_, expected, rtol=0, atol=1e-12)
+    model = DiscreteNB(smoothing=1.0).fit(fit.select(selector.support_))
+    error = np.mean(model.predict(held_out.select(selector.support_)) != held_out.class_codes)
+    assert path["validation"][size] == pytest.approx(error, abs=1e-12)
 
 
 def test_rare_levels_gain_by_chance_only() -> None:
@@ -145,7 +166,7 @@ def test_indicators_of_scores(kind: type[FilterSelector]) -> None:
         (InformationGainSelector(threshold="much"), "threshold must be a number of nats, got 'much'"),
         (InformationGainSelector(threshold=np.nan), "threshold must be a number of nats, got nan"),
         (InformationGainSelector(alpha=1.5), "alpha must be None or a share from 0 to 1, got 1.5"),
-        (InformationGainSelector(n_features_to_select=0), "n_features_to_select must be None or a whole number"),
+        (InformationGainSelector(n_features_to_select=0), "n_features_to_select must be 'auto' or a whole number"),
         (InformationGainSelector(n_features_to_select=6), "n_features_to_select=6 is more than the 5 features"),
         (InformationGainSelector(alpha=0.1, n_features_to_select=2), "exclude each other"),
         (ImpreciseInformationGainSelector(s=0), "s must be a number above 0, got 0"),

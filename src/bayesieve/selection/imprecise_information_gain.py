@@ -8,7 +8,9 @@ import numpy as np
 
 from bayesieve.counts import ContingencyCounts, Smoothing
 from bayesieve.counts.imprecise import LEVEL_PROBABILITIES, LevelProbabilities, class_imprecise_information
-from bayesieve.selection.filters import FilterSelector, check_number
+from bayesieve.search.trace import Clock
+from bayesieve.selection.filters import FilterSelector, above, check_number, rank
+from bayesieve.selection.ranked_path import ranking_trace
 from bayesieve.table import CodedTable
 
 
@@ -16,8 +18,8 @@ class ImpreciseInformationGainSelector(FilterSelector):
     """Select the features of positive imprecise information gain: no threshold has to be chosen.
 
     IIG(C, X) = S*(K(C)) - sum_x p(x) S*(K(C | X = x)), where S* is the largest entropy among the distributions that the
-    imprecise Dirichlet model leaves possible, see `maximum_entropy`. Few rows of a level leave much possible, so that rare
-    levels lose part of what they gain by chance, and all of it with two classes and one row each; a feature whose
+    imprecise Dirichlet model leaves possible, see `maximum_entropy`. Few rows of a level leave much possible, so that
+    rare levels lose part of what they gain by chance (with two classes and one row each, all of it); a feature whose
     levels do not differ at all is below 0. Selected features get weight 1, others 0.
 
     Parameters
@@ -56,8 +58,6 @@ class ImpreciseInformationGainSelector(FilterSelector):
     ([0.131, 0.0], [True, False])
     """
 
-    _criterion = "imprecise_information_gain"
-
     def __init__(
         self,
         *,
@@ -72,13 +72,16 @@ class ImpreciseInformationGainSelector(FilterSelector):
         self.threshold = threshold
         self.level_probabilities = level_probabilities
 
-    def _score(self, counts: ContingencyCounts) -> np.ndarray:
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        clock = Clock(None)
+        counts = ContingencyCounts.of(coded)
         there = counts.class_counts > 0.0
         seen = ContingencyCounts(counts.counts[:, there], counts.offsets, counts.class_counts[there])
-        return class_imprecise_information(seen, self.s, self.level_probabilities)
-
-    def _kept(self, coded: CodedTable) -> np.ndarray:
-        return self._above(self.threshold)
+        scores = class_imprecise_information(seen, self.s, self.level_probabilities)
+        ranking = rank(scores)
+        name = "imprecise_information_gain"
+        self.trace_ = ranking_trace(coded.names, ranking, scores[ranking], name, clock.seconds)
+        return above(scores, self.threshold)
 
     def _check_options(self) -> None:
         check_number("s", self.s, "a number above 0", np.nextafter(0.0, 1.0))

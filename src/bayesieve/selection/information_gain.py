@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from bayesieve.counts import ContingencyCounts, Smoothing
 from bayesieve.counts.information import class_information
-from bayesieve.selection.filters import FilterSelector, check_number
+from bayesieve.criteria import Criterion
+from bayesieve.search.trace import Clock
+from bayesieve.selection.base import seed_of
+from bayesieve.selection.evaluation_rows import hold_out
+from bayesieve.selection.filters import FilterSelector, above, check_number, rank
+from bayesieve.selection.ranked_path import NestedPath, check_size, leading, ranking_trace
 from bayesieve.table import CodedTable
 
 
@@ -27,12 +31,19 @@ class InformationGainSelector(FilterSelector):
     alpha : float or None, default=None
         A share, in place of ``threshold``: the threshold is alpha * ln(number of classes), which no gain exceeds at
         alpha = 1.
-    n_features_to_select : int or None, default=None
-        In place of a threshold: this many features of largest gain, the lower column on ties.
+    n_features_to_select : int, "auto" or None, default=None
+        In place of a threshold: this many features of largest gain, the lower column on ties. "auto": as many as do
+        best on rows that are held out, the fewest of equals; gains are then those of the other rows.
+    validation : str or Criterion, default="error"
+        What the held-out rows measure, as `WrapperSelector` takes it.
+    validation_size : float, default=0.5
+        Share of the rows that is held out, of every class.
     smoothing : "m-estimate" or float, default="m-estimate"
-        As `DiscreteNB` takes it; no gain depends on it.
+        As `DiscreteNB` takes it, for the held-out rows.
     encoder : "modl", TableEncoder or None, default="modl"
         None: the table is coded already (integers from 0).
+    random_state : int, RandomState or None, default=None
+        Seed of the rows held out; None is a fixed seed.
 
     Attributes
     ----------
@@ -40,8 +51,6 @@ class InformationGainSelector(FilterSelector):
         Information gain in nats; 0 <= IG <= min(H(X), H(C)). Rows whose level is unseen do not count.
     ranking_ : int array, shape (n_features,)
         Positions of the features, the largest gain first.
-    threshold_ : float or None
-        The threshold applied, in nats; None where the number of features was given.
     weights_, support_, trace_
         As for every selector; the trace adds all features in the order of the ranking.
 
@@ -59,46 +68,51 @@ class InformationGainSelector(FilterSelector):
     ([0.47, 0.27, 0.94, 0.96], [False, False, True, True])
     """
 
-    _criterion = "information_gain"
-
     def __init__(
         self,
         *,
         threshold: float = 0.0,
         alpha: float | None = None,
-        n_features_to_select: int | None = None,
+        n_features_to_select: Literal["auto"] | int | None = None,
+        validation: str | Criterion = "error",
+        validation_size: float = 0.5,
         smoothing: Smoothing = "m-estimate",
         encoder: Any = "modl",
+        random_state: Any = None,
     ) -> None:
         super().__init__(smoothing=smoothing, encoder=encoder)
         self.threshold = threshold
         self.alpha = alpha
         self.n_features_to_select = n_features_to_select
+        self.validation = validation
+        self.validation_size = validation_size
+        self.random_state = random_state
 
-    def _score(self, counts: ContingencyCounts) -> np.ndarray:
-        return class_information(counts)
-
-    def _kept(self, coded: CodedTable) -> np.ndarray:
-        self.threshold_: float | None = None
-        if self.n_features_to_select is None:
-            self.threshold_ = self.threshold if self.alpha is None else self.alpha * float(np.log(coded.n_classes))
-            return self._above(self.threshold_)
-        if self.n_features_to_select > coded.n_features:
-            raise ValueError(
-                f"n_features_to_select={self.n_features_to_select} is more than the {coded.n_features} features of the "
-                "table; use at most that many."
-            )
-        kept = np.zeros(coded.n_features, dtype=bool)
-        kept[self.ranking_[: self.n_features_to_select]] = True
-        return kept
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        clock = Clock(None)
+        fit, path = coded, None
+        automatic = isinstance(self.n_features_to_select, str)
+        if automatic:
+            remedy = "pass n_features_to_select as a number, or a threshold"
+            fit, held_out = hold_out(coded, float(self.validation_size), seed_of(self.random_state), remedy)
+        scores = class_information(ContingencyCounts.of(fit))
+        ranking = rank(scores)
+        if automatic:
+            path = NestedPath.measure(ranking, fit, held_out, self.validation, self.smoothing)
+        self.trace_ = ranking_trace(coded.names, ranking, scores[ranking], "information_gain", clock.seconds, path)
+        if automatic:
+            return self.trace_.best_on_path().astype(float)
+        if self.n_features_to_select is not None:
+            return leading(ranking, int(self.n_features_to_select))
+        return above(scores, self.threshold if self.alpha is None else self.alpha * float(np.log(coded.n_classes)))
 
     def _check_options(self) -> None:
         check_number("threshold", self.threshold, "a number of nats")
         if self.alpha is not None:
             check_number("alpha", self.alpha, "None or a share from 0 to 1", 0.0, 1.0)
-        asked = self.n_features_to_select
-        if asked is not None and (not isinstance(asked, Integral) or isinstance(asked, bool) or asked < 1):
-            raise ValueError(f"n_features_to_select must be None or a whole number of at least 1, got {asked!r}.")
-        given = [self.threshold != 0.0, self.alpha is not None, asked is not None]
+        if self.n_features_to_select is not None:
+            check_size(self.n_features_to_select)
+        check_number("validation_size", self.validation_size, "a share between 0 and 1", 1e-9, 1.0 - 1e-9)
+        given = [self.threshold != 0.0, self.alpha is not None, self.n_features_to_select is not None]
         if sum(given) > 1:
             raise ValueError("threshold, alpha and n_features_to_select exclude each other; give one of them.")

@@ -51,7 +51,7 @@ def path_sentence(search: SearchSummary) -> str:
     """What a search along one path did, and what it chose."""
     guide, held_out = measures_of(search)
     if search.criterion_name in FEATURE_SCORES:
-        return _ranking_sentence(search, guide)
+        return _ranking_sentence(search, guide, held_out)
     walks = steps_by_start(search.path)
     parts = "phase" if alternates(search) else "start"
     told = [
@@ -74,7 +74,7 @@ def path_sentence(search: SearchSummary) -> str:
     return " ".join(told)
 
 
-def _ranking_sentence(search: SearchSummary, guide: Measure) -> str:
+def _ranking_sentence(search: SearchSummary, guide: Measure, held_out: Measure | None) -> str:
     scores = [step.criterion for step in search.path if step.feature is not None]
     told = f"{plural(len(scores), 'feature')} ranked by {guide.title} in {format_seconds(search.seconds)}"
     if scores:
@@ -82,6 +82,8 @@ def _ranking_sentence(search: SearchSummary, guide: Measure) -> str:
     step = chosen_step(search)
     if step is not None and step.n_features:
         told += f". The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
+        if held_out is not None and step.validation is not None:
+            told += f", {held_out.title} {held_out.text(step.validation)} on the validation rows"
     return f"{told}."
 
 
