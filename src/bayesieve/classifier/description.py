@@ -76,6 +76,13 @@ def weights_in_words(model: SelectiveNB) -> str:
     return f"weights fitted once more to the rows, around {model.weight_factor_:.3g} times those of the selector"
 
 
+def smoothing_in_words(model: SelectiveNB) -> str:
+    """How probabilities were smoothed, for a list of settings."""
+    if model.smoothing_ == model.smoothing:
+        return str(model.smoothing)
+    return f"Laplace's, alpha = {model.smoothing_:g}, which calibration preferred to the {model.smoothing}"
+
+
 def warnings_of(model: SelectiveNB) -> list[str]:
     """Sentences on what looks wrong with the data or the search."""
     found = []

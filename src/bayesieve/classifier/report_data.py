@@ -16,6 +16,7 @@ from bayesieve.classifier.description import (
     describe,
     feature_note,
     warnings_of,
+    smoothing_in_words,
     weights_in_words,
 )
 from bayesieve.classifier.explaining import on_scores
@@ -280,7 +281,7 @@ def _rows_worth_explaining(probability: np.ndarray, codes: np.ndarray, n_explain
 def _settings(model: SelectiveNB) -> tuple[tuple[str, str], ...]:
     return (
         ("Selector", _selector_name(model)),
-        ("Smoothing", str(model.smoothing_)),
+        ("Smoothing", smoothing_in_words(model)),
         ("Calibration", weights_in_words(model)),
         *_encoder_settings(model.encoder_),
         ("Seed", "default" if model.random_state is None else str(model.random_state)),

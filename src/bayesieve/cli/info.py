@@ -30,7 +30,7 @@ def info(
 
 
 def _facts(model: Any, path: Path) -> list[tuple[str, str]]:
-    from bayesieve.classifier.description import weights_in_words
+    from bayesieve.classifier.description import smoothing_in_words, weights_in_words
 
     version = files.written_by(path)
     return [
@@ -39,6 +39,6 @@ def _facts(model: Any, path: Path) -> list[tuple[str, str]]:
         ("target", f"{quoted(model.target_name_) if model.target_name_ else 'without a name'}, {class_shares(model)}"),
         ("trained on", f"{counted(model.n_rows_, 'row')}, {counted(len(model.feature_weights_), 'feature')}"),
         ("kept", f"{kept(model)} ({search(model)})"),
-        ("smoothing", str(model.smoothing_)),
+        ("smoothing", smoothing_in_words(model)),
         ("calibration", weights_in_words(model)),
     ]
