@@ -15,8 +15,8 @@ from bayesieve.classifier.description import (
     SELECTOR_SENTENCES,
     describe,
     feature_note,
-    warnings_of,
     smoothing_in_words,
+    warnings_of,
     weights_in_words,
 )
 from bayesieve.classifier.explaining import on_scores
