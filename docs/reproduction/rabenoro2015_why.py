@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.evaluation.rankings import rank_by_mrmr, rank_by_mutual_information
 from bayesieve.evaluation.reproduce import Options, make_study
 from bayesieve.evaluation.reproduce.rabenoro2015 import WRAPPERS, EngineIndicators
-from bayesieve.evaluation.reproduce.subset_choice import Halves, best_of_path, best_on_walks, halve
+from bayesieve.evaluation.reproduce.subset_choice import Halves, best_of_path, best_on_walks, by_information, halve
 from bayesieve.search import GreedySearch
+from bayesieve.selection.mrmr import rank_by_mrmr
 from bayesieve.table import CodedTable
 
 
@@ -53,7 +53,7 @@ def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.nda
         for rows, tested in ((train, test), (train.select(order), test.select(order)))
     )
     halves = plain[0]
-    yield "MI filter", lambda: best_of_path(halves, rank_by_mutual_information(halves.fit)), *plain
+    yield "MI filter", lambda: best_of_path(halves, by_information(halves.fit)), *plain
     for form in ("difference", "quotient"):
         yield f"mRMR filter, {form}", partial(ranked, halves, form), *plain
         yield f"mRMR filter, {form}, the first 19", partial(ranked, halves, form, 19), *plain
@@ -76,7 +76,7 @@ def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
 
 def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
     """The subset of lowest validation error on the path of mRMR, or the first so many."""
-    order = rank_by_mrmr(halves.fit, form)
+    order, _ = rank_by_mrmr(halves.fit, form)
     if size is None:
         return best_of_path(halves, order)
     mask = np.zeros(order.size, dtype=bool)

@@ -13,7 +13,6 @@ import pytest
 from bayesieve import DiscreteNB, IndicatorEncoder
 from bayesieve.counts import ContingencyCounts
 from bayesieve.evaluation import Comparison, compare_many
-from bayesieve.evaluation.rankings import rank_by_mrmr, rank_by_mutual_information
 from bayesieve.evaluation.reproduce import Options, make_study
 from bayesieve.evaluation.reproduce.rabenoro2015 import METHODS, WRAPPERS, EngineIndicators, Rabenoro2015
 from bayesieve.evaluation.reproduce.rabenoro2015_report import values_of
@@ -22,6 +21,8 @@ from bayesieve.evaluation.reproduce.subset_choice import (
     SubsetChoice,
     best_of_path,
     best_on_walks,
+    by_information,
+    by_mrmr,
     halve,
 )
 from bayesieve.search import GreedySearch, ScoredRows, SearchTrace
@@ -116,7 +117,7 @@ def test_halves_keep_the_class_shares() -> None:
 
 def test_a_ranking_keeps_the_fewest_features_of_lowest_validation_error() -> None:
     halves, rest, test = halved()
-    order = rank_by_mrmr(halves.fit)
+    order = by_mrmr(halves.fit)
     errors = [
         refitted_error(order[:size], halves.fit, rest, 1.0) if size else 1 - np.bincount(rest.class_codes).max() / 150
         for size in range(order.size + 1)
@@ -246,7 +247,7 @@ def choose(method: Any, halves: Halves) -> np.ndarray:
     if method.direction:
         problem = halves.problem(halves.validation, method.criterion)
         return GreedySearch(direction=method.direction, n_jobs=1).run(problem, halves.fit.names)[1]
-    rankings = {"MI filter": rank_by_mutual_information, "mRMR filter": rank_by_mrmr}
+    rankings = {"MI filter": by_information, "mRMR filter": by_mrmr}
     if method.name in rankings:
         return best_of_path(halves, rankings[method.name](halves.fit))
     return np.ones(halves.fit.n_features, dtype=bool)

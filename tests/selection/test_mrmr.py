@@ -12,8 +12,11 @@ from sklearn.datasets import load_breast_cancer
 
 import bayesieve
 from bayesieve import DiscreteNB, MRMRSelector, SelectiveNB
+from bayesieve.counts import ContingencyCounts
+from bayesieve.counts.information import class_information
 from bayesieve.selection import mrmr
 from bayesieve.selection.evaluation_rows import hold_out
+from bayesieve.selection.filters import rank
 from bayesieve.selection.mrmr import rank_by_mrmr
 from bayesieve.table import CodedTable
 from tests import golden
@@ -75,6 +78,15 @@ def test_copies_come_after_what_is_new() -> None:
     for form in ("difference", "quotient"):
         ranking, _ = rank_by_mrmr(coded_table([a, a, 1 - a, b, noise], a + 2 * b), form)
         assert ranking[:2].tolist() in ([0, 3], [3, 0])
+
+
+def test_a_copy_is_passed_over() -> None:
+    y = np.arange(64) % 2
+    good = np.where(np.arange(64) < 8, 1 - y, y)
+    weak = np.where(np.arange(64) // 2 % 4 == 0, 1 - y, y)
+    coded = coded_table([good, good, weak], y)
+    assert rank(class_information(ContingencyCounts.of(coded))).tolist() == [0, 1, 2]
+    assert rank_by_mrmr(coded)[0].tolist() == [0, 2, 1]
 
 
 def test_size_is_that_of_the_smallest_best_subset_on_held_out_rows() -> None:

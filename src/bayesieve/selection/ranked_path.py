@@ -40,7 +40,7 @@ class NestedPath:
         smoothing: Smoothing = "m-estimate",
         n_jobs: int | None = None,
     ) -> NestedPath:
-        """Naive Bayes with the probabilities of ``fit``, on the rows of ``held_out``: one pass over them a feature.
+        """Naive Bayes with the probabilities of ``fit``, on the rows of ``held_out``.
 
         Parameters
         ----------
@@ -51,6 +51,18 @@ class NestedPath:
         n_jobs : threads
         """
         rows = ScoredRows.training(held_out, ContingencyCounts.of(fit), smoothing)
+        return cls.on(rows, fit, ranking, criterion, n_jobs)
+
+    @classmethod
+    def on(
+        cls,
+        rows: ScoredRows,
+        fit: CodedTable,
+        ranking: np.ndarray,
+        criterion: str | Criterion = "error",
+        n_jobs: int | None = None,
+    ) -> NestedPath:
+        """The same on rows that are scored already, by the probabilities of ``fit``: one pass over them a feature."""
         problem = SubsetProblem.on(rows, fit, make_criterion(criterion, fit.n_features, fit.classes))
         state = SearchState(problem, n_jobs=n_jobs)
         values = [state.cost]

@@ -12,15 +12,30 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from bayesieve.counts import ContingencyCounts, Smoothing
+from bayesieve.counts.information import class_information
 from bayesieve.criteria.registry import make_criterion
-from bayesieve.evaluation.rankings import rank_by_mrmr, rank_by_mutual_information
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import GreedySearch, ScoredRows, SearchState, SearchTrace, SubsetProblem
 from bayesieve.search.trace import Point
+from bayesieve.selection.filters import rank
+from bayesieve.selection.mrmr import rank_by_mrmr
+from bayesieve.selection.ranked_path import NestedPath
 from bayesieve.table import CodedTable
 
-FILTERS = {"MI filter": rank_by_mutual_information, "mRMR filter": rank_by_mrmr}
 _TIE = 1e-12
+
+
+def by_information(fit: CodedTable) -> np.ndarray:
+    """(n_features,) features by their mutual information with the class, the best first."""
+    return rank(class_information(ContingencyCounts.of(fit)))
+
+
+def by_mrmr(fit: CodedTable) -> np.ndarray:
+    """(n_features,) features by minimal redundancy and maximal relevance, the best first."""
+    return rank_by_mrmr(fit)[0]
+
+
+FILTERS = {"MI filter": by_information, "mRMR filter": by_mrmr}
 
 
 @dataclass(frozen=True)
@@ -174,7 +189,7 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
                 problem = halves.problem(halves.validation, self.criterion)
                 ties = _tied_steps(self.trace_, problem, self.n_features_selected_)
         elif self.ranking:
-            lowest = min(_path(halves.problem(test), FILTERS[self.ranking](halves.fit)))
+            lowest = min(_path(halves, test, FILTERS[self.ranking](halves.fit)))
         else:
             lowest = halves.error(self._selected, test)
         return {
@@ -204,7 +219,7 @@ def _with_classes(rows: CodedTable, codes: np.ndarray, classes: np.ndarray) -> C
 
 def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
     """(n_features,) bool: the leading features, the fewest among those of lowest validation error."""
-    errors = _path(halves.problem(halves.validation), order)
+    errors = _path(halves, halves.validation, order)
     best = Point(errors[0], 0)
     for size, error in enumerate(errors):
         point = Point(error, size)
@@ -226,13 +241,9 @@ def best_on_walks(trace: SearchTrace, halves: Halves) -> np.ndarray:
     return selected
 
 
-def _path(problem: SubsetProblem, order: np.ndarray) -> list[float]:
-    """Validation errors of the empty subset and of the leading features, one more each time."""
-    state = SearchState(problem)
-    errors = [state.validation()]
-    for feature in order.tolist():
-        state.add(feature, cost=0.0)  # what the guiding half says of it is not asked for
-        errors.append(state.validation())
+def _path(halves: Halves, rows: ScoredRows, order: np.ndarray) -> list[float]:
+    """Errors on ``rows`` of the empty subset and of the leading features, one more each time."""
+    errors: list[float] = NestedPath.on(rows, halves.fit, order).values.tolist()
     return errors
 
 
