@@ -128,7 +128,9 @@ def evaluate_every_subset(
         Beyond 25 candidate features, for weighted rows, or ratios beyond the range of numbers.
     """
     k = problem.candidates.size
-    _check(problem)
+    obstacle = obstacle_to_walk(problem)
+    if obstacle is not None:
+        raise ValueError(obstacle)
     clock = Clock(None)
     block = problem.blocks[0]
     factors = _row_factors(problem)
@@ -156,17 +158,17 @@ def evaluate_every_subset(
     return EverySubset(problem, cost, wrong, np.stack([lower, upper]), sizes, clock.seconds)
 
 
-def _check(problem: SubsetProblem) -> None:
+def obstacle_to_walk(problem: SubsetProblem) -> str | None:
+    """Why `evaluate_every_subset` cannot take a problem, as a sentence; None where it can."""
     k = problem.candidates.size
     if k > MAX_FEATURES:
-        raise ValueError(f"{k} features have 2^{k} subsets, too many to enumerate (at most {MAX_FEATURES} features).")
+        return f"{k} features have 2^{k} subsets, too many to enumerate (at most {MAX_FEATURES} features)."
     if len(problem.blocks) > 1 or problem.blocks[0].weights.size:
-        raise ValueError("Subsets of weighted rows, or rows in several blocks, are enumerated by search_exhaustively.")
+        return "Subsets of weighted rows, or rows in several blocks, are enumerated by search_exhaustively."
     reach = sum(float(np.abs(problem.tables.log_factors(int(f))).max(initial=0.0)) for f in problem.candidates)
     if reach > _LARGEST_LOG:
-        raise ValueError(
-            f"Ratios of probabilities of up to e^{reach:.0f} exceed the range of numbers; use search_exhaustively."
-        )
+        return f"Ratios of probabilities of up to e^{reach:.0f} exceed the range of numbers; use search_exhaustively."
+    return None
 
 
 def _row_factors(problem: SubsetProblem) -> np.ndarray:

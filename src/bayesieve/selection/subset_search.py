@@ -12,6 +12,8 @@ import numpy as np
 from bayesieve.counts import Smoothing
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.search import MultiStart, SearchTrace, SubsetProblem, search_exhaustively
+from bayesieve.search.every_subset import evaluate_every_subset, obstacle_to_walk
+from bayesieve.search.multi_start import Progress
 from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.table import CodedTable
 
@@ -48,7 +50,7 @@ class SubsetSearchSelector(CodedSelector):
         problem = SubsetProblem.of(coded, self.smoothing)
         with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as progress:
             if self._enumerates(problem):
-                trace = search_exhaustively(problem, coded.names, max_seconds=self.max_seconds, progress=progress)
+                trace = self._enumerate(problem, coded.names, progress)
             else:
                 seed = seed_of(self.random_state)
                 search = MultiStart(self.n_starts, self.max_iter, seed, self.max_seconds, self.n_jobs)
@@ -64,6 +66,13 @@ class SubsetSearchSelector(CodedSelector):
         self.n_iter_ = trace.n_starts
         return self._weigh(trace)
 
+    def _enumerate(self, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None) -> SearchTrace:
+        """Every subset: at once where that is a matter of seconds, else step by step, which can be stopped."""
+        at_once = self.max_seconds is None and _work(problem) <= _AUTO_WORK
+        if at_once and obstacle_to_walk(problem) is None:
+            return evaluate_every_subset(problem, n_jobs=self.n_jobs).trace(names)
+        return search_exhaustively(problem, names, max_seconds=self.max_seconds, progress=progress)
+
     @abstractmethod
     def _weigh(self, trace: SearchTrace) -> np.ndarray:
         """Weights of the features from everything that the search evaluated."""
@@ -73,7 +82,7 @@ class SubsetSearchSelector(CodedSelector):
             return bool(self.exhaustive)
         if problem.candidates.size > _AUTO_FEATURES:
             return False
-        return 2.0**problem.candidates.size * problem.total * (problem.n_classes - 1) <= _AUTO_WORK
+        return _work(problem) <= _AUTO_WORK
 
     def _check_options(self) -> None:
         for name, lowest in (("n_starts", 1), ("max_iter", 1)):
@@ -85,3 +94,7 @@ class SubsetSearchSelector(CodedSelector):
         limit = self.max_seconds
         if limit is not None and not (isinstance(limit, Real) and limit >= 0):
             raise ValueError(f"max_seconds must be None or a number of seconds, got {limit!r}.")
+
+
+def _work(problem: SubsetProblem) -> float:
+    return 2.0**problem.candidates.size * problem.total * (problem.n_classes - 1)
