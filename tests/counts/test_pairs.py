@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
+from bayesieve.counts import pairs as counting
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.table import CodedTable
 from tests.reference import information
@@ -125,6 +126,23 @@ def test_many_features_in_pieces_and_threads() -> None:
     for i, j in np.random.default_rng(0).integers(0, coded.n_features, (300, 2)).tolist():
         assert found[i, j] == pytest.approx(mutual_info_score(coded.codes[i], coded.codes[j]), abs=1e-13)
     np.testing.assert_array_equal(found[100:104], one.mutual_information(slice(100, 104)))
+
+
+@pytest.mark.parametrize("given_class", [False, True])
+@pytest.mark.parametrize(("counts_at_once", "right_at_once"), [(1, 1), (8, 3), (40, 7), (1000, 12)])
+def test_small_pieces(monkeypatch: Any, counts_at_once: int, right_at_once: int, given_class: bool) -> None:
+    monkeypatch.setattr(counting, "_COUNTS_AT_ONCE", counts_at_once)
+    monkeypatch.setattr(counting, "_RIGHT_AT_ONCE", right_at_once)
+    coded = random_pairs(8, 90, [2, 3, 2, 2, 4, 2, 1, 30, 3, 2], unseen=True, n_classes=2)
+    check(coded, given_class=given_class)
+    check(coded.select([0, 2, 3, 5, 9]), given_class=given_class)
+    pairs = PairInformation(coded, given_class=given_class)
+    block = pairs.mutual_information([3, 0, 4], [9, 2, 1, 0])
+    np.testing.assert_allclose(block, pairs.mutual_information()[np.ix_([3, 0, 4], [9, 2, 1, 0])], atol=1e-15)
+
+
+def test_many_classes() -> None:
+    check(random_pairs(9, 400, [2, 4, 2, 2, 3], n_classes=150), given_class=True)
 
 
 @pytest.mark.parametrize("given_class", [False, True])

@@ -10,7 +10,7 @@ from bayesieve.table import CodedTable
 
 _WORD_BITS, _WORD_BYTES = 64, 8
 _WORDS_AT_ONCE = 4  # as the kernels take them
-_FEATURES_AT_ONCE = 64  # while planes are made
+_CELLS_AT_ONCE = 1 << 19  # rows times features that stay in the cache while planes are made of them
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,9 @@ class BitPlanes:
         n_levels, skipped = coded.n_levels[features], complete.astype(np.int64)
         starts = _starts(n_levels - skipped)
         words = np.empty((int(segments.word_starts[-1]), int(starts[-1])), dtype=np.int64)
-        for begin in range(0, features.size, _FEATURES_AT_ONCE):
-            these = np.arange(begin, min(begin + _FEATURES_AT_ONCE, features.size))
+        at_once = max(1, _CELLS_AT_ONCE // max(coded.n_rows, 1))
+        for begin in range(0, features.size, at_once):
+            these = np.arange(begin, min(begin + at_once, features.size))
             codes = segments.in_order(coded.codes_of(features[these]))
             for level in range(int(n_levels[these].max())):
                 has = (n_levels[these] > level) & (skipped[these] <= level)

@@ -15,7 +15,7 @@ from bayesieve.table import CodedTable
 
 _MOST_LEVELS = 20  # of a feature kept as bit planes; with more, counting row by row is faster
 _COUNTS_AT_ONCE = 1 << 17  # counts of pairs of planes that stay in the cache until they are made use of
-_RIGHT_AT_ONCE = 4096  # planes
+_RIGHT_AT_ONCE = 4096  # planes times segments
 _FEATURES_AT_ONCE = 16  # that a thread counts the pairs of, row by row, before it takes up others
 _PARALLEL_WORK = 2_000_000  # words or rows looked at, below which threads cost more than they bring
 
@@ -228,18 +228,24 @@ class PairInformation:
         right = self._planes[int(self._kinds[part.right[0]])]
         places = self._place[part.right]
         n_other = right.features.size - places.size
-        if (
-            part.triangle or part.left.size * n_other > 2 * places.size
-        ):  # else the others are counted, too, and left out
+        # What is not wanted of the planes is counted, too, and left out, unless copies of those that are cost less.
+        if part.triangle or part.left.size * n_other > 2 * places.size:
             right, places = right.take(places), np.arange(places.size)
-        left_sizes = self._n_levels[part.left] - self._complete[part.left]
-        per_left = self._segments.sizes.size * min(_RIGHT_AT_ONCE, right.n_planes)
+        n_segments = self._segments.sizes.size
+        right_at_once = max(1, _RIGHT_AT_ONCE // n_segments)
+        per_left = max(1, n_segments * min(right_at_once, right.n_planes))
+        left_sizes, right_sizes = self._n_levels[part.left] - self._complete[part.left], np.diff(right.starts)
+        columns = _pieces(right_sizes, right_at_once)
+        whole_rows = len(columns) == 1
         tasks: list[Task] = []
-        for begin, end in _pieces(left_sizes, _COUNTS_AT_ONCE // max(per_left, 1)):
-            for low, high in _pieces(np.diff(right.starts), _RIGHT_AT_ONCE):
-                low = max(low, begin) if part.triangle else low
-                if low < high:
-                    tasks.append(partial(self._count_planes, part, relative, begin, end, right, places, low, high))
+        for begin, end in _pieces(left_sizes, _COUNTS_AT_ONCE // per_left):
+            if part.triangle and whole_rows:
+                columns = [(begin, right_sizes.size)]
+            elif part.triangle:  # a square in the middle, and what is beside it
+                beside = _pieces(right_sizes[end:], right_at_once)
+                columns = [(begin, end), *((end + low, end + high) for low, high in beside)]
+            for low, high in columns:
+                tasks.append(partial(self._count_planes, part, relative, begin, end, right, places, low, high))
         return tasks
 
     def _count_planes(
