@@ -38,6 +38,14 @@ PAPERS = {
             ),
             module="bayesieve.evaluation.reproduce.boulle2007",
         ),
+        Paper(
+            name="abellan2017",
+            citation=(
+                "J. Abellán and J. G. Castellano (2017), Improving the naive Bayes classifier via a quick variable "
+                "selection method using maximum of entropy, Entropy 19 (6)"
+            ),
+            module="bayesieve.evaluation.reproduce.abellan2017",
+        ),
     )
 }
 """The papers by the names that commands use."""
