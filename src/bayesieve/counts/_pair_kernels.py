@@ -220,15 +220,16 @@ def _count_rows(x, y, n_x, n_y, weights, first, last, cells):
 @jit
 def _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights):
     """Total, information and both entropies, times the total, of a table of counts, which is cleared."""
-    row_sums[:n_x] = 0.0
     column_sums[:n_y] = 0.0
     joint = 0.0
     for x in range(n_x):
+        row = 0.0
         for y in range(n_y):
             n = cells[x * n_y + y]
             joint += _n_log_n(n, logs, weights)
-            row_sums[x] += n
+            row += n
             column_sums[y] += n
+        row_sums[x] = row
     total, information, left_sum, right_sum = _sums(joint, row_sums[:n_x], column_sums[:n_y], logs, weights)
     if information < _LEAST * total:
         independent = True
