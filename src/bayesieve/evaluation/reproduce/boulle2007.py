@@ -101,7 +101,7 @@ def floored_compression_rate(log_proba: np.ndarray, codes: np.ndarray, log_prior
     >>> import numpy as np
     >>> from bayesieve.evaluation.reproduce.boulle2007 import floored_compression_rate
     >>> certain = np.log([[1 - 1e-9, 1e-9]] * 4)
-    >>> floored_compression_rate(certain, np.array([0, 0, 0, 1]), np.log([0.5, 0.5])).round(3).item()
+    >>> round(floored_compression_rate(certain, np.array([0, 0, 0, 1]), np.log([0.5, 0.5])), 3)
     0.5
     """
     told = np.maximum(log_proba[np.arange(codes.size), codes], -np.log(codes.size))
