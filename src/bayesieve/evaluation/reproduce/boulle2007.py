@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -10,25 +10,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.counts import Smoothing
 from bayesieve.criteria import AUC
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.comparison_result import Comparison
-from bayesieve.evaluation.data_sets import DataSets
 from bayesieve.evaluation.fold_measures import log_probabilities
-from bayesieve.evaluation.folds import Protocol
 from bayesieve.evaluation.protocol import take_rows
 from bayesieve.evaluation.reproduce.boulle2007_data import BY_OURS, METHODS, OURS, QUICK
 from bayesieve.evaluation.reproduce.boulle2007_kept import kept_waveform, make_waveform
 from bayesieve.evaluation.reproduce.boulle2007_results import FLOORED
 from bayesieve.evaluation.reproduce.boulle2007_waveform import WaveformStudy
-from bayesieve.evaluation.reproduce.study import Options, Report, Study
+from bayesieve.evaluation.reproduce.cross_validated import CrossValidatedStudy
+from bayesieve.evaluation.reproduce.study import Options, Report
 from bayesieve.search import MultiStart, SubsetProblem
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.selection.base import CodedSelector
 from bayesieve.table import CodedTable
 
-N_FOLDS, N_FOLDS_QUICK = 10, 3
 _SelectiveNB: Any = import_module("bayesieve").SelectiveNB  # classifiers are a layer above
 WAVEFORM = "waveform21"
 
@@ -108,14 +106,12 @@ def floored_compression_rate(log_proba: np.ndarray, codes: np.ndarray, log_prior
     return 1.0 - float(told.mean() / log_prior[codes].mean())
 
 
-class Boulle2007(Study):
+class Boulle2007(CrossValidatedStudy):
     """Section 7 of the paper, and with the waveform data sections 5 and 6, see `boulle2007_waveform`.
 
     Parameters
     ----------
-    options : ``data`` is the folder of the data sets, ``only`` the names of some of them; ``smoothing`` is the paper's
-        m-estimate unless given; ``repetitions`` repeats the cross-validation with other folds; ``quick`` takes five
-        small data sets and three folds.
+    options : as `CrossValidatedStudy` takes them.
 
     Raises
     ------
@@ -124,35 +120,16 @@ class Boulle2007(Study):
     """
 
     paper: ClassVar[str] = "boulle2007"
-    uses_data: ClassVar[bool] = True
+    paper_smoothing: ClassVar[Smoothing] = "m-estimate"
+    quick_names: ClassVar[Sequence[str]] = QUICK
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        if options.grid is not None:
-            raise ValueError(f"boulle2007 has no grid of thresholds to choose, got {options.grid!r}; leave it out.")
-        self.smoothing: Smoothing = "m-estimate" if options.smoothing is None else options.smoothing
-        check_smoothing(self.smoothing)
-        self.sets = DataSets(options.data)
-        there = self.sets.names("in_boulle")
-        names = self.chosen(tuple(name for name in BY_OURS if name in there))
-        self.names = tuple(name for name in names if not options.quick or options.only or name in QUICK)
-        folds = N_FOLDS_QUICK if options.quick else N_FOLDS
-        self._protocol = Protocol(folds, options.repetitions or 1, options.seed)
         self._waveform: WaveformStudy | None = None
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {
-            "paper": self.paper,
-            "seed": self.options.seed,
-            "smoothing": self.smoothing,
-            "folds": self._protocol.n_folds,
-            "repeats": self._protocol.n_repeats,
-        }
-
-    @property
-    def protocol(self) -> Protocol:
-        return self._protocol
+    def paper_names(self) -> tuple[str, ...]:
+        there = self.sets.names("in_boulle")
+        return tuple(name for name in BY_OURS if name in there)
 
     def methods(self) -> dict[str, Any]:
         smooth: dict[str, Any] = {"smoothing": self.smoothing}
@@ -170,9 +147,6 @@ class Boulle2007(Study):
         options: dict[str, Any] = {"calibrate": False, **smooth}
         chosen = {name: MeasuredNB(selectors[name], encoder=encoders.get(name, "modl"), **options) for name in METHODS}
         return {**chosen, OURS: MeasuredNB(**smooth)}
-
-    def data(self) -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:
-        return {name: partial(self.load, name) for name in self.names}
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
         """Table and classes, numbered from 0 in the order of their labels, of the paper's rows of a data set."""
