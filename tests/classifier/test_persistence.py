@@ -18,7 +18,15 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import bayesieve
-from bayesieve import MAPSelector, SelectiveNB, TableEncoder
+from bayesieve import (
+    CFSSelector,
+    ImpreciseInformationGainSelector,
+    InformationGainSelector,
+    MAPSelector,
+    MRMRSelector,
+    SelectiveNB,
+    TableEncoder,
+)
 from bayesieve.selection import CodedSelector
 from tests.classifier.mixed_data import data, fitted, frame, labels
 
@@ -461,6 +469,11 @@ def test_the_file_is_plain_json_without_nan(tmp_path: Path) -> None:
         SelectiveNB(MAPSelector(n_starts=2, exhaustive=False, max_iter=1, smoothing=0.5), calibrate=True),
         SelectiveNB("bayesian", max_seconds=30.0, random_state=3),
         SelectiveNB("all", smoothing=2),
+        SelectiveNB(InformationGainSelector(alpha=0.02)),
+        SelectiveNB(InformationGainSelector(n_features_to_select="auto", validation="brier", validation_size=0.4)),
+        SelectiveNB(ImpreciseInformationGainSelector(s=2.0, threshold=0.01, level_probabilities="maximum-entropy")),
+        SelectiveNB(MRMRSelector(2, form="quotient")),
+        SelectiveNB(CFSSelector("backward", locally_predictive=True, independent_as_redundant=True)),
     ],
 )
 def test_a_loaded_model_fits_again_as_the_saved_one_would(tmp_path: Path, model: SelectiveNB) -> None:
@@ -470,3 +483,13 @@ def test_a_loaded_model_fits_again_as_the_saved_one_would(tmp_path: Path, model:
     np.testing.assert_array_equal(again.predict_proba(frame()), model.predict_proba(frame()))
     assert again.selector_.get_params() == model.selector_.get_params()
     assert again.max_seconds == model.max_seconds
+
+
+@pytest.mark.parametrize("selector", ["information-gain", "imprecise-information-gain", "mrmr", "cfs"])
+def test_what_a_filter_found_survives(tmp_path: Path, selector: str) -> None:
+    model = SelectiveNB(selector).fit(frame(), labels())
+    again, found = reload(model, tmp_path).selector_, model.selector_
+    assert again.n_features_selected_ == found.n_features_selected_ == found.support_.sum()
+    for name in ("scores_", "ranking_"):
+        if hasattr(found, name):
+            np.testing.assert_array_equal(getattr(again, name), getattr(found, name))

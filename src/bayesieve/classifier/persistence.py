@@ -33,6 +33,7 @@ _RESTORED = (
     *("n_starts", "max_iter", "exhaustive", "max_seconds", "random_state", "smoothing"),
     *("criterion", "direction", "evaluation", "n_features_to_select", "tol", "validation", "validation_size"),
     *("threshold", "alpha", "s", "level_probabilities"),
+    *("form", "search", "locally_predictive", "independent_as_redundant"),
 )
 """Options of selectors that a loaded model takes over; the others concern the machine it ran on."""
 

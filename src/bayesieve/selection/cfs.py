@@ -117,8 +117,11 @@ class CFSSelector(CodedSelector):
             criterion_name="cfs_merit",
             lower_is_better=False,
         )
-        self.n_features_selected_ = int(selected.sum())
         return selected.astype(float)
+
+    @property
+    def n_features_selected_(self) -> int:
+        return int(np.count_nonzero(self.support_))
 
     def _check_options(self) -> None:
         if self.search not in SEARCHES:

@@ -132,11 +132,8 @@ class MRMRSelector(RankedSelector):
         name = f"mrmr_{self.form}"
         self.trace_ = ranking_trace(coded.names, ranking, scores, name, clock.seconds, path)
         if automatic:
-            weights = self.trace_.best_on_path(int(worthwhile.sum())).astype(float)
-        else:
-            weights = leading(ranking, int(self.n_features_to_select), int(worthwhile.sum()))
-        self.n_features_selected_ = int(weights.sum())
-        return weights
+            return self.trace_.best_on_path(int(worthwhile.sum())).astype(float)
+        return leading(ranking, int(self.n_features_to_select), int(worthwhile.sum()))
 
     def _check_options(self) -> None:
         check_size(self.n_features_to_select)

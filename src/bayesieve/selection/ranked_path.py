@@ -82,6 +82,7 @@ class RankedSelector(CodedSelector):
         Positions of the features, the best first.
     scores_ : float array, shape (n_features,)
         Score of each feature when its turn came.
+    n_features_selected_ : int
     """
 
     # Read from the trace, which models that were saved and loaded have too.
@@ -96,6 +97,10 @@ class RankedSelector(CodedSelector):
         scores = np.empty(added.cost.size)
         scores[added.feature] = added.cost
         return scores
+
+    @property
+    def n_features_selected_(self) -> int:
+        return int(np.count_nonzero(self.support_))
 
 
 def ranking_trace(
