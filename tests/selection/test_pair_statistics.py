@@ -59,6 +59,8 @@ def test_a_block_of_a_wide_table() -> None:
         ({"given_class": True}, "given_class=True needs the classes; pass them as y"),
         ({"encoder": "modl"}, "needs the classes to find levels"),
         ({"features": [0, 2]}, r"positions from 0 to 1, or a mask, got \[0, 2\]"),
+        ({"features": 1}, "positions from 0 to 1, or a mask, got 1"),
+        ({"others": [[0, 1]]}, r"positions from 0 to 1, or a mask, got \[\[0, 1\]\]"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], message: str) -> None:

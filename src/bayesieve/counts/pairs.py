@@ -174,6 +174,8 @@ class PairInformation:
             return self._everything if features is None else self._everything[features]
         chosen = np.asarray(features)
         try:
+            if chosen.ndim != 1:
+                raise IndexError
             return self._everything[chosen if chosen.size else chosen.astype(np.int64)]
         except IndexError:
             last = self._everything.size - 1
