@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bayesieve import SelectiveNB, TableEncoder
+from bayesieve import InformationGainSelector, MRMRSelector, SelectiveNB, TableEncoder
 from bayesieve.classifier.description import warnings_of
 from bayesieve.classifier.report_data import report_data
 from tests.classifier.mixed_data import N, data, fitted, frame, labels
@@ -241,3 +241,37 @@ def test_rare_classes_and_early_ends_are_pointed_at() -> None:
     y = np.array([0] * 19_900 + [1] * 100)
     (few,) = warnings_of(SelectiveNB("all").fit(np.random.default_rng(0).normal(size=(20_000, 1)), y))
     assert few.startswith("Class 1 has 0.50 % of the rows only")
+
+
+HELD_OUT = "How many of them to keep was measured on held-out rows."
+
+
+@pytest.mark.parametrize(
+    ("selector", "measured"),
+    [
+        ("mrmr", True),
+        (MRMRSelector(1, form="quotient"), False),
+        (InformationGainSelector(n_features_to_select="auto"), True),
+        (InformationGainSelector(n_features_to_select=1), False),
+        ("imprecise-information-gain", False),
+    ],
+)
+def test_rankings_are_told_as_rankings(tmp_path: Path, selector: Any, measured: bool) -> None:
+    model = SelectiveNB(selector).fit(frame(), labels())
+    model.report(tmp_path / "report.html")
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    ranked = f"{model.n_features_in_} features ranked by "
+    assert ranked in html
+    assert "models evaluated" not in html
+    assert "MRMR" not in html  # it is written mRMR everywhere
+    assert (HELD_OUT in html) == ("on the validation rows" in html) == measured
+    assert "adds nothing to the other features" not in html
+
+
+def test_features_that_a_ranking_left_out() -> None:
+    model = SelectiveNB(MRMRSelector(1)).fit(frame(), labels())
+    notes = {feature.name: feature.note for feature in report_data(model).features if feature.n_levels > 1}
+    assert len(notes) > 1
+    chosen = model.selected_features_[0]
+    assert notes.pop(chosen) is None
+    assert set(notes.values()) == {"Informative alone, but ranked behind the features kept."}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +71,26 @@ def test_quiet(succeeds: Run, toy: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["all", "map", "bayesian", "compression", "information-gain", "imprecise-information-gain", "mrmr", "cfs"]
+    ("name", "done"),
+    [
+        ("all", "model"),
+        ("map", "model"),
+        ("bayesian", "model"),
+        ("compression", "model"),
+        ("information-gain", "ranked"),
+        ("imprecise-information-gain", "ranked"),
+        ("mrmr", "ranked"),
+        ("cfs", "subset"),
+    ],
 )
-def test_selectors(succeeds: Run, toy: Path, name: str) -> None:
-    assert f"selector '{name}'" in succeeds("fit", toy, "-t", "ziel", "--selector", name, "--no-report").stdout
+def test_selectors(succeeds: Run, toy: Path, name: str, done: str) -> None:
+    printed = succeeds("fit", toy, "-t", "ziel", "--selector", name, "--no-report").stdout
+    assert re.search(rf"selector '{name}', [0-9,]+ .*{done}", printed)
+
+
+def test_further_features_are_counted(succeeds: Run) -> None:
+    printed = succeeds("fit", GERMAN, "-t", "class", "--selector", "information-gain", "--no-report").stdout
+    assert "\nand 1 more feature\n" in printed
 
 
 def test_help_names_every_selector(succeeds: Run) -> None:

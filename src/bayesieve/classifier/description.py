@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesieve.selection.ranked_path import RankedSelector
+
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
@@ -29,11 +31,19 @@ SELECTOR_SENTENCES = {
         "Features of positive imprecise information gain were selected, each on its own (Abellán & Castellano 2017)."
     ),
     "mrmr": (
-        "Features were ranked by what they say about the target and not about each other; how many of them to keep was "
-        "measured on held-out rows (mRMR; Peng, Long & Ding 2005)."
+        "Features were ranked by what they say about the target and not about each other (mRMR; Peng, Long & Ding "
+        "2005)."
     ),
     "cfs": "Features correlated with the target and not with each other were selected together (CFS; Hall 1999).",
 }
+
+
+def selector_sentence(model: SelectiveNB, name: str) -> str:
+    """What the selector of this name does, and how many features of a ranking it kept."""
+    told = SELECTOR_SENTENCES.get(name, "A selector of your own found the weights.")
+    if isinstance(model.selector_, RankedSelector) and model.trace_.validation_name is not None:
+        told += " How many of them to keep was measured on held-out rows."
+    return told
 
 
 def describe(model: SelectiveNB) -> str:
@@ -64,6 +74,8 @@ def feature_note(model: SelectiveNB, k: int) -> str | None:
     level = model.encoder_.levels_[k]
     if level.n_levels == 1:
         return "One level: says nothing about the target."
+    if model.feature_weights_[k] == 0 and isinstance(model.selector_, RankedSelector):
+        return "Informative alone, but ranked behind the features kept."
     if model.feature_weights_[k] == 0:
         return "Informative alone, but adds nothing to the other features."
     return None

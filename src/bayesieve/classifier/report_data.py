@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.base import clone
 
 from bayesieve.classifier.description import (
-    SELECTOR_SENTENCES,
     describe,
     feature_note,
+    selector_sentence,
     smoothing_in_words,
     warnings_of,
     weights_in_words,
@@ -205,7 +205,7 @@ def _levels(model: SelectiveNB, k: int) -> tuple[LevelRow, ...]:
 
 def _search(model: SelectiveNB) -> SearchSummary:
     trace, name = model.trace_, _selector_name(model)
-    description = SELECTOR_SENTENCES.get(name, "A selector of your own found the weights.")
+    description = selector_sentence(model, name)
     if not isinstance(model.selector_, (AllFeatures, SubsetSearchSelector)):
         return summarise_trace(trace, model.selector_.support_, name=name, description=description)
     search = summarise_trace(trace, name=name, description=description)

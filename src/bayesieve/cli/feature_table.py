@@ -30,7 +30,7 @@ def show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
     screen.table(_COLUMNS, [_cells(row) for row in rows])
     more = model.n_features_selected_ - len(rows)
     if more > 0:
-        screen.line(f"and {counted(more, 'feature')} of less weight", "dim")
+        screen.line(f"and {counted(more, 'more feature')}", "dim")
 
 
 def _cells(row: dict[str, Any]) -> list[Any]:

@@ -47,9 +47,16 @@ def kept(model: Any) -> str:
 
 def search(model: Any) -> str:
     """What was searched for how long."""
+    from bayesieve.selection import CFSSelector
+    from bayesieve.selection.ranked_path import RankedSelector
+
     trace = model.trace_
     early = "" if trace.complete else ", stopped early"
-    return f"selector {model.selector!r}, {counted(trace.n_models, 'model')} evaluated in {trace.seconds:.1f} s{early}"
+    if isinstance(model.selector_, RankedSelector):  # no model takes part
+        done = f"{counted(len(model.feature_weights_), 'feature')} ranked"
+    else:
+        done = f"{counted(trace.n_models, 'subset' if isinstance(model.selector_, CFSSelector) else 'model')} evaluated"
+    return f"selector {model.selector!r}, {done} in {trace.seconds:.1f} s{early}"
 
 
 def figures(performance: Any) -> list[tuple[str, str]]:

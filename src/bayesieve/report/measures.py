@@ -27,7 +27,7 @@ _UNITS = {
     "imprecise_information_gain": "nats",
     "mrmr_difference": "nats",
 }
-FEATURE_SCORES = ("information_gain", "imprecise_information_gain")
+FEATURE_SCORES = ("information_gain", "imprecise_information_gain", "mrmr_difference", "mrmr_quotient")
 """Criteria of filters, which are no property of a subset: the score of the feature that a step adds."""
 
 
@@ -48,17 +48,22 @@ class Measure:
     def heading(self) -> str:
         """In words, for the head of a column or a panel, with the unit."""
         unit = _UNITS.get(self.name)
-        return self.title[:1].upper() + self.title[1:] + (f", {unit}" if unit else "")
+        return self._beginning + (f", {unit}" if unit else "")
 
     def on(self, rows: str) -> str:
         """The head of a panel: the measure on some rows (a filter's: of what), with the unit."""
         unit = _UNITS.get(self.name)
         where = "of the feature added" if self.name in FEATURE_SCORES else f"on {rows}"
-        return f"{self.title[:1].upper()}{self.title[1:]} {where}" + (f", in {unit}" if unit else "")
+        return f"{self._beginning} {where}" + (f", in {unit}" if unit else "")
 
     def text(self, value: float | None) -> str:
         """A value, ready to print."""
         return format_number(value, self.digits)
+
+    @property
+    def _beginning(self) -> str:
+        """The title with a capital letter; mRMR is written as it is."""
+        return self.title if self.title[1:2].isupper() else self.title[:1].upper() + self.title[1:]
 
     @property
     def is_rate(self) -> bool:

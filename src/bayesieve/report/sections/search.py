@@ -54,8 +54,9 @@ def path_sentence(search: SearchSummary) -> str:
         return _ranking_sentence(search, guide, held_out)
     walks = steps_by_start(search.path)
     parts = "phase" if alternates(search) else "start"
+    evaluated = "subset" if search.criterion_name == "cfs_merit" else "model"
     told = [
-        f"{plural(search.n_models, 'model')} evaluated in {format_seconds(search.seconds)}"
+        f"{plural(search.n_models, evaluated)} evaluated in {format_seconds(search.seconds)}"
         f"{f', in {plural(len(walks), parts)}' if len(walks) > 1 else ''}. {_end(search)}"
     ]
     told.append(
@@ -64,14 +65,19 @@ def path_sentence(search: SearchSummary) -> str:
     )
     step = chosen_step(search)
     if step is not None:
-        value = f"{guide.title} {guide.text(step.criterion)}"
-        if held_out is not None and step.validation is not None:
-            value = f"{held_out.title} {held_out.text(step.validation)}"
-            if held_out.is_rate and search.validation_total:
-                value += f" ± {held_out.text(held_out.standard_error(step.validation, search.validation_total))}"
-            value += " on the validation rows"
+        value = _validated(search, step, held_out) or f"{guide.title} {guide.text(step.criterion)}"
         told.append(f"The subset chosen has {plural(step.n_features, 'feature')}: {value}.")
     return " ".join(told)
+
+
+def _validated(search: SearchSummary, step: PathStep, held_out: Measure | None) -> str:
+    """What was measured on the validation rows, empty without such rows."""
+    if held_out is None or step.validation is None:
+        return ""
+    value = f"{held_out.title} {held_out.text(step.validation)}"
+    if held_out.is_rate and search.validation_total:
+        value += f" ± {held_out.text(held_out.standard_error(step.validation, search.validation_total))}"
+    return f"{value} on the validation rows"
 
 
 def _ranking_sentence(search: SearchSummary, guide: Measure, held_out: Measure | None) -> str:
@@ -80,10 +86,15 @@ def _ranking_sentence(search: SearchSummary, guide: Measure, held_out: Measure |
     if scores:
         told += f", from {guide.text(scores[0])} down to {guide.text(scores[-1])}"
     step = chosen_step(search)
-    if step is not None and step.n_features:
-        told += f". The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
-        if held_out is not None and step.validation is not None:
-            told += f", {held_out.title} {held_out.text(step.validation)} on the validation rows"
+    if step is not None:
+        validated = _validated(search, step, held_out)
+        if not step.n_features:
+            told += ". None was chosen"
+        elif step.n_features == 1:
+            told += ". The first was chosen"
+        else:
+            told += f". The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
+        told += f"; {validated}" if validated else ""
     return f"{told}."
 
 
