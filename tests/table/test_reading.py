@@ -104,6 +104,19 @@ def test_other_formats(tmp_path: Path) -> None:
         assert read_table(str(path)).equals(frame)
 
 
+@pytest.mark.parametrize("name", ["bread[1]", "b*", "b?ead", "b{r,l}ead"])
+def test_names_are_no_patterns(tmp_path: Path, name: str) -> None:
+    mine, other = pl.DataFrame({"a": [1, 2], "b": ["x", "y"]}), pl.DataFrame({"a": [3], "b": ["z"]})
+    for ending, write in {".csv": pl.DataFrame.write_csv, ".parquet": pl.DataFrame.write_parquet}.items():
+        write(other, tmp_path / f"bread{ending}")
+        write(mine, tmp_path / f"{name}{ending}")
+        assert read_table(tmp_path / f"{name}{ending}").equals(mine)
+    for write in (pl.DataFrame.write_ipc, pl.DataFrame.write_ipc_stream):
+        write(other, tmp_path / "bread.arrow")
+        write(mine, tmp_path / f"{name}.arrow")
+        assert read_table(tmp_path / f"{name}.arrow").equals(mine)
+
+
 def test_tabs_are_preferred_in_tsv_files(tmp_path: Path) -> None:
     assert read_table(_write(tmp_path, "a,b\tc\n1,2\t3\n", "t.tsv")).columns == ["a,b", "c"]
 

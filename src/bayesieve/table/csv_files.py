@@ -9,6 +9,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -180,10 +181,11 @@ def _parse(text: _Text) -> pl.DataFrame:
     """
     import polars as pl
 
+    read = partial(pl.read_csv, text.source, separator=text.separator, glob=False)  # names may hold * and [1]
     try:
-        return pl.read_csv(text.source, separator=text.separator, infer_schema_length=_SAMPLE_ROWS)
+        return read(infer_schema_length=_SAMPLE_ROWS)
     except pl.exceptions.ComputeError:
-        return pl.read_csv(text.source, separator=text.separator, infer_schema=False)
+        return read(infer_schema=False)
 
 
 def _named(frame: pl.DataFrame, text: _Text) -> pl.DataFrame:

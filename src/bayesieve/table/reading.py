@@ -113,4 +113,5 @@ def _read_arrow(path: Path) -> pl.DataFrame:
 
     with path.open("rb") as file:
         is_file = file.read(6) == b"ARROW1"
-    return pl.read_ipc(path) if is_file else pl.read_ipc_stream(path)
+    with path.open("rb") as file:  # polars would take * and [1] in a name for a pattern
+        return pl.read_ipc(file) if is_file else pl.read_ipc_stream(file)
