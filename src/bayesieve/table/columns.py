@@ -149,6 +149,10 @@ class Column:
             return Categories(*sort_codes(codes, [format_temporal(number, self._natural_type) for number in raw]))
         return Categories(*sort_codes(codes, raw))
 
+    def distinct(self) -> list[Any]:
+        """The distinct values of a column of text, categories or mixed objects as they are: 1 and "1" are two."""
+        return self._backend.encoded(self._selected())[1]
+
     def plain(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Values and missing mask (None: no mask, but NaN is missing) of a number, boolean or temporal column."""
         values, missing = self._backend.plain(self._selected(), self._natural_type)

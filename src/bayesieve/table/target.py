@@ -71,6 +71,8 @@ def as_target(y: Any) -> Target:
     if column.type == "number":
         labels, codes = _numeric_labels(column)
     elif column.type in ("text", "category", "mixed", "boolean"):
+        if column.type in ("category", "mixed"):
+            _refuse_text_among_others(column)
         labels, codes = _category_labels(column, as_unicode)
     else:
         raise ValueError(
@@ -173,6 +175,13 @@ def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.n
     position[order] = np.arange(len(values))
     dtype = {str: None if as_unicode else object, bool: bool, int: None}[types.pop()]
     return np.array([values[i] for i in order], dtype=dtype), position[categories.codes]
+
+
+def _refuse_text_among_others(column: Column) -> None:
+    """1 and "1" have the same text, and must not become one class."""
+    of_text = {isinstance(value, str) for value in column.distinct()}
+    if len(of_text) > 1:
+        raise ValueError(_MIXED)
 
 
 def _refuse_missing(missing: np.ndarray) -> None:
