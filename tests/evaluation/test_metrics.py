@@ -66,6 +66,15 @@ def test_auc_without_a_pair_to_order() -> None:
     assert metrics.auc(three, np.array([0, 0, 1, 1])) == 0.5  # the class without rows is left out
 
 
+@pytest.mark.filterwarnings("error")
+def test_auc_takes_rows_without_weight_for_none() -> None:
+    log_proba, codes, _ = random_rows(3)
+    weights = (codes != 1).astype(float)
+    kept = codes != 1
+    assert metrics.auc(log_proba, codes, weights) == metrics.auc(log_proba[kept], codes[kept])
+    assert math.isnan(metrics.auc(log_proba, codes, (codes == 1).astype(float)))
+
+
 def test_reliability() -> None:
     probability = np.array([0.0, 0.04, 0.55, 0.58, 1.0, 0.95])
     hit = np.array([False, True, True, False, True, True])

@@ -43,6 +43,9 @@ def auc(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = N
 
     Classes without rows, or with all of them, are left out; NaN when none is left.
     """
+    if weights is not None:
+        counted = weights > 0  # a class without weight is one without rows
+        log_proba, codes, weights = log_proba[counted], codes[counted], weights[counted]
     scores = class_scores(log_proba)
     shares = np.bincount(codes, weights=weights, minlength=log_proba.shape[1])
     usable = [j for j in range(log_proba.shape[1]) if 0 < np.count_nonzero(codes == j) < codes.size]
