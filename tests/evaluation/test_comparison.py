@@ -186,6 +186,44 @@ def test_an_estimator_that_fails_does_not_stop_the_others(tmp_path: Path) -> Non
     assert found.matrix("accuracy")[0, 1] == summary["accuracy"][1]
 
 
+class Told(ClassifierMixin, BaseEstimator):
+    """Predicts the same for every row, whatever it is; leaves rows out at the end."""
+
+    def __init__(self, row: list[float], classes: list[str], left_out: int = 0) -> None:
+        self.row, self.classes, self.left_out = row, classes, left_out
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Told:
+        self.classes_ = np.array(self.classes)
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return np.tile(self.row, (len(X) - self.left_out, 1))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (Told([7.0, 7.0], ["no", "yes"]), "Predicted probabilities of a row add up to 14, not to 1."),
+        (Told([0.0, 0.0], ["no", "yes"]), "Predicted probabilities of a row add up to 0, not to 1."),
+        (Told([1.5, -0.5], ["no", "yes"]), "Predicted probabilities are not numbers (NaN), or negative."),
+        (Told([0.5, np.nan], ["no", "yes"]), "Predicted probabilities are not numbers (NaN), or negative."),
+        (Told([0.5, 0.5], ["no", "zzz"]), "The model knows classes that the data set has not: ['no', 'zzz']."),
+        (Told([1.0], ["no", "yes"]), "Predicted probabilities have shape (4, 1), not one column for each class."),
+        (Told([0.5, 0.5], ["no", "yes"], 1), "Probabilities were predicted for 3 rows, not for all 4."),
+    ],
+)
+def test_what_are_no_probabilities_has_no_figures(method: Told, message: str) -> None:
+    found = compare({"told": method}, np.arange(12.0)[:, None], ["no", "yes"] * 6, THREE)
+    assert found.errors() == [("data", "told", 3, message)]
+
+
+def test_probabilities_of_single_precision_and_in_another_order_are_taken() -> None:
+    method = Told([0.9 + 1e-5, 0.1], ["yes", "no"])
+    found = compare({"told": method}, np.arange(12.0)[:, None], ["no"] * 3 + ["yes"] * 9, THREE)
+    assert found.matrix("accuracy").tolist() == [[0.75]]
+
+
 def test_saturated_probabilities_are_ordered_and_their_loss_is_finite() -> None:
     X, y = load_iris(return_X_y=True)
     found = compare({"tree": DecisionTreeClassifier(random_state=0)}, X, y, THREE)

@@ -13,6 +13,7 @@ MEASURES = ("accuracy", "auc", "compression_rate", "log_loss", "brier", "balance
 LOWER_IS_BETTER = frozenset(("log_loss", "brier"))
 
 _LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+_SUM_TOLERANCE = 1e-3  # models in single precision, with many classes, miss 1 by less
 _LOWEST = -1e300  # log of a probability of 0: finite, so that scores can be compared
 
 
@@ -24,18 +25,26 @@ def log_probabilities(model: Any, X: Any, classes: np.ndarray, n_train: int) -> 
     Raises
     ------
     ValueError
-        If the classifier predicts NaN, or not one column for each of its classes.
+        If the classifier predicts what are no probabilities, or not one column for each of its classes, or has classes
+        that the data set has not.
     """
-    with np.errstate(divide="ignore"):  # probabilities of 0 are dealt with here
+    with np.errstate(divide="ignore", invalid="ignore"):  # probabilities of 0, or below it, are dealt with here
         if hasattr(model, "predict_log_proba"):
             found = np.asarray(model.predict_log_proba(X), dtype=float)
         else:
             found = np.log(np.asarray(model.predict_proba(X), dtype=float))
-    known = np.searchsorted(classes, np.asarray(model.classes_))
+    own = np.asarray(model.classes_)
+    known = np.searchsorted(classes, own)
+    if not np.array_equal(classes[np.minimum(known, classes.size - 1)], own):
+        raise ValueError(f"The model knows classes that the data set has not: {own.tolist()}.")
     if found.ndim != 2 or found.shape[1] != known.size:
         raise ValueError(f"Predicted probabilities have shape {found.shape}, not one column for each class.")
     if np.isnan(found).any():
-        raise ValueError("Predicted probabilities are not numbers (NaN).")
+        raise ValueError("Predicted probabilities are not numbers (NaN), or negative.")
+    sums = np.exp(np.minimum(found, 99.0)).sum(axis=1)
+    if found.size and np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
+        worst = float(sums[np.argmax(np.abs(sums - 1.0))])
+        raise ValueError(f"Predicted probabilities of a row add up to {worst:.4g}, not to 1.")
     log_proba = np.full((len(found), classes.size), np.log(0.5 / n_train))
     log_proba[:, known] = np.maximum(found, _LOWEST)
     return log_proba

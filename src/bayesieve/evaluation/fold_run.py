@@ -119,7 +119,10 @@ class FoldRun:
         return self._measured(model, rows, log_proba, fit_seconds, predict_seconds)
 
     def _log_probabilities(self, model: Any, X: Any) -> np.ndarray:
-        return log_probabilities(model, X, self._data.classes, self._fold.train.size)
+        found = log_probabilities(model, X, self._data.classes, self._fold.train.size)
+        if len(found) != self._fold.test.size:
+            raise ValueError(f"Probabilities were predicted for {len(found)} rows, not for all {self._fold.test.size}.")
+        return found
 
     def _weight_option(self, model: Any) -> dict[str, Any]:
         if self._train_weights is None:
