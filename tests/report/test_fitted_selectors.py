@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 from sklearn.datasets import load_iris
 
-from bayesieve import CompressionAveraging, MAPSelector, SelectiveNB, WrapperSelector, path_figure, selection_stability
+from bayesieve import (
+    CompressionAveraging,
+    ImpreciseInformationGainSelector,
+    InformationGainSelector,
+    MAPSelector,
+    MRMRSelector,
+    SelectiveNB,
+    WrapperSelector,
+    path_figure,
+    selection_stability,
+)
 from tests.report.markup import read
 
 X, Y = load_iris(return_X_y=True, as_frame=True)
@@ -64,3 +74,23 @@ def test_reports_name_selector_and_criterion(selector, tmp_path):
     title = {"wrapper": "error probability", "accuracy": "error rate", "auc": "AUC"}[selector]
     assert f"the {title} is" in html
     assert "The subset chosen has" in html
+
+
+@pytest.mark.parametrize(
+    ("selector", "title"),
+    [
+        (MRMRSelector(), "mRMR score of the feature added, in nats"),
+        (MRMRSelector(2, form="quotient"), "mRMR score of the feature added"),
+        (InformationGainSelector(), "Information gain of the feature added, in nats"),
+        (ImpreciseInformationGainSelector(), "Imprecise information gain of the feature added, in nats"),
+    ],
+)
+def test_scores_of_features_begin_with_the_first_feature(selector, title):
+    drawing = path_figure(selector.fit(X, Y)).drawing
+    scores = drawing.panels[0]
+    assert scores.heading == title
+    assert min(point.x for line in scores.lines for point in line.points) == 25  # percent, of 0 to 4 features
+    start = drawing.strips[0].text
+    assert start.startswith("0 features at the start")
+    assert "score" not in start
+    assert "gain" not in start

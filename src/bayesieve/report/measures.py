@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bayesieve.report.data import PathStep
 from bayesieve.report.formats import format_number
 
 _TITLES = {
@@ -55,6 +56,10 @@ class Measure:
         unit = _UNITS.get(self.name)
         where = "of the feature added" if self.name in FEATURE_SCORES else f"on {rows}"
         return f"{self._beginning} {where}" + (f", in {unit}" if unit else "")
+
+    def of(self, step: PathStep) -> float | None:
+        """The value that guides a search at a step of its path; None where features are scored and none is added."""
+        return None if self.name in FEATURE_SCORES and step.feature is None else step.criterion
 
     def text(self, value: float | None) -> str:
         """A value, ready to print."""

@@ -116,9 +116,9 @@ def _panel(
     *,
     on_validation: bool,
 ) -> Panel | None:
-    values = [[_value(step, on_validation) for step in walk.steps] for walk in walks]
+    values = [[_value(step, shown, on_validation) for step in walk.steps] for walk in walks]
     total = search.validation_total if on_validation and shown.is_rate else None
-    wanted = _around(_value(chosen[0], on_validation), shown, total) if chosen is not None else []
+    wanted = _around(_value(chosen[0], shown, on_validation), shown, total) if chosen is not None else []
     plain = [v for own in values for v in own]
     scale = value_scale(plain, wanted, lower_is_better=shown.lower_is_better)
     if scale is not None and total:
@@ -159,7 +159,7 @@ def _marks(
     if chosen is None:
         return ()
     step, x = chosen
-    value = _value(step, on_validation)
+    value = _value(step, shown, on_validation)
     if not drawable(value):
         return ()
     # The size is told once, at the value that chose it.
@@ -176,8 +176,8 @@ def _around(value: float, shown: Measure, total: float | None) -> list[float]:
     return [value - reach, value + reach]
 
 
-def _value(step: PathStep, on_validation: bool) -> float:
-    value = step.validation if on_validation else step.criterion
+def _value(step: PathStep, shown: Measure, on_validation: bool) -> float:
+    value = step.validation if on_validation else shown.of(step)
     return float("nan") if value is None else value
 
 
@@ -225,7 +225,8 @@ def step_in_words(step: PathStep, guide: Measure, held_out: Measure | None, sear
     """A subset of the path in one line."""
     verb = {"add": "after adding", "drop": "after dropping"}.get(step.move)
     which = f" {verb} {shorten(visible(step.feature), 60)}" if verb and step.feature is not None else " at the start"
-    told = [f"{guide.title} {guide.text(step.criterion)}"]
+    guiding = guide.of(step)
+    told = [] if guiding is None else [f"{guide.title} {guide.text(guiding)}"]
     if held_out is not None and step.validation is not None:
         value = held_out.text(step.validation)
         if held_out.is_rate and search.validation_total:
@@ -233,4 +234,4 @@ def step_in_words(step: PathStep, guide: Measure, held_out: Measure | None, sear
             value += f" ± {held_out.text(error)}"
         told.append(f"validation {held_out.title} {value}")
     chosen = "; chosen" if (step.start, step.step) == search.chosen else ""
-    return f"{plural(step.n_features, 'feature')}{which}: {', '.join(told)}{chosen}"
+    return f"{plural(step.n_features, 'feature')}{which}{': ' if told else ''}{', '.join(told)}{chosen}"

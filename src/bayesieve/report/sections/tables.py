@@ -90,7 +90,7 @@ def sizes_table(searches: Sequence[SearchSummary]) -> Table:
 
 def _move_row(step: PathStep, guide: Measure, held_out: Measure | None, *, several: bool) -> tuple[str, ...]:
     feature = "–" if step.feature is None else shorten(visible(step.feature), 60)
-    cells = [format_count(step.step), step.move, feature, format_count(step.n_features), guide.text(step.criterion)]
+    cells = [format_count(step.step), step.move, feature, format_count(step.n_features), guide.text(guide.of(step))]
     if held_out is not None:
         cells.append(held_out.text(step.validation))
     return (format_count(step.start + 1), *cells) if several else tuple(cells)
