@@ -114,5 +114,5 @@ def test_options_without_meaning(folder: Path) -> None:
     with pytest.raises(ValueError, match="abellan2017 has no data set 'irises'"):
         study(folder, only=("irises",))
     assert Abellan2017(Options(data=folder)).settings == {
-        "paper": "abellan2017", "seed": 0, "smoothing": 1.0, "folds": 10, "repeats": 10,
+        "paper": "abellan2017", "seed": 0, "smoothing": 1.0, "folds": 10, "repeats": 10, "only": (),
     }  # fmt: skip

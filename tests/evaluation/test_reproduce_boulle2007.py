@@ -223,10 +223,12 @@ def test_study_runs_resumes_and_reports(folder: Path, tmp_path: Path, monkeypatc
     assert again.run(kept).markdown == report.markdown
     assert kept.stat().st_size == size
     assert again.report(again.kept(kept)).markdown == report.markdown
-    assert report.tables[0][0] == "UCI data: Accuracy (ACC)"
+    assert report.tables[0][0] == "2 of 30 UCI data sets: Accuracy (ACC)"
     assert len(report.tables) == len(CRITERIA)
     assert "2 of 30 UCI data sets" in report.markdown
-    assert "--quick" in report.markdown
+    assert "--output boulle2007.md --quick\n" in report.markdown
+    one = Boulle2007(Options(data=folder, quick=True, n_jobs=1, only=("wine",))).run(kept)
+    assert "--output boulle2007.md --quick --only wine\n" in one.markdown
     assert "a note on wine" in report.markdown
     assert "Table 4" not in report.markdown
     shown = {line.partition("](")[2].rstrip(")") for line in report.markdown.splitlines() if line.startswith("![")}

@@ -68,7 +68,7 @@ def report(
         "# Compression-based averaging of selective naive Bayes classifiers: tables 3 and 4, measured anew",
         f"{PAPERS['boulle2007'].citation}.",
         _conditions(settings, found),
-        f"```\n{_command(settings, found)}\n```",
+        f"```\n{_command(settings)}\n```",
     ]
     if uci.names:
         checked = findings(uci, TABLE_3)
@@ -117,7 +117,7 @@ def _conditions(settings: Mapping[str, Any], found: Comparison) -> str:
     )
 
 
-def _command(settings: Mapping[str, Any], found: Comparison) -> str:
+def _command(settings: Mapping[str, Any]) -> str:
     words = ["bayesieve reproduce boulle2007 --data DIR --output boulle2007.md"]
     if settings["seed"]:
         words.append(f"--seed {settings['seed']}")
@@ -127,8 +127,8 @@ def _command(settings: Mapping[str, Any], found: Comparison) -> str:
         words.append(f"--smoothing {settings['smoothing']}")
     if settings["folds"] != 10:
         words.append("--quick")
-    elif len(found.data) < len(BY_OURS):
-        words.append(f"--only {','.join(found.data)}")
+    if settings["only"]:
+        words.append(f"--only {','.join(settings['only'])}")
     return " ".join(words)
 
 
@@ -141,9 +141,11 @@ def _results(
 ) -> list[str]:
     """The table of each criterion, the means as a chart, and the ranks as diagrams."""
     parts = []
+    whole, kind = (len(UCI), "UCI") if name == "uci" else (len(CHALLENGE), "challenge")
+    group_in_words = f"{len(group.names)} of {whole} {kind} data sets"
     for criterion in CRITERIA:
         main = _main_table(group, paper, criterion)
-        tables.append((f"{'UCI' if name == 'uci' else 'Challenge'} data: {TITLES[criterion]}", main))
+        tables.append((f"{group_in_words}: {TITLES[criterion]}", main))
         parts += [f"**{TITLES[criterion]}**", main.to_markdown()]
     title = f"Means over {len(group.names)} data sets"
     files[f"boulle2007-{name}-means.svg"] = means_figure(group, paper, title)

@@ -63,6 +63,7 @@ class CrossValidatedStudy(Study):
             "smoothing": self.smoothing,
             "folds": self._protocol.n_folds,
             "repeats": self._protocol.n_repeats,
+            "only": self.options.only,
         }
 
     @property
