@@ -24,7 +24,8 @@ _KEPT = ".jsonl"
 
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(metavar="PAPER", help="The paper: rabenoro2015 or boulle2007.", show_default=False)
+        str,
+        typer.Argument(metavar="PAPER", help="The paper: rabenoro2015, boulle2007 or abellan2017.", show_default=False),
     ],
     repetitions: Annotated[
         int | None,
@@ -32,7 +33,8 @@ def reproduce(
             "--repetitions",
             "-r",
             metavar="N",
-            help="Of rabenoro2015 10 unless given, 3 with --quick; of boulle2007, with other folds, 1.",
+            help="Unless given 10 of rabenoro2015 (3 with --quick); of the others cross-validations, 1 of boulle2007 "
+            "and 10 of abellan2017 (1 with --quick).",
             show_default=False,
         ),
     ] = None,
@@ -50,7 +52,7 @@ def reproduce(
         typer.Option(
             metavar="ALPHA",
             help="Smoothing of probabilities: Laplace's alpha, or m-estimate.",
-            show_default="1 for rabenoro2015, m-estimate for boulle2007",
+            show_default="m-estimate for boulle2007, else 1",
         ),
     ] = None,
     output: Annotated[
