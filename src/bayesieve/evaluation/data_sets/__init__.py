@@ -114,7 +114,7 @@ class DataSets:
             features, labels = generate(name)
         elif self._loadable(entry):
             features, labels = download(entry)
-            where = entry.cells["source"].replace("openml:", "on OpenML, number ")
+            where = entry.cells["source"].replace("openml:", "on OpenML, number ") + ","
             _check(entry, features, labels, ALL, where, REMEDY)
         else:
             raise ValueError(f"Data set {name!r} cannot be downloaded ({entry.facts.note}); {REMEDY}.")
@@ -128,4 +128,4 @@ def _check(entry: Entry, features: Any, labels: np.ndarray, fields: Sequence[str
     """Refuse a table that is not the one that its catalogue describes."""
     different = differences(facts_of(features, labels), entry.facts, fields)
     if different:
-        raise ValueError(f"Data set {entry.name!r} {where}, is not the one described: it has {different}; {remedy}.")
+        raise ValueError(f"Data set {entry.name!r} {where} is not the one described: it has {different}; {remedy}.")

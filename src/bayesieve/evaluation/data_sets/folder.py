@@ -61,7 +61,8 @@ def _labels(frame: Any, target: str, path: Path) -> np.ndarray:
     column = frame[target]
     n_missing = column.null_count() + (column.is_nan().sum() or 0 if column.dtype.is_float() else 0)
     if n_missing:
-        raise ValueError(f"{path} has no label in {n_missing} rows of the target {target!r}; leave those rows out.")
+        rows = "row" if n_missing == 1 else "rows"
+        raise ValueError(f"{path} has no label in {n_missing} {rows} of the target {target!r}; leave those rows out.")
     textual = isinstance(column.dtype, pl.Categorical | pl.Enum)
     labels: np.ndarray = (column.cast(pl.String) if textual else column).to_numpy()
     return labels
@@ -72,6 +73,8 @@ def _read_sparse(path: Path) -> Any:
     from scipy import sparse
 
     try:
+        if not zipfile.is_zipfile(path):  # NumPy would advise to unpickle it
+            raise ValueError("it is not a zip archive")
         with np.load(path, allow_pickle=False) as parts:
             form = parts["format"].item()
             if form not in (b"csr", "csr"):
