@@ -17,6 +17,7 @@ _CONTINUOUS = (
     "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on a "
     "regression target with continuous values."
 )
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-300, 1e18  # one over it must be a number, and rounded it must fit into 64 bits
 _MIXED = "The labels in y mix text with other types; convert them all to text, for example with y.astype(str)."
 
 
@@ -213,7 +214,8 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     Raises
     ------
     ValueError
-        If a weight is negative, missing or infinite, all are zero, or there are not `n_rows` of them.
+        If a weight is negative, missing or infinite, all are zero, their sum is out of all reason, or there are not
+        `n_rows` of them.
     """
     if sample_weight is None:
         return None
@@ -234,4 +236,11 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
         raise ValueError(f"Negative values in sample_weight (first in row {int(np.argmax(weights < 0))}).")
     if not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number; all weights are zero.")
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if not _LEAST_WEIGHT <= total <= _MOST_WEIGHT:
+        raise ValueError(
+            f"The sample weights add up to {total:.3g}; scale them so that their sum is between {_LEAST_WEIGHT:g} and "
+            f"{_MOST_WEIGHT:g}."
+        )
     return None if (weights == 1).all() else np.ascontiguousarray(weights)
