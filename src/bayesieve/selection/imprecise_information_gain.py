@@ -25,8 +25,8 @@ class ImpreciseInformationGainSelector(FilterSelector):
     Parameters
     ----------
     s : float, default=1.0
-        Of the imprecise Dirichlet model: rows that may still come. The larger, the fewer features; Walley advises 1 or
-        2.
+        Of the imprecise Dirichlet model: rows that may still come. The larger, the fewer features, with few exceptions;
+        Walley advises 1 or 2.
     threshold : float, default=0.0
         Features of a gain above it, by more than rounding, are selected, in nats.
     level_probabilities : {"frequency", "maximum-entropy"}, default="frequency"
