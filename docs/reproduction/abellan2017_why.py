@@ -1,3 +1,4 @@
+# ruff: noqa: T201
 """Why naive Bayes after IIG is no better than naive Bayes here: the same comparison with other codings of the columns.
 
 Run as ``python docs/reproduction/abellan2017_why.py --data DIR``; prints the table of ``abellan2017-why.md``.
