@@ -11,6 +11,7 @@ from bayesieve.counts import Smoothing
 from bayesieve.naive_bayes import DiscreteNB, calibration
 from bayesieve.naive_bayes.calibration import (
     PRIOR_DEVIATION,
+    ROWS_PER_WEIGHT,
     SMOOTHINGS,
     Calibration,
     CalibrationRows,
@@ -131,6 +132,18 @@ def test_the_smoothing_that_predicts_the_rows_best_takes_the_place_of_the_m_esti
     least = {choice: loss_of(coded, choice).least_by_factor(averaged)[0] for choice in SMOOTHINGS}
     assert found.smoothing == min(least, key=least.get) != "m-estimate"
     assert calibrated(coded, averaged, 0.01).smoothing == 0.01  # what was asked for is kept
+
+
+def test_with_few_rows_for_each_weight_the_weights_stay_close() -> None:
+    wide = table(5, 40, 400, 2)
+    averaged = np.full(400, 0.05)
+    found = calibrated(wide, averaged)
+    narrow = PRIOR_DEVIATION * 40 / (ROWS_PER_WEIGHT * 400)
+    loss = loss_of(wide, found.smoothing)
+    np.testing.assert_allclose(found.weights, fit_weights(loss, averaged, found.factor, narrow))
+    free = fit_weights(loss, averaged, found.factor)
+    centre = found.factor * averaged
+    assert np.abs(found.weights - centre).max() < 0.1 * np.abs(free - centre).max()
 
 
 def test_weights_of_zero_stay_zero() -> None:

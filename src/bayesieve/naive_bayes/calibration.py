@@ -13,7 +13,9 @@ from bayesieve.counts.probabilities import log_probabilities, smoothed_logs
 from bayesieve.table import CodedTable
 
 PRIOR_DEVIATION = 0.2
-"""Standard deviation of the prior on each weight around its averaged value."""
+"""Standard deviation of the prior on each weight around its averaged value ..."""
+ROWS_PER_WEIGHT = 5
+"""... where there are as many rows for each weight that is fitted; with fewer it is smaller in proportion."""
 SMOOTHINGS: tuple[Smoothing, ...] = ("m-estimate", 0.1, 0.25, 0.5, 1.0)
 """What calibration chooses from in place of the m-estimate, whose 1/N leaves a level that a class never showed next to
 impossible: right for a hundred thousand rows, overconfident for a hundred."""
@@ -64,7 +66,8 @@ def calibrate(
     best = int(np.argmin([value for value, _ in least]))
     factor = least[best][1]
     weights = np.zeros_like(averaged)
-    weights[free] = fit_weights(losses[best], averaged[free], factor)
+    deviation = PRIOR_DEVIATION * min(1.0, rows.total / (ROWS_PER_WEIGHT * max(1, free.size)))
+    weights[free] = fit_weights(losses[best], averaged[free], factor, deviation)
     return Calibration(weights, factor, choices[best])
 
 
@@ -175,24 +178,27 @@ class LeaveOneOutLoss:
         return float(loss), float(factor)
 
 
-def fit_weights(loss: LeaveOneOutLoss, averaged: np.ndarray, factor: float) -> np.ndarray:
+def fit_weights(
+    loss: LeaveOneOutLoss, averaged: np.ndarray, factor: float, deviation: float = PRIOR_DEVIATION
+) -> np.ndarray:
     """Weights in [0, 1] of highest posterior probability.
 
     Naive Bayes counts what features have in common several times, also after averaging. One factor g on all averaged
     weights takes back what they share on the whole; then the weights move apart as far as the rows ask for: they
-    minimise the log loss plus sum_k (w_k - g a_k)^2 / (2 s^2), s = 0.2. Both problems are convex.
+    minimise the log loss plus sum_k (w_k - g a_k)^2 / (2 s^2). Both problems are convex.
 
     Parameters
     ----------
     averaged : (n_features,) positive weights a_k of the free features, in [0, 1].
     factor : g, from `LeaveOneOutLoss.least_by_factor`.
+    deviation : s, of the prior on each weight.
     """
     centre = factor * averaged
 
     def posterior(weights: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = loss(weights)
-        away = (weights - centre) / PRIOR_DEVIATION
-        return value + 0.5 * float(away @ away), gradient + away / PRIOR_DEVIATION
+        away = (weights - centre) / deviation
+        return value + 0.5 * float(away @ away), gradient + away / deviation
 
     options = {"maxiter": 100, "ftol": 1e-7, "gtol": 1e-2}
     best = minimize(posterior, centre, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * centre.size, options=options)
