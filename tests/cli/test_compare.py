@@ -163,7 +163,7 @@ def test_mistakes_are_one_line(fails: Run, toy: Path, tmp_path: Path) -> None:
     assert "There is no selector 'mapp'; did you mean 'map'?" in fails("compare", toy, *TOY, "-s", "all,mapp")
     assert "'all', 'map'" in fails("compare", toy, *TOY, "-s", "xyz")
     assert "--selectors names none" in fails("compare", toy, *TOY, "-s", ", ")
-    assert "There is no peer 'xgboost'; choose 'hist-gradient-boosting'" in fails(
+    assert "There is no peer 'xgboost'; choose from 'hist-gradient-boosting'" in fails(
         "compare", toy, *TOY, "--peers", "xgboost"
     )
     assert "--folds 1" in fails("compare", toy, "--target", "ziel", "--folds", 1)

@@ -228,7 +228,7 @@ def test_targets_that_are_classes(succeeds: Run, labels: list[Any]) -> None:
         (["-t", "class", "--weight", "class"], "cannot be both --target and --weight"),
         (["-t", "class", "--weight", "housing"], "The --weight column 'housing' does not hold numbers."),
         (["-t", "class", "--selector", "compresion"], "There is no selector 'compresion'; did you mean 'compression'?"),
-        (["-t", "class", "--selector", "zzz"], "choose 'all', 'map', 'bayesian', 'compression', 'wrapper', "),
+        (["-t", "class", "--selector", "zzz"], "choose from 'all', 'map', 'bayesian', 'compression', 'wrapper', "),
         (["-t", "class", "--folds", "1"], "--folds 1 has no meaning"),
         (["-t", "class", "--folds", "many"], "Invalid value for '--folds'"),
         (["-t", "class", "--seed", "-1"], "--seed -1 has no meaning"),

@@ -14,7 +14,7 @@ def require_choice(name: str, known: Iterable[str], what: str, purpose: str = ""
     if name in known:
         return
     meant = similar(name, known)
-    hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose {listed(known, most=len(known))}"
+    hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose from {listed(known, most=len(known))}"
     raise CommandError(f"There is no {what} {quoted(name)}{purpose}; {hint}")
 
 
