@@ -136,7 +136,7 @@ def test_the_smoothing_that_predicts_the_rows_best_takes_the_place_of_the_m_esti
 
 def test_with_few_rows_for_each_weight_the_weights_stay_close() -> None:
     wide = table(5, 40, 400, 2)
-    averaged = np.full(400, 0.05)
+    averaged = np.full(400, 0.002)
     found = calibrated(wide, averaged)
     narrow = PRIOR_DEVIATION * 40 / (ROWS_PER_WEIGHT * 400)
     loss = loss_of(wide, found.smoothing)
