@@ -213,7 +213,7 @@ def halves(y: np.ndarray, size: float, seed: int) -> tuple[np.ndarray, np.ndarra
         class_codes=y.astype(np.uint8),
         classes=np.unique(y),
     )
-    fitted, held = evaluation_rows._halves(coded, size, seed)
+    fitted, held = evaluation_rows.hold_out(coded, size, seed)
     return fitted.codes[0].astype(int), held.codes[0].astype(int)
 
 
