@@ -156,11 +156,12 @@ class Boulle2007(CrossValidatedStudy):
             X, y = take_rows(X, np.arange(first)), y[:first]
         return X, np.unique(y, return_inverse=True)[1]
 
-    def run(self, results: Path | None = None, verbose: int = 0) -> Report:
+    def measure(self, results: Path | None, verbose: int) -> Comparison:
+        found = super().measure(results, verbose)  # first, for it finds out at once whether the data are there
         if WAVEFORM in self.names and not self.options.quick:
             load = partial(self.load, WAVEFORM)
             self._waveform = make_waveform(load, results, self.options.seed, self.options.n_jobs)
-        return super().run(results, verbose)
+        return found
 
     def kept(self, results: Path) -> Comparison:
         self._waveform = kept_waveform(results)

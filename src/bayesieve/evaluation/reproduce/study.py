@@ -118,12 +118,16 @@ class Study(ABC):
         KeyboardInterrupt
             After Ctrl-C; what was finished is in ``results``.
         """
+        return self.report(self.measure(results, verbose))
+
+    def measure(self, results: Path | None, verbose: int) -> Comparison:
+        """Run what is missing; see ``run``."""
         found = compare_many(
             self.methods(), self.data(), self.protocol, results=results, n_jobs=self.options.n_jobs, verbose=verbose
         )
         if not found.complete:
             raise KeyboardInterrupt
-        return self.report(found)
+        return found
 
     def kept(self, results: Path) -> Comparison:
         """What a file holds of this study, whatever version of this package measured it; nothing is run."""
