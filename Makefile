@@ -18,8 +18,9 @@ help:
 demo: $(VENV)/installed
 	$(BIN)/bayesieve fit examples/data/german_credit.csv --target class --output demo-output
 
+# The same random examples every time; pytest by itself draws new ones.
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

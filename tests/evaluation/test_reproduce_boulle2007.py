@@ -300,7 +300,7 @@ def test_the_waveform_study_is_kept_and_not_made_again(
 ) -> None:
     calls: list[int] = []
 
-    def made(X: object, y: object, *, seed: int, n_jobs: int | None) -> WaveformStudy:
+    def made(X: object, y: object, *, seed: int, n_jobs: int | None, progress: object) -> WaveformStudy:
         calls.append(seed)
         return iris_study
 

@@ -160,7 +160,7 @@ class Boulle2007(CrossValidatedStudy):
         found = super().measure(results, verbose)  # first, for it finds out at once whether the data are there
         if WAVEFORM in self.names and not self.options.quick:
             load = partial(self.load, WAVEFORM)
-            self._waveform = make_waveform(load, results, self.options.seed, self.options.n_jobs)
+            self._waveform = make_waveform(load, results, self.options.seed, self.options.n_jobs, verbose)
         return found
 
     def kept(self, results: Path) -> Comparison:

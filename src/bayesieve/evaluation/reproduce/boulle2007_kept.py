@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import asdict, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from bayesieve.engine.progress import SearchProgress
+from bayesieve.evaluation.comparison import time_left
 from bayesieve.evaluation.reproduce.boulle2007_waveform import WaveformStudy, waveform_study
 from bayesieve.table import write_atomically
 
 
 def make_waveform(
-    load: Callable[[], tuple[Any, Any]], results: Path | None, seed: int, n_jobs: int | None
+    load: Callable[[], tuple[Any, Any]], results: Path | None, seed: int, n_jobs: int | None, verbose: int = 0
 ) -> WaveformStudy:
     """The study kept beside ``results``; where there is none of this seed and version, it is made, and kept.
 
@@ -23,6 +26,7 @@ def make_waveform(
     load : gives the table and the classes; called only where they are needed.
     results : file of the results; None keeps nothing.
     seed, n_jobs : as `waveform_study` takes them.
+    verbose : 1 shows the progress on the error stream.
 
     Raises
     ------
@@ -34,10 +38,23 @@ def make_waveform(
     if known is not None:
         return known
     X, y = load()
-    study = waveform_study(X, y, seed=seed, n_jobs=n_jobs)
+    with SearchProgress("Waveform: splits of the rows", verbose, time_left) as progress:
+        study = waveform_study(X, y, seed=seed, n_jobs=n_jobs, progress=_at_pace(progress))
     if results is not None:
         write_atomically(beside(results), json.dumps({"made_by": made_by, "study": asdict(study)}) + "\n")
     return study
+
+
+def _at_pace(progress: Callable[[int, int, float], None] | None) -> Callable[[int, int], None] | None:
+    """What is called with the splits done and their number, and tells the seconds left at the pace so far."""
+    if progress is None:
+        return None
+    began = time.perf_counter()
+
+    def tell(done: int, number: int) -> None:
+        progress(done, number, (time.perf_counter() - began) / done * (number - done))
+
+    return tell
 
 
 def kept_waveform(results: Path, made_by: dict[str, Any] | None = None) -> WaveformStudy | None:
