@@ -114,7 +114,8 @@ def test_missing_values_are_left_out_and_have_a_level_of_their_own() -> None:
     values = np.concatenate([np.arange(40.0), np.full(20, np.nan)])
     classes = np.concatenate([np.repeat([0, 1], 20), np.ones(20, dtype=int)])
     fitted = MDLPDiscretizer().fit(column(values), classes)
-    assert fitted.cut_points_[0].tolist() == [-np.inf, 19.5]
+    assert fitted.cut_points_[0].tolist() == [19.5]
+    assert fitted.levels_[0].cut_points.tolist() == [-np.inf, 19.5]
     assert fitted.levels_[0].missing_code == 0
     assert fitted.levels_[0].counts.tolist() == [[0.0, 20.0], [20.0, 0.0], [0.0, 20.0]]
     assert fitted.transform(column([np.nan, 3.0, 30.0]))[:, 0].tolist() == [0, 1, 2]

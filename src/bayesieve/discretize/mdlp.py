@@ -39,8 +39,8 @@ class MDLPDiscretizer(ColumnCoder):
     Attributes
     ----------
     cut_points_ : list of float arrays
-        Ascending cut points of each numeric column; level i is (cut[i-1], cut[i]]. A first cut of -inf separates
-        missing values.
+        Ascending cut points of each numeric column, Weka's; interval i is (cut[i-1], cut[i]]. Missing values have no
+        part in them: where there are any, they are level 0 of `levels_`, before the first interval.
     costs_, null_costs_, level_scores_ : float arrays, shape (n_columns,)
         What the intervals tell by the MODL criterion, as for `MODLDiscretizer`.
     levels_ : sequence of FeatureLevels
@@ -71,7 +71,8 @@ class MDLPDiscretizer(ColumnCoder):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MDLPDiscretizer:
         super().fit(X, y, sample_weight)
-        self.cut_points_ = [np.array(level.cut_points) for level in self.levels_]
+        cuts = [np.asarray(level.cut_points) for level in self.levels_]
+        self.cut_points_ = [own[np.isfinite(own)] for own in cuts]
         return self
 
     fit.__doc__ = ColumnCoder.fit.__doc__
