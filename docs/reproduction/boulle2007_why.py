@@ -93,7 +93,7 @@ class Tested:
 class EveryEvaluation(CompressionAveraging):
     """SNB(CMA) that counts a model as often as the search asked for its cost."""
 
-    def _weigh(self, trace: Any) -> np.ndarray:
+    def weigh(self, trace: Any) -> np.ndarray:
         weights = np.zeros(trace.n_features)
         total = 0.0
         for start in range(trace.n_starts):

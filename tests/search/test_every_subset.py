@@ -86,7 +86,7 @@ def test_selectors_read_the_same_weights_as_from_the_walk_step_by_step() -> None
     assert (trace.n_models, trace.null_criterion) == (2**8, pytest.approx(steps.null_criterion, rel=1e-12))
     for selector in (MAPSelector, BayesianAveraging, CompressionAveraging):
         fitted = selector(encoder=None, exhaustive=True).fit_coded(coded)
-        np.testing.assert_allclose(selector()._weigh(trace), fitted.weights_, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(selector().weigh(trace), fitted.weights_, rtol=1e-7, atol=1e-9)
 
 
 def test_products_of_rows_stay_in_range() -> None:

@@ -56,7 +56,7 @@ class BayesianAveraging(SubsetSearchSelector):
     [0.04, 0.1, 0.89, 0.99]
     """
 
-    def _weigh(self, trace: SearchTrace) -> np.ndarray:
+    def weigh(self, trace: SearchTrace) -> np.ndarray:
         # Relative to the best model, so that no exponential underflows where it matters.
         null_weight = float(np.exp(trace.best_criterion - trace.null_criterion))
         return trace.average(null_weight, np.exp(trace.best_criterion - trace.model_costs()))
@@ -137,7 +137,7 @@ class CompressionAveraging(SubsetSearchSelector):
             verbose=verbose,
         )
 
-    def _weigh(self, trace: SearchTrace) -> np.ndarray:
+    def weigh(self, trace: SearchTrace) -> np.ndarray:
         if trace.null_criterion <= 0.0:
             return np.zeros(trace.n_features)
         compression = np.maximum(1.0 - trace.model_costs() / trace.null_criterion, 0.0)

@@ -53,5 +53,5 @@ class MAPSelector(SubsetSearchSelector):
     [False, False, True, True]
     """
 
-    def _weigh(self, trace: SearchTrace) -> np.ndarray:
+    def weigh(self, trace: SearchTrace) -> np.ndarray:
         return trace.best_subset().astype(float)

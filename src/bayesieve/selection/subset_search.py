@@ -64,7 +64,7 @@ class SubsetSearchSelector(CodedSelector):
             )
         self.trace_ = trace
         self.n_iter_ = trace.n_starts
-        return self._weigh(trace)
+        return self.weigh(trace)
 
     def _enumerate(self, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None) -> SearchTrace:
         """Every subset: at once where that is a matter of seconds, else step by step, which can be stopped."""
@@ -74,7 +74,7 @@ class SubsetSearchSelector(CodedSelector):
         return search_exhaustively(problem, names, max_seconds=self.max_seconds, progress=progress)
 
     @abstractmethod
-    def _weigh(self, trace: SearchTrace) -> np.ndarray:
+    def weigh(self, trace: SearchTrace) -> np.ndarray:
         """Weights of the features from everything that the search evaluated."""
 
     def _enumerates(self, problem: SubsetProblem) -> bool:

@@ -204,9 +204,9 @@ class _Split:
             "SNB(ACC)": self._indicator(subsets.features(subsets.fewest_wrong())),
             "SNB(AUC)": self._indicator(subsets.features(largest)),
             # Selectors read weights from any trace: here one that holds all subsets.
-            "SNB(MAP)": MAPSelector()._weigh(trace),
-            "SNB(BMA)": BayesianAveraging()._weigh(trace),
-            "SNB(CMA)": CompressionAveraging()._weigh(trace),
+            "SNB(MAP)": MAPSelector().weigh(trace),
+            "SNB(BMA)": BayesianAveraging().weigh(trace),
+            "SNB(CMA)": CompressionAveraging().weigh(trace),
             BY_SEARCH: default.selector_.weights_,
             OURS: default.feature_weights_,
         }
