@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
+
+from bayesieve.selection.evaluation_rows import pairs_of
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,8 @@ class Protocol:
                 f"n_folds must be at most the rows of the most frequent class ({largest}), got {self.n_folds}."
             )
         splitter = RepeatedStratifiedKFold(n_splits=self.n_folds, n_repeats=self.n_repeats, random_state=self.seed)
-        with warnings.catch_warnings():
-            # A class smaller than the number of folds is missing from some of them, which the measures know.
-            warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-            pairs = list(splitter.split(np.zeros((labels.size, 1)), labels))
-        return [Fold(i // self.n_folds, i % self.n_folds, train, test) for i, (train, test) in enumerate(pairs)]
+        pairs = enumerate(pairs_of(splitter, labels))
+        return [Fold(i // self.n_folds, i % self.n_folds, train, test) for i, (train, test) in pairs]
 
 
 @dataclass(frozen=True)

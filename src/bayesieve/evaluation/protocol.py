@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
+from bayesieve.selection.evaluation_rows import pairs_of
 from bayesieve.table import as_target
 from bayesieve.table.backends.sparse import is_sparse
 from bayesieve.table.frames import as_array
@@ -43,11 +43,7 @@ def out_of_fold_log_proba(
     if n_folds < 2:
         raise ValueError("Cross-validation needs at least two rows of some class.")
     log_proba = np.empty((codes.size, target.n_classes))
-    with warnings.catch_warnings():
-        # A class smaller than the number of folds is missing from some of them: dealt with below.
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        folds = list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(codes, codes))
-    for train, test in folds:
+    for train, test in pairs_of(StratifiedKFold(n_folds, shuffle=True, random_state=seed), codes):
         model = clone(estimator)
         labels = target.classes[codes[train]]
         weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}

@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.protocol import take_rows
+from bayesieve.selection.evaluation_rows import pairs_of
 
 
 @dataclass(frozen=True)
@@ -136,10 +137,7 @@ def training_rows(cv: Any, labels: np.ndarray, groups: Any, seed: int) -> list[n
             )
         cv = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
     if hasattr(cv, "split") and not isinstance(cv, str):
-        with warnings.catch_warnings():
-            # A class smaller than the number of folds is missing from some of them, which does no harm.
-            warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-            pairs = list(cv.split(np.zeros((n_rows, 1)), labels, groups))
+        pairs = pairs_of(cv, labels, groups)
     elif isinstance(cv, Iterable) and not isinstance(cv, str):
         pairs = list(cv)
     else:

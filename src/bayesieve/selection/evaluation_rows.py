@@ -101,10 +101,7 @@ def _splits(coded: CodedTable, evaluation: Any, groups: Any) -> list[tuple[np.nd
         evaluation = StratifiedKFold(int(evaluation))  # as scikit-learn takes a number
     if hasattr(evaluation, "split"):
         labels = classes if coded.classes is None else np.asarray(coded.classes)[classes]
-        with warnings.catch_warnings():
-            # A class smaller than the number of folds is missing from some of them, which does no harm.
-            warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-            pairs = list(evaluation.split(np.zeros((coded.n_rows, 1)), labels, groups))
+        pairs = pairs_of(evaluation, labels, groups)
     else:
         pairs = list(evaluation)
     splits = [tuple(_positions(part, coded.n_rows) for part in pair) for pair in pairs]
@@ -120,3 +117,13 @@ def _positions(rows: Any, n_rows: int) -> np.ndarray:
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or (rows.size and not 0 <= rows.min() <= rows.max() < n_rows):
         raise ValueError(f"evaluation must give row positions from 0 to {n_rows - 1}, got {rows!r}.")
     return rows.astype(np.int64)
+
+
+def pairs_of(splitter: Any, labels: np.ndarray, groups: Any = None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Positions of training and test rows by a scikit-learn splitter, of rows with these class labels (n_rows,).
+
+    A class smaller than the number of folds is missing from some of them: no reason to warn, whoever asks knows of it.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        return list(splitter.split(np.zeros((labels.size, 1)), labels, groups))
