@@ -14,9 +14,9 @@ from measuring import ROOT, Report, markdown_table, options
 
 from bayesieve import SelectiveNB
 from bayesieve.evaluation import Comparison, Protocol, compare_many
-from bayesieve.evaluation.data_sets import DataSets
-from bayesieve.evaluation.peers import PEERS
-from bayesieve.evaluation.statistics import average_ranks, wilcoxon_holm, wins_and_losses
+from bayesieve.statistics import average_ranks, wilcoxon_holm, wins_and_losses
+from bayesieve.studies.data_sets import DataSets
+from bayesieve.studies.peers import PEERS
 
 # Numbers, categories and both; 148 to 48,842 rows, 4 to 500 features, 2 to 28 classes; with and without missing cells.
 SETS = (

@@ -25,12 +25,12 @@ from bayesieve import (
     TableEncoder,
 )
 from bayesieve.evaluation.comparison import compare_many
-from bayesieve.evaluation.reproduce import Options
-from bayesieve.evaluation.reproduce.abellan2017 import Abellan2017
-from bayesieve.evaluation.reproduce.abellan2017_data import ALPHAS, IMPRECISE, PLAIN
-from bayesieve.evaluation.reproduce.tables import TextTable, p_text, signed
-from bayesieve.evaluation.signed_ranks import signed_rank_test
-from bayesieve.evaluation.statistics import wilcoxon_holm
+from bayesieve.statistics import wilcoxon_holm
+from bayesieve.statistics.signed_ranks import signed_rank_test
+from bayesieve.studies import Options
+from bayesieve.studies.abellan2017.data import ALPHAS, IMPRECISE, PLAIN
+from bayesieve.studies.abellan2017.study import Abellan2017
+from bayesieve.studies.tables import TextTable, p_text, signed
 
 DOCUMENT = "MDLP, missing left out (the document's)"
 NORMAL = "normal densities of numbers (the filter sees MDLP)"

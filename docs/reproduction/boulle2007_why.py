@@ -25,13 +25,13 @@ from sklearn.base import clone
 
 from bayesieve import CompressionAveraging, SelectiveNB
 from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation import metrics
 from bayesieve.evaluation.fold_measures import log_probabilities
 from bayesieve.evaluation.protocol import take_rows
-from bayesieve.evaluation.reproduce import Options
-from bayesieve.evaluation.reproduce.boulle2007 import Boulle2007
-from bayesieve.evaluation.reproduce.boulle2007_data import METHODS, TABLE_3, UCI
 from bayesieve.selection.base import CodedSelector
+from bayesieve.statistics import metrics
+from bayesieve.studies import Options
+from bayesieve.studies.boulle2007.data import METHODS, TABLE_3, UCI
+from bayesieve.studies.boulle2007.study import Boulle2007
 from bayesieve.table import CodedTable
 
 Probabilities = Callable[[np.ndarray, int, int], np.ndarray]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesieve.evaluation.reproduce import Options, make_study
-from bayesieve.evaluation.reproduce.rabenoro2015 import METHODS
-from bayesieve.evaluation.reproduce.rabenoro2015_report import values_of
+from bayesieve.studies import Options, make_study
+from bayesieve.studies.rabenoro2015.report import values_of
+from bayesieve.studies.rabenoro2015.study import METHODS
 
 FOLDER = Path(__file__).parent
 SERIES = (("levels", 30, "#1f6f8b", -4.5), ("quantiles", 20, "#c8553d", 4.5))  # grid, repetitions

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from bayesieve.version import __version__
+
 if TYPE_CHECKING:
     from bayesieve.classifier import SelectiveNB, load
     from bayesieve.discretize import (
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
         pair_statistics,
     )
     from bayesieve.table import CodedTable, FeatureLevels
-
-__version__ = "0.1.0"
 
 # Names are imported when they are first used, so that importing the package costs next to nothing.
 _HOMES = {

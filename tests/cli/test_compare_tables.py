@@ -14,8 +14,8 @@ from bayesieve.cli import compiling
 from bayesieve.cli.app import app
 from bayesieve.cli.compared_tables import ComparedTable, table_names
 from bayesieve.cli.errors import CommandError
-from bayesieve.evaluation.peers import PEERS
-from bayesieve.evaluation.statistics import average_ranks, critical_difference, friedman
+from bayesieve.statistics import average_ranks, critical_difference, friedman
+from bayesieve.studies.peers import PEERS
 from tests.cli.conftest import Run
 from tests.cli.test_compare import notes
 
@@ -216,7 +216,7 @@ def test_mistakes_are_one_line_before_any_work(fails: Run, three: list[Path], tm
 def test_a_peer_that_is_not_installed_is_told_before_any_work(
     fails: Run, three: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("bayesieve.evaluation.peers.installed.find_spec", lambda package: None)
+    monkeypatch.setattr("bayesieve.studies.peers.installed.find_spec", lambda package: None)
     for peer in ("khiops", "ebm"):
         line = fails("compare", *three, "-t", "y", "--peers", f"gaussian-nb,{peer}")
         assert "not installed; run pip install 'bayesieve[peers]'" in line

@@ -13,10 +13,12 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 
-from bayesieve.evaluation import Comparison, Protocol, reproduce
-from bayesieve.evaluation.reproduce import Options, Paper, Report, Study, rabenoro2015
-from bayesieve.evaluation.reproduce.rabenoro2015 import Rabenoro2015
-from bayesieve.evaluation.reproduce.tables import TextTable
+from bayesieve import studies
+from bayesieve.evaluation import Comparison, Protocol
+from bayesieve.studies import Options, Paper, Report, Study
+from bayesieve.studies.rabenoro2015 import study
+from bayesieve.studies.rabenoro2015.study import Rabenoro2015
+from bayesieve.studies.tables import TextTable
 from tests.cli.conftest import Run
 
 
@@ -28,7 +30,7 @@ def few_series_and_scores(monkeypatch: pytest.MonkeyPatch) -> None:
         scores, labels = whole(self, number)
         return scores[:, :6], labels
 
-    monkeypatch.setattr(rabenoro2015, "N_SERIES_QUICK", 180)
+    monkeypatch.setattr(study, "N_SERIES_QUICK", 180)
     monkeypatch.setattr(Rabenoro2015, "draw", few)
 
 
@@ -134,12 +136,9 @@ class Flowers(Study):
 @pytest.fixture
 def flowers(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
     """The study among the papers; the options it was asked for."""
-    monkeypatch.setitem(reproduce.PAPERS, "flowers1936", Paper("flowers1936", "R. Fisher (1936)", __name__))
+    monkeypatch.setitem(studies.PAPERS, "flowers1936", Paper("flowers1936", "R. Fisher (1936)", lambda: Flowers))
     monkeypatch.setattr(Flowers, "asked", [])
     return Flowers.asked
-
-
-STUDY = Flowers
 
 
 def test_all_tables_are_shown_and_files_stand_beside_the_document(

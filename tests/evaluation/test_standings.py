@@ -8,7 +8,7 @@ import pytest
 from bayesieve.evaluation import Comparison, Protocol
 from bayesieve.evaluation.comparison_result import NUMBERS
 from bayesieve.evaluation.standings import standings
-from bayesieve.evaluation.statistics import corrected_resampled_t
+from bayesieve.statistics import corrected_resampled_t
 
 
 def comparison(measure: str, **values: list[float | None]) -> Comparison:

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from bayesieve.evaluation.statistics import corrected_resampled_t, paired_t
 from bayesieve.report.comparison import ComparisonData, fold_results, render_comparison
 from bayesieve.report.comparison_data import Folds
 from bayesieve.report.figures.strips import MAX_DOTS, strip_plot
 from bayesieve.report.sections.comparison import MAX_STRIP_DATA, FoldTests, data_tables, difference_table, means_table
 from bayesieve.report.sections.comparison_ranks import MAX_PAIRS, fewest_data_sets, rank_parts
+from bayesieve.statistics import corrected_resampled_t, paired_t
 from tests.report.markup import drawings, read, texts
 
 nan, inf = math.nan, math.inf

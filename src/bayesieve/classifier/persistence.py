@@ -114,7 +114,7 @@ def _parse(text: str) -> Any:
 
 
 def _to_json(model: SelectiveNB) -> dict[str, Any]:
-    from bayesieve import __version__
+    from bayesieve.version import __version__
 
     predictor = model.naive_bayes_
     return {

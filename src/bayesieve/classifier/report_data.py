@@ -22,7 +22,7 @@ from bayesieve.classifier.description import (
 from bayesieve.classifier.explaining import on_scores
 from bayesieve.counts import log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
-from bayesieve.evaluation import metrics, out_of_fold_log_proba, take_rows
+from bayesieve.evaluation import out_of_fold_log_proba, take_rows
 from bayesieve.report.data import (
     Contribution,
     ExplainedRow,
@@ -36,6 +36,7 @@ from bayesieve.report.data import (
 from bayesieve.report.traces import summarise_trace
 from bayesieve.selection import SELECTORS, AllFeatures
 from bayesieve.selection.subset_search import SubsetSearchSelector
+from bayesieve.statistics import metrics
 from bayesieve.table import as_sample_weight, as_target
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def report_data(
     title: str | None = None,
 ) -> ReportData:
     """What `SelectiveNB.report` shows."""
-    from bayesieve import __version__
+    from bayesieve.version import __version__
 
     target = model.target_name_ or "target"
     counts = model.naive_bayes_.class_count_

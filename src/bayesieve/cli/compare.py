@@ -139,8 +139,8 @@ def _check_numbers(folds: int, repeats: int, seed: int, jobs: int) -> None:
 
 def _method_names(selectors: str | None, peers: str | None) -> tuple[list[str], list[str]]:
     """The selectors and the peers asked for, each once."""
-    from bayesieve.evaluation.peers import PEERS
     from bayesieve.selection import SELECTORS
+    from bayesieve.studies.peers import PEERS
 
     ours = list(SELECTORS) if selectors is None else _names(selectors, list(SELECTORS), "selector")
     return ours, [] if peers is None else _names(peers, list(PEERS), "peer")
@@ -158,7 +158,7 @@ def _names(text: str, known: Sequence[str], what: str) -> list[str]:
 def _methods(selectors: list[str], peers: list[str], kinds: dict[str, str], seed: int, jobs: int) -> dict[str, Any]:
     """Classifiers by name; a peer whose package is missing says so here, before any work is done."""
     from bayesieve import SelectiveNB, TableEncoder
-    from bayesieve.evaluation.peers import PEERS
+    from bayesieve.studies.peers import PEERS
 
     encoder = TableEncoder(kinds=kinds, n_jobs=jobs) if kinds else "modl"
     ours = {name: SelectiveNB(name, encoder=encoder, random_state=seed, n_jobs=jobs) for name in selectors}

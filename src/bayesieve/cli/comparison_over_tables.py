@@ -62,7 +62,7 @@ def show_comparison_over_tables(screen: Screen, found: Any, measure: str, writte
 
 def _ranking(found: Any, measure: str) -> _Ranking | None:
     """None where no method has the measure on any table."""
-    from bayesieve.evaluation.statistics import average_ranks
+    from bayesieve.statistics import average_ranks
 
     matrix = found.matrix(measure)
     matrix = matrix[~np.isnan(matrix).all(axis=1)]
@@ -149,7 +149,7 @@ def _findings(found: Any, measure: str, ranking: _Ranking) -> list[str]:
 
 
 def _friedman(found: Any, measure: str, ranking: _Ranking) -> str:
-    from bayesieve.evaluation.statistics import friedman
+    from bayesieve.statistics import friedman
 
     test = friedman(ranking.matrix, found.higher_is_better(measure))
     f_value = f"F {test.f:.2f}" if np.isfinite(test.f) else "all tables agree"
@@ -158,7 +158,7 @@ def _friedman(found: Any, measure: str, ranking: _Ranking) -> str:
 
 
 def _nemenyi(found: Any, ranking: _Ranking) -> str:
-    from bayesieve.evaluation.statistics import critical_difference
+    from bayesieve.statistics import critical_difference
 
     n, k = ranking.matrix.shape
     difference = critical_difference(k, n, LEVEL)
@@ -168,8 +168,8 @@ def _nemenyi(found: Any, ranking: _Ranking) -> str:
 
 
 def _wilcoxon(found: Any, measure: str, ranking: _Ranking) -> str:
-    from bayesieve.evaluation.statistics import wilcoxon_holm
     from bayesieve.report.sections.comparison_ranks import fewest_data_sets
+    from bayesieve.statistics import wilcoxon_holm
 
     n, k = ranking.matrix.shape
     fewest = fewest_data_sets(k, LEVEL)

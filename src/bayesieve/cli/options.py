@@ -10,7 +10,7 @@ import typer
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from bayesieve import __version__
+        from bayesieve.version import __version__
 
         typer.echo(f"bayesieve {__version__}")
         raise typer.Exit

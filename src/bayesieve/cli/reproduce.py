@@ -17,7 +17,7 @@ from bayesieve.cli.text import quoted
 
 if TYPE_CHECKING:
     from bayesieve.counts import Smoothing
-    from bayesieve.evaluation.reproduce import Report, Study
+    from bayesieve.studies import Report, Study
 
 _KEPT = ".jsonl"
 
@@ -87,7 +87,7 @@ def reproduce(
     With --output, an interrupted command goes on where it was when it is given again.
     """
     _check(paper, repetitions, seed, jobs, output, data)
-    from bayesieve.evaluation.reproduce import PAPERS, Options, make_study, study_class
+    from bayesieve.studies import PAPERS, Options, make_study, study_class
 
     names = _names(only)
     options = Options(repetitions, seed, grid, _smoothing(smoothing), jobs, quick, data, names)
@@ -108,7 +108,7 @@ def reproduce(
 
 def _check(paper: str, repetitions: int | None, seed: int, jobs: int, output: Path | None, data: Path | None) -> None:
     """Refuse what has no meaning before any work is done."""
-    from bayesieve.evaluation.reproduce import PAPERS
+    from bayesieve.studies import PAPERS
 
     require_choice(paper, PAPERS, "paper", " to reproduce")
     if repetitions is not None and repetitions < 1:

@@ -9,7 +9,6 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from typing import Any
 
 from sklearn.base import clone
@@ -151,12 +150,13 @@ def compare_many(
 
 
 def _results(estimators: Mapping[str, Any], sources: Sequence[DataSource], split: Split, path: Any) -> ComparisonFile:
+    from bayesieve.version import __version__
+
     if path is None:
         return ComparisonFile(None, {}, {}, {})
-    version = import_module("bayesieve").__version__  # the package itself stands above this one
     tables = {source.name: source.fingerprint for source in sources if not source.is_lazy}
     methods = {name: describe(estimator) for name, estimator in estimators.items()}
-    return ComparisonFile(path, {**split.settings, "bayesieve": version}, tables, methods)
+    return ComparisonFile(path, {**split.settings, "bayesieve": __version__}, tables, methods)
 
 
 def _quiet(estimator: Any, n_jobs: int | None) -> Any:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -200,23 +199,24 @@ class Comparison:
         ValueError
             If there is no method `reference`, or the file cannot be written.
         """
-        # Drawing lives in a layer above, which knows only the numbers handed to it.
-        drawing = import_module("bayesieve.report.comparison")
-        page = drawing.ComparisonData(
+        from bayesieve.report.comparison import ComparisonData, fold_results, render_comparison
+        from bayesieve.version import __version__
+
+        page = ComparisonData(
             title=title,
             data=self.data,
             methods=self.methods,
-            folds=drawing.fold_results(self.rows),
+            folds=fold_results(self.rows),
             n_folds=self.protocol.n_folds,
             n_repeats=self.protocol.n_repeats,
             seed=self.protocol.seed,
             reference=reference,
             measure=measure,
             complete=self.complete,
-            version=import_module("bayesieve").__version__,
+            version=__version__,
             created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
         )
-        write_atomically(path, drawing.render_comparison(page))
+        write_atomically(path, render_comparison(page))
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `frame` as a CSV file, whole or not at all."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.evaluation import metrics
+from bayesieve.statistics import metrics
 
 MEASURES = ("accuracy", "auc", "compression_rate", "log_loss", "brier", "balanced_accuracy")
 """Names of the figures of merit; all but `LOWER_IS_BETTER` are the better the higher they are."""

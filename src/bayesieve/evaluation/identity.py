@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -18,18 +19,20 @@ _NO_MATTER = frozenset(("n_jobs", "verbose"))  # results do not depend on them
 def describe(value: Any) -> str:
     """An estimator, or the value of a parameter, as text: equal for equal options, in every process.
 
-    Threads and verbosity are left out.
+    An estimator is named by its package and class. Threads, verbosity and options at their defaults are left out: moved
+    modules and new options do not invalidate saved results.
 
     Examples
     --------
     >>> from sklearn.preprocessing import FunctionTransformer, Normalizer
     >>> describe([Normalizer("l1"), FunctionTransformer, 0.5])  # doctest: +ELLIPSIS
-    "[sklearn.preprocessing._data.Normalizer(copy=True,norm='l1'),sklearn...FunctionTransformer,0.5]"
+    "[sklearn.Normalizer(norm='l1'),sklearn...FunctionTransformer,0.5]"
     """
     if isinstance(value, BaseEstimator):
-        options = {k: v for k, v in value.get_params(deep=False).items() if k not in _NO_MATTER}
-        inside = ",".join(f"{name}={describe(option)}" for name, option in sorted(options.items()))
-        return f"{type(value).__module__}.{type(value).__qualname__}({inside})"
+        options = {k: describe(v) for k, v in value.get_params(deep=False).items() if k not in _NO_MATTER}
+        defaults = {k: describe(p.default) for k, p in inspect.signature(type(value)).parameters.items()}
+        inside = ",".join(f"{k}={text}" for k, text in sorted(options.items()) if text != defaults.get(k))
+        return f"{type(value).__module__.partition('.')[0]}.{type(value).__qualname__}({inside})"
     if isinstance(value, np.ndarray):
         content = repr(value.tolist()).encode() if value.dtype == object else np.ascontiguousarray(value).tobytes()
         return f"array({value.dtype.str},{value.shape},{hashlib.sha256(content).hexdigest()[:16]})"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from importlib import import_module
 from statistics import NormalDist
 from typing import Any
 
@@ -124,8 +123,9 @@ class SelectionStability:
 
     def figure(self, path: str | os.PathLike[str] | None = None) -> Any:
         """The folds as a figure (`stability_figure`), written to ``path`` (.html or .svg) if one is given."""
-        # Drawing lives in a layer above, which knows only the numbers handed to it.
-        figure = import_module("bayesieve.report").stability_figure(self)
+        from bayesieve.report import stability_figure
+
+        figure = stability_figure(self)
         if path is not None:
             figure.save(path)
         return figure

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesieve.evaluation.comparison_result import Comparison
-from bayesieve.evaluation.statistics import PairedTest, average_ranks, corrected_resampled_t
+from bayesieve.statistics import PairedTest, average_ranks, corrected_resampled_t
 
 LEVEL = 0.05
 

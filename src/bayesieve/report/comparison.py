@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.evaluation.statistics import average_ranks, critical_difference
 from bayesieve.report.comparison_data import MEASURES, ComparisonData, FoldResult, Folds, fold_results
 from bayesieve.report.critical_difference import comparison_style
 from bayesieve.report.formats import format_number, format_percent, plural, shorten, visible
@@ -23,6 +22,7 @@ from bayesieve.report.sections.comparison import (
     means_table,
 )
 from bayesieve.report.sections.comparison_ranks import FIRST_MEASURES, rank_parts, why_no_ranks
+from bayesieve.statistics import average_ranks, critical_difference
 
 __all__ = ["ComparisonData", "FoldResult", "fold_results", "render_comparison"]
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesieve.evaluation.statistics import cliques
 from bayesieve.report import formats
 from bayesieve.report.figure import WIDTH, Figure
 from bayesieve.report.figures.ranks import RankDrawing, rank_drawing
 from bayesieve.report.render import fill, page_style
 from bayesieve.report.sections.tables import Column, Table
+from bayesieve.statistics import cliques
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def critical_difference_figure(
 
     Examples
     --------
-    >>> from bayesieve.evaluation.statistics import critical_difference
+    >>> from bayesieve.statistics import critical_difference
     >>> from bayesieve.report.critical_difference import critical_difference_figure
     >>> names, ranks = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"], [3.143, 2.000, 2.893, 1.964]
     >>> critical_difference_figure(names, ranks, critical_difference(4, 14), n_data=14).caption

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.table.backends import backend
 from bayesieve.table.backends.sparse import as_csc, is_sparse
 from bayesieve.table.columns import KINDS, Column
 from bayesieve.table.matrix import MatrixTable
@@ -112,9 +113,7 @@ def _wide_matrix(frame: Any, dtypes: list[Any], library: str) -> Any:
     """Very many columns of one type of number as one matrix, which spares a series for each; None for other frames."""
     if len(dtypes) < _WIDE or any(dtype != dtypes[0] for dtype in dtypes):
         return None
-    from importlib import import_module
-
-    return import_module(f"bayesieve.table.backends.{library}").matrix(frame, dtypes[0])
+    return backend(library).matrix(frame, dtypes[0])
 
 
 def _rows_without_columns(X: Any) -> int:

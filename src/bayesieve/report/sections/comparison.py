@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.evaluation.fold_tests import PairedTest
-from bayesieve.evaluation.statistics import average_ranks, corrected_resampled_t, paired_t
 from bayesieve.report.comparison_data import ComparedMeasure, ComparisonData, Folds
 from bayesieve.report.figures.strips import StripPlot, strip_plot
 from bayesieve.report.formats import format_number, format_seconds, format_signed
+from bayesieve.statistics import average_ranks, corrected_resampled_t, paired_t
+from bayesieve.statistics.fold_tests import PairedTest
 
 MAX_STRIP_DATA = 40
 _SAME = 1e-12

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.evaluation.statistics import (
+from bayesieve.report.comparison_data import ComparedMeasure, ComparisonData, Folds
+from bayesieve.report.critical_difference import RankFigure, critical_difference_figure, fold_rank_figure
+from bayesieve.report.formats import format_number, format_signed, plural, shorten, visible
+from bayesieve.report.sections.comparison import p_text
+from bayesieve.report.sections.tables import Column, Table
+from bayesieve.statistics import (
     SignedRanks,
     average_ranks,
     corrected_resampled_t,
@@ -16,11 +21,6 @@ from bayesieve.evaluation.statistics import (
     friedman,
     wilcoxon_holm,
 )
-from bayesieve.report.comparison_data import ComparedMeasure, ComparisonData, Folds
-from bayesieve.report.critical_difference import RankFigure, critical_difference_figure, fold_rank_figure
-from bayesieve.report.formats import format_number, format_signed, plural, shorten, visible
-from bayesieve.report.sections.comparison import p_text
-from bayesieve.report.sections.tables import Column, Table
 
 MAX_PAIRS = 60
 FIRST_MEASURES = 3

@@ -1,0 +1,277 @@
+"""Is one method better than another? Tests on one data set, and over many (Demsar 2006).
+
+A method that failed is NaN. On one data set, a fold without a value of both methods is left out. Over data sets, ranks
+put a failure last, since it is worse than any value; the signed-rank test, which needs the size of a difference, leaves
+it out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesieve.statistics.fold_tests import DIGITS, settled
+from bayesieve.statistics.signed_ranks import holm, signed_rank_test
+
+
+@dataclass(frozen=True)
+class SignedRanks:
+    """Two methods over data sets, by their places in the matrix; `adjusted` is `p_value` after Holm (1979).
+
+    `wins`, `ties` and `losses` count the data sets on which the first is better, equal, worse, whatever the size;
+    data sets on which either failed are in none of them.
+    """
+
+    first: str
+    second: str
+    p_value: float
+    adjusted: float
+    wins: int
+    ties: int
+    losses: int
+
+    @property
+    def n_data(self) -> int:
+        return self.wins + self.ties + self.losses
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """Are the ranks of all methods alike? `chi2` with k - 1 degrees of freedom, and the less conservative F of Iman &
+    Davenport (1980) with k - 1 and (k - 1)(N - 1); N = `n_data`, k = `n_methods`. Where every data set ranks the
+    methods alike, `f` is infinite and `f_p_value` the exact chance of that, one over the N - 1st power of the number of
+    rankings (Conover 1999, section 5.8).
+    """
+
+    chi2: float
+    p_value: float
+    f: float
+    f_p_value: float
+    n_data: int
+    n_methods: int
+
+
+def ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
+    """Ranks of methods on every data set: 1 is best, equal values share their mean rank, a failure (NaN) is last.
+
+    Parameters
+    ----------
+    matrix : (n_data, n_methods) means of a measure.
+
+    Returns
+    -------
+    (n_data, n_methods); a row is NaN where every method failed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve.statistics import ranks
+    >>> ranks(np.array([[0.9, 0.8, 0.9], [0.5, np.nan, 0.6]])).tolist()
+    [[1.5, 3.0, 1.5], [2.0, 3.0, 1.0]]
+    """
+    from scipy.stats import rankdata
+
+    values = np.round(_as_matrix(matrix), DIGITS)
+    order = -values if higher_is_better else values
+    found = np.full(values.shape, np.nan)
+    for own, row in zip(found, order, strict=True):
+        known = ~np.isnan(row)
+        if known.any():
+            own[known] = rankdata(row[known])
+            own[~known] = (known.sum() + 1 + row.size) / 2
+    return found
+
+
+def average_ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
+    """Mean of `ranks` over the data sets on which any method worked.
+
+    Parameters
+    ----------
+    matrix : (n_data, n_methods) means of a measure; NaN where a method failed.
+
+    Returns
+    -------
+    (n_methods,), between 1 and n_methods
+
+    Raises
+    ------
+    ValueError
+        If every method failed on every data set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve.statistics import average_ranks
+    >>> average_ranks(np.array([[0.9, 0.8, 0.7], [0.5, 0.6, 0.5]])).tolist()
+    [1.75, 1.5, 2.75]
+    """
+    found = ranks(matrix, higher_is_better)
+    found = found[~np.isnan(found).any(axis=1)]
+    if not found.size:
+        raise ValueError("Methods cannot be ranked: none of them has a value on any data set.")
+    return found.mean(axis=0)
+
+
+def friedman(matrix: np.ndarray, higher_is_better: bool = True, *, correct_ties: bool = True) -> Friedman:
+    """Test whether all methods rank alike (Friedman 1937), before any two are compared (Demsar 2006, section 3.2.2).
+
+    Parameters
+    ----------
+    matrix : (n_data, n_methods) means of a measure; NaN where a method failed, which ranks last.
+    correct_ties : divide chi2 by the share of its variance that ties leave, as scipy does; False as Demsar (2006).
+
+    Returns
+    -------
+    Friedman
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two data sets or two methods.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve.statistics import friedman
+    >>> test = friedman(np.array([[3, 2, 1], [3, 1, 2], [3, 2, 1], [2, 3, 1]]))
+    >>> test.chi2, round(test.f, 2), round(test.f_p_value, 3)
+    (4.5, 3.86, 0.084)
+    """
+    from scipy import stats
+
+    found = ranks(matrix, higher_is_better)
+    found = found[~np.isnan(found).any(axis=1)]
+    n, k = found.shape
+    _need(n, k)
+    spread = float(((found - (k + 1) / 2) ** 2).sum()) if correct_ties else n * k * (k * k - 1) / 12
+    between = n * float(((found.mean(axis=0) - (k + 1) / 2) ** 2).sum())
+    chi2 = n * (k - 1) * between / spread if spread > 0 else 0.0
+    room = n * (k - 1) - chi2
+    chance = float(stats.chi2.sf(chi2, k - 1))
+    if room <= 1e-9:
+        return Friedman(chi2, chance, np.inf, _chance_of_agreement(found[0], n), n, k)
+    f = (n - 1) * chi2 / room
+    return Friedman(chi2, chance, float(f), float(stats.f.sf(f, k - 1, (k - 1) * (n - 1))), n, k)
+
+
+def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> float:
+    """By how much two average ranks must differ at least to be significant (Nemenyi 1963; Demsar 2006, eq. in 3.2.2).
+
+    CD = q sqrt(k (k + 1) / (6 N)), q the quantile of the studentized range of k methods divided by sqrt(2).
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two data sets or two methods, or `alpha` is not between 0 and 1.
+
+    Examples
+    --------
+    >>> from bayesieve.statistics import critical_difference
+    >>> round(critical_difference(4, 14), 2)
+    1.25
+    """
+    from scipy.stats import studentized_range
+
+    _need(n_data, n_methods)
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha is the chance of a false difference, between 0 and 1; got {alpha}.")
+    quantile = float(studentized_range.ppf(1 - alpha, n_methods, np.inf)) / np.sqrt(2)
+    return float(quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * n_data)))
+
+
+def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tuple[int, ...]]:
+    """Largest groups of two or more methods of which no two differ by the critical difference or more.
+
+    Parameters
+    ----------
+    ranks : (n_methods,) average ranks, in any order.
+    difference : from `critical_difference`.
+
+    Returns
+    -------
+    list of tuples of places in `ranks`, best rank first; groups may overlap, none is part of another.
+
+    Examples
+    --------
+    >>> from bayesieve.statistics import cliques
+    >>> cliques([3.143, 2.0, 2.893, 1.964], 1.12)  # Demsar (2006), figure 1, at 10 %
+    [(3, 1, 2), (2, 0)]
+    """
+    values = np.asarray(ranks, dtype=float)
+    order = np.argsort(values, kind="stable")
+    found: list[tuple[int, ...]] = []
+    reached = 0
+    for i in range(order.size):
+        stop = i + 1
+        while stop < order.size and values[order[stop]] - values[order[i]] < difference - 1e-9:
+            stop += 1
+        if stop - i > 1 and stop > reached:
+            found.append(tuple(order[i:stop].tolist()))
+        reached = max(reached, stop)
+    return found
+
+
+def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bool = True) -> list[SignedRanks]:
+    """Exact Wilcoxon signed-rank tests of all pairs of methods over data sets, adjusted for their number.
+
+    Parameters
+    ----------
+    matrix : (n_data, n_methods) means of a measure; NaN where a method failed.
+    names : (n_methods,)
+    higher_is_better : of the measure; wins and losses are counted by it.
+
+    Returns
+    -------
+    list of SignedRanks, in the order of the names: (0, 1), (0, 2) ... (n - 2, n - 1)
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two data sets or two methods, or names and columns differ in number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve.statistics import wilcoxon_holm
+    >>> (pair,) = wilcoxon_holm(np.array([[0.9, 0.8], [0.7, 0.5], [0.6, 0.3], [0.8, 0.4]]), ["A", "B"])
+    >>> pair.p_value, pair.wins, pair.losses
+    (0.125, 4, 0)
+    """
+    values = np.round(_as_matrix(matrix), DIGITS)
+    if len(names) != values.shape[1]:
+        raise ValueError(f"The matrix has {values.shape[1]} columns for {len(names)} names; it needs one per method.")
+    _need(*values.shape)
+    sign = 1.0 if higher_is_better else -1.0
+    pairs = [(i, j) for i in range(len(names)) for j in range(i + 1, len(names))]
+    differences = [settled(sign * values[:, i], sign * values[:, j]) for i, j in pairs]
+    chances = [signed_rank_test(found) for found in differences]
+    return [
+        SignedRanks(names[i], names[j], chance, adjusted, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()))
+        for (i, j), d, chance, adjusted in zip(pairs, differences, chances, holm(chances), strict=True)
+    ]
+
+
+def _chance_of_agreement(row: np.ndarray, n_data: int) -> float:
+    """Of all data sets having the ranking of the first, when each ranking with its ties is equally likely."""
+    tied = np.unique(row, return_counts=True)[1].tolist()
+    return float(math.factorial(row.size) // math.prod(map(math.factorial, tied))) ** (1 - n_data)
+
+
+def _as_matrix(matrix: np.ndarray) -> np.ndarray:
+    values = np.asarray(matrix, dtype=float)
+    if values.ndim != 2 or values.shape[1] < 1:
+        raise ValueError(f"A matrix of data sets by methods has two dimensions, got the shape {values.shape}.")
+    return values
+
+
+def _need(n_data: int, n_methods: int) -> None:
+    if n_methods < 2:
+        raise ValueError(f"A comparison needs at least two methods, got {n_methods}; add one.")
+    if n_data < 2:
+        raise ValueError(
+            f"A test over data sets needs at least two of them on which some method worked, got {n_data}; add data "
+            "sets, or use the test of the folds of one (corrected_resampled_t)."
+        )

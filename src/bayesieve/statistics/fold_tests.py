@@ -1,0 +1,212 @@
+"""Is one method better than another on a data set? Tests of paired folds, and wins and losses counted by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+DIGITS = 12  # what rounding adds to a mean of shares is no difference
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """First against second method on the same folds.
+
+    Attributes
+    ----------
+    difference : mean of first - second; NaN without a pair.
+    statistic, p_value : Student's t and its two-tailed p-value; NaN where the test has no meaning: fewer than two
+        pairs, or an infinite value.
+    n_pairs : pairs of which both values are known.
+    """
+
+    difference: float
+    statistic: float
+    p_value: float
+    n_pairs: int
+
+    def sign(self, alpha: float = 0.05) -> int:
+        """1 where the first is significantly larger, -1 where smaller, 0 where neither is shown."""
+        return int(np.sign(self.difference)) if self.p_value <= alpha else 0
+
+
+@dataclass(frozen=True)
+class WinsLosses:
+    """Data sets on which the reference is significantly better (wins) or worse (losses) than another method.
+
+    `unknown` are data sets without a test, because a method failed or there is a single fold; `outcomes` has 1 for a
+    win, -1 for a loss, 0 otherwise, None where unknown, by data set.
+    """
+
+    wins: int
+    losses: int
+    ties: int
+    unknown: int
+    outcomes: dict[str, int | None]
+
+
+def paired_t(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> PairedTest:
+    """Two-tailed Student test of paired values, one pair per fold, as in Boulle (2007, section 6.1).
+
+    Folds share training rows, so that the test finds differences more often than it should; `corrected_resampled_t`
+    allows for that.
+
+    Parameters
+    ----------
+    first, second : (n_folds,) values of two methods on the same folds; NaN where unknown.
+
+    Returns
+    -------
+    PairedTest
+
+    Raises
+    ------
+    ValueError
+        If the two differ in length.
+
+    Examples
+    --------
+    >>> from bayesieve.statistics import paired_t
+    >>> test = paired_t([0.90, 0.92, 0.91, 0.95], [0.88, 0.89, 0.90, 0.91])
+    >>> round(test.difference, 3), round(test.statistic, 3), round(test.p_value, 3), test.sign()
+    (0.025, 3.873, 0.03, 1)
+    """
+    return _student(first, second, 0.0)
+
+
+def corrected_resampled_t(
+    first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, test_share: float
+) -> PairedTest:
+    """Student test of paired values whose variance allows for training sets that overlap: recommended.
+
+    The variance of the mean is (1/n + n_test/n_train) times that of the differences (Nadeau & Bengio 2003, section
+    5.1; for repeated cross-validation Bouckaert & Frank 2004).
+
+    Parameters
+    ----------
+    first, second : (n_folds,) values of two methods on the same folds, of all repeats; NaN where unknown.
+    test_share : test rows for each training row, n_test / n_train: 1/9 for ten folds.
+
+    Returns
+    -------
+    PairedTest
+
+    Raises
+    ------
+    ValueError
+        If the two differ in length, or the share is not a positive number.
+
+    Examples
+    --------
+    >>> from bayesieve.statistics import corrected_resampled_t
+    >>> test = corrected_resampled_t([0.90, 0.92, 0.91, 0.95], [0.88, 0.89, 0.90, 0.91], test_share=1 / 3)
+    >>> round(test.statistic, 3), round(test.p_value, 3), test.sign()
+    (2.535, 0.085, 0)
+    """
+    if not (np.isfinite(test_share) and test_share > 0):
+        raise ValueError(
+            f"test_share is n_test / n_train, a positive number such as 1/9 for ten folds; got {test_share}."
+        )
+    return _student(first, second, test_share)
+
+
+def wins_and_losses(
+    data: Sequence[str],
+    method: Sequence[str],
+    fold: Sequence[object],
+    value: Sequence[float | None],
+    *,
+    reference: str,
+    higher_is_better: bool = True,
+    test_share: float | None = None,
+    alpha: float = 0.05,
+) -> dict[str, WinsLosses]:
+    """Significant wins and losses of one method against each other one, counted over data sets.
+
+    Parameters
+    ----------
+    data, method, fold, value : columns of one length, one row per data set, method and fold
+        `fold` is anything that is equal for equal splits of a data set, such as (repeat, fold); a value is NaN or None
+        where a method failed.
+    reference : the method whose wins are counted.
+    higher_is_better : of the measure.
+    test_share : n_test / n_train, for `corrected_resampled_t`; None for `paired_t`, as in the papers.
+    alpha : level of each test; none is adjusted for being one of several.
+
+    Returns
+    -------
+    dict of WinsLosses by method, in order of appearance, without the reference
+
+    Raises
+    ------
+    ValueError
+        If columns differ in length, a fold appears twice, or there is no method `reference`.
+
+    Examples
+    --------
+    >>> from bayesieve.statistics import wins_and_losses
+    >>> found = wins_and_losses(["iris"] * 6, ["A", "B"] * 3, [0, 0, 1, 1, 2, 2],
+    ...                         [0.9, 0.5, 0.8, 0.5, 0.9, 0.6], reference="A")
+    >>> found["B"].wins, found["B"].losses, found["B"].outcomes
+    (1, 0, {'iris': 1})
+    """
+    columns = (list(data), list(method), list(fold), list(value))
+    if len({len(column) for column in columns}) > 1:
+        raise ValueError("data, method, fold and value are columns of one table and need the same length.")
+    cells: dict[tuple[str, str], dict[object, float]] = {}
+    for where, who, split, number in zip(*columns, strict=True):
+        own = cells.setdefault((where, who), {})
+        if split in own:
+            raise ValueError(f"Fold {split} of method {who!r} on {where!r} appears twice; each split counts once.")
+        own[split] = np.nan if number is None else float(number)
+    methods, data_names = list(dict.fromkeys(columns[1])), list(dict.fromkeys(columns[0]))
+    if reference not in methods:
+        raise ValueError(
+            f"There is no method {reference!r} to count wins of; there are {', '.join(methods) or 'none'}."
+        )
+    found = {}
+    for other in methods:
+        if other == reference:
+            continue
+        outcomes: dict[str, int | None] = {}
+        for where in data_names:
+            ours, theirs = cells.get((where, reference), {}), cells.get((where, other), {})
+            splits = [split for split in ours if split in theirs]
+            pair = ([ours[s] for s in splits], [theirs[s] for s in splits])
+            test = paired_t(*pair) if test_share is None else corrected_resampled_t(*pair, test_share)
+            known = not np.isnan(test.p_value)
+            outcomes[where] = test.sign(alpha) * (1 if higher_is_better else -1) if known else None
+        told = list(outcomes.values())
+        found[other] = WinsLosses(told.count(1), told.count(-1), told.count(0), told.count(None), outcomes)
+    return found
+
+
+def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, overlap: float) -> PairedTest:
+    """t of the mean difference, whose variance is (1/n + overlap) times that of a difference."""
+    from scipy.stats import t as student
+
+    one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    if one.shape != other.shape or one.ndim != 1:
+        raise ValueError(f"Paired values are two lists of one length, got shapes {one.shape} and {other.shape}.")
+    differences = settled(one, other)
+    n = differences.size
+    with np.errstate(invalid="ignore"):
+        mean = float(differences.sum() / n) if n else np.nan  # NaN also of infinities of both signs
+    if n < 2 or not np.isfinite(differences).all():
+        return PairedTest(mean, np.nan, np.nan, n)
+    if np.ptp(differences) == 0:  # always the same difference: no doubt about it, or none at all
+        return PairedTest(mean, float(np.copysign(np.inf, mean)) if mean else 0.0, 0.0 if mean else 1.0, n)
+    statistic = mean / np.sqrt((1 / n + overlap) * differences.var(ddof=1))
+    return PairedTest(mean, float(statistic), float(2 * student.sf(abs(statistic), n - 1)), n)
+
+
+def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Differences of the pairs that are known, 0 where they are equal even if infinite, without noise of rounding."""
+    known = ~(np.isnan(first) | np.isnan(second))
+    first, second = first[known], second[known]
+    differences = np.zeros(first.size)
+    unequal = first != second
+    differences[unequal] = np.round(first[unequal] - second[unequal], DIGITS)
+    return differences

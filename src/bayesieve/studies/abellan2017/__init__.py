@@ -1,0 +1,1 @@
+"""Abellan & Castellano (2017): selection by imprecise information gain."""

@@ -1,0 +1,149 @@
+"""What section 7.2 of Boulle (2007) says of the methods, put to the test on our results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bayesieve.studies.boulle2007.data import MEASURES, METHODS, REFERENCE, SHORT, Cell
+from bayesieve.studies.boulle2007.results import CRITERIA, FLOORED, Group
+from bayesieve.studies.claims import Claim, compare
+from bayesieve.studies.tables import TextTable, p_text, signed
+
+Paper = Mapping[str, Mapping[str, Cell]]
+Verdict = Literal["holds", "open", "opposite", "does not hold"]
+
+NAMES = {**SHORT, FLOORED: "CR, floored"}
+OTHERS = tuple(method for method in METHODS if method != REFERENCE)
+BOTH_RATES = ("compression_rate", FLOORED)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim by one criterion: the paper's figures, ours, and what became of it."""
+
+    sentence: str
+    criterion: str
+    paper: str
+    ours: str
+    verdict: Verdict
+
+
+def findings(group: Group, paper: Paper) -> list[Finding]:
+    """All claims on a group of data sets, those of the paper's table 3."""
+    better = (
+        ("NB with MODL preprocessing is better than NB(EF)", (("NB", "NB(EF)"),), CRITERIA),
+        ("SNB(BMA) is slightly better than SNB(MAP)", (("SNB(BMA)", "SNB(MAP)"),), CRITERIA),
+        (
+            "Selection of features improves the compression rate",
+            tuple((method, "NB") for method in ("SNB(ACC)", "SNB(AUC)", "SNB(MAP)")),
+            BOTH_RATES,
+        ),
+        (
+            "Regularized methods have better compression rates than SNB(ACC) and SNB(AUC)",
+            tuple((one, two) for one in METHODS[:3] for two in ("SNB(AUC)", "SNB(ACC)")),
+            BOTH_RATES,
+        ),
+    )
+    found = [_first(group, paper, criterion) for criterion in CRITERIA]
+    for corrected in (False, True):
+        found += [_wins(group, paper, criterion, corrected=corrected) for criterion in CRITERIA]
+    for sentence, pairs, criteria in better:
+        found += [one for criterion in criteria for one in _better(group, paper, sentence, pairs, criterion)]
+    return found + [one for criterion in ("accuracy", "auc") for one in _no_better(group, paper, "SNB(MAP)", criterion)]
+
+
+def sentences(found: Sequence[Finding]) -> tuple[str, ...]:
+    """Each claim once, with how many of its comparisons came out how."""
+    told = []
+    for sentence in dict.fromkeys(one.sentence for one in found):
+        verdicts = [one.verdict for one in found if one.sentence == sentence]
+        counts = {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+        words = {"open": "cannot be told", "opposite": "is the other way round"}
+        parts = [f"{words.get(verdict, verdict)} in {count} of {len(verdicts)}" for verdict, count in counts.items()]
+        told.append(f"{sentence}: {', '.join(parts)} comparisons.")
+    return tuple(told)
+
+
+def table(found: Sequence[Finding]) -> TextTable:
+    """Every comparison of every claim."""
+    rows, before = [], ""
+    for one in found:
+        verdict = one.verdict if one.verdict in ("holds", "open") else f"**{one.verdict}**"
+        rows.append((one.sentence if one.sentence != before else "", one.criterion, one.paper, one.ours, verdict))
+        before = one.sentence
+    columns = [("Claim", False), ("Criterion", False), ("Paper", False), ("Ours", False), ("Verdict", False)]
+    return TextTable.of(columns, rows)
+
+
+def _first(group: Group, paper: Paper, criterion: str) -> Finding:
+    """SNB(CMA) has the best average rank."""
+    ranks = {method: rank for method, rank in group.ranks(criterion).items() if method in METHODS}
+    published = {method: cell.rank for method, cell in paper[_of_paper(criterion)].items()}
+    verdict: Verdict = "holds" if ranks[REFERENCE] < min(ranks[other] for other in OTHERS) else "does not hold"
+    return Finding(
+        f"{REFERENCE} has the best average rank", NAMES[criterion], _two_best(published), _two_best(ranks), verdict
+    )
+
+
+def _two_best(ranks: Mapping[str, float]) -> str:
+    best = sorted(ranks, key=lambda method: ranks[method])[:2]
+    return ", ".join(f"{method} {ranks[method]:.1f}" for method in best)
+
+
+def _wins(group: Group, paper: Paper, criterion: str, *, corrected: bool) -> Finding:
+    """SNB(CMA) beats every other method significantly on more data sets than it loses to it."""
+    records = group.records(criterion, corrected=corrected)
+    published = [paper[_of_paper(criterion)][other] for other in OTHERS]
+    wins, losses = sum(records[other].wins for other in OTHERS), sum(records[other].losses for other in OTHERS)
+    ahead = sum(records[other].wins > records[other].losses for other in OTHERS)
+    won, lost = (sum(getattr(cell, name) or 0 for cell in published) for name in ("wins", "losses"))
+    test = "corrected test" if corrected else "paper's test"
+    return Finding(
+        f"{REFERENCE} beats each other method more often than it loses to it ({test})",
+        NAMES[criterion],
+        f"won {won}, lost {lost}",
+        f"won {wins}, lost {losses}; ahead of {ahead} of {len(OTHERS)}",
+        "holds" if ahead == len(OTHERS) else "does not hold",
+    )
+
+
+def _better(
+    group: Group, paper: Paper, sentence: str, pairs: tuple[tuple[str, str], ...], criterion: str
+) -> list[Finding]:
+    """In each pair the first method is better on the data sets, by an exact signed-rank test."""
+    return [
+        Finding(sentence, NAMES[criterion], *texts, verdict)
+        for texts, verdict in _tested(group, paper, pairs, criterion)
+    ]
+
+
+def _no_better(group: Group, paper: Paper, method: str, criterion: str) -> list[Finding]:
+    """The method is not significantly better than SNB(ACC) and SNB(AUC)."""
+    sentence = f"{method} is no better than SNB(ACC) and SNB(AUC)"
+    pairs = ((method, "SNB(ACC)"), (method, "SNB(AUC)"))
+    return [
+        Finding(sentence, NAMES[criterion], *texts, "does not hold" if verdict == "holds" else "holds")
+        for texts, verdict in _tested(group, paper, pairs, criterion)
+    ]
+
+
+def _tested(
+    group: Group, paper: Paper, pairs: tuple[tuple[str, str], ...], criterion: str
+) -> list[tuple[tuple[str, str], Verdict]]:
+    matrix, published = group.matrix(criterion), paper[_of_paper(criterion)]
+    # Claims take lower values for better ones.
+    values = {method: -matrix[:, place] for place, method in enumerate(METHODS)}
+    told: list[tuple[tuple[str, str], Verdict]] = []
+    for pair in compare(Claim("", pairs, what=criterion), values):
+        name = f"{pair.first} - {pair.second}"
+        theirs = signed(published[pair.first].mean - published[pair.second].mean, 3)
+        ours = f"{signed(-pair.found.mean, 3)}, p = {p_text(pair.p_value)}".replace("= <", "<")
+        counts = f"better on {pair.found.lower}, worse on {pair.found.higher}"
+        told.append(((f"{name}: {theirs}", f"{ours}; {counts}"), pair.verdict))
+    return told
+
+
+def _of_paper(criterion: str) -> str:
+    return criterion if criterion in MEASURES else "compression_rate"

@@ -1,0 +1,173 @@
+"""Boulle (2007): seven naive Bayes classifiers, with and without selection and averaging, on UCI and challenge data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bayesieve.classifier import SelectiveNB
+from bayesieve.counts import Smoothing
+from bayesieve.criteria import AUC
+from bayesieve.discretize import TableEncoder
+from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.fold_measures import log_probabilities
+from bayesieve.evaluation.protocol import take_rows
+from bayesieve.search import MultiStart, SubsetProblem
+from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
+from bayesieve.selection.base import CodedSelector
+from bayesieve.studies.boulle2007.data import BY_OURS, METHODS, OURS, QUICK
+from bayesieve.studies.boulle2007.results import FLOORED
+from bayesieve.studies.boulle2007.waveform import WaveformStudy
+from bayesieve.studies.boulle2007.waveform_file import kept_waveform, make_waveform
+from bayesieve.studies.cross_validated import CrossValidatedStudy
+from bayesieve.studies.study import Options, Report
+from bayesieve.table import CodedTable
+
+WAVEFORM = "waveform21"
+
+
+class MultiStartAUC(CodedSelector):
+    """SNB(AUC) as in the paper: the subset of largest training AUC that a walk of MS(FFWBW), algorithm 1, goes through.
+
+    Among equals the smallest subset, then the first met.
+
+    Parameters
+    ----------
+    smoothing, encoder : as every selector takes them.
+    random_state : int, default=0
+        Seed of the shuffles.
+    n_jobs : int or None, default=-1
+        Threads; results do not depend on it.
+
+    Examples
+    --------
+    >>> from bayesieve.studies.boulle2007.study import MultiStartAUC
+    >>> from sklearn.datasets import load_iris
+    >>> MultiStartAUC().fit(*load_iris(return_X_y=True)).support_.tolist()
+    [False, False, True, True]
+    """
+
+    def __init__(
+        self,
+        *,
+        smoothing: Smoothing = "m-estimate",
+        encoder: Any = "modl",
+        random_state: int = 0,
+        n_jobs: int | None = -1,
+    ) -> None:
+        super().__init__(smoothing=smoothing, encoder=encoder)
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        problem = SubsetProblem.of(coded, self.smoothing, AUC())
+        self.trace_ = MultiStart(seed=self.random_state, n_jobs=self.n_jobs).run(problem, coded.names)
+        return self.trace_.best_on_path().astype(float)
+
+
+class MeasuredNB(SelectiveNB):
+    """`SelectiveNB` that also tells the compression rate with probabilities of at least one over the rows measured.
+
+    Class labels must be whole numbers from 0.
+    """
+
+    def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
+        """The compression rate on test rows of these classes."""
+        classes = np.arange(max(int(codes.max()), int(np.max(self.classes_))) + 1)
+        log_proba = log_probabilities(self, rows, classes, self.n_rows_)
+        prior = np.full(classes.size, np.log(0.5 / self.n_rows_))  # of a class that no training row has
+        prior[self.classes_] = self.naive_bayes_.class_log_prior_
+        return {FLOORED: floored_compression_rate(log_proba, codes, prior)}
+
+
+def floored_compression_rate(log_proba: np.ndarray, codes: np.ndarray, log_prior: np.ndarray) -> float:
+    """Compression rate of rows, no probability of a true class being taken as lower than one over their number.
+
+    Parameters
+    ----------
+    log_proba : (n_rows, n_classes), in nats.
+    codes : (n_rows,) true classes.
+    log_prior : (n_classes,) of the null model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve.studies.boulle2007.study import floored_compression_rate
+    >>> certain = np.log([[1 - 1e-9, 1e-9]] * 4)
+    >>> round(floored_compression_rate(certain, np.array([0, 0, 0, 1]), np.log([0.5, 0.5])), 3)
+    0.5
+    """
+    told = np.maximum(log_proba[np.arange(codes.size), codes], -np.log(codes.size))
+    return 1.0 - float(told.mean() / log_prior[codes].mean())
+
+
+class Boulle2007(CrossValidatedStudy):
+    """Section 7 of the paper, and with the waveform data sections 5 and 6, see `waveform`.
+
+    Parameters
+    ----------
+    options : as `CrossValidatedStudy` takes them.
+
+    Raises
+    ------
+    ValueError
+        If an option has no meaning, or there is no such data set.
+    """
+
+    paper: ClassVar[str] = "boulle2007"
+    paper_smoothing: ClassVar[Smoothing] = "m-estimate"
+    quick_names: ClassVar[Sequence[str]] = QUICK
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._waveform: WaveformStudy | None = None
+
+    def paper_names(self) -> tuple[str, ...]:
+        there = self.sets.names("in_boulle")
+        return tuple(name for name in BY_OURS if name in there)
+
+    def methods(self) -> dict[str, Any]:
+        smooth: dict[str, Any] = {"smoothing": self.smoothing}
+        searched: dict[str, Any] = {**smooth, "exhaustive": False}
+        selectors: dict[str, Any] = {
+            "SNB(CMA)": CompressionAveraging(**searched),
+            "SNB(BMA)": BayesianAveraging(**searched),
+            "SNB(MAP)": MAPSelector(**searched),
+            "SNB(AUC)": MultiStartAUC(**smooth),
+            "SNB(ACC)": "accuracy",
+            "NB": "all",
+            "NB(EF)": "all",
+        }
+        encoders = {"NB(EF)": TableEncoder(numeric="equal-frequency", categorical="values")}
+        options: dict[str, Any] = {"calibrate": False, **smooth}
+        chosen = {name: MeasuredNB(selectors[name], encoder=encoders.get(name, "modl"), **options) for name in METHODS}
+        return {**chosen, OURS: MeasuredNB(**smooth)}
+
+    def load(self, name: str) -> tuple[Any, np.ndarray]:
+        """Table and classes, numbered from 0 in the order of their labels, of the paper's rows of a data set."""
+        X, y = self.sets.load(name)
+        first = BY_OURS[name].first_rows
+        if first is not None:
+            X, y = take_rows(X, np.arange(first)), y[:first]
+        return X, np.unique(y, return_inverse=True)[1]
+
+    def measure(self, results: Path | None, verbose: int) -> Comparison:
+        found = super().measure(results, verbose)  # first, for it finds out at once whether the data are there
+        if WAVEFORM in self.names and not self.options.quick:
+            load = partial(self.load, WAVEFORM)
+            self._waveform = make_waveform(load, results, self.options.seed, self.options.n_jobs, verbose)
+        return found
+
+    def kept(self, results: Path) -> Comparison:
+        self._waveform = kept_waveform(results)
+        return super().kept(results)
+
+    def report(self, found: Comparison) -> Report:
+        from bayesieve.studies.boulle2007.report import report
+
+        facts = {name: self.sets.facts(name) for name in found.data}
+        return report(self.settings, found, facts, self._waveform)

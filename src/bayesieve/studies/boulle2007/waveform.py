@@ -1,0 +1,273 @@
+"""Sections 5 and 6 of Boulle (2007): every subset of the waveform features evaluated, and what each method makes of
+them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from bayesieve.classifier import SelectiveNB
+from bayesieve.discretize import TableEncoder
+from bayesieve.evaluation.fold_measures import fold_measures
+from bayesieve.evaluation.protocol import take_rows
+from bayesieve.naive_bayes import DiscreteNB
+from bayesieve.search import SubsetProblem
+from bayesieve.search.every_subset import EverySubset, evaluate_every_subset
+from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
+from bayesieve.table import as_target
+
+METHODS = ("NB", "SNB(ACC)", "SNB(AUC)", "SNB(MAP)", "SNB(BMA)", "SNB(CMA)")
+"""Those of figures 7 and 8, all of them exhaustive."""
+BY_SEARCH = "SNB(CMA), search"
+"""The same averaging over the models that the multi-start search of algorithm 1 meets, as in section 7."""
+OURS = "bayesieve"
+"""The default classifier of this package: compression averaging by search, calibrated."""
+MEASURES = ("accuracy", "auc", "compression_rate", "log_loss")
+TOP = 200
+"""Models shown in figure 5."""
+PAPER_MAP = (5, 6, 9, 10, 11, 12, 13, 17)
+"""The features of the paper's most probable subset; numbers from 1."""
+
+_SHARES = 1001  # points of the distribution function
+
+
+@dataclass(frozen=True)
+class Model:
+    """A subset of features (numbers from 1, as in the paper), and how many powers of ten the best one is more
+    probable.
+    """
+
+    features: tuple[int, ...]
+    below_best: float
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The posterior distribution of the subsets, in powers of ten below the most probable one.
+
+    Attributes
+    ----------
+    n_models : number of subsets.
+    top : the most probable ones, best first.
+    quantiles : at shares 0, 0.001, ..., 1 of the subsets, from the least probable one up.
+    empty_below_best, empty_is_last : where the empty subset stands, and whether no other is less probable.
+    sizes_of_better_half : number of subsets of 0, 1, ... features in the half of higher probability.
+    sizes_of_all : the same of all subsets.
+    paper_rank, paper_below_best : where the paper's most probable subset stands (1: it is the best here, too); None
+        where a feature of it is missing or uninformative.
+    """
+
+    n_models: int
+    top: tuple[Model, ...]
+    quantiles: tuple[float, ...]
+    empty_below_best: float
+    empty_is_last: bool
+    sizes_of_better_half: tuple[int, ...]
+    sizes_of_all: tuple[int, ...]
+    paper_rank: int | None
+    paper_below_best: float | None
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """What came out of one split into training and test rows.
+
+    Attributes
+    ----------
+    seed : of the split and the searches.
+    n_train, n_test : rows.
+    informative : features of more than one interval; numbers from 1.
+    weights : by method, a weight for every feature.
+    measures : by method, figures of merit on the test rows by name.
+    posterior : of the subsets.
+    n_most_accurate : subsets of the same highest training accuracy; the smallest, then the most probable one counts.
+    training_error, training_auc : of SNB(ACC), SNB(AUC).
+    found_by_search : the most probable subset that the multi-start search met.
+    seconds : for all of it.
+    """
+
+    seed: int
+    n_train: int
+    n_test: int
+    informative: tuple[int, ...]
+    weights: dict[str, tuple[float, ...]]
+    measures: dict[str, dict[str, float]]
+    posterior: Posterior
+    n_most_accurate: int
+    training_error: float
+    training_auc: float
+    found_by_search: Model
+    seconds: float
+
+    def selected(self, method: str) -> tuple[int, ...]:
+        """Numbers from 1 of the features of positive weight."""
+        return tuple(k + 1 for k, weight in enumerate(self.weights[method]) if weight > 0)
+
+
+@dataclass(frozen=True)
+class WaveformStudy:
+    """The study, as plain values.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_classes : of the data.
+    share : of the rows that train.
+    splits : the first one is told in detail, the others say how far numbers depend on the split.
+    """
+
+    n_rows: int
+    n_features: int
+    n_classes: int
+    share: float
+    splits: tuple[SplitResult, ...]
+
+
+def waveform_study(
+    X: Any,
+    y: Any,
+    *,
+    seed: int = 0,
+    share: float = 0.7,
+    n_splits: int = 10,
+    n_jobs: int | None = -1,
+    progress: Callable[[int, int], None] | None = None,
+) -> WaveformStudy:
+    """Evaluate every subset of the informative features, and the methods of Boulle (2007) on the other rows.
+
+    Subsets are evaluated exhaustively by the MAP cost, the training accuracy and the training AUC; MAP, BMA and CMA
+    read their weights from the same costs.
+
+    Parameters
+    ----------
+    X : dataframe or 2-D array, shape (n_rows, n_features)
+        Waveform in the paper; any table of 1 to 25 informative features.
+    y : array-like, shape (n_rows,)
+    seed : of the first split; the others follow.
+    share : of the rows that train, with the shares of the classes kept.
+    n_splits : splits.
+    n_jobs : threads; results do not depend on it.
+    progress : called with the splits done, and their number.
+
+    Raises
+    ------
+    ValueError
+        If no feature tells anything about the class, or more than 25 do; if the rows cannot be split.
+    """
+    if n_splits < 1:
+        raise ValueError(f"n_splits must be at least 1, got {n_splits}.")
+    target = as_target(y)
+    codes = np.asarray(target.codes, dtype=np.int64)
+    splits = []
+    for number in range(n_splits):
+        train, test = train_test_split(
+            np.arange(codes.size), train_size=share, stratify=codes, random_state=seed + number
+        )
+        splits.append(_Split(X, codes, train, test, seed + number, n_jobs).result())
+        if progress is not None:
+            progress(number + 1, n_splits)
+    n_features = len(splits[0].weights["NB"])
+    return WaveformStudy(codes.size, n_features, len(target.classes), share, tuple(splits))
+
+
+class _Split:
+    """The rows of one split, coded, and all subsets evaluated."""
+
+    def __init__(
+        self, X: Any, codes: np.ndarray, train: np.ndarray, test: np.ndarray, seed: int, n_jobs: int | None
+    ) -> None:
+        self._began = time.perf_counter()
+        self._seed, self._n_jobs = seed, n_jobs
+        self._encoder = TableEncoder(n_jobs=n_jobs)
+        self._coded = self._encoder.fit_coded(take_rows(X, train), codes[train])
+        self._coded.sort_by_class()
+        self._test = self._encoder.transform_coded(take_rows(X, test))
+        self._test_codes, self._train_counts = codes[test], np.bincount(codes[train])
+        problem = SubsetProblem.of(self._coded)
+        if not problem.candidates.size:
+            raise ValueError("No feature tells anything about the class: there are no subsets to evaluate.")
+        self._subsets = evaluate_every_subset(problem, areas=True, n_jobs=n_jobs)
+
+    def result(self) -> SplitResult:
+        subsets, coded = self._subsets, self._coded
+        largest, area = subsets.largest_area()
+        trace = subsets.trace(coded.names)
+        default = SelectiveNB(random_state=self._seed, n_jobs=self._n_jobs)
+        default.fit_coded(coded, self._encoder)
+        weights = {
+            "NB": self._indicator(subsets.problem.candidates),
+            "SNB(ACC)": self._indicator(subsets.features(subsets.fewest_wrong())),
+            "SNB(AUC)": self._indicator(subsets.features(largest)),
+            # Selectors read weights from any trace: here one that holds all subsets.
+            "SNB(MAP)": MAPSelector().weigh(trace),
+            "SNB(BMA)": BayesianAveraging().weigh(trace),
+            "SNB(CMA)": CompressionAveraging().weigh(trace),
+            BY_SEARCH: default.selector_.weights_,
+            OURS: default.feature_weights_,
+        }
+        found = default.trace_
+        return SplitResult(
+            seed=self._seed,
+            n_train=coded.n_rows,
+            n_test=self._test.n_rows,
+            informative=_numbers(subsets.problem.candidates),
+            weights={method: tuple(w.tolist()) for method, w in weights.items()},
+            measures={method: self._measures(w) for method, w in weights.items()},
+            posterior=posterior_of(subsets),
+            n_most_accurate=int((subsets.wrong == subsets.wrong.min()).sum()),
+            training_error=float(subsets.wrong.min()) / coded.n_rows,
+            training_auc=area,
+            found_by_search=Model(
+                _numbers(np.flatnonzero(found.best_subset())),
+                max(0.0, float(_powers_of_ten(found.best_criterion - subsets.cost.min()))),  # but for rounding
+            ),
+            seconds=round(time.perf_counter() - self._began, 3),
+        )
+
+    def _indicator(self, features: np.ndarray) -> np.ndarray:
+        weights = np.zeros(self._coded.n_features)
+        weights[features] = 1.0
+        return weights
+
+    def _measures(self, weights: np.ndarray) -> dict[str, float]:
+        model = DiscreteNB(feature_weights=weights).fit(self._coded)
+        found = fold_measures(model.predict_log_proba(self._test), self._test_codes, self._train_counts)
+        return {name: float(found[name]) for name in MEASURES}
+
+
+def posterior_of(subsets: EverySubset) -> Posterior:
+    """How probable the subsets are, next to the best of them."""
+    cost, sizes = subsets.cost, subsets.sizes
+    order = np.argsort(cost, kind="stable")
+    below = _powers_of_ten(cost - cost[order[0]])
+    ranks = np.rint(np.linspace(cost.size - 1, 0, _SHARES)).astype(int)
+    largest = int(sizes.max())
+    paper = subsets.number(np.array(PAPER_MAP) - 1)
+    return Posterior(
+        n_models=cost.size,
+        top=tuple(Model(_numbers(subsets.features(n)), float(below[n])) for n in order[:TOP].tolist()),
+        quantiles=tuple(below[order[ranks]].tolist()),
+        empty_below_best=float(below[0]),
+        empty_is_last=bool(cost[0] >= cost.max()),
+        sizes_of_better_half=_counts(sizes[order[: cost.size // 2]], largest),
+        sizes_of_all=_counts(sizes, largest),
+        paper_rank=None if paper is None else int((cost < cost[paper]).sum()) + 1,
+        paper_below_best=None if paper is None else float(below[paper]),
+    )
+
+
+def _powers_of_ten(nats: Any) -> Any:
+    return nats / np.log(10.0)
+
+
+def _numbers(features: np.ndarray) -> tuple[int, ...]:
+    return tuple((np.asarray(features) + 1).tolist())
+
+
+def _counts(sizes: np.ndarray, largest: int) -> tuple[int, ...]:
+    return tuple(np.bincount(sizes, minlength=largest + 1).tolist())

@@ -1,0 +1,131 @@
+"""The data sets of the papers: from a folder, or downloaded by name; each checked against what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesieve.studies.data_sets.catalogue import PAPERS, Entry, read_catalogue, read_folder_catalogue
+from bayesieve.studies.data_sets.facts import ALL, OF_LABELS, DataFacts, differences, facts_of
+from bayesieve.studies.data_sets.folder import read_data_set
+from bayesieve.studies.data_sets.generated import generate
+from bayesieve.studies.data_sets.openml import REMEDY, download
+
+__all__ = ["DataFacts", "DataSets"]
+
+
+class DataSets:
+    """Data sets by name, loaded one at a time.
+
+    A folder has a ``catalogue.csv`` with one line per data set, and beside it the tables, as ``docs/data-sets.md``
+    says. Without a folder the data sets of the papers are downloaded from OpenML (and kept in scikit-learn's data
+    folder), or generated where the papers have generated them. A table is refused whose rows, classes or share of the
+    largest class are not those of its line; a downloaded one also where its features or missing cells are not.
+
+    Parameters
+    ----------
+    folder : path or None, default=None
+        None downloads.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder, or no catalogue in it.
+    ValueError
+        If the catalogue cannot be read as one.
+
+    Examples
+    --------
+    >>> from bayesieve.studies.data_sets import DataSets
+    >>> data_sets = DataSets()
+    >>> "led" in data_sets.names("in_boulle")
+    True
+    >>> features, labels = data_sets.load("led")
+    >>> features.shape, data_sets.facts("led").n_classes
+    ((1000, 7), 10)
+    """
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        self.folder = None if folder is None else Path(folder)
+        self._catalogue = read_catalogue(PAPERS) if self.folder is None else read_folder_catalogue(self.folder)
+
+    def __repr__(self) -> str:
+        return "DataSets()" if self.folder is None else f"DataSets({str(self.folder)!r})"
+
+    def names(self, mark: str) -> tuple[str, ...]:
+        """The data sets that have a mark, such as "in_boulle", and can be loaded; in the order of the catalogue.
+
+        Raises
+        ------
+        ValueError
+            If the catalogue has no such mark.
+        """
+        return tuple(entry.name for entry in self._catalogue.marked(mark) if self._loadable(entry))
+
+    def missing(self, mark: str) -> tuple[str, ...]:
+        """The data sets of a paper that cannot be loaded from here, by the names of the papers' catalogue.
+
+        Raises
+        ------
+        ValueError
+            If there is no such mark.
+        """
+        there = self.names(mark)
+        papers = read_catalogue(PAPERS)
+        known = papers.marked(mark) if mark in papers.marks else ()
+        return tuple(entry.name for entry in known if entry.name not in there)
+
+    def facts(self, name: str) -> DataFacts:
+        """What the catalogue says of a data set.
+
+        Raises
+        ------
+        ValueError
+            If the catalogue does not have it.
+        """
+        return self._catalogue.entry(name).facts
+
+    def load(self, name: str) -> tuple[Any, np.ndarray]:
+        """Features and labels of a data set; the same every time.
+
+        Returns
+        -------
+        polars frame, or SciPy CSR matrix where the data are sparse, of shape (n_rows, n_features), and labels
+        (n_rows,): whole numbers where they are that, text as objects.
+
+        Raises
+        ------
+        FileNotFoundError
+            If a file is not there.
+        ConnectionError
+            If OpenML does not answer and the data set was not downloaded before.
+        ValueError
+            If the catalogue does not have the data set, or what is there is not the one described.
+        """
+        entry = self._catalogue.entry(name)
+        if self.folder is not None:
+            features, labels = read_data_set(self.folder, entry)
+            remedy = f"correct {self._catalogue.path.name} or the file"
+            _check(entry, features, labels, OF_LABELS, f"in {self.folder}", remedy)
+        elif entry.cells["source"] == "generated":
+            features, labels = generate(name)
+        elif self._loadable(entry):
+            features, labels = download(entry)
+            where = entry.cells["source"].replace("openml:", "on OpenML, number ") + ","
+            _check(entry, features, labels, ALL, where, REMEDY)
+        else:
+            raise ValueError(f"Data set {name!r} cannot be downloaded ({entry.facts.note}); {REMEDY}.")
+        return features, labels
+
+    def _loadable(self, entry: Entry) -> bool:
+        return self.folder is not None or bool(entry.cells["source"])
+
+
+def _check(entry: Entry, features: Any, labels: np.ndarray, fields: Sequence[str], where: str, remedy: str) -> None:
+    """Refuse a table that is not the one that its catalogue describes."""
+    different = differences(facts_of(features, labels), entry.facts, fields)
+    if different:
+        raise ValueError(f"Data set {entry.name!r} {where} is not the one described: it has {different}; {remedy}.")

@@ -1,0 +1,167 @@
+"""A list of data sets: a CSV file with one line for each."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bayesieve.studies.data_sets.facts import DataFacts
+
+CATALOGUE = "catalogue.csv"
+PAPERS = Path(__file__).parent / "papers.csv"
+"""The data sets of the papers, with where they can be downloaded: `source` is "openml:ID", "generated" or empty."""
+
+_FACTS = ("rows", "n_numeric", "n_categorical", "n_classes", "majority_share")
+_WHERE = ("file", "target")
+_TRUE, _FALSE = ("1", "true", "yes"), ("", "0", "false", "no")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of a catalogue: its facts, the marks set in it, and the other cells as they stand."""
+
+    name: str
+    facts: DataFacts
+    marks: frozenset[str]
+    cells: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Data sets by name, in the order of the file; columns that begin with ``in_`` are marks (0 or 1)."""
+
+    path: Path
+    entries: Mapping[str, Entry]
+    marks: tuple[str, ...]
+
+    def marked(self, mark: str) -> tuple[Entry, ...]:
+        """The data sets that have a mark.
+
+        Raises
+        ------
+        ValueError
+            If the catalogue does not know the mark.
+        """
+        if mark not in self.marks:
+            known = (
+                f"it has {', '.join(self.marks)}" if self.marks else 'columns of marks have names such as "in_boulle"'
+            )
+            raise ValueError(f"{self.path.name} has no column {mark!r} that marks data sets; {known}.")
+        return tuple(entry for entry in self.entries.values() if mark in entry.marks)
+
+    def entry(self, name: str) -> Entry:
+        """The line of a data set.
+
+        Raises
+        ------
+        ValueError
+            If there is none; the message has the names closest to it.
+        """
+        if name in self.entries:
+            return self.entries[name]
+        folded = {known.casefold(): known for known in self.entries}
+        close = [folded[known] for known in difflib.get_close_matches(str(name).casefold(), folded, n=3)]
+        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"it has {', '.join(self.entries)}."
+        raise ValueError(f"There is no data set {name!r} in {self.path}; {hint}")
+
+
+def read_folder_catalogue(folder: Path) -> Catalogue:
+    """The catalogue of a folder of data sets.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder, or no catalogue in it.
+    ValueError
+        If the catalogue cannot be read as one.
+    """
+    if not folder.is_dir():
+        what = "a file, not a folder" if folder.exists() else "not there"
+        raise FileNotFoundError(f"The folder of data sets {folder} is {what}; give a folder with a {CATALOGUE}.")
+    path = folder / CATALOGUE
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"There is no {CATALOGUE} in {folder}; it lists the data sets there, one a line, as docs/data-sets.md says."
+        )
+    return read_catalogue(path, needed=_WHERE)
+
+
+def read_catalogue(path: Path, needed: tuple[str, ...] = ()) -> Catalogue:
+    """Read a catalogue whose columns include those of the facts and the ones needed.
+
+    Raises
+    ------
+    ValueError
+        If columns are missing, a name occurs twice, or a cell is not what it should be.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            columns, lines = list(reader.fieldnames or ()), list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} cannot be read as a CSV file in UTF-8 ({error}).") from error
+    absent = [column for column in ("name", *needed, *_FACTS) if column not in columns]
+    if absent:
+        raise ValueError(f"{path} lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}.")
+    marks = tuple(column for column in columns if column.startswith("in_"))
+    entries: dict[str, Entry] = {}
+    for line in lines:
+        entry = _entry(path, {column: (line[column] or "").strip() for column in columns}, marks, needed)
+        if entry.name in entries:
+            raise ValueError(f"{path} has two lines for the data set {entry.name!r}; give each its own name.")
+        entries[entry.name] = entry
+    if not entries:
+        raise ValueError(f"{path} lists no data sets; give it a line for each.")
+    return Catalogue(path, entries, marks)
+
+
+def _entry(path: Path, cells: dict[str, str], marks: tuple[str, ...], needed: tuple[str, ...]) -> Entry:
+    name = cells["name"]
+    for column in ("name", *needed):
+        if not cells[column]:
+            raise ValueError(f"{path}: the line of data set {name!r} has no {column}.")
+    set_ = frozenset(mark for mark in marks if _choice(path, cells, mark))
+    return Entry(name, _facts(path, cells), set_, cells)
+
+
+def _facts(path: Path, cells: dict[str, str]) -> DataFacts:
+    rows, n_numeric, n_categorical, n_classes = (_whole(path, cells, column) for column in _FACTS[:4])
+    return DataFacts(
+        rows=rows,
+        n_numeric=n_numeric,
+        n_categorical=n_categorical,
+        n_classes=n_classes,
+        majority_share=_share(path, cells, "majority_share"),
+        missing_share=_share(path, cells, "missing_share") if cells.get("missing_share") else None,
+        note=cells.get("note", ""),
+    )
+
+
+def _whole(path: Path, cells: dict[str, str], column: str) -> int:
+    if not (cells[column].isascii() and cells[column].isdigit()):
+        raise _wrong(path, cells, column, "a whole number from 0 up")
+    return int(cells[column])
+
+
+def _share(path: Path, cells: dict[str, str], column: str) -> float:
+    try:
+        share = float(cells[column])
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise _wrong(path, cells, column, "a number from 0 to 1")
+    return share
+
+
+def _choice(path: Path, cells: dict[str, str], column: str) -> bool:
+    text = cells[column].lower()
+    if text not in (*_TRUE, *_FALSE):
+        raise _wrong(path, cells, column, "0 or 1")
+    return text in _TRUE
+
+
+def _wrong(path: Path, cells: dict[str, str], column: str, wanted: str) -> ValueError:
+    return ValueError(f"{path}: {column} of data set {cells['name']!r} must be {wanted}, not {cells[column]!r}.")

@@ -1,0 +1,145 @@
+"""Downloading one data set from OpenML, through scikit-learn and its cache."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from http.client import HTTPException
+from typing import Any
+
+import numpy as np
+
+from bayesieve.studies.data_sets.catalogue import Entry
+
+REMEDY = "give the folder of a copy as --data DIR, laid out as docs/data-sets.md says"
+
+
+def download(entry: Entry) -> tuple[Any, np.ndarray]:
+    """Features and labels of a data set of the papers, with the columns and kinds that its line asks for.
+
+    Where the line names several OpenML ids, their features stand side by side; rows and labels are the same in all.
+
+    Returns
+    -------
+    polars frame or SciPy CSR matrix (n_rows, n_features), and labels (n_rows,).
+
+    Raises
+    ------
+    ConnectionError
+        If OpenML does not answer and the data set is not in the cache.
+    ValueError
+        If what comes cannot be read as this data set.
+    """
+    ids = [int(number) for number in entry.cells["source"].removeprefix("openml:").split()]
+    parts = [_part(entry, number) for number in ids]
+    features, labels = parts[0]
+    if len(parts) > 1:
+        if any(not np.array_equal(labels, others) for _, others in parts[1:]):
+            raise ValueError(f"The parts {ids} of {entry.name!r} on OpenML have different labels; {REMEDY}.")
+        features = _side_by_side([part for part, _ in parts])
+    return features, labels
+
+
+def _part(entry: Entry, number: int) -> tuple[Any, np.ndarray]:
+    bunch = _fetch(entry.name, number)
+    labels = _labels(bunch.target)
+    if labels is None:
+        raise ValueError(
+            f"Data set {number} of OpenML has no label in some rows, so it is not {entry.name!r}; {REMEDY}."
+        )
+    if not isinstance(bunch.data, np.ndarray):
+        return bunch.data.tocsr(), labels
+    dropped = entry.cells["drop"].split(";")
+    return _frame(bunch, dropped, _kinds(entry, list(bunch.feature_names), dropped)), labels
+
+
+def _fetch(name: str, number: int) -> Any:
+    from sklearn import datasets
+
+    try:
+        with warnings.catch_warnings():
+            # That an old version is wanted is known, and that there is no network is said in the error.
+            warnings.filterwarnings("ignore", message="Version .* of dataset .* is inactive")
+            warnings.filterwarnings("ignore", message="A network error occurred")
+            # Numbers and codes in one array, as scikit-learn gives them without pandas.
+            return datasets.fetch_openml(data_id=number, as_frame=False, parser="liac-arff")
+    except (OSError, HTTPException) as error:
+        raise ConnectionError(
+            f"Data set {name!r} cannot be had from OpenML ({number}: {_reason(error)}); check the network or {REMEDY}."
+        ) from error
+    except MemoryError:
+        raise
+    except Exception as error:  # the ARFF reader's own errors have no base that is public
+        raise ValueError(
+            f"Data set {name!r} cannot be read from OpenML ({number}: {_reason(error)}); delete it from scikit-learn's "
+            f"data folder to download it anew or {REMEDY}."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _labels(target: Any) -> np.ndarray | None:
+    """Labels as OpenML declares them, text or numbers, whole ones as such; None where some are missing."""
+    labels = np.asarray(target)
+    if labels.dtype.kind == "f":
+        if np.isnan(labels).any():
+            return None
+        whole = labels.astype(np.int64)
+        return whole if np.array_equal(whole, labels) else labels
+    return None if any(label is None for label in labels.tolist()) else labels
+
+
+def _kinds(entry: Entry, names: list[str], dropped: list[str]) -> dict[str, str]:
+    """Kinds that differ from OpenML's: of "categorical=a;b", or of "numeric=*", which stands for all columns."""
+    kind, _, columns = entry.cells["kinds"].partition("=")
+    chosen = names if columns == "*" else [name for name in columns.split(";") if name]
+    absent = [name for name in chosen if name not in names and name not in dropped]
+    if absent:
+        raise ValueError(f"{entry.name!r} on OpenML has no column {absent[0]!r}, so it is another version; {REMEDY}.")
+    return dict.fromkeys(chosen, kind)
+
+
+def _frame(bunch: Any, dropped: list[str], kinds: Mapping[str, str]) -> Any:
+    import polars as pl
+
+    categories: Mapping[str, list[Any]] = bunch.categories or {}
+    columns = {
+        name: _column(bunch.data[:, k], categories.get(name), kinds.get(name))
+        for k, name in enumerate(bunch.feature_names)
+        if name not in dropped
+    }
+    return pl.DataFrame(columns)
+
+
+def _column(cells: np.ndarray, categories: list[Any] | None, kind: str | None) -> Any:
+    """A column of numbers, or of codes of categories; what is missing is null."""
+    import polars as pl
+
+    missing = np.isnan(np.asarray(cells, dtype=np.float64))
+    if categories is None:
+        numbers = pl.Series(np.asarray(cells, dtype=np.float64), nan_to_null=True)
+        if kind != "categorical":
+            return numbers
+        whole = (numbers.drop_nulls() == numbers.drop_nulls().round()).all()
+        return (numbers.cast(pl.Int64) if whole else numbers).cast(pl.String)
+    texts = np.array([str(category) for category in categories] + [None], dtype=object)
+    codes = np.where(missing, len(categories), np.nan_to_num(cells)).astype(np.int64)
+    text = pl.Series(texts[codes].tolist(), dtype=pl.String)
+    return text.cast(pl.Float64) if kind == "numeric" else text
+
+
+def _side_by_side(frames: list[Any]) -> Any:
+    """Columns of all frames; names that occur in several get the number of their frame."""
+    import polars as pl
+
+    counts = np.unique(np.concatenate([frame.columns for frame in frames]), return_counts=True)
+    shared = {str(name) for name, count in zip(*counts, strict=True) if count > 1}
+    return pl.concat(
+        [
+            frame.rename({name: f"{name}_{k}" for name in frame.columns if name in shared})
+            for k, frame in enumerate(frames, start=1)
+        ],
+        how="horizontal",
+    )

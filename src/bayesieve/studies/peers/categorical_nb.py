@@ -1,0 +1,89 @@
+"""scikit-learn's categorical naive Bayes on raw tables, numbers cut at quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesieve.studies.peers.peer import Peer
+from bayesieve.studies.peers.values import known_values, value_codes
+from bayesieve.table import Table
+
+_N_BINS = 10
+
+
+class QuantileNB(Peer):
+    """scikit-learn's ``CategoricalNB`` on the values of categories, and on numbers cut into tenths of the rows.
+
+    Cut points are the deciles of the training rows, equal ones once, as those of ``KBinsDiscretizer``, but that the
+    largest number may be a level of its own: columns of 0 and 1 keep both. Every value of a category is a level. A last
+    level of each feature is for what is missing or was never seen in training.
+
+    Parameters
+    ----------
+    kinds : dict or None, default=None
+        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, as `TableEncoder` takes them.
+    random_state : any, default=0
+        Not used, there being nothing random.
+    alpha : float, default=1.0
+        Rows added to each level of each class.
+
+    Attributes
+    ----------
+    classes_ : array, shape (n_classes,)
+    levels_ : list of dict or array
+        Codes by value of a category; ascending bounds of a number, each of which begins the part above it.
+    model_ : CategoricalNB, or None where there was one class
+
+    Examples
+    --------
+    >>> from bayesieve.studies.peers import QuantileNB
+    >>> model = QuantileNB().fit([[1.0, "a"], [2.0, "a"], [8.0, "b"], [9.0, "b"]], ["low", "low", "high", "high"])
+    >>> model.predict([[1.5, "c"], [None, "b"]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(self, *, kinds: Mapping[str, str] | None = None, random_state: Any = 0, alpha: float = 1.0) -> None:
+        super().__init__(kinds=kinds, random_state=random_state)
+        self.alpha = alpha
+
+    def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        from sklearn.naive_bayes import CategoricalNB
+
+        self.levels_ = [
+            known_values(table.column(position)) if type_ is None else _deciles(self._numbers(table, position))
+            for position, type_ in enumerate(self.types_)
+        ]
+        # One level more than bounds, and one for what is missing.
+        self.n_levels_ = [len(found) + (1 if isinstance(found, dict) else 2) for found in self.levels_]
+        model = CategoricalNB(alpha=self.alpha, min_categories=self.n_levels_)
+        return model.fit(self._levels(table), codes, sample_weight=weights)
+
+    def _proba(self, table: Table) -> np.ndarray:
+        return self.model_.predict_proba(self._levels(table))
+
+    def _log_proba(self, table: Table) -> np.ndarray:
+        return self.model_.predict_log_proba(self._levels(table))
+
+    def _levels(self, table: Table) -> np.ndarray:
+        levels = np.empty((table.n_rows, table.n_columns), dtype=np.int64)
+        for position, found in enumerate(self.levels_):
+            last = self.n_levels_[position] - 1
+            if isinstance(found, dict):
+                levels[:, position] = value_codes(table.column(position), found, unknown=last, missing=last)
+            else:
+                numbers = self._numbers(table, position)
+                levels[:, position] = np.where(np.isnan(numbers), last, np.searchsorted(found, numbers, side="right"))
+        return levels
+
+
+def _deciles(numbers: np.ndarray) -> np.ndarray:
+    """Bounds between tenths of the known numbers; a bound begins the part above it."""
+    known = numbers[~np.isnan(numbers)]
+    if not known.size:
+        return np.zeros(0)
+    bounds = np.quantile(known, np.arange(1, _N_BINS) / _N_BINS)
+    parts = np.unique(np.searchsorted(bounds, known, side="right"))
+    return bounds[parts[1:] - 1]  # those that begin a part with rows in it

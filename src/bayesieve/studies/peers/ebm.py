@@ -1,0 +1,69 @@
+"""Explainable boosting machine of the package interpret on raw tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesieve.studies.peers.installed import quiet, require
+from bayesieve.studies.peers.peer import Peer
+from bayesieve.studies.peers.value_frame import value_frame
+from bayesieve.studies.peers.values import known_values
+from bayesieve.table import Table
+
+
+class BoostingMachine(Peer):
+    """``ExplainableBoostingClassifier`` of interpret with its defaults, on raw and mixed tables.
+
+    With more than two classes without interactions, which it cannot explain there. What is missing, and values never
+    seen in training, are what the package makes of them.
+
+    Parameters
+    ----------
+    kinds : dict or None, default=None
+        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, as `TableEncoder` takes them.
+    random_state : int or None, default=0
+    n_jobs : int or None, default=-2
+        Processes; -2 means all cores but one, the default of interpret.
+
+    Attributes
+    ----------
+    classes_ : array, shape (n_classes,)
+    model_ : ExplainableBoostingClassifier, or None where there was one class
+    """
+
+    def __init__(
+        self, *, kinds: Mapping[str, str] | None = None, random_state: Any = 0, n_jobs: int | None = -2
+    ) -> None:
+        super().__init__(kinds=kinds, random_state=random_state)
+        self.n_jobs = n_jobs
+
+    @classmethod
+    def check_installed(cls) -> None:
+        require("interpret", "The explainable boosting machine (interpret-core)")
+
+    def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        from interpret.glassbox import ExplainableBoostingClassifier
+
+        self.categories_ = [
+            known_values(table.column(position)) if type_ is None else None
+            for position, type_ in enumerate(self.types_)
+        ]
+        options: dict[str, Any] = {} if len(self.classes_) == 2 else {"interactions": 0}
+        model = ExplainableBoostingClassifier(
+            feature_types=["nominal" if type_ is None else "continuous" for type_ in self.types_],
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            **options,
+        )
+        with quiet():
+            return model.fit(self._frame(table), codes, sample_weight=weights)
+
+    def _proba(self, table: Table) -> np.ndarray:
+        with quiet():
+            return np.asarray(self.model_.predict_proba(self._frame(table)), dtype=float)
+
+    def _frame(self, table: Table) -> Any:
+        return value_frame(table, self.types_, self.categories_, missing=None)

@@ -1,0 +1,83 @@
+"""scikit-learn's Gaussian naive Bayes on raw tables, categories as 0 and 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesieve.studies.peers.peer import Peer
+from bayesieve.studies.peers.values import known_values, value_codes
+from bayesieve.table import Table
+
+_LEAST_SHARE = 0.01  # of the rows: a rarer value has no column
+
+
+class OneHotGaussianNB(Peer):
+    """scikit-learn's ``GaussianNB`` on numbers, and on categories as columns of 0 and 1.
+
+    Missing numbers are the mean of the training rows. Each value that at least 1 % of the training rows have is a
+    column, and missing is a value like any other; rarer values, and those never seen in training, are 0 everywhere.
+    Columns that are constant in training are left out.
+
+    Parameters
+    ----------
+    kinds : dict or None, default=None
+        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, as `TableEncoder` takes them.
+    random_state : any, default=0
+        Not used, there being nothing random.
+
+    Attributes
+    ----------
+    classes_ : array, shape (n_classes,)
+    columns_ : list of dict or float
+        Codes by value of a category that have columns; mean of a number.
+    model_ : GaussianNB (DummyClassifier where no column varies), or None where there was one class
+
+    Examples
+    --------
+    >>> from bayesieve.studies.peers import OneHotGaussianNB
+    >>> model = OneHotGaussianNB().fit([[1.0, "a"], [2.0, "a"], [8.0, "b"], [9.0, "b"]], ["low", "low", "high", "high"])
+    >>> model.predict([[1.5, "c"], [None, "b"]]).tolist()
+    ['low', 'high']
+    """
+
+    def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        from sklearn.dummy import DummyClassifier
+        from sklearn.naive_bayes import GaussianNB
+
+        self.columns_ = [
+            known_values(table.column(position), least_share=_LEAST_SHARE)
+            if type_ is None
+            else _mean(self._numbers(table, position), weights)
+            for position, type_ in enumerate(self.types_)
+        ]
+        matrix = self._all_columns(table)
+        self.varying_ = (matrix != matrix[0]).any(axis=0)
+        # Where nothing varies there is no spread to be estimated, and nothing to learn but the shares of the classes.
+        model = GaussianNB() if self.varying_.any() else DummyClassifier(strategy="prior")
+        return model.fit(matrix[:, self.varying_], codes, sample_weight=weights)
+
+    def _proba(self, table: Table) -> np.ndarray:
+        return self.model_.predict_proba(self._all_columns(table)[:, self.varying_])
+
+    def _log_proba(self, table: Table) -> np.ndarray:
+        return self.model_.predict_log_proba(self._all_columns(table)[:, self.varying_])
+
+    def _all_columns(self, table: Table) -> np.ndarray:
+        parts = []
+        for position, learned in enumerate(self.columns_):
+            if isinstance(learned, dict):
+                codes = value_codes(table.column(position), learned, unknown=-1, missing=len(learned))
+                parts.append((codes[:, None] == np.arange(len(learned) + 1)).astype(float))
+            else:
+                numbers = self._numbers(table, position)
+                parts.append(np.where(np.isnan(numbers), learned, numbers)[:, None])
+        return np.hstack(parts)
+
+
+def _mean(numbers: np.ndarray, weights: np.ndarray | None) -> float:
+    known = ~np.isnan(numbers)
+    if not known.any():
+        return 0.0
+    return float(np.average(numbers[known], weights=None if weights is None else weights[known]))

@@ -1,0 +1,121 @@
+"""Selective naive Bayes of Khiops on raw tables; how Khiops is started, for all that use it."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesieve.studies.peers.installed import quiet, require
+from bayesieve.studies.peers.peer import Peer
+from bayesieve.studies.peers.value_frame import value_frame
+from bayesieve.studies.peers.values import known_values
+from bayesieve.table import Table
+
+_starting = threading.Lock()
+
+
+def start_khiops() -> Any:
+    """The module ``khiops.core``, its programs found.
+
+    Raises
+    ------
+    ValueError
+        If Khiops is not installed, or does not start.
+    """
+    require("khiops", "Khiops")
+    scripts = sysconfig.get_path("scripts")
+    with _starting, quiet():
+        # Khiops looks for its launcher on the search path, where an environment that is not activated does not have it.
+        if scripts not in os.environ.get("PATH", "").split(os.pathsep):
+            os.environ["PATH"] = os.pathsep.join(filter(None, (scripts, os.environ.get("PATH"))))
+        from khiops import core
+
+        try:
+            core.get_runner()
+        except Exception as error:  # of many kinds, each of which says what the installation lacks
+            raise ValueError(f"Khiops is installed but does not start: {' '.join(str(error).split())}") from error
+    return core
+
+
+def khiops_classifier(n_cores: int | None = None) -> Any:
+    """A selective naive Bayes of Khiops on the columns as they are: no trees, pairs or constructed features."""
+    start_khiops()
+    with quiet():
+        from khiops.sklearn import KhiopsClassifier
+
+    return KhiopsClassifier(n_trees=0, n_features=0, n_pairs=0, n_text_features=0, n_cores=n_cores)
+
+
+def n_features_used(classifier: Any) -> int:
+    """Number of features that a fitted Khiops classifier uses."""
+    if classifier.model_report_.preparation_report.informative_variable_number == 0:
+        return 0
+    return len(classifier.model_report_.modeling_report.get_snb_predictor().selected_variables or ())
+
+
+class KhiopsNB(Peer):
+    """Selective naive Bayes of Khiops 11 with its defaults, on raw and mixed tables.
+
+    Without trees, pairs and constructed features, so that it has the columns that all have. What is missing, and values
+    never seen in training, are what Khiops makes of them. It takes no row weights.
+
+    Parameters
+    ----------
+    kinds : dict or None, default=None
+        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, as `TableEncoder` takes them.
+    random_state : any, default=0
+        Not used, there being nothing random.
+    n_jobs : int or None, default=None
+        Processes of one fit; None or -1: as many as Khiops thinks fit.
+
+    Attributes
+    ----------
+    classes_ : array, shape (n_classes,)
+    n_features_selected_ : int
+        Features that the classifier uses.
+    model_ : KhiopsClassifier, or None where there was one class
+    """
+
+    takes_weights = False
+
+    def __init__(
+        self, *, kinds: Mapping[str, str] | None = None, random_state: Any = 0, n_jobs: int | None = None
+    ) -> None:
+        super().__init__(kinds=kinds, random_state=random_state)
+        self.n_jobs = n_jobs
+
+    @classmethod
+    def check_installed(cls) -> None:
+        start_khiops()
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KhiopsNB:
+        super().fit(X, y, sample_weight)
+        self.n_features_selected_ = 0 if self.model_ is None else n_features_used(self.model_)
+        return self
+
+    fit.__doc__ = Peer.fit.__doc__
+
+    def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        self.categories_ = [
+            known_values(table.column(position)) if type_ is None else None
+            for position, type_ in enumerate(self.types_)
+        ]
+        model = khiops_classifier(None if self.n_jobs == -1 else self.n_jobs)
+        labels = np.array([f"c{code}" for code in range(len(self.classes_))], dtype=object)
+        with quiet():
+            return model.fit(self._frame(table), labels[codes])
+
+    def _proba(self, table: Table) -> np.ndarray:
+        with quiet():
+            found = np.asarray(self.model_.predict_proba(self._frame(table)), dtype=float)
+        ordered = np.empty_like(found)
+        ordered[:, [int(label[1:]) for label in self.model_.classes_]] = found
+        return ordered / ordered.sum(axis=1, keepdims=True)  # they come with as many digits as its files have
+
+    def _frame(self, table: Table) -> Any:
+        return value_frame(table, self.types_, self.categories_, missing="")

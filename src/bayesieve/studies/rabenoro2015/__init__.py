@@ -1,0 +1,1 @@
+"""Rabenoro, Lacaille, Cottrell & Rossi (2015): search strategies for binary features."""

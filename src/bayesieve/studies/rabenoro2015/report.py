@@ -1,0 +1,259 @@
+"""What the repetitions of Rabenoro et al. (2015) show: table 1 beside ours, and which of its claims hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.studies import PAPERS
+from bayesieve.studies.claims import Claim, ClaimedPair, compare, in_words
+from bayesieve.studies.rabenoro2015.study import LAPLACE, METHODS, N_SERIES, WRAPPERS
+from bayesieve.studies.rabenoro2015.subset_choice import FILTERS, Method
+from bayesieve.studies.study import Report
+from bayesieve.studies.tables import TextTable, mean_and_spread, p_text, signed
+
+TITLE = "Table 1 of the paper, and ours"
+_DIGITS = {"test": 4, "features": 1}
+_BY_KEY = {method.key: method for method in METHODS}
+_FILTERS = tuple(method.key for method in METHODS if method.name in FILTERS)
+_BEST = "Backward-forward, probability"
+
+CLAIMS = (
+    Claim(
+        "Wrappers err less than the filters",
+        tuple((wrapper.key, other) for wrapper in WRAPPERS for other in _FILTERS),
+    ),
+    Claim(
+        "The error probability is a better guide than the error",
+        tuple(
+            (f"{name}, probability", f"{name}, error") for name in dict.fromkeys(wrapper.name for wrapper in WRAPPERS)
+        ),
+    ),
+    Claim(
+        "Backward-forward by probability errs least of all searches",
+        tuple((_BEST, wrapper.key) for wrapper in WRAPPERS if wrapper.key != _BEST),
+    ),
+    Claim(
+        "Backward-forward errs less than backward search",
+        tuple((f"Backward-forward, {guide}", f"Backward search, {guide}") for guide in ("error", "probability")),
+    ),
+    Claim(
+        "Forward-backward keeps fewer indicators than forward search",
+        tuple((f"Forward-backward, {guide}", f"Forward search, {guide}") for guide in ("error", "probability")),
+        what="features",
+    ),
+    Claim("The MI filter errs less than the mRMR filter", ((_FILTERS[0], _FILTERS[1]),)),
+)
+"""What the paper says of table 1, or what the table shows."""
+
+
+def report(settings: Mapping[str, Any], found: Comparison) -> Report:
+    """Report on repetitions.
+
+    Raises
+    ------
+    ValueError
+        If a method failed.
+    """
+    for data, method, _, error in found.errors():
+        raise ValueError(f"{method} failed on {data} ({error}): there is no table without it.")
+    comparisons = [compare(claim, values_of(found, claim.what)) for claim in CLAIMS]
+    findings = tuple(in_words(pairs) for pairs in comparisons)
+    table = main_table(found)
+    parts = [
+        "# Search strategies for binary feature selection: table 1, measured anew",
+        f"{PAPERS['rabenoro2015'].citation}.",
+        _conditions(settings, found),
+        f"```\n{command(settings, len(found.data))}\n```",
+        f"## {TITLE}",
+        table.to_markdown(),
+        _spread_note(len(found.data)),
+        "## What the paper says",
+        "\n".join(f"- {finding}" for finding in findings),
+        "A comparison holds, or is the other way round, where an exact two-sided Wilcoxon signed-rank test over "
+        "the repetitions says so with p < 0.05, after Holm's adjustment for the comparisons of one claim. Differences "
+        "are the first method less the second, with their standard error; the last columns count the repetitions.",
+        comparison_table([pair for pairs in comparisons for pair in pairs]).to_markdown(),
+        "## How the subsets were chosen",
+        path_table(found).to_markdown(),
+        "*Best of path* is the lowest test error of all subsets that the method went through: what a perfect choice of "
+        "the size would have given. *Lowest in* counts the repetitions in which no method had a lower test error. "
+        "*Tied steps* are those, up to the subset chosen, at which several indicators were equally good and the order "
+        "of the columns decided. Seconds are those of one thread, for the choice alone.",
+        _order(found),
+    ]
+    return Report(((TITLE, table),), findings, "\n\n".join(parts) + "\n")
+
+
+def values_of(found: Comparison, what: str) -> dict[str, np.ndarray]:
+    """One value by method and repetition: "features", "test" (error), or a figure of `SubsetChoice`."""
+
+    def of_draw(data: str) -> np.ndarray:
+        if what == "test":
+            return np.round(1.0 - found.folds("accuracy", data)[0], 10)
+        return (found.folds("n_features", data) if what == "features" else found.figure(what, data))[0]
+
+    values = np.array([of_draw(data) for data in found.data])
+    return dict(zip(found.methods, values.T, strict=True))
+
+
+def main_table(found: Comparison) -> TextTable:
+    """Table 1 of the paper beside ours."""
+    features, errors = values_of(found, "features"), values_of(found, "test")
+    return TextTable.of(
+        [
+            ("Method", False),
+            ("Guided by", False),
+            ("Features, paper", True),
+            ("Test error, paper", True),
+            ("Features", True),
+            ("Test error", True),
+        ],
+        [
+            (
+                method.name,
+                method.guide,
+                "" if method.paper_features is None else str(method.paper_features),
+                "" if method.paper_error is None else f"{method.paper_error:.4f}",
+                mean_and_spread(features[method.key], 0),
+                mean_and_spread(errors[method.key], 4),
+            )
+            for method in METHODS
+        ],
+    )
+
+
+def comparison_table(comparisons: Sequence[ClaimedPair]) -> TextTable:
+    """Every comparison of every claim."""
+    rows = []
+    claim = None
+    for pair in comparisons:
+        digits = _DIGITS[pair.claim.what]
+        rows.append(
+            (
+                pair.claim.sentence if pair.claim is not claim else "",
+                f"{_short(pair.first)} - {_short(pair.second)}",
+                _paper_difference(pair, digits),
+                _with_error(pair, digits),
+                p_text(pair.p_value),
+                {"holds": "holds", "open": "open", "opposite": "**opposite**"}[pair.verdict],
+                f"{pair.found.lower} / {pair.found.equal} / {pair.found.higher}",
+            )
+        )
+        claim = pair.claim
+    columns = [
+        ("Claim", False),
+        ("Methods", False),
+        ("Paper", True),
+        ("Ours", True),
+        ("p (Holm)", True),
+        ("Verdict", False),
+        ("lower / equal / higher", True),
+    ]
+    return TextTable.of(columns, rows)
+
+
+def path_table(found: Comparison) -> TextTable:
+    """What each method had to choose from, and how often it came out first."""
+    test, validation = values_of(found, "test"), values_of(found, "validation_error")
+    lowest_test, seconds = values_of(found, "lowest_test_error"), values_of(found, "choice_seconds")
+    ties = values_of(found, "tied_steps")
+    lowest = np.min(list(test.values()), axis=0)
+    rows = [
+        (
+            method.name,
+            method.guide,
+            f"{validation[method.key].mean():.4f}",
+            f"{test[method.key].mean():.4f}",
+            f"{lowest_test[method.key].mean():.4f}",
+            str(int((test[method.key] <= lowest + 1e-12).sum())),
+            _share(ties[method.key]),
+            f"{np.median(seconds[method.key]):.1f}",
+        )
+        for method in METHODS
+    ]
+    columns = [
+        ("Method", False),
+        ("Guided by", False),
+        ("Validation error", True),
+        ("Test error", True),
+        ("Best of path", True),
+        ("Lowest in", True),
+        ("Tied steps", True),
+        ("Seconds", True),
+    ]
+    return TextTable.of(columns, rows)
+
+
+def command(settings: Mapping[str, Any], repetitions: int) -> str:
+    """The command that gives these results."""
+    words = ["bayesieve reproduce rabenoro2015", f"--grid {settings['grid']}", f"--repetitions {repetitions}"]
+    if settings["seed"]:
+        words.append(f"--seed {settings['seed']}")
+    if settings["smoothing"] != LAPLACE:
+        words.append(f"--smoothing {settings['smoothing']}")
+    if settings["n_series"] != N_SERIES:
+        words.append("--quick")
+    return " ".join(words)
+
+
+def _conditions(settings: Mapping[str, Any], found: Comparison) -> str:
+    smoothing = settings["smoothing"]
+    learnt = "the m-estimate of Boulle (2007)" if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"
+    n_series, half = settings["n_series"], settings["n_series"] // 2
+    trial = "" if n_series == N_SERIES else f" This is a quick trial: the paper has {N_SERIES} series in each set."
+    repetitions = f"{len(found.data)} repetitions, each" if len(found.data) > 1 else "One repetition,"
+    n_indicators = int(values_of(found, "features")[METHODS[-1].key][0])  # all of them
+    return (
+        f"{repetitions} with {n_series} training series and {n_series} test series drawn anew, and "
+        f'{n_indicators} indicators of the grid "{settings["grid"]}". Naive Bayes learns from {half} '
+        f"training series (probabilities by {learnt}), which also guide rankings and searches; the smallest subset "
+        "among those of lowest error on the other half is taken; its error on the test series is reported, with the "
+        f"probabilities of the first half.{trial}"
+    )
+
+
+def _spread_note(repetitions: int) -> str:
+    if repetitions < 2:
+        return "The paper gives a single run, and so does this."
+    return "± is the standard deviation over the repetitions; the paper gives a single run."
+
+
+def _order(found: Comparison) -> str:
+    from scipy.stats import kendalltau
+
+    published = [method for method in METHODS if method.paper_error is not None]
+    ours = values_of(found, "test")
+    tau = kendalltau([m.paper_error for m in published], [ours[m.key].mean() for m in published]).statistic
+    return (
+        f"Kendall's correlation between the paper's test errors and our means, over the {len(published)} methods of "
+        f"the table: {tau:.2f}."
+    )
+
+
+def _with_error(pair: ClaimedPair, digits: int) -> str:
+    mean, error = signed(pair.found.mean, digits), pair.found.standard_error
+    return mean if np.isnan(error) else f"{mean} ± {error:.{digits}f}"
+
+
+def _share(ties: np.ndarray) -> str:
+    known = ties[~np.isnan(ties)]
+    return f"{100 * known.mean():.0f} %" if known.size else ""
+
+
+def _short(key: str) -> str:
+    return key.removesuffix(", error") if key in _FILTERS else key.replace(" search", "").replace(",", " by")
+
+
+def _paper_difference(pair: ClaimedPair, digits: int) -> str:
+    first, second = (_published(_BY_KEY[key], pair.claim.what) for key in (pair.first, pair.second))
+    return signed(first - second, digits) if digits > 1 else signed(first - second, 0)
+
+
+def _published(method: Method, what: str) -> float:
+    value = method.paper_error if what == "test" else method.paper_features
+    assert value is not None  # every method of a claim stands in the table
+    return value

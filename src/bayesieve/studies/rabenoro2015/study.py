@@ -1,0 +1,178 @@
+"""Rabenoro, Lacaille, Cottrell & Rossi (2015): search strategies for binary features, on simulated engine series."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.discretize import IndicatorEncoder
+from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.folds import FixedSplit
+from bayesieve.studies.rabenoro2015.subset_choice import FILTERS, Method, SubsetChoice
+from bayesieve.studies.study import Options, Report, Study
+from bayesieve.table import CodedTable
+
+GRIDS = ("levels", "quantiles")
+LAPLACE = 1.0
+N_SERIES, N_SERIES_QUICK = 6000, 1200
+REPETITIONS, REPETITIONS_QUICK = 10, 3
+
+
+def _wrappers(name: str, direction: str, *published: tuple[str, str, int, float]) -> tuple[Method, ...]:
+    return tuple(
+        Method(name, guide, features, error, direction, criterion) for guide, criterion, features, error in published
+    )
+
+
+METHODS = (
+    Method("MI filter", "error", 422, 0.1387),
+    Method("mRMR filter", "error", 19, 0.1435),
+    *_wrappers(
+        "Forward search",
+        "forward",
+        ("error", "error", 136, 0.1237),
+        ("probability", "error_probability", 207, 0.1225),
+    ),
+    *_wrappers(
+        "Backward search",
+        "backward",
+        ("error", "error", 27, 0.1308),
+        ("probability", "error_probability", 86, 0.1283),
+    ),
+    *_wrappers(
+        "Forward-backward",
+        "forward-backward",
+        ("error", "error", 92, 0.1238),
+        ("probability", "error_probability", 123, 0.1237),
+    ),
+    *_wrappers(
+        "Backward-forward",
+        "backward-forward",
+        ("error", "error", 112, 0.1267),
+        ("probability", "error_probability", 122, 0.1168),
+    ),
+    Method("All indicators", ""),
+)
+"""The rows of table 1 in its order, and the model without any selection."""
+
+WRAPPERS = tuple(method for method in METHODS if method.direction)
+
+
+class EngineIndicators(BaseEstimator):
+    """Indicators of engine scores, with the thresholds of a grid; only training rows decide on thresholds.
+
+    Parameters
+    ----------
+    grid : "levels" or "quantiles", see `bayesieve.simulate.engine_thresholds`.
+    """
+
+    def __init__(self, grid: Any = GRIDS[0]) -> None:
+        self.grid = grid
+
+    def fit_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
+        """Fix the thresholds, and code the rows of scores ``X`` (polars)."""
+        from bayesieve.simulate import engine_thresholds
+
+        thresholds = engine_thresholds(self.grid, X.to_numpy() if self.grid == "quantiles" else None)
+        self.indicators_ = IndicatorEncoder({name: thresholds[name] for name in X.columns}, n_jobs=1)
+        return self.indicators_.fit_coded(X, y, sample_weight)
+
+    def transform_coded(self, X: Any) -> CodedTable:
+        """Code other rows."""
+        return self.indicators_.transform_coded(X)
+
+
+class Rabenoro2015(Study):
+    """Section 5 of the paper, with its protocol, on training and test series drawn anew in every repetition.
+
+    Parameters
+    ----------
+    options : ``grid`` is "levels" (default) or "quantiles", see `bayesieve.simulate.engine_grid`; ``smoothing`` is
+        Laplace's with alpha = 1 unless given; ``quick`` takes 1200 series in place of 6000.
+    n_series : series in the training set, and in the test set; None is the paper's number.
+
+    Raises
+    ------
+    ValueError
+        If an option has no meaning.
+    """
+
+    paper = "rabenoro2015"
+
+    def __init__(self, options: Options, n_series: int | None = None) -> None:
+        super().__init__(options)
+        self.grid: Any = options.grid or GRIDS[0]
+        if self.grid not in GRIDS:
+            raise ValueError(f"grid must be one of {', '.join(map(repr, GRIDS))}, got {options.grid!r}.")
+        self.smoothing: Smoothing = LAPLACE if options.smoothing is None else options.smoothing
+        check_smoothing(self.smoothing)
+        self.n_series = n_series or (N_SERIES_QUICK if options.quick else N_SERIES)
+        self.repetitions = options.repetitions or (REPETITIONS_QUICK if options.quick else REPETITIONS)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {
+            "paper": self.paper,
+            "seed": self.options.seed,
+            "grid": self.grid,
+            "smoothing": self.smoothing,
+            "n_series": self.n_series,
+        }
+
+    @property
+    def protocol(self) -> FixedSplit:
+        return FixedSplit(self.n_series, self.options.seed)
+
+    def methods(self) -> dict[str, SubsetChoice]:
+        return {
+            method.key: SubsetChoice(
+                EngineIndicators(self.grid),
+                direction=method.direction,
+                criterion=method.criterion or "error",
+                ranking=method.name if method.name in FILTERS else None,
+                smoothing=self.smoothing,
+            )
+            for method in METHODS
+        }
+
+    def data(self) -> dict[str, Any]:
+        return {f"draw {number + 1}": partial(self.draw, number) for number in range(self.repetitions)}
+
+    def draw(self, number: int) -> tuple[Any, np.ndarray]:
+        """Simulate and score the series of a repetition: those for training, then those for the test.
+
+        Of the training series, a random half of every class comes first: `SubsetChoice` learns from these.
+
+        Returns
+        -------
+        scores : polars dataframe, shape (2 * n_series, n_scores)
+        labels : array, shape (2 * n_series,)
+        """
+        import polars as pl
+
+        from bayesieve.simulate import engine_scores, engine_series, score_columns
+
+        draws = np.random.SeedSequence(self.options.seed, spawn_key=(number,)).spawn(3)
+        train, test = (engine_series(self.n_series, random_state=np.random.default_rng(draw)) for draw in draws[:2])
+        order = _halves_in_turn(train.labels, np.random.default_rng(draws[2]))
+        scores, names = engine_scores(train, grid=self.grid)
+        scores = np.concatenate([scores[order], engine_scores(test, grid=self.grid)[0]])
+        return pl.DataFrame(score_columns(scores, names)), np.concatenate([train.labels[order], test.labels])
+
+    def report(self, found: Comparison) -> Report:
+        from bayesieve.studies.rabenoro2015.report import report
+
+        return report(self.settings, found)
+
+
+def _halves_in_turn(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Positions of rows: a random half of every class, then the others, both in the order of the rows."""
+    first = np.zeros(labels.size, dtype=bool)
+    for label in np.unique(labels):
+        rows = random.permutation(np.flatnonzero(labels == label))
+        first[rows[: (rows.size + 1) // 2]] = True
+    return np.argsort(~first, kind="stable")
