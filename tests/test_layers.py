@@ -1,4 +1,4 @@
-"""The contract of layers (import-linter) reads import statements: no module of the package may be imported by string."""
+"""The contract of layers reads import statements, so no module of the package may be imported by string."""
 
 from __future__ import annotations
 
