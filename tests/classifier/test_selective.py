@@ -20,13 +20,19 @@ from sklearn.preprocessing import FunctionTransformer
 
 from bayesieve import (
     AllFeatures,
+    CFSSelector,
     CompressionAveraging,
     DiscreteNB,
+    EqualFrequencyDiscretizer,
     MAPSelector,
     MODLDiscretizer,
+    MRMRSelector,
     SelectiveNB,
     TableEncoder,
+    load,
 )
+from bayesieve.classifier import selective
+from bayesieve.naive_bayes import calibration
 from bayesieve.search import SearchState
 from tests.classifier.mixed_data import N, data, fitted, frame, labels
 
@@ -297,7 +303,7 @@ def test_options_reach_the_selector_given_by_name() -> None:
     assert model.naive_bayes_.smoothing == 0.5
     given = MAPSelector(n_starts=2, exhaustive=False)
     model = SelectiveNB(given, random_state=3).fit(frame(), labels())
-    assert model.selector_.get_params() == given.get_params()
+    assert model.selector_.get_params() == given.get_params() | {"random_state": 3}
     assert not hasattr(given, "weights_")
 
 
@@ -397,6 +403,121 @@ def test_an_interrupted_fit_still_gives_a_model(monkeypatch: pytest.MonkeyPatch)
         model = SelectiveNB().fit(frame(), labels())
     assert np.all(np.isfinite(model.predict_proba(frame())))
     assert not model.trace_.complete
+
+
+def test_an_interrupted_calibration_keeps_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(calibration, "CalibrationRows", interrupted)
+        with pytest.warns(UserWarning, match=r"^Calibration was interrupted: the model keeps .* search, and") as caught:
+            model = SelectiveNB().fit(frame(), labels())
+    assert caught[0].filename == __file__
+    assert model.trace_.complete
+    expected = SelectiveNB(calibrate=False).fit(frame(), labels())
+    np.testing.assert_array_equal(model.predict_proba(frame()), expected.predict_proba(frame()))
+    monkeypatch.setattr(calibration, "fit_weights", interrupted)
+    with pytest.warns(UserWarning, match=r"search times 0\.\d+, and may be overconfident"):
+        model = SelectiveNB().fit(frame(), labels())
+    assert 0 < model.weight_factor_ < 1
+    np.testing.assert_array_equal(model.feature_weights_, model.weight_factor_ * expected.feature_weights_)
+
+
+def test_calibration_has_no_more_time_than_the_search_left_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late:
+        def __init__(self, max_seconds: float | None) -> None:
+            self.is_up = max_seconds is not None
+
+    monkeypatch.setattr(selective, "Clock", Late)
+    for model in (SelectiveNB(max_seconds=1e6), SelectiveNB(CompressionAveraging(max_seconds=1e6))):
+        with pytest.warns(UserWarning, match=r"^Calibration ran out of time \(max_seconds\)"):
+            model.fit(frame(), labels())
+        np.testing.assert_array_equal(model.feature_weights_, model.selector_.weights_)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_seconds": float("nan")}, "max_seconds must be None or a number of seconds of at least 0, got nan"),
+        ({"max_seconds": -1}, "max_seconds must be .*, got -1"),
+        ({"max_seconds": "a"}, "max_seconds must be .*, got 'a'"),
+        ({"max_seconds": True}, "max_seconds must be .*, got True"),
+        ({"random_state": -1}, "random_state must be None, a whole number from 0 to 4294967295, .* got -1"),
+        ({"random_state": 2**32}, "random_state must be .* got 4294967296"),
+        ({"random_state": "dice"}, "random_state must be .* got 'dice'"),
+        ({"random_state": 1.5}, "random_state must be .* got 1.5"),
+        ({"verbose": "a"}, "verbose must be a whole number of at least 0, got 'a'"),
+        ({"verbose": -1}, "verbose must be .* got -1"),
+        ({"smoothing": -1}, "smoothing must be"),
+        ({"smoothing": float("inf")}, "smoothing must be"),
+        ({"calibrate": "no"}, "calibrate must be True, False or 'auto', got 'no'"),
+        ({"calibrate": 1}, "calibrate must be True, False or 'auto', got 1"),
+        ({"calibrate": None}, "calibrate must be True, False or 'auto', got None"),
+    ],
+)
+def test_options_are_checked_whatever_the_selector(options: dict[str, Any], message: str) -> None:
+    for selector in ("compression", "all", MRMRSelector(2)):
+        with pytest.raises(ValueError, match=f"^{message}"):
+            SelectiveNB(selector, **options).fit(frame(), labels())
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        ({"calibrate": np.True_}, {"calibrate": True}),
+        ({"calibrate": np.False_, "selector": np.str_("compression")}, {"calibrate": False}),
+        ({"calibrate": np.str_("auto"), "smoothing": np.float64(0.5)}, {"smoothing": 0.5}),
+        ({"max_seconds": float("inf"), "random_state": np.int64(3)}, {"random_state": 3}),
+        (
+            {"selector": MRMRSelector(np.int64(2), form=np.str_("quotient"))},
+            {"selector": MRMRSelector(2, form="quotient")},
+        ),
+        (
+            {"selector": CFSSelector(locally_predictive=np.True_), "verbose": np.False_},
+            {"selector": CFSSelector(locally_predictive=True)},
+        ),
+        (
+            {"encoder": TableEncoder(numeric=EqualFrequencyDiscretizer(np.int64(3)), missing=np.str_("ignore"))},
+            {"encoder": TableEncoder(numeric=EqualFrequencyDiscretizer(3), missing="ignore")},
+        ),
+    ],
+)
+def test_options_may_be_scalars_of_numpy(tmp_path: Any, given: dict[str, Any], plain: dict[str, Any]) -> None:
+    model, expected = (SelectiveNB(**options).fit(frame(), labels()) for options in (given, plain))
+    np.testing.assert_array_equal(model.predict_proba(frame()), expected.predict_proba(frame()))
+    model.save(tmp_path / "model.json")
+    np.testing.assert_array_equal(load(tmp_path / "model.json").predict(frame()), expected.predict(frame()))
+
+
+def test_the_encoder_of_the_selector_is_used() -> None:
+    encoder = TableEncoder(numeric="equal-width", missing="ignore")
+    model = SelectiveNB(MAPSelector(encoder=encoder)).fit(frame(), labels())
+    expected = SelectiveNB("map", encoder=encoder).fit(frame(), labels())
+    np.testing.assert_array_equal(model.predict_proba(frame()), expected.predict_proba(frame()))
+    SelectiveNB(MAPSelector(encoder=encoder), encoder=clone(encoder)).fit(frame(), labels())
+    with pytest.raises(ValueError, match=r"SelectiveNB has the encoder TableEncoder.*, its MAPSelector the encoder Ta"):
+        SelectiveNB(MAPSelector(encoder=encoder), encoder=TableEncoder()).fit(frame(), labels())
+    with pytest.raises(ValueError, match="its MAPSelector has encoder=None, which is for codes"):
+        SelectiveNB(MAPSelector(encoder=None)).fit(frame(), labels())
+
+
+def test_options_of_the_model_reach_parts_that_leave_them_at_their_defaults() -> None:
+    model = SelectiveNB(MAPSelector(n_starts=2), max_seconds=100.0, n_jobs=1, encoder=TableEncoder(), smoothing=2.0)
+    model.fit(frame(), labels())
+    assert (model.selector_.max_seconds, model.selector_.n_jobs, model.encoder_.n_jobs) == (100.0, 1, 1)
+    assert model.selector_.smoothing == "m-estimate"  # of the search; the model's is of its probabilities
+    own = MAPSelector(max_seconds=50.0, random_state=1, n_jobs=2)
+    model = SelectiveNB(own, max_seconds=100.0, random_state=2, n_jobs=1).fit(frame(), labels())
+    assert model.selector_.get_params() == own.get_params()
+
+
+def test_a_random_generator_gives_a_seed_that_is_kept() -> None:
+    for state in (np.random.RandomState(0), np.random.default_rng(0)):
+        model = SelectiveNB("map", random_state=state).fit(frame(), labels())
+        assert isinstance(model.selector_.random_state, int)
+        again = SelectiveNB("map", random_state=model.selector_.random_state).fit(frame(), labels())
+        assert again.trace_.to_frame().drop("seconds").equals(model.trace_.to_frame().drop("seconds"))
 
 
 def test_no_time_at_all_still_gives_a_model() -> None:

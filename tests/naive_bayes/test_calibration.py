@@ -200,3 +200,48 @@ def test_of_many_rows_a_sample_stands_for_all(monkeypatch: pytest.MonkeyPatch) -
     np.testing.assert_allclose(fitted(sampled, np.full(4, 0.5))[0], whole, atol=0.1)
     again = loss_of(coded)
     assert again(np.full(4, 0.5))[0] == sampled(np.full(4, 0.5))[0]
+
+
+class Hourglass:
+    """A clock whose time is up when it has been looked at often enough."""
+
+    def __init__(self, looks: int) -> None:
+        self._left = looks
+
+    @property
+    def is_up(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+
+def test_what_is_interrupted_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    coded, averaged = table(3, 60, 5, 3), np.array([0.8, 0.0, 0.8, 0.8, 0.8])
+    whole = calibrated(coded, averaged)
+    assert whole.complete
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(calibration, "fit_weights", interrupt)
+        found = calibrated(coded, averaged)
+    np.testing.assert_array_equal(found.weights, whole.factor * averaged)
+    assert (found.factor, found.smoothing, found.complete) == (whole.factor, whole.smoothing, False)
+    monkeypatch.setattr(LeaveOneOutLoss, "least_by_factor", interrupt)
+    assert calibrated(coded, averaged) == Calibration(averaged, 1.0, "m-estimate", complete=False)
+
+
+def test_calibration_ends_when_the_time_is_up() -> None:
+    coded, averaged = table(3, 60, 5, 3), np.full(5, 0.8)
+    model = DiscreteNB().fit(coded)
+    steps = [
+        calibrate(coded, model.feature_count_, model.class_log_prior_, averaged, "m-estimate", Hourglass(looks))  # type: ignore[arg-type]
+        for looks in range(60)
+    ]
+    done = [step.complete for step in steps]
+    assert not done[0]
+    assert done[-1]
+    assert done == sorted(done)
+    np.testing.assert_array_equal(steps[0].weights, averaged)
+    np.testing.assert_array_equal(steps[8].weights, steps[8].factor * averaged)
+    np.testing.assert_array_equal(steps[-1].weights, calibrated(coded, averaged).weights)

@@ -118,13 +118,16 @@ def test_registry() -> None:
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
         ({"max_iter": None}, "max_iter must be a whole number"),
         ({"exhaustive": "yes"}, "exhaustive must be True, False or 'auto', got 'yes'"),
-        ({"max_seconds": -1}, "max_seconds must be None or a number of seconds, got -1"),
+        ({"max_seconds": -1}, "max_seconds must be None or a number of seconds of at least 0, got -1"),
         ({"max_seconds": "1"}, "max_seconds must be None or a number of seconds"),
         ({"max_seconds": float("nan")}, "max_seconds must be None or a number of seconds"),
         ({"smoothing": 0}, "smoothing must be 'm-estimate' or a positive number"),
         ({"encoder": "mdl"}, "encoder must be 'modl', a TableEncoder, an IndicatorEncoder, or None for codes"),
         ({"n_jobs": 0, "exhaustive": False}, "n_jobs == 0"),
-        ({"random_state": "x", "exhaustive": False}, "cannot be used to seed"),
+        (
+            {"random_state": "x", "exhaustive": False},
+            "random_state must be None, a whole number from 0 to 4294967295, .* got 'x'",
+        ),
     ],
 )
 def test_options_are_checked(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], message: str) -> None:

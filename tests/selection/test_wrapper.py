@@ -117,7 +117,10 @@ def test_groups_stay_together() -> None:
     coded = TableEncoder().fit_coded(frame, y)
     with pytest.raises(ValueError, match="MAPSelector makes no use of groups; leave it out"):
         MAPSelector().fit_coded(coded, groups=groups)
-    SelectiveNB("map").fit(frame, y, groups=groups)
+    with pytest.warns(UserWarning, match="groups are ignored: MAPSelector splits no rows by them"):
+        SelectiveNB("map").fit(frame, y, groups=groups)
+    with pytest.warns(UserWarning, match="groups are ignored with evaluation='holdout'"):
+        WrapperSelector().fit(frame, y, groups=groups)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         WrapperSelector(evaluation=GroupKFold(5), **options).fit(X, y, groups=groups[:-1])
 

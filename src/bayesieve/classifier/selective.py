@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,8 +16,9 @@ from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.calibration import calibrate
 from bayesieve.naive_bayes.importance import importances
+from bayesieve.search.trace import Clock
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
-from bayesieve.selection.base import make_encoder
+from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import CodedTable
 from bayesieve.table.estimator_input import copy_features
 from bayesieve.table.table_levels import TableLevels
@@ -40,6 +42,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         with its options.
     encoder : "modl", TableEncoder or IndicatorEncoder, default="modl"
         How columns are coded; an `IndicatorEncoder` makes features of scores at thresholds.
+        The encoder of a selector object is used where this one is left at ``"modl"``.
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it; also used by a selector given by name.
     calibrate : bool or "auto", default="auto"
@@ -48,9 +51,10 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         m-estimate gives way to Laplace's smoothing where that predicts the rows better. "auto": with compression-based
         averaging only. False: weights of the selector and smoothing are used as they are.
     max_seconds : float or None, default=None
-        Time after which a selector given by name stops searching and keeps what it has.
-    random_state : int, RandomState or None, default=None
-        Seed of a selector given by name; None is a fixed seed.
+        Time after which the search, and the calibration after it, stop and keep what they have. Like the options below
+        it also holds for a selector object that leaves it at its default.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the search; None is a fixed seed.
     n_jobs : int or None, default=-1
         Threads; -1 means all cores. Results do not depend on it.
     verbose : int, default=0
@@ -166,14 +170,44 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
     def new_encoder(self) -> Any:
         """The encoder, not fitted yet, that ``fit`` would code rows with."""
-        encoder = make_encoder(self.encoder)
-        return encoder if isinstance(self.encoder, BaseEstimator) else encoder.set_params(n_jobs=self.n_jobs)
+        encoder = make_encoder(self._encoder_asked_for())
+        return _with_options(encoder, {"n_jobs": self.n_jobs})
+
+    def _encoder_asked_for(self) -> Any:
+        """The model's encoder, or its selector's where only that one has options.
+
+        Raises
+        ------
+        ValueError
+            If both have options that differ.
+        """
+        own, other = self.encoder, getattr(self.selector, "encoder", "modl")
+        if _is_default(other) or repr(other) == repr(own):
+            return own
+        if not _is_default(own):
+            raise ValueError(
+                f"SelectiveNB has the encoder {own!r}, its {type(self.selector).__name__} the encoder {other!r}; give "
+                "one of them only."
+            )
+        if other is None:
+            raise ValueError(
+                f"SelectiveNB codes the columns of the table, but its {type(self.selector).__name__} has encoder=None, "
+                "which is for codes; leave the selector's encoder at 'modl'."
+            )
+        return other
+
+    @property
+    def takes_groups(self) -> bool:
+        """Whether ``groups`` make a difference to ``fit``."""
+        return make_selector(self.selector).takes_groups
 
     def _prepare(self) -> None:
         check_smoothing(self.smoothing)
-        if not isinstance(self.calibrate, (bool, np.bool_)) and self.calibrate != "auto":
+        check_search_options(self)
+        if not isinstance(self.calibrate, (bool, np.bool_)) and not _is_text(self.calibrate, "auto"):
             raise ValueError(f"calibrate must be True, False or 'auto', got {self.calibrate!r}.")
         self.selector_ = self._make_selector()
+        self.selector_.check_options()
 
     def _learn(self, coded: CodedTable, encoder: Any, *, own_rows: bool, groups: Any = None) -> None:
         self.encoder_ = encoder
@@ -185,26 +219,53 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
                 coded.sort_by_class()
             else:
                 coded = coded.sorted_by_class()
-        options = {"groups": groups} if groups is not None and self.selector_.takes("groups") else {}
+        options = {}
+        if groups is not None:
+            if self.takes_groups:
+                options["groups"] = groups
+            else:
+                warnings.warn(
+                    f"groups are ignored: {type(self.selector_).__name__} splits no rows by them; leave them out, or "
+                    "use WrapperSelector(evaluation=GroupKFold()).",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        clock = Clock(getattr(self.selector_, "max_seconds", None))
         self.selector_.fit_coded(coded, **options)
         self.trace_ = self.selector_.trace_
-        self._set_weights(coded)
+        self._set_weights(coded, clock)
 
     def _make_selector(self) -> CodedSelector:
+        """The selector with the options of this model: all of them where it was given by name, else those that it
+        leaves at their defaults, but for the smoothing.
+        """
         selector = make_selector(self.selector)
+        options = {name: getattr(self, name) for name in ("max_seconds", "random_state", "n_jobs", "verbose")}
         if isinstance(self.selector, str):
-            options = ("smoothing", "max_seconds", "random_state", "n_jobs", "verbose")
-            known = inspect.signature(type(selector)).parameters
-            selector.set_params(**{name: getattr(self, name) for name in options if name in known})
-        return selector
+            options["smoothing"] = self.smoothing
+        selector = _with_options(selector, options)
+        state = getattr(selector, "random_state", None)
+        # The seed drawn, so that a saved model can be fitted again just so.
+        return selector if state is None else selector.set_params(random_state=seed_of(state))
 
-    def _set_weights(self, coded: CodedTable) -> None:
+    def _set_weights(self, coded: CodedTable, clock: Clock) -> None:
         weights = self.selector_.weights_
         predictor = DiscreteNB(smoothing=self.smoothing, feature_weights=weights).fit(coded)
         self.weight_factor_ = 1.0
         averaged = isinstance(self.selector_, CompressionAveraging)
-        if weights.any() and (self.calibrate is True or (self.calibrate == "auto" and averaged)):
-            found = calibrate(coded, predictor.feature_count_, predictor.class_log_prior_, weights, self.smoothing)
+        wanted = averaged if isinstance(self.calibrate, str) else bool(self.calibrate)
+        if weights.any() and wanted:
+            found = calibrate(
+                coded, predictor.feature_count_, predictor.class_log_prior_, weights, self.smoothing, clock
+            )
+            if not found.complete:
+                reason = "ran out of time (max_seconds)" if clock.is_up else "was interrupted"
+                warnings.warn(
+                    f"Calibration {reason}: the model keeps the weights of the search"
+                    f"{'' if found.factor == 1.0 else f' times {found.factor:.2g}'}, and may be overconfident.",
+                    UserWarning,
+                    stacklevel=4,
+                )
             self.weight_factor_ = found.factor
             predictor.set_params(smoothing=found.smoothing, feature_weights=found.weights).update()
         self._adopt(predictor)
@@ -364,6 +425,27 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _is_text(value: Any, text: str) -> bool:
+    return isinstance(value, str) and value == text
+
+
+def _is_default(encoder: Any) -> bool:
+    return _is_text(encoder, "modl")
+
+
+def _with_options(part: Any, options: dict[str, Any]) -> Any:
+    """A part of the model with these options, where it has such and leaves them at their defaults."""
+    known = inspect.signature(type(part)).parameters
+    given = part.get_params(deep=False)
+    return part.set_params(
+        **{name: value for name, value in options.items() if name in known and _same(given[name], known[name].default)}
+    )
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and value == default
 
 
 def _name_of(y: Any) -> str | None:

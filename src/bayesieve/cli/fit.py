@@ -103,8 +103,8 @@ def fit(
 def _check_numbers(max_seconds: float | None, seed: int, jobs: int, folds: int) -> None:
     if max_seconds is not None and not max_seconds >= 0:
         raise CommandError(f"--max-seconds {max_seconds:g} has no meaning; use a number of seconds from 0 up")
-    if seed < 0:
-        raise CommandError(f"--seed {seed} has no meaning; use a whole number from 0 up")
+    if not 0 <= seed < 2**32:
+        raise CommandError(f"--seed must be a whole number from 0 to {2**32 - 1}, got {seed}")
     require_jobs(jobs)
     if folds < 0 or folds == 1:
         raise CommandError(f"--folds {folds} has no meaning; use 2 or more, or 0 for no cross-validation")

@@ -90,7 +90,7 @@ def _quiet(selector: Any, *, one_thread: bool) -> Any:
 
 
 def _takes_groups(model: Any) -> bool:
-    return "groups" in inspect.signature(model.fit).parameters
+    return "groups" in inspect.signature(model.fit).parameters and getattr(model, "takes_groups", True)
 
 
 def was_interrupted(model: Any) -> bool:

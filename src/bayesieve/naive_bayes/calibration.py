@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 from bayesieve.counts import Smoothing
 from bayesieve.counts.probabilities import log_probabilities, smoothed_logs
+from bayesieve.search.trace import Clock
 from bayesieve.table import CodedTable
 
 PRIOR_DEVIATION = 0.2
@@ -29,12 +30,17 @@ _MOST_STEPS = 50  # halving alone gets there in 14
 @dataclass(frozen=True)
 class Calibration:
     """Weights (n_features,) in [0, 1], the common factor that their prior is centred on, and the smoothing of the
-    probabilities that they belong to.
+    probabilities that they belong to; ``complete`` is False where the user or the end of the time ended the fit early.
     """
 
     weights: np.ndarray
     factor: float
     smoothing: Smoothing
+    complete: bool = True
+
+
+class _TimeUp(Exception):
+    pass
 
 
 def calibrate(
@@ -43,6 +49,7 @@ def calibrate(
     log_prior: np.ndarray,
     averaged: np.ndarray,
     smoothing: Smoothing,
+    clock: Clock | None = None,
 ) -> Calibration:
     """Fit weights once more to the rows, each predicted from all others.
 
@@ -56,19 +63,45 @@ def calibrate(
     log_prior : (n_classes,).
     averaged : (n_features,) weights in [0, 1]; those of 0 stay 0.
     smoothing : of the probabilities.
+    clock : whose time may be up; then, as after Ctrl-C, the best weights so far are returned: the averaged ones,
+        or those times a common factor.
     """
+    clock = Clock(None) if clock is None else clock
+    best = Calibration(averaged, 1.0, smoothing, complete=False)
+    if clock.is_up:
+        return best
+    try:
+        for best in _improved(coded, counts, log_prior, averaged, smoothing, clock):  # noqa: B007
+            if clock.is_up:
+                break
+    except (KeyboardInterrupt, _TimeUp):
+        pass
+    return best
+
+
+def _improved(
+    coded: CodedTable,
+    counts: Sequence[np.ndarray],
+    log_prior: np.ndarray,
+    averaged: np.ndarray,
+    smoothing: Smoothing,
+    clock: Clock,
+) -> Iterator[Calibration]:
+    """Ever better weights: a common factor with one smoothing after the other, then each weight by itself."""
     free = np.flatnonzero(averaged)
     rows = CalibrationRows(coded, free, log_prior.size)
     kept = [counts[k] for k in free.tolist()]
-    choices = SMOOTHINGS if smoothing == "m-estimate" else (smoothing,)
-    losses = [LeaveOneOutLoss(rows, kept, log_prior, choice) for choice in choices]
-    least = [loss.least_by_factor(averaged[free]) for loss in losses]
-    best = int(np.argmin([value for value, _ in least]))
-    factor = least[best][1]
+    least = np.nan
+    for choice in SMOOTHINGS if smoothing == "m-estimate" else (smoothing,):
+        candidate = LeaveOneOutLoss(rows, kept, log_prior, choice)
+        value, by = candidate.least_by_factor(averaged[free])
+        if not value >= least:
+            least, loss, factor, best = value, candidate, by, choice
+        yield Calibration(factor * averaged, factor, best, complete=False)
     weights = np.zeros_like(averaged)
     deviation = PRIOR_DEVIATION * min(1.0, rows.total / (ROWS_PER_WEIGHT * max(1, free.size)))
-    weights[free] = fit_weights(losses[best], averaged[free], factor, deviation)
-    return Calibration(weights, factor, choices[best])
+    weights[free] = fit_weights(loss, averaged[free], factor, deviation, clock)
+    yield Calibration(weights, factor, best)
 
 
 class CalibrationRows:
@@ -179,7 +212,11 @@ class LeaveOneOutLoss:
 
 
 def fit_weights(
-    loss: LeaveOneOutLoss, averaged: np.ndarray, factor: float, deviation: float = PRIOR_DEVIATION
+    loss: LeaveOneOutLoss,
+    averaged: np.ndarray,
+    factor: float,
+    deviation: float = PRIOR_DEVIATION,
+    clock: Clock | None = None,
 ) -> np.ndarray:
     """Weights in [0, 1] of highest posterior probability.
 
@@ -192,10 +229,13 @@ def fit_weights(
     averaged : (n_features,) positive weights a_k of the free features, in [0, 1].
     factor : g, from `LeaveOneOutLoss.least_by_factor`.
     deviation : s, of the prior on each weight.
+    clock : whose time may be up, which ends the fit with an exception.
     """
     centre = factor * averaged
 
     def posterior(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        if clock is not None and clock.is_up:
+            raise _TimeUp
         value, gradient = loss(weights)
         away = (weights - centre) / deviation
         return value + 0.5 * float(away @ away), gradient + away / deviation

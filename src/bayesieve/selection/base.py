@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -87,8 +87,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         for option in options:
             if not self.takes(option):
                 raise ValueError(f"{type(self).__name__} makes no use of {option}; leave it out.")
-        check_smoothing(self.smoothing)
-        self._check_options()
+        self.check_options()
         if coded.n_classes < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 classes in the target to tell apart, got 1 class only "
@@ -110,8 +109,19 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     def _search(self, coded: CodedTable) -> np.ndarray:
         """Set ``trace_`` and return the weights."""
 
+    @property
+    def takes_groups(self) -> bool:
+        """Whether ``groups`` make a difference to the search."""
+        return self.takes("groups")
+
+    def check_options(self) -> None:
+        """Raise ValueError, in one sentence, for the first constructor parameter that cannot be used."""
+        check_smoothing(self.smoothing)
+        check_search_options(self)
+        self._check_options()
+
     def _check_options(self) -> None:
-        """Raise ValueError when a constructor parameter has no meaning."""
+        """Raise ValueError for a parameter of this selector only."""
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self, "support_")
@@ -158,12 +168,31 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return tags
 
 
+def check_search_options(estimator: Any) -> None:
+    """Raise ValueError unless ``max_seconds``, ``random_state`` and ``verbose``, where there are such, can be used."""
+    limit = getattr(estimator, "max_seconds", None)
+    if limit is not None and not (isinstance(limit, Real) and not isinstance(limit, bool) and float(limit) >= 0):
+        raise ValueError(f"max_seconds must be None or a number of seconds of at least 0, got {limit!r}.")
+    state = getattr(estimator, "random_state", None)
+    seed = isinstance(state, Integral) and 0 <= int(state) < 2**32
+    if not (state is None or seed or isinstance(state, (np.random.RandomState, np.random.Generator))):
+        raise ValueError(
+            f"random_state must be None, a whole number from 0 to {2**32 - 1}, a RandomState or a Generator, "
+            f"got {state!r}."
+        )
+    verbose = getattr(estimator, "verbose", 0)
+    if not (isinstance(verbose, (Integral, np.bool_)) and int(verbose) >= 0):
+        raise ValueError(f"verbose must be a whole number of at least 0, got {verbose!r}.")
+
+
 def seed_of(random_state: Any) -> int:
     """A seed from ``random_state``; None is the fixed seed 0."""
     if random_state is None:
         return 0
     if isinstance(random_state, Integral):
         return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 

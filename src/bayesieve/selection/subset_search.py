@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -91,9 +91,6 @@ class SubsetSearchSelector(CodedSelector):
                 raise ValueError(f"{name} must be a whole number of at least {lowest}, got {value!r}.")
         if not (isinstance(self.exhaustive, (bool, np.bool_)) or self.exhaustive == "auto"):
             raise ValueError(f"exhaustive must be True, False or 'auto', got {self.exhaustive!r}.")
-        limit = self.max_seconds
-        if limit is not None and not (isinstance(limit, Real) and limit >= 0):
-            raise ValueError(f"max_seconds must be None or a number of seconds, got {limit!r}.")
 
 
 def _work(problem: SubsetProblem) -> float:

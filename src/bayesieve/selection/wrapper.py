@@ -162,6 +162,11 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         tasks.end()
         return self
 
+    @property
+    def takes_groups(self) -> bool:
+        """Whether ``groups`` make a difference to the search: a splitter may keep them together."""
+        return hasattr(self.evaluation, "split") and not isinstance(self.evaluation, str)
+
     _until_best: ClassVar[bool] = False  # whether a forward search ends where nothing better can come
 
     @property
@@ -171,6 +176,13 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     def _search(self, coded: CodedTable, *, groups: Any = None, tasks: SearchTasks | None = None) -> np.ndarray:
         if groups is not None:
             check_consistent_length(np.empty(coded.n_rows), groups)
+            if not self.takes_groups:
+                warnings.warn(
+                    f"groups are ignored with evaluation={self.evaluation!r}; pass a splitter that keeps groups "
+                    "together, such as evaluation=GroupKFold().",
+                    UserWarning,
+                    stacklevel=2,
+                )
         seed = seed_of(self.random_state)
         criterion = make_criterion(self.criterion, coded.n_features, coded.classes)
         rows = evaluation_rows(
@@ -231,10 +243,8 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
             or (isinstance(asked, Integral) and not isinstance(asked, bool) and asked >= 1)
         ):
             raise ValueError(f"n_features_to_select must be 'best' or a whole number of at least 1, got {asked!r}.")
-        for name in ("tol", "max_seconds"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and float(value) >= 0):
-                raise ValueError(f"{name} must be None or a number that is not negative, got {value!r}.")
+        if self.tol is not None and not (isinstance(self.tol, Real) and float(self.tol) >= 0):
+            raise ValueError(f"tol must be None or a number that is not negative, got {self.tol!r}.")
         if not (isinstance(self.validation_size, Real) and 0 < float(self.validation_size) < 1):
             raise ValueError(f"validation_size must lie between 0 and 1, got {self.validation_size!r}.")
         if self.resume is not None and not isinstance(self.resume, SearchTrace):
