@@ -1,0 +1,1 @@
+"""Random tables, options and damage against everything public; `README.md` says how to run and extend it."""

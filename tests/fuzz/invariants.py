@@ -1,0 +1,173 @@
+"""What holds of every fitted estimator, whatever it was fitted on."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+import bayesieve
+from tests.fuzz.case import Case
+from tests.fuzz.libraries import number_of_rows, take
+
+
+def probabilities(case: Case, model: Any, X: Any, *, must: bool = True) -> np.ndarray:
+    """Finite shares that add up to 1; labels and logarithms agree with them."""
+    with case.step("predict_proba", must=must):
+        p = model.predict_proba(X)
+    n = number_of_rows(X) if not hasattr(X, "lazy") or hasattr(X, "shape") else len(p)
+    case.check(p.shape == (n, len(model.classes_)), "shape of probabilities", p.shape)
+    case.check(np.isfinite(p).all() and (p >= 0).all() and (p <= 1).all(), "probabilities within [0, 1]", p)
+    case.check(np.allclose(p.sum(axis=1), 1, rtol=1e-9), "probabilities add up to 1", p)
+    with case.step("predict", must=True):
+        labels = model.predict(X)
+        logs = model.predict_log_proba(X)
+    case.same(labels, model.classes_[p.argmax(axis=1)], "the label is the most probable class")
+    case.check(not np.isnan(logs).any() and (logs <= 1e-12).all(), "log probabilities are numbers up to 0", logs)
+    with np.errstate(all="ignore"):
+        case.check(np.allclose(np.exp(logs), p, atol=1e-12), "log probabilities are those of the probabilities", logs)
+    return p
+
+
+def one_by_one(case: Case, model: Any, X: Any, p: np.ndarray) -> None:
+    """A row is predicted the same, bit for bit, alone and among others."""
+    for row in {case.integer(0, len(p) - 1) for _ in range(3)}:
+        with case.step("predict one row", must=True):
+            alone = model.predict_proba(take(X, row, row + 1))
+        case.same(alone[0], p[row], "a row alone")
+    middle = case.integer(0, len(p))
+    parts = [take(X, a, b) for a, b in ((0, middle), (middle, len(p))) if b > a]
+    with case.step("predict in batches", must=True):
+        joined = np.concatenate([model.predict_proba(part) for part in parts])
+    case.same(joined, p, "rows in batches")
+
+
+def explained(case: Case, model: Any, X: Any) -> None:
+    """Prior and contributions add up to the log joint, exactly."""
+    with case.step("explain", must=True):
+        explanation = model.explanation(X)
+        joint = model.predict_joint_log_proba(X)
+        frame = model.explain(X)
+        by_score = model.explanation(X, by="score").joint_log_proba()
+    case.same(explanation.joint_log_proba(), joint, "contributions add up to the log joint")
+    height = len(joint) * len(model.classes_) * len(explanation.features)
+    case.check(frame.height == height, "rows of explain", (frame.height, height))
+    finite = np.isfinite(joint)
+    case.check(np.allclose(by_score[finite], joint[finite]), "contributions by score add up", (by_score, joint))
+
+
+def described(case: Case, model: Any) -> None:
+    """All that a model says about itself; short where it is shown in a session."""
+    with case.step("describe", must=True):
+        summary, words, html = model.summary(), model.describe(), model._repr_html_()
+        text = repr(model)
+    case.check(summary.height == len(model.feature_weights_), "rows of the summary", summary.height)
+    case.check(words and not unbalanced(html), "the card is whole", unbalanced(html))
+    case.check(len(text) < 3000, "a short repr", text[:200])
+    weights = model.feature_weights_
+    case.check(
+        np.isfinite(weights).all() and (weights >= 0).all() and (weights <= 1).all(), "weights in [0, 1]", weights
+    )
+
+
+def traced(case: Case, trace: Any) -> None:
+    """The trace can be read, holds numbers, and its best is not worse than the empty subset."""
+    if trace is None:
+        return
+    with case.step("trace", must=True):
+        for evaluated in (False, True):
+            frame = trace.to_frame(evaluated=evaluated)
+        best, null = trace.best_criterion, trace.null_criterion
+        text = repr(trace)
+    case.check(frame.height >= 0 and len(text) < 3000, "a short repr of the trace", text[:200])
+    case.check(not np.isnan(best), "the best criterion is a number", best)
+    if not (np.isnan(null) or np.isnan(best)):
+        worse = best > null + 1e-9 * abs(null) if trace.lower_is_better else best < null - 1e-9 * abs(null)
+        case.check(not worse or len(trace.starts[0].features), "the best is not worse than nothing", (best, null))
+
+
+def stored(case: Case, model: Any, X: Any, p: np.ndarray, again: tuple[Any, ...]) -> None:
+    """A saved model predicts the same bits, is saved as the same bytes, and is fitted again to the same model."""
+    path, second = case.folder / "model.json", case.folder / "again.json"
+    with case.step("save"):
+        model.save(path)
+    with case.step("load", must=True):
+        loaded = bayesieve.load(path)
+        loaded.save(second)
+    case.check(path.read_bytes() == second.read_bytes(), "a loaded model is saved as the same bytes", model)
+    case.same(loaded.classes_, model.classes_, "classes of a loaded model")
+    with case.step("predict with the loaded model", must=True):
+        q = loaded.predict_proba(X)
+    case.same(q, p, "a loaded model predicts the same")
+    if case.chance(0.5) and not stopped_early(model) and repeatable(model):
+        with case.step("fit the loaded model again", must=True):
+            r = loaded.fit(*again).predict_proba(X)
+        case.same(r, p, "a loaded model is fitted again to the same")
+
+
+def cloned(case: Case, model: Any, X: Any, p: np.ndarray, again: tuple[Any, ...]) -> None:
+    """A clone has the same options, and becomes the same model with any number of threads."""
+    with case.step("clone", must=True):
+        copy = clone(model)
+        before, after = repr(sorted(model.get_params(deep=False))), repr(sorted(copy.get_params(deep=False)))
+    case.check(before == after, "options of a clone", (before, after))
+    if stopped_early(model) or not repeatable(model):
+        return
+    with case.step("fit a clone", must=True):
+        q = copy.set_params(n_jobs=case.pick((1, 2, 3))).fit(*again).predict_proba(X)
+    case.same(q, p, "a clone with another number of threads")
+
+
+def stopped_early(model: Any) -> bool:
+    """Whether the clock had a say, so that a second fit may differ."""
+    return any(
+        name.rpartition("__")[2] == "max_seconds" and value is not None and np.isfinite(value)
+        for name, value in model.get_params(deep=True).items()
+    )
+
+
+def repeatable(model: Any) -> bool:
+    """Whether chance is fixed: a random state that is an object moves on."""
+    return not any(
+        name.rpartition("__")[2] in ("random_state", "evaluation")
+        and hasattr(value, "__dict__") | hasattr(value, "randint")
+        for name, value in model.get_params(deep=True).items()
+    )
+
+
+def nothing_left(case: Case, folder: Path, names: set[str]) -> None:
+    """Only the files expected are in a folder: nothing half-written."""
+    there = {path.name for path in folder.iterdir()}
+    case.check(there <= names, "nothing half-written is left", sorted(there - names))
+
+
+class _Tags(HTMLParser):
+    VOID = ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.errors: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: Any) -> None:
+        """Nothing is opened."""
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.errors.append(f"</{tag}> at {self.getpos()}")
+
+
+def unbalanced(html: str) -> list[str]:
+    """Tags that do not match, or scripts that came in with the data."""
+    tags = _Tags()
+    tags.feed(html)
+    tags.close()
+    alerts = ["a script of the data"] if "<script>alert(1)" in html else []
+    return [*tags.errors[:3], *(f"<{tag}> stays open" for tag in tags.open[:3]), *alerts]

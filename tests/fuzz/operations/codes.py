@@ -1,0 +1,150 @@
+"""`DiscreteNB` and `pair_statistics`, which take codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+
+import bayesieve as bs
+from tests.fuzz import invariants, options
+from tests.fuzz.case import Case, operation
+from tests.fuzz.libraries import hold
+from tests.fuzz.tables import draw_classes, draw_labels, draw_size, draw_table, draw_weights
+
+_SPOILT = (
+    *(
+        lambda c: c + 0.5,
+        lambda c: -c - 1,
+        lambda c: c * 10**7,
+        lambda c: c.astype(object) * 10**20,
+        lambda c: c.astype(str),
+    ),
+    *(
+        lambda c: c.astype(object),
+        lambda c: c > 0,
+        lambda c: c.astype("datetime64[D]"),
+        lambda c: c[0],
+        lambda c: c[:0],
+    ),
+    *(lambda c: np.where(c > 0, c, np.nan), lambda c: c.astype(complex), lambda c: c.astype("timedelta64[s]")),
+    *(lambda c: np.where(c > 0, None, c), lambda c: c.astype(np.float16), lambda c: np.ma.array(c, mask=c > 0)),
+    *(
+        lambda c: c.tolist(),
+        pd.DataFrame,
+        lambda c: pl.DataFrame(c),
+        lambda c: c.astype("uint64") + 2**63,
+        lambda c: c * 1.0,
+    ),
+    *(
+        lambda c: pd.DataFrame(c).astype("category"),
+        lambda c: pd.DataFrame(c.astype(str)),
+        lambda c: c * np.inf,
+        lambda c: "codes",
+    ),
+    *(
+        lambda c: pd.DataFrame(c).astype("Int64"),
+        lambda c: c[:, :, None],
+        lambda c: None,
+        lambda c: c.astype(str).astype("S"),
+    ),
+)
+
+
+def draw_codes(case: Case) -> tuple[Any, np.ndarray]:
+    """Codes, mostly good ones, and classes."""
+    n, width = draw_size(case, 1, 60, 300, 2000), draw_size(case, 1, 8, 30, 100)
+    codes = case.rng.integers(0, case.pick((1, 2, 3, 10, 300)), (n, width))
+    classes = draw_classes(case, n)
+    if case.chance(0.4):
+        codes[:, 0] = classes % 5
+    return (case.pick(_SPOILT)(codes) if case.chance(0.35) else codes), classes
+
+
+def _naive_bayes(case: Case, width: int) -> Any:
+    weights = case.pick((None, None, case.rng.random(width), np.ones(width), np.zeros(width), [1.5] * width, "a", [1]))
+    smoothing = options.smoothing(case)
+    return bs.DiscreteNB(
+        smoothing=smoothing,
+        feature_weights=weights,
+        fit_prior=case.chance(0.8),
+        min_categories=case.pick((None, None, 5, [3] * width)),
+    )
+
+
+@operation(1.5)
+def naive_bayes_on_codes(case: Case) -> None:
+    """Fit at once and in parts; predict, explain."""
+    X, classes = draw_codes(case)
+    y, weights = draw_labels(case, classes), draw_weights(case, classes)
+    model = _naive_bayes(case, X.shape[1] if getattr(X, "ndim", 0) == 2 else 3)
+    if case.chance(0.15):
+        with case.step("set_params"):
+            options.spoil(case, model)
+    case.note(f"{model!r} {type(X)} {getattr(X, 'shape', '')} {getattr(X, 'dtype', '')}")
+    with case.step("fit"):
+        model.fit(X, y, sample_weight=weights)
+    p = invariants.probabilities(case, model, X)
+    with case.step("explain", must=True):
+        model.explain(X)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "iu" and weights is None and model.min_categories is None:
+        middle = case.integer(1, len(X))
+        part = bs.DiscreteNB(**model.get_params())
+        with case.attempt("partial_fit"):
+            part.partial_fit(X[:middle], np.asarray(y)[:middle], classes=model.classes_)
+            if middle < len(X):
+                part.partial_fit(X[middle:], np.asarray(y)[middle:])
+            case.check(
+                np.allclose(part.predict_proba(X), p, atol=1e-9), "partial_fit is fit", (part.predict_proba(X), p)
+            )
+    other, _ = draw_codes(case)
+    with case.attempt("predict other codes"):
+        q = model.predict_proba(other)
+        case.check(np.isfinite(q).all(), "probabilities of other codes", q)
+
+
+@operation(0.8)
+def selectors_on_codes(case: Case) -> None:
+    """Selectors with ``encoder=None``."""
+    X, classes = draw_codes(case)
+    y, weights = draw_labels(case, classes), draw_weights(case, classes)
+    selector = options.selector(case).set_params(encoder=None)
+    case.note(f"{selector!r} {type(X)} {getattr(X, 'shape', '')} {getattr(X, 'dtype', '')}")
+    with case.step("fit"):
+        selector.fit(X, y, sample_weight=weights)
+    w = selector.weights_
+    case.check(np.isfinite(w).all() and (w >= 0).all() and (w <= 1).all(), "weights of a selector in [0, 1]", w)
+    with case.step("transform", must=True):
+        selector.transform(X)
+    invariants.traced(case, selector.trace_)
+
+
+@operation(1)
+def pairs(case: Case) -> None:
+    """Symmetric, from 0 to the smaller entropy."""
+    raw = case.chance(0.5)
+    if raw:
+        table = draw_table(case)
+        _, X = hold(case, table)
+        classes, encoder = table.codes, options.encoder(case, [column.name for column in table.columns])
+    else:
+        (X, classes), encoder = draw_codes(case), None
+    statistic = case.pick(
+        ("mutual_information", "symmetrical_uncertainty", "x" if case.chance(0.1) else "mutual_information")
+    )
+    y = draw_labels(case, classes) if raw or case.chance(0.6) else None
+    given = {"given_class": case.chance(0.4), "sample_weight": draw_weights(case, classes), "statistic": statistic}
+    features, others = case.pick((None, None, [0], slice(0, 2), [], [99], "a", [True, False], [-1], 0, 1.5)), None
+    case.note(f"{given} features={features} {type(X)} {getattr(X, 'dtype', '')}")
+    with case.step("pair_statistics"):
+        found = bs.pair_statistics(X, y, features=features, others=others, encoder=encoder, **given)
+    case.check(np.isfinite(found).all() and (found >= -1e-12).all(), "pair statistics are at least 0", found)
+    if features is None:
+        case.check(np.allclose(found, found.T, atol=1e-12), "pair statistics are symmetric", found)
+        if statistic == "mutual_information" and found.size:
+            most = np.minimum.outer(found.diagonal(), found.diagonal())
+            case.check((found <= most + 1e-9).all(), "no information above the entropy", found)
+        elif found.size:
+            case.check((found <= 1 + 1e-9).all(), "no uncertainty above 1", found)

@@ -1,0 +1,67 @@
+"""Encoders and discretizers: raw columns to codes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+import bayesieve as bs
+from tests.fuzz import options
+from tests.fuzz.case import Case, operation
+from tests.fuzz.libraries import LIBRARIES, hold, image, take
+from tests.fuzz.tables import draw_again, draw_labels, draw_table, draw_weights
+
+
+def _encoder(case: Case, names: list[Any]) -> Any:
+    how = case.pick(("table", "table", "numeric", "groups", "indicators"))
+    if how == "table":
+        return options.table_encoder(case, names)
+    if how == "numeric":
+        return options.discretizer(case)
+    return options.grouper(case) if how == "groups" else options.indicator_encoder(case)
+
+
+@operation(1.5)
+def encode(case: Case) -> None:
+    """Codes of the training rows, of single rows, of rows never seen."""
+    table = draw_table(case)
+    library, X = hold(case, table)
+    y, weights = draw_labels(case, table.codes), draw_weights(case, table.codes)
+    encoder = _encoder(case, [column.name for column in table.columns])
+    if case.chance(0.1):
+        with case.step("set_params"):
+            options.spoil(case, encoder)
+    case.note(repr(encoder))
+    before = image(X)
+    with case.step("fit"):
+        encoder.fit(X, y, weights)
+    with case.step("transform", must=True):
+        codes = encoder.transform(X)
+        names = encoder.get_feature_names_out()
+    case.check(codes.shape == (len(codes), len(names)), "a name for each column of codes", (codes.shape, len(names)))
+    case.check(np.asarray(codes).dtype.kind in "iu", "codes are whole numbers", np.asarray(codes).dtype)
+    with case.step("fit_transform", must=True):
+        case.same(clone(encoder).fit_transform(X, y, sample_weight=weights), codes, "fit_transform is fit, transform")
+    if len(codes) == table.n_rows and library != "nonsense":
+        row = case.integer(0, len(codes) - 1)
+        with case.step("transform one row", must=True):
+            alone = encoder.transform(take(X, row, row + 1))
+        case.same(alone[0], codes[row], "codes of a row alone")
+    with case.attempt("transform other rows"):
+        encoder.transform(LIBRARIES[library](case, draw_again(case, table).columns))
+    with case.step("to_frame", must=True):
+        if hasattr(encoder, "to_frame"):
+            encoder.to_frame()
+        for levels in getattr(encoder, "levels_", [])[:20]:
+            case.check(len(levels.labels) == levels.n_levels, "a label for each level", levels)
+            if isinstance(levels, bs.FeatureLevels):
+                again = bs.FeatureLevels.from_json(json.loads(json.dumps(levels.to_json())))
+                case.same(again.counts, levels.counts, "levels through JSON")
+    with case.attempt("set_output"):
+        form = case.pick(("pandas", "polars", "default"))
+        out = clone(encoder).set_output(transform=form).fit(X, y, weights).transform(X)
+        case.check(out.shape == codes.shape, f"set_output('{form}')", out.shape)
+    case.check(image(X) == before, "coding leaves its input as it is", before)

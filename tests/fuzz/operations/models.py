@@ -1,0 +1,122 @@
+"""`SelectiveNB` from end to end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+
+from bayesieve import SelectiveNB
+from tests.fuzz import invariants, options
+from tests.fuzz.case import Case, operation
+from tests.fuzz.libraries import LIBRARIES, hold, image
+from tests.fuzz.tables import Drawn, draw_again, draw_labels, draw_table, draw_weights
+
+
+@operation(5)
+def fit_and_use(case: Case) -> None:
+    """Any model on any table: every check that there is, some of them at a time."""
+    table = draw_table(case)
+    library, X = hold(case, table)
+    y, weights = draw_labels(case, table.codes), draw_weights(case, table.codes)
+    model = options.model(case, [column.name for column in table.columns])
+    case.note(repr(model))
+    before = image(X)
+    with case.step("fit"):
+        model.fit(X, y, weights)
+    case.check(image(X) == before, "fitting leaves its input as it is", before)
+    p = invariants.probabilities(case, model, X)
+    again = (X, y, weights)
+    rows_matter = library not in ("nonsense",) and len(p) == table.n_rows
+    checks = [
+        lambda: invariants.one_by_one(case, model, X, p) if rows_matter else None,
+        lambda: invariants.explained(case, model, X),
+        lambda: invariants.described(case, model),
+        lambda: invariants.traced(case, model.trace_),
+        lambda: invariants.stored(case, model, X, p, again),
+        lambda: invariants.cloned(case, model, X, p, again),
+        lambda: _others(case, model, table, library),
+    ]
+    for i in case.rng.permutation(len(checks))[:6]:
+        checks[i]()
+    case.check(image(X) == before, "using a model leaves its input as it is", before)
+
+
+def _others(case: Case, model: Any, table: Drawn, library: str) -> None:
+    """Rows never seen, perhaps of other kinds or in another library."""
+    new = draw_again(case, table)
+    other = library if case.chance(0.7) or library == "nonsense" else hold(case, new, nonsense=False)[0]
+    X = LIBRARIES[other](case, new.columns)
+    with case.attempt("predict other rows"):
+        p = model.predict_proba(X)
+        case.check(np.isfinite(p).all() and np.allclose(p.sum(axis=1), 1), "probabilities of other rows", p)
+        joint = model.explanation(X).joint_log_proba()
+        case.same(joint, model.predict_joint_log_proba(X), "contributions of other rows add up")
+        model.explain(X)
+
+
+@operation(1.5)
+def odd_options(case: Case) -> None:
+    """A model with one option out of any sense is refused, or works."""
+    table = draw_table(case, plain=1.0, most_rows=60)
+    _, X = hold(case, table, nonsense=False)
+    model = options.model(case, [column.name for column in table.columns])
+    with case.step("set_params"):
+        model = options.spoil(case, model)
+    with case.step("fit"):
+        model.fit(X, table.codes)
+    p = invariants.probabilities(case, model, X)
+    if case.chance(0.5):
+        invariants.stored(case, model, X, p, (X, table.codes))
+    invariants.traced(case, model.trace_)
+
+
+@operation(1)
+def libraries_agree(case: Case) -> None:
+    """The same plain values in another library give the same bits."""
+    table = draw_table(case, plain=1.0, n_classes=case.integer(2, 4), most_rows=300)
+    data = {str(i): list(column.values) for i, column in enumerate(table.columns)}
+    model = SelectiveNB(case.pick(options.SELECTORS), encoder=case.pick(("modl", options.table_encoder(case, []))))
+    held: dict[str, Any] = {
+        "polars": pl.DataFrame(data, strict=False),
+        "pyarrow": pa.table(data),
+        "pandas": pd.DataFrame(data),
+        "objects": LIBRARIES["objects"](case, table.columns),
+        "arrow-backed": pa.table(data).to_pandas(types_mapper=pd.ArrowDtype),
+    }
+    case.note(f"{model!r} {[(c.name, c.kind) for c in table.columns]}")
+    results = {}
+    for library, X in held.items():
+        with case.attempt(f"fit {library}"):
+            results[library] = model.fit(X, table.codes).predict_proba(X)
+    case.check(len(results) in (0, len(held)), "all libraries or none", (sorted(results), case.refusals))
+    for library in results:
+        case.same(results[library], next(iter(results.values())), f"{library} is like the others")
+
+
+@operation(1)
+def weights_count(case: Case) -> None:
+    """A weight of 2 is the row twice, a weight of 0 is no row, to rounding."""
+    table = draw_table(case, plain=1.0, n_classes=case.integer(2, 4), most_rows=200)
+    weights = case.rng.integers(0, 4, table.n_rows)
+    repeated = table.rows(np.repeat(np.arange(table.n_rows), weights))
+    if len(set(repeated.codes.tolist())) < 2 or len(set(repeated.codes.tolist())) < len(set(table.codes.tolist())):
+        return
+    name = case.pick(("all", "map", "compression", "bayesian", "information-gain", "cfs", "accuracy"))
+    numeric = case.pick(("modl", "mdlp", "equal-frequency", "equal-width"))
+    encoder = options.bs.TableEncoder(
+        numeric=numeric, categorical=case.pick(("modl", "values")), missing=case.pick(("level", "ignore"))
+    )
+    model = SelectiveNB(name, encoder=encoder)
+    case.note(f"{model!r} {[(c.name, c.kind) for c in table.columns]} {weights.tolist()[:60]}")
+    X, other = (LIBRARIES["pandas_objects"](case, t.columns) for t in (table, repeated))
+    results = []
+    for what, rows, codes, w in (("weights", X, table.codes, weights), ("repeated rows", other, repeated.codes, None)):
+        with case.attempt(f"fit {what}"):
+            results.append(model.fit(rows, codes, w).predict_proba(other))
+    case.check(len(results) != 1, "weights and repeated rows are both refused or none", case.refusals)
+    if len(results) == 2:
+        case.check(np.allclose(*results, rtol=1e-6, atol=1e-9), "weights are repeated rows", results)

@@ -1,0 +1,57 @@
+"""Reports of models, on their own and on rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from tests.fuzz import invariants, options
+from tests.fuzz.case import Case, operation
+from tests.fuzz.libraries import LIBRARIES, hold
+from tests.fuzz.tables import draw_again, draw_labels, draw_table, draw_weights
+
+
+@operation(0.8)
+def report(case: Case) -> None:
+    """Written whole or not at all, with finite figures that are those of the model."""
+    table = draw_table(case, most_rows=150)
+    library, X = hold(case, table, nonsense=False)
+    y, weights = draw_labels(case, table.codes), draw_weights(case, table.codes)
+    model = options.model(case, [column.name for column in table.columns])
+    case.note(repr(model))
+    with case.step("fit"):
+        model.fit(X, y, weights)
+    path = case.folder / "report.html"
+    path.write_text("before", encoding="utf-8")
+    how = case.pick(("training rows", "training rows", "other rows", "nothing", "odd"))
+    given: dict[str, object] = {"title": case.pick((None, None, "<script>alert(1)</script>", ""))}
+    rows, labels = X, y
+    if how == "other rows":
+        new = draw_again(case, table, other_kinds=0.05)
+        rows, labels = (
+            LIBRARIES[library](case, new.columns),
+            np.asarray(model.classes_)[new.codes % len(model.classes_)],
+        )
+    elif how == "odd":
+        given |= {case.pick(("cv", "n_explained", "sample_weight", "title")): case.pick(options.ODD_VALUES)()}
+        labels = case.pick((y, y, table.codes[:-1], ["foreign"] * table.n_rows, None, [None] * table.n_rows))
+    elif case.chance(0.5):
+        given |= {"cv": case.pick((2, 3, 5)), "sample_weight": weights}
+    case.note(f"{how} {given}")
+    try:
+        with case.step("report", must=how in ("training rows", "nothing")):
+            performance = model.report(path, *(() if how == "nothing" else (rows, labels)), **given)
+    finally:
+        text = path.read_text(encoding="utf-8")
+        invariants.nothing_left(case, case.folder, {"report.html"})
+        case.check(text == "before" or text.rstrip().endswith("</html>"), "a report whole or not at all", text[-200:])
+    case.check(not invariants.unbalanced(text), "the report is whole", invariants.unbalanced(text))
+    if performance is None:
+        return
+    for name in ("accuracy", "log_loss", "auc"):
+        value = getattr(performance, name, 0.0)
+        case.check(value is None or np.isfinite(value), f"{name} of a report is a number", value)
+    two = how == "other rows" and len(model.classes_) == 2 and len(set(labels.tolist())) == 2
+    if two and getattr(performance, "auc", None) is not None:
+        expected = roc_auc_score(labels, model.predict_proba(rows)[:, 1])
+        case.check(np.isclose(performance.auc, expected), "the report measures this model", (performance.auc, expected))

@@ -1,0 +1,190 @@
+"""Estimators with drawn options, some of them out of any sense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
+
+import bayesieve as bs
+from bayesieve.criteria import ExpectedCost, Precision, Recall
+from tests.fuzz.case import Case
+
+SELECTORS = (
+    *("all", "map", "bayesian", "compression", "wrapper", "accuracy", "auc", "information-gain"),
+    *("imprecise-information-gain", "mrmr", "cfs"),
+)
+CRITERIA = ("error", "error_probability", "brier", "log_loss", "auc", "balanced_error", "map")
+ODD_VALUES: tuple[Callable[[], Any], ...] = (
+    *(
+        lambda: -1,
+        lambda: 0,
+        lambda: 1,
+        lambda: 1.5,
+        lambda: float("nan"),
+        lambda: float("inf"),
+        lambda: "a",
+        lambda: None,
+    ),
+    *(
+        list,
+        dict,
+        lambda: True,
+        lambda: np.True_,
+        lambda: np.int64(3),
+        lambda: np.float32(0.5),
+        lambda: 10**30,
+    ),
+    *(lambda: b"x", object, lambda: np.array([1, 2]), lambda: (1, 2), lambda: -1e300, lambda: 1e-320, lambda: 2**32),
+    *(lambda: "", lambda: np.random.RandomState(1), lambda: np.random.default_rng(1), lambda: dict, lambda: 5),
+)
+
+
+def smoothing(case: Case) -> Any:
+    return "m-estimate" if case.chance(0.7) else case.pick((1.0, 0.5, 1e-3, 1e-10, 0, 0.0, 1e10, 3, np.float64(1)))
+
+
+def random_state(case: Case) -> Any:
+    return (
+        None
+        if case.chance(0.6)
+        else case.pick((0, 1, 2**31, 2**32 - 1, 2**32, -1, np.int64(5), np.random.RandomState(3)))
+    )
+
+
+def discretizer(case: Case) -> Any:
+    return case.pick(
+        (
+            *(bs.MODLDiscretizer, lambda: bs.MODLDiscretizer(method="optimal"), bs.MDLPDiscretizer),
+            lambda: bs.EqualFrequencyDiscretizer(case.pick((1, 2, 5, 10, 1000))),
+            lambda: bs.EqualWidthDiscretizer(case.pick((1, 2, 5, 10, 1000))),
+        )
+    )()
+
+
+def grouper(case: Case) -> Any:
+    return bs.MODLGrouper(method=case.pick(("greedy", "greedy", "optimal")))
+
+
+def table_encoder(case: Case, names: list[Any]) -> Any:
+    numeric = case.pick(("modl", "modl", "mdlp", "equal-frequency", "equal-width"))
+    kinds = None
+    if names and case.chance(0.15):
+        kinds = {case.pick(names): case.pick(("numeric", "categorical")) for _ in range(2)}
+    return bs.TableEncoder(
+        numeric=discretizer(case) if case.chance(0.2) else numeric,
+        categorical=grouper(case) if case.chance(0.2) else case.pick(("modl", "modl", "values")),
+        missing=case.pick(("level", "level", "ignore")),
+        kinds=kinds,
+    )
+
+
+def indicator_encoder(case: Case) -> Any:
+    thresholds = case.pick((10, 2, 1, [0.0], [-0.5, 0.5], [1, 1, 0], np.array([0.5]), 1000, [float("inf")], []))
+    return bs.IndicatorEncoder(thresholds, missing=case.pick(("level", "ignore")))
+
+
+def encoder(case: Case, names: list[Any]) -> Any:
+    how = case.rng.random()
+    if how < 0.5:
+        return "modl"
+    return table_encoder(case, names) if how < 0.9 else indicator_encoder(case)
+
+
+def _wrapper(case: Case) -> Any:
+    evaluation = case.pick(
+        ("holdout", "holdout", "train", "loo", 2, 3, 5, KFold(2), StratifiedKFold(2), ShuffleSplit(2))
+    )
+    objects = (Recall(1), Precision(1), ExpectedCost([[0, 1], [5, 0]]))
+    return bs.WrapperSelector(
+        case.pick(CRITERIA) if case.chance(0.85) else case.pick(objects),
+        direction=case.pick(("forward", "backward", "forward-backward", "backward-forward", "fast")),
+        evaluation=GroupKFold(2) if case.chance(0.03) else evaluation,
+        n_features_to_select="best" if case.chance(0.7) else case.integer(1, 4),
+        tol=case.pick((None, None, 0.0, 0.01)),
+        max_seconds=case.pick((None, None, None, 0.0, 0.05)),
+        validation=case.pick(CRITERIA),
+        validation_size=case.pick((0.5, 0.5, 0.3, 0.9, 0.01)),
+        smoothing=smoothing(case),
+        random_state=random_state(case),
+    )
+
+
+def _averaged(kind: Any) -> Callable[[Case], Any]:
+    return lambda case: kind(
+        n_starts=case.pick((None, None, 1, 5)),
+        max_iter=case.pick((5, 1, 2)),
+        exhaustive=case.pick((True, False, "auto")) if case.chance(0.2) else "auto",
+        max_seconds=case.pick((None, None, 0.0, 0.05)),
+        smoothing=smoothing(case),
+        random_state=random_state(case),
+    )
+
+
+_MAKERS: tuple[Callable[[Case], Any], ...] = (
+    *(
+        _wrapper,
+        _wrapper,
+        _averaged(bs.MAPSelector),
+        _averaged(bs.BayesianAveraging),
+        _averaged(bs.CompressionAveraging),
+    ),
+    lambda case: bs.AllFeatures(smoothing=smoothing(case)),
+    lambda case: bs.AccuracySelector(smoothing=smoothing(case), max_seconds=case.pick((None, 0.0))),
+    lambda case: bs.AUCSelector(smoothing=smoothing(case), max_seconds=case.pick((None, 0.0))),
+    lambda case: bs.InformationGainSelector(
+        threshold=case.pick((0.0, 0.01, 0.5)),
+        alpha=case.pick((None, 0.05, 0.5)) if case.chance(0.3) else None,
+        n_features_to_select=case.pick((None, None, "auto", 1, 2, 5)),
+        validation=case.pick(CRITERIA),
+        random_state=random_state(case),
+    ),
+    lambda case: bs.ImpreciseInformationGainSelector(
+        s=case.pick((1.0, 0.0, 0.5, 2.0, 1e6)),
+        threshold=case.pick((0.0, 0.01)),
+        level_probabilities=case.pick(("frequency", "maximum-entropy")),
+    ),
+    lambda case: bs.MRMRSelector(
+        case.pick(("auto", "auto", 1, 2, 5)),
+        form=case.pick(("difference", "quotient")),
+        validation=case.pick(CRITERIA),
+        random_state=random_state(case),
+    ),
+    lambda case: bs.CFSSelector(
+        case.pick(("best-first", "forward", "backward")),
+        locally_predictive=case.chance(0.3),
+        independent_as_redundant=case.chance(0.3),
+    ),
+)
+
+
+def selector(case: Case) -> Any:
+    """A selector object."""
+    return case.pick(_MAKERS)(case)
+
+
+def model(case: Case, names: list[Any]) -> Any:
+    """A classifier; ``names`` are those of the columns that it will be given."""
+    return bs.SelectiveNB(
+        case.pick(SELECTORS) if case.chance(0.5) else selector(case),
+        encoder=encoder(case, names),
+        smoothing=smoothing(case),
+        calibrate=case.pick(("auto", "auto", True, False)),
+        max_seconds=None if case.chance(0.85) else case.pick((0.0, 0.05, float("inf"))),
+        random_state=random_state(case),
+        n_jobs=case.pick((-1, -1, 1, 2, None)),
+    )
+
+
+ENDLESS = ("n_starts", "max_iter", "verbose", "resume")
+"""Options that may ask for any amount of work, or of output."""
+
+
+def spoil(case: Case, estimator: Any) -> Any:
+    """Set one option, perhaps of a part, to something odd."""
+    names = sorted(n for n in estimator.get_params(deep=True) if n.rpartition("__")[2] not in ENDLESS)
+    name, value = case.pick(names), case.pick(ODD_VALUES)()
+    case.note(f"{name}={value!r}")
+    return estimator.set_params(**{name: value})
