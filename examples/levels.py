@@ -1,4 +1,4 @@
-"""What the coding finds in each column: intervals of numbers, groups of categories, and columns that say nothing.
+"""What the coding finds in each column: intervals of numbers, groups of categories, and columns left in one level.
 
 Run from anywhere: python examples/levels.py.
 """
@@ -21,7 +21,7 @@ def main() -> None:
     by_score = sorted(encoder.levels_, key=lambda levels: levels.level_score, reverse=True)
     for levels in by_score:
         if levels.n_levels == 1:
-            print(f"{levels.name}: says nothing about the class")
+            print(f"{levels.name}: no cut point or grouping pays for itself")
             continue
         print(f"{levels.name} (level score {levels.level_score:.4f})")
         for label, counts in zip(levels.labels, levels.counts, strict=True):

@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import KFold, StratifiedKFold
 
-from bayesieve import InformationGainSelector, MRMRSelector, SelectiveNB, TableEncoder
+from bayesieve import InformationGainSelector, MRMRSelector, SelectiveNB, TableEncoder, WrapperSelector
 from bayesieve.classifier.description import warnings_of
 from bayesieve.classifier.report_data import report_data
 from tests.classifier.mixed_data import N, data, fitted, frame, labels
@@ -66,6 +68,106 @@ def test_figures_on_held_out_rows() -> None:
     proba = model.predict_proba(rest)
     of_truth = proba[np.arange(N // 2), np.searchsorted(model.classes_, labels()[N // 2 :])]
     assert performance.log_loss == pytest.approx(-np.log(of_truth).mean())
+
+
+def halves(n_classes: int) -> tuple[SelectiveNB, pl.DataFrame, np.ndarray]:
+    """A model of one half of the rows, and the other half."""
+    y = np.minimum(np.unique(labels(), return_inverse=True)[1], n_classes - 1)
+    model = SelectiveNB("map").fit(frame()[: N // 2], y[: N // 2])
+    return model, frame()[N // 2 :], y[N // 2 :]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_figures_on_other_rows_are_those_of_this_very_model(tmp_path: Path, n_classes: int, weighted: bool) -> None:
+    model, X, y = halves(n_classes)
+    weights = np.random.default_rng(0).exponential(size=y.size) if weighted else None
+    performance = model.report(tmp_path / "report.html", X, y, sample_weight=weights)
+    probability = model.predict_proba(X)
+    if n_classes == 2:
+        assert performance.auc == roc_auc_score(y, probability[:, 1], sample_weight=weights)
+    else:
+        by_class = {"multi_class": "ovr", "average": "weighted", "sample_weight": weights}
+        assert performance.auc == pytest.approx(roc_auc_score(y, probability, **by_class), abs=1e-14)
+    assert performance.log_loss == pytest.approx(log_loss(y, probability, sample_weight=weights))
+    assert performance.accuracy == pytest.approx(model.score(X, y, sample_weight=weights))
+    assert performance.protocol.startswith(f"This very model, measured on {y.size} rows;")
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    n_figures = 4 + 2 * (1 if n_classes == 2 else 3) + 1  # tiles, charts, confusion matrix
+    assert html.count(f"this model on {y.size} rows") == n_figures
+
+
+def test_training_rows_are_recognised_and_cross_validated() -> None:
+    shuffled = np.random.default_rng(0).permutation(N)
+    weights = np.random.default_rng(1).exponential(size=N)
+    rows = f"5-fold cross-validation of the {N} training rows"
+    for trained, given in ((None, None), (None, weights), (weights, weights)):
+        model = SelectiveNB("map").fit(frame(), labels(), trained)
+        on_shuffled = None if given is None else given[shuffled]
+        for performance in (
+            report_data(model, frame(), labels(), given).performance,
+            report_data(model, frame()[shuffled], labels()[shuffled], on_shuffled).performance,
+        ):
+            assert performance.measured == rows
+    model = fitted("map")
+    assert report_data(model, frame(), labels(), cv=3).performance.measured.startswith("3-fold cross-validation of the")
+    seen = report_data(model, frame(), labels(), held_out=True).performance
+    assert "the rows that it was trained on" in seen.protocol
+
+
+def test_models_of_folds_of_other_rows_are_not_called_this_one() -> None:
+    model, X, y = halves(3)
+    performance = report_data(model, X, y, cv=StratifiedKFold(4)).performance
+    assert performance.protocol.startswith(f"4-fold cross-validation of {y.size} rows: ")
+    assert "none by this very model" in performance.protocol
+    half = report_data(model, X, y, cv=[(np.arange(50), np.arange(50, 100))]).performance
+    assert half.n_rows == 50
+
+
+@pytest.mark.parametrize(
+    "cv", [1, -3, 2.5, "a", 10**6, True, [], [(1, 2)], [([0, 1], [5]), ([0, 2], [5])], KFold(10**6)]
+)
+def test_folds_that_cannot_be_made_are_refused_in_one_sentence(tmp_path: Path, cv: Any) -> None:
+    with pytest.raises(ValueError, match=r"^(cv must|Cannot have number of splits)[^\n]*$"):
+        fitted("map").report(tmp_path / "report.html", frame(), labels(), cv=cv)
+    assert os.listdir(tmp_path) == []
+
+
+def test_rows_labels_and_weights_are_checked_against_each_other() -> None:
+    model, X, y = fitted("map"), frame(), labels()
+    with pytest.raises(ValueError, match=rf"^X has {N} rows but y has {N - 1} labels\.$"):
+        report_data(model, X, y[1:])
+    with pytest.raises(ValueError, match="sample_weight"):
+        report_data(model, X, y, np.ones(3))
+    for foreign in (["autre"] * N, [1] * N, [True] * N):
+        with pytest.raises(ValueError, match="that the model does not know; leave its rows out"):
+            report_data(model, X, foreign)
+    with pytest.raises(ValueError, match="give one of them"):
+        report_data(model, X, y, cv=5, held_out=True)
+    with pytest.raises(ValueError, match="pass y together with X"):
+        report_data(model, None, y)
+
+
+def test_a_report_without_figures_where_no_fold_can_be_learnt_from(tmp_path: Path) -> None:
+    X, y = np.arange(12.0)[:, None], np.array(["a"] * 6 + ["b"] * 6)
+    few = SelectiveNB(WrapperSelector(validation_size=0.1, evaluation="holdout")).fit(X, y)
+    with pytest.warns(UserWarning, match="without figures of performance: a model of the other folds fails .*too few"):
+        assert few.report(tmp_path / "report.html", X, y) is None
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "without figures of performance" in html
+    assert "explained</h2>" in html
+
+
+def test_classes_without_weight_and_rows_without_weight(tmp_path: Path) -> None:
+    weights = np.where(labels() == labels()[0], 1.0, 2.0) * (np.arange(N) % 3 > 0)
+    model = SelectiveNB("map").fit(frame(), labels(), weights)
+    counted = weights > 0
+    performance = model.report(tmp_path / "report.html", frame(), labels(), sample_weight=weights)
+    again = report_data(model, frame().filter(counted), labels()[counted], weights[counted]).performance
+    assert performance.auc == again.auc
+    for silent in (labels() == labels()[0], labels() != labels()[0]):
+        seen = report_data(model, frame(), labels(), np.where(silent, 0.0, 1.0), held_out=True).performance
+        assert np.isfinite(seen.log_loss)
 
 
 def test_held_out_rows_of_one_class_and_of_unknown_ones() -> None:
@@ -124,7 +226,21 @@ def test_levels_of_the_features() -> None:
             assert sum(level.evidence) == pytest.approx(0.0, abs=1e-9)
             assert level.is_missing == ("missing" in level.label)
     notes = {feature.name: feature.note for feature in report.features}
-    assert notes["vide"] == notes["bruit"] == "One level: says nothing about the target."
+    assert notes["vide"] == notes["bruit"] == "One level: no cut point pays for itself."
+
+
+def test_features_of_one_level_are_not_said_to_be_without_information() -> None:
+    rng = np.random.default_rng(0)
+    values = np.arange(2_000) // 2  # so many that no grouping pays for itself, although every value favours a class
+    X = pl.DataFrame({"id": [f"id {v}" for v in values], "same": ["x"] * 2_000})
+    model = SelectiveNB("all").fit(X, np.where(rng.random(2_000) < 0.3, values % 2, rng.integers(0, 2, 2_000)))
+    notes = {feature.name: feature.note for feature in report_data(model).features}
+    assert notes == {
+        "id": "One level: no grouping pays for itself (1,000 values, 2.0 rows a value).",
+        "same": "One level: the same value in all rows.",
+    }
+    assert "2 features have a single level: no cut point or grouping pays for itself." in model.describe()
+    assert "nothing about" not in model.describe()
 
 
 def test_explained_rows() -> None:
@@ -164,7 +280,7 @@ def test_a_list_of_rows() -> None:
 def test_cross_validation_needs_the_classes_of_the_model() -> None:
     two = labels() != labels()[0]
     with pytest.raises(ValueError, match="classes of y are not those of the model"):
-        report_data(fitted("map"), frame().filter(two), labels()[two])
+        report_data(fitted("map"), frame().filter(two), labels()[two], cv=5)
 
 
 def test_a_single_row_of_a_class(tmp_path: Path) -> None:

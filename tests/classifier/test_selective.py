@@ -254,13 +254,13 @@ def test_summary_and_description() -> None:
     text = model.describe()
     assert text.startswith("Trained on 200 rows with 8 features and 3 classes (")
     assert f"the heaviest are {', '.join(model.selected_features_[:2])} and {model.selected_features_[2]}." in text
-    assert "2 features say nothing about the target on their own." in text
+    assert "2 features have a single level: no cut point or grouping pays for itself." in text
 
 
 def test_description_of_a_model_that_found_nothing() -> None:
     model = SelectiveNB().fit(frame().select("bruit"), labels())
     assert "No feature says anything reliable about the target" in model.describe()
-    assert "1 feature says nothing about the target on its own." in model.describe()
+    assert "1 feature has a single level: no cut point or grouping pays for itself." in model.describe()
     np.testing.assert_allclose(
         model.predict_proba(frame().select("bruit")), np.tile(model.naive_bayes_.class_count_ / N, (N, 1)), rtol=1e-12
     )

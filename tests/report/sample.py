@@ -59,7 +59,7 @@ def german_credit() -> ReportData:
     features = []
     for f in source["features"]:
         levels = level_rows([(label, missing, tuple(counts)) for label, missing, *counts in f["levels"]], f["weight"])
-        note = "One level: says nothing about the target." if len(levels) == 1 else None
+        note = "One level: no cut point pays for itself." if len(levels) == 1 else None
         head = (f["name"], f["kind"], f["type"], f["weight"], f["level_score"])
         features.append(FeatureSummary(*head, len(levels), 0.0, note, levels))
     kept = sum(f.weight > 0 for f in features)

@@ -10,6 +10,7 @@ from bayesieve.selection.ranked_path import RankedSelector
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
+    from bayesieve.table import FeatureLevels
 
 _MOST_CLASSES = 6
 _MOST_FEATURES = 3
@@ -64,8 +65,10 @@ def describe(model: SelectiveNB) -> str:
         verb = "carries" if kept == 1 else "carry"
         sentences.append(f"{kept} of {_counted(len(levels), 'feature')} {verb} weight; {_heaviest(heaviest)}.")
     if silent:
-        verb, owner = ("says", "its") if silent == 1 else ("say", "their")
-        sentences.append(f"{_counted(silent, 'feature')} {verb} nothing about the target on {owner} own.")
+        verb = "has" if silent == 1 else "have"
+        sentences.append(
+            f"{_counted(silent, 'feature')} {verb} a single level: no cut point or grouping pays for itself."
+        )
     return " ".join(sentences)
 
 
@@ -73,12 +76,24 @@ def feature_note(model: SelectiveNB, k: int) -> str | None:
     """What a reader should not miss about a feature."""
     level = model.encoder_.levels_[k]
     if level.n_levels == 1:
-        return "One level: says nothing about the target."
+        return _single_level(level, model.n_rows_)
     if model.feature_weights_[k] == 0 and isinstance(model.selector_, RankedSelector):
         return "Informative alone, but ranked behind the features kept."
     if model.feature_weights_[k] == 0:
         return "Informative alone, but adds nothing to the other features."
     return None
+
+
+def _single_level(level: FeatureLevels, n_rows: int) -> str:
+    """Why a feature has one level: that is no proof that it says nothing about the target."""
+    if level.groups is None:
+        return "One level: no cut point pays for itself."
+    n_values = len(level.groups[0])
+    if n_values == 1:
+        return (
+            "One level: missing in all rows." if None in level.groups[0] else "One level: the same value in all rows."
+        )
+    return f"One level: no grouping pays for itself ({n_values:,} values, {n_rows / n_values:,.1f} rows a value)."
 
 
 def weights_in_words(model: SelectiveNB) -> str:

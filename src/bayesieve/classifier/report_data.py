@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 
 from bayesieve.classifier.description import (
     describe,
@@ -20,24 +19,22 @@ from bayesieve.classifier.description import (
     weights_in_words,
 )
 from bayesieve.classifier.explaining import on_scores
+from bayesieve.classifier.measuring import JudgedRows, Unmeasured, judged_rows, measure
 from bayesieve.counts import log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
-from bayesieve.evaluation import out_of_fold_log_proba, take_rows
+from bayesieve.evaluation import take_rows
 from bayesieve.report.data import (
     Contribution,
     ExplainedRow,
     FeatureSummary,
     LevelRow,
     Performance,
-    ReliabilityBin,
     ReportData,
     SearchSummary,
 )
 from bayesieve.report.traces import summarise_trace
 from bayesieve.selection import SELECTORS, AllFeatures
 from bayesieve.selection.subset_search import SubsetSearchSelector
-from bayesieve.statistics import metrics
-from bayesieve.table import as_sample_weight, as_target
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -52,7 +49,7 @@ def report_data(
     y: Any = None,
     sample_weight: Any = None,
     *,
-    cv: int = 5,
+    cv: Any = None,
     held_out: bool = False,
     n_explained: int = 3,
     title: str | None = None,
@@ -64,15 +61,22 @@ def report_data(
     counts = model.naive_bayes_.class_count_
     performance: Performance | None = None
     explained: tuple[ExplainedRow, ...] = ()
-    if X is not None and y is None:
-        raise ValueError("A report on rows needs their classes: pass y together with X.")
+    left_out: list[str] = []
+    if (X is None) != (y is None):
+        raise ValueError("A report on rows needs the rows and their classes: pass y together with X.")
     if X is not None:
         model, X = on_scores(model, X)
-        weights = as_sample_weight(sample_weight, len(as_target(y).codes))
-        log_proba, codes, protocol = _measured(model, X, y, weights, cv, held_out)
-        if log_proba is not None:
-            performance = _performance(model, log_proba, codes, weights, protocol)
-        explained = _explained_rows(model, X, y, n_explained)
+        rows = judged_rows(model, X, y, sample_weight)
+        try:
+            performance = measure(model, rows, cv, held_out)
+        except Unmeasured as reason:
+            left_out.append(f"The report is without figures of performance: {reason}.")
+        try:
+            explained = _explained_rows(model, rows, n_explained)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # values that cannot be shown
+            left_out.append(f"The report explains no rows: {str(error).rstrip('.')}.")
+        for text in left_out:
+            warnings.warn(text, UserWarning, stacklevel=3)
     return ReportData(
         title=title or f"What tells {target} apart",
         target=target,
@@ -85,78 +89,10 @@ def report_data(
         search=_search(model),
         performance=performance,
         explained=explained,
-        warnings=tuple(warnings_of(model)),
+        warnings=(*left_out, *warnings_of(model)),
         settings=_settings(model),
         version=__version__,
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
-    )
-
-
-def _measured(
-    model: SelectiveNB, X: Any, y: Any, weights: np.ndarray | None, cv: int, held_out: bool
-) -> tuple[np.ndarray | None, np.ndarray, str]:
-    """Log probabilities of honest predictions, class codes of the rows, and how they were made."""
-    target = as_target(y)
-    if held_out:
-        unknown = np.setdiff1d(target.classes, model.classes_).tolist()
-        if unknown:
-            raise ValueError(f"y holds the class {unknown[0]!r} that the model does not know; leave its rows out.")
-        codes = np.searchsorted(model.classes_, target.classes)[target.codes]
-        return model.predict_log_proba(X), codes, "Measured on held-out rows that the model was not trained on."
-    codes = target.codes.astype(np.int64)
-    if cv < 2 or np.bincount(codes).max() < 2:
-        return None, codes, ""
-    if not np.array_equal(target.classes, model.classes_):
-        raise ValueError(
-            "The classes of y are not those of the model; cross-validation needs the training table and its target."
-        )
-    encoder = clone(model.encoder_)
-    if isinstance(encoder, TableEncoder):
-        # Columns are read in every fold as in the whole table: a fold may hold only the numbers of a mixed column.
-        encoder.set_params(kinds={level.name: level.kind for level in model.encoder_.levels_})
-    quiet = model.__class__(**{**model.get_params(deep=False), "encoder": encoder, "verbose": 0})
-    with warnings.catch_warnings():
-        # A fold that runs out of time says nothing new: the model itself has told.
-        warnings.filterwarnings("ignore", message="The search was interrupted")
-        log_proba, codes, _ = out_of_fold_log_proba(quiet, X, y, n_folds=cv, sample_weight=weights)
-    n_folds = min(cv, int(np.bincount(codes).max()))
-    return (
-        log_proba,
-        codes,
-        f"{n_folds}-fold stratified cross-validation: every row was predicted by a model trained on the other folds.",
-    )
-
-
-def _performance(
-    model: SelectiveNB, log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, protocol: str
-) -> Performance:
-    n_classes = len(model.classes_)
-    entropy = metrics.class_entropy(codes, n_classes, weights)
-    loss = metrics.log_loss(log_proba, codes, weights)
-    shares = np.bincount(codes, weights=weights, minlength=n_classes)
-    scores = metrics.class_scores(log_proba)
-    # With two classes the curves of both say the same: the second is shown.
-    shown = [1] if n_classes == 2 else [j for j in range(n_classes) if 0 < np.count_nonzero(codes == j) < codes.size]
-    labels = [str(label) for label in model.classes_]
-    return Performance(
-        protocol=protocol,
-        n_rows=codes.size,
-        accuracy=metrics.accuracy(log_proba, codes, weights),
-        auc=metrics.auc(log_proba, codes, weights),
-        log_loss=loss,
-        compression_rate=metrics.compression_rate(loss, entropy),
-        brier=metrics.brier_score(log_proba, codes, weights),
-        majority_accuracy=float(shares.max() / shares.sum()),
-        class_entropy=entropy,
-        reliability=tuple(
-            (
-                labels[j],
-                tuple(ReliabilityBin(*found) for found in metrics.reliability(np.exp(log_proba[:, j]), codes == j)),
-            )
-            for j in shown
-        ),
-        confusion=tuple(tuple(row) for row in metrics.confusion(log_proba, codes).tolist()),
-        roc=tuple((labels[j], tuple(metrics.roc_points(scores[:, j], codes == j))) for j in shown),
     )
 
 
@@ -217,19 +153,15 @@ def _search(model: SelectiveNB) -> SearchSummary:
     return search
 
 
-def _explained_rows(model: SelectiveNB, X: Any, y: Any, n_explained: int) -> tuple[ExplainedRow, ...]:
+def _explained_rows(model: SelectiveNB, rows: JudgedRows, n_explained: int) -> tuple[ExplainedRow, ...]:
     """The surest row of the rarest and of the most frequent class, and the worst mistake, as far as there are such
     rows.
     """
     if n_explained < 1:
         return ()
-    truth = as_target(y)
-    # The rows' classes in the model's numbering; -1 for labels it does not know.
-    known = np.minimum(np.searchsorted(model.classes_, truth.classes), len(model.classes_) - 1)
-    codes = np.where(model.classes_[known] == truth.classes, known, -1)[truth.codes]
-    probability = model.predict_proba(X)
-    chosen = _rows_worth_explaining(probability, codes, n_explained)
-    explanation = model.explanation(take_rows(X, np.array([row for _, row in chosen])), by="score")
+    probability = model.predict_proba(rows.coded)
+    chosen = _rows_worth_explaining(probability, rows.codes, n_explained)
+    explanation = model.explanation(take_rows(rows.X, np.array([row for _, row in chosen])), by="score")
     explained = []
     for at, (why, row) in enumerate(chosen):
         parts = [
@@ -246,7 +178,7 @@ def _explained_rows(model: SelectiveNB, X: Any, y: Any, n_explained: int) -> tup
             ExplainedRow(
                 title=why,
                 row=row,
-                truth=str(truth.classes[truth.codes[row]]),
+                truth=str(model.classes_[rows.codes[row]]),
                 predicted=str(model.classes_[probability[row].argmax()]),
                 probabilities=tuple(probability[row].tolist()),
                 prior=tuple(explanation.prior.tolist()),
@@ -259,7 +191,7 @@ def _explained_rows(model: SelectiveNB, X: Any, y: Any, n_explained: int) -> tup
 def _rows_worth_explaining(probability: np.ndarray, codes: np.ndarray, n_explained: int) -> list[tuple[str, int]]:
     predicted = probability.argmax(axis=1)
     sure = probability.max(axis=1)
-    right, wrong = predicted == codes, (predicted != codes) & (codes >= 0)
+    right, wrong = predicted == codes, predicted != codes
     chosen: list[tuple[str, int]] = []
 
     def choose(why: str, rows: np.ndarray, score: np.ndarray) -> None:

@@ -368,7 +368,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         y: Any = None,
         *,
         sample_weight: Any = None,
-        cv: int = 5,
+        cv: Any = None,
         held_out: bool = False,
         n_explained: int = 3,
         title: str | None = None,
@@ -378,18 +378,27 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         path : file to write.
-        X, y : rows to measure on, and to explain some of; without them the report shows the model only.
+        X, y : rows to measure on, and to explain some of; without them the report shows the model only. The figures are
+            those of this very model, unless the rows are its training rows, in any order: these are predicted by
+            5-fold cross-validation. The report says which it was with every figure.
         sample_weight : row weights of ``X``.
-        cv : folds. The figures come from models trained on the other folds of ``X``, so ``X`` may be the training
-            table.
-        held_out : True: ``X`` was not used for training; this very model is measured on it.
+        cv : int, splitter or pairs of row positions, optional
+            Measure models of the same settings on folds of ``X`` in any case: a number of stratified folds, a
+            scikit-learn splitter, or (train, test) pairs. 0: measure nothing.
+        held_out : True: ``X`` was not used for training; this very model is measured on it, and the report says so.
         n_explained : number of rows explained.
         title : headline; by default it names the target.
 
         Returns
         -------
         Performance or None
-            The figures shown.
+            The figures shown; None without rows, and where they cannot be measured, which a warning says.
+
+        Raises
+        ------
+        ValueError
+            If ``y`` or ``sample_weight`` does not fit ``X``, ``y`` holds a class that the model does not know, ``cv``
+            cannot split the rows, or the file cannot be written.
         """
         from bayesieve.classifier.report_data import report_data
         from bayesieve.report import render_report

@@ -133,6 +133,7 @@ def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, scree
             f"Nothing is measured by cross-validation: it needs two classes of two rows, and {listed(lone)} has one"
         )
         folds = 0
+    folds = min(folds, int(data.y.value_counts()["count"].max()))  # type: ignore[arg-type]
     what = f"Measuring by {folds}-fold cross-validation" if folds else "Writing the report"
     left = f"model.json and features.csv are in {path.parent}, a report of this model is not"
     with interruptible(left), screen.working(f"{what} ..."):

@@ -53,7 +53,7 @@ class TableEncoder(LevelsCoder):
     levels_ : sequence of FeatureLevels
         One per column, each made when it is asked for.
     level_scores_ : float array, shape (n_columns,)
-        1 - cost / null cost of the MODL criterion; 0 for a column that says nothing about the classes.
+        1 - cost / null cost of the MODL criterion; 0 for a column in one level.
     unseen_counts_ : int array, shape (n_columns,)
         Values without a level met by ``transform`` since the fit.
 

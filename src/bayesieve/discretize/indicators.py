@@ -61,7 +61,7 @@ class IndicatorEncoder(LevelsCoder):
     levels_ : tuple of IndicatorLevels
         One per indicator: level 0 is "score <= threshold", level 1 above, level 2 missing.
     level_scores_ : float array, shape (n_indicators,)
-        1 - cost / null cost of the MODL criterion; 0 for an indicator that says nothing about the classes.
+        1 - cost / null cost of the MODL criterion; 0 for an indicator whose two levels do not pay for themselves.
     family_of_ : int array, shape (n_indicators,)
         The score of each indicator, as a position among the scores.
     unseen_counts_ : int array, shape (n_indicators,)

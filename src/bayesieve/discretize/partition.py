@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesieve.discretize.criterion import part_cost
 
-# A partition has to beat the single part by more than rounding, otherwise the feature says nothing about the target.
+# A partition has to beat the single part by more than rounding, otherwise it does not pay for itself.
 _TOLERANCE = 1e-9
 
 

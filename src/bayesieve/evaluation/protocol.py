@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,17 @@ from bayesieve.table.frames import as_array
 
 
 def out_of_fold_log_proba(
-    estimator: Any, X: Any, y: Any, *, n_folds: int = 5, seed: int = 0, sample_weight: np.ndarray | None = None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_folds: int = 5,
+    seed: int = 0,
+    sample_weight: np.ndarray | None = None,
+    splits: Sequence[tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Log probabilities of every row from a model trained on the other folds (stratified cross-validation).
+    """Log probabilities of every row from a model trained on other rows, by default on the other folds of a stratified
+    cross-validation.
 
     Parameters
     ----------
@@ -25,11 +35,12 @@ def out_of_fold_log_proba(
     X, y : table and labels.
     n_folds : number of folds, at most the size of the largest class.
     seed : of the shuffle before folding.
+    splits : pairs of (train, test) row positions in place of folds, as `row_splits` gives them.
 
     Returns
     -------
-    log_proba (n_rows, n_classes), class codes (n_rows,), class labels. A class missing from a training fold gets half a
-    row.
+    log_proba (n_rows, n_classes), NaN for rows that no split tests; class codes (n_rows,), class labels. A class
+    missing from a training fold gets half a row.
 
     Raises
     ------
@@ -38,12 +49,13 @@ def out_of_fold_log_proba(
     """
     target = as_target(y)
     codes = target.codes.astype(np.int64)
-    largest = int(np.bincount(codes).max())
-    n_folds = min(n_folds, largest)
-    if n_folds < 2:
-        raise ValueError("Cross-validation needs at least two rows of some class.")
-    log_proba = np.empty((codes.size, target.n_classes))
-    for train, test in pairs_of(StratifiedKFold(n_folds, shuffle=True, random_state=seed), codes):
+    if splits is None:
+        n_folds = min(n_folds, int(np.bincount(codes).max()))
+        if n_folds < 2:
+            raise ValueError("Cross-validation needs at least two rows of some class.")
+        splits = row_splits(n_folds, codes, seed=seed)
+    log_proba = np.full((codes.size, target.n_classes), np.nan)
+    for train, test in splits:
         model = clone(estimator)
         labels = target.classes[codes[train]]
         weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
@@ -56,6 +68,56 @@ def out_of_fold_log_proba(
             part[:, present] = 0.0  # the only other row of the target is left out: nothing to tell apart
         log_proba[test] = part
     return log_proba, codes, target.classes
+
+
+def row_splits(
+    cv: Any, labels: np.ndarray, groups: Any = None, seed: int = 0, *, tests_once: bool = True
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Positions of (train, test) rows: ``cv`` is a number of stratified folds, a scikit-learn splitter or pairs.
+
+    No row may be tested twice; with ``tests_once=False`` the test rows do not matter, and are left as they are.
+
+    Raises
+    ------
+    ValueError
+        If ``cv`` is none of these, or cannot split these rows; the sentence says what it must be.
+    """
+    n_rows = labels.size
+    if isinstance(cv, Integral) and not isinstance(cv, bool):
+        largest = int(np.unique(labels, return_counts=True)[1].max(initial=0))
+        if not 2 <= int(cv) <= largest:
+            raise ValueError(
+                f"cv must be between 2 folds and the rows of the most frequent class ({largest}), got {cv}."
+            )
+        cv = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        pairs = pairs_of(cv, labels, groups)
+    elif isinstance(cv, Iterable) and not isinstance(cv, str):
+        pairs = list(cv)
+    else:
+        raise ValueError(
+            "cv must be a number of folds, a scikit-learn splitter or pairs of (train, test) row positions, got "
+            f"{cv!r}."
+        )
+    if not pairs or any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in pairs):
+        raise ValueError("cv must give at least one pair of (train, test) row positions.")
+    trained = [_positions(train, n_rows, "training") for train, _ in pairs]
+    if not tests_once:
+        return [(train, test) for train, (_, test) in zip(trained, pairs, strict=True)]
+    tested = [_positions(test, n_rows, "test") for _, test in pairs]
+    if np.bincount(np.concatenate(tested)).max() > 1:
+        raise ValueError("cv must test no row twice; choose a splitter without repeats, such as StratifiedKFold.")
+    return list(zip(trained, tested, strict=True))
+
+
+def _positions(rows: Any, n_rows: int, kind: str) -> np.ndarray:
+    rows = np.asarray(rows)
+    if rows.dtype == bool and rows.shape == (n_rows,):
+        rows = np.flatnonzero(rows)
+    whole = rows.ndim == 1 and rows.size > 0 and rows.dtype.kind in "iu"
+    if not whole or rows.min() < 0 or rows.max() >= n_rows:
+        raise ValueError(f"cv must give {kind} rows as positions from 0 to {n_rows - 1}, and some in every fold.")
+    return rows.astype(np.int64)
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:

@@ -7,17 +7,14 @@ import time
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.protocol import take_rows
-from bayesieve.selection.evaluation_rows import pairs_of
 
 
 @dataclass(frozen=True)
@@ -124,37 +121,3 @@ def _names(model: Any, n_features: int) -> tuple[str, ...]:
     else:
         names = getattr(model, "feature_names_in_", [f"x{k}" for k in range(n_features)])
     return tuple(str(name) for name in names)
-
-
-def training_rows(cv: Any, labels: np.ndarray, groups: Any, seed: int) -> list[np.ndarray]:
-    """Positions of the training rows of every fold."""
-    n_rows = labels.size
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
-        largest = int(np.unique(labels, return_counts=True)[1].max(initial=0))
-        if not 2 <= int(cv) <= largest:
-            raise ValueError(
-                f"cv must be between 2 folds and the rows of the most frequent class ({largest}), got {cv}."
-            )
-        cv = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
-    if hasattr(cv, "split") and not isinstance(cv, str):
-        pairs = pairs_of(cv, labels, groups)
-    elif isinstance(cv, Iterable) and not isinstance(cv, str):
-        pairs = list(cv)
-    else:
-        raise ValueError(
-            "cv must be a number of folds, a scikit-learn splitter or pairs of (train, test) row positions, got "
-            f"{cv!r}."
-        )
-    if not pairs or any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in pairs):
-        raise ValueError("cv must give at least one pair of (train, test) row positions.")
-    return [_positions(train, n_rows) for train, _ in pairs]
-
-
-def _positions(rows: Any, n_rows: int) -> np.ndarray:
-    rows = np.asarray(rows)
-    if rows.dtype == bool and rows.shape == (n_rows,):
-        rows = np.flatnonzero(rows)
-    whole = rows.ndim == 1 and rows.size > 0 and rows.dtype.kind in "iu"
-    if not whole or rows.min() < 0 or rows.max() >= n_rows:
-        raise ValueError(f"cv must give training rows as positions from 0 to {n_rows - 1}, and some in every fold.")
-    return rows.astype(np.int64)

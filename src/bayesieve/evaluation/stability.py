@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.engine import effective_jobs
-from bayesieve.evaluation.selector_folds import run_folds, training_rows
+from bayesieve.evaluation.protocol import row_splits
+from bayesieve.evaluation.selector_folds import run_folds
 from bayesieve.selection import make_selector
 from bayesieve.selection.base import seed_of
 from bayesieve.table import as_sample_weight, as_target
@@ -194,7 +195,7 @@ def selection_stability(
     labels = np.asarray(target.classes)[target.codes]
     weights = as_sample_weight(sample_weight, labels.size)
     check_consistent_length(*(part for part in (X, labels, weights, groups) if part is not None))
-    folds = training_rows(cv, labels, groups, seed_of(random_state))
+    folds = [train for train, _ in row_splits(cv, labels, groups, seed_of(random_state), tests_once=False)]
     found, complete = run_folds(selector, X, labels, weights, groups, folds, n_jobs)
     names = found[0].names
     different = next((fold for fold in found if fold.names != names), None)

@@ -63,7 +63,7 @@ class FeatureSummary:
         Share of the model's evidence that comes from the feature, in [0, 1]: mean absolute contribution, summing to 1
         over the features.
     note : str or None
-        One sentence that a reader should not miss, for example why the feature says nothing about the target.
+        One sentence that a reader should not miss, for example why the feature has a single level.
     levels : tuple of LevelRow
     """
 
@@ -167,7 +167,7 @@ class Performance:
     Attributes
     ----------
     protocol : str
-        One sentence: held-out rows, or cross-validation.
+        One sentence: what was measured, on which rows.
     n_rows : int
         Rows predicted.
     accuracy, auc, log_loss, compression_rate, brier : float
@@ -181,6 +181,8 @@ class Performance:
         ``confusion[true class][predicted class]``.
     roc : tuple of (class label, points)
         Points are (false positive rate, true positive rate), from (0, 0) to (1, 1).
+    measured : str
+        `protocol` in a few words, which stand with every figure.
     """
 
     protocol: str
@@ -195,6 +197,7 @@ class Performance:
     reliability: tuple[tuple[str, tuple[ReliabilityBin, ...]], ...]
     confusion: tuple[tuple[int, ...], ...] | None
     roc: tuple[tuple[str, tuple[tuple[float, float], ...]], ...]
+    measured: str = ""
 
 
 @dataclass(frozen=True)

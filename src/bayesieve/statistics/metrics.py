@@ -38,20 +38,24 @@ def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | 
 
 
 def auc(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Area under the ROC curve; several classes: one-against-rest areas weighted by class share (Provost & Domingos
-    2001).
+    """`area` by `class_scores`, which tell rows apart whose probabilities saturate."""
+    return area(class_scores(log_proba), codes, weights)
+
+
+def area(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """Area under the ROC curve by the scores (n_rows, n_classes) of the classes; several classes: one-against-rest
+    areas weighted by class share (Provost & Domingos 2001), as `roc_auc_score` does with ``multi_class="ovr"``.
 
     Classes without rows, or with all of them, are left out; NaN when none is left.
     """
     if weights is not None:
         counted = weights > 0  # a class without weight is one without rows
-        log_proba, codes, weights = log_proba[counted], codes[counted], weights[counted]
-    scores = class_scores(log_proba)
-    shares = np.bincount(codes, weights=weights, minlength=log_proba.shape[1])
-    usable = [j for j in range(log_proba.shape[1]) if 0 < np.count_nonzero(codes == j) < codes.size]
+        scores, codes, weights = scores[counted], codes[counted], weights[counted]
+    shares = np.bincount(codes, weights=weights, minlength=scores.shape[1])
+    usable = [j for j in range(scores.shape[1]) if 0 < np.count_nonzero(codes == j) < codes.size]
     if not usable:
         return float("nan")
-    if log_proba.shape[1] == 2:
+    if scores.shape[1] == 2:
         return float(roc_auc_score(codes == 1, scores[:, 1], sample_weight=weights))
     areas = [roc_auc_score(codes == j, scores[:, j], sample_weight=weights) for j in usable]
     return float(np.average(areas, weights=shares[usable]))
@@ -67,20 +71,30 @@ def class_scores(log_proba: np.ndarray) -> np.ndarray:
     return scores
 
 
-def reliability(probability: np.ndarray, hit: np.ndarray, n_bins: int = 10) -> list[tuple[float, float, int]]:
-    """(mean prediction, observed share, rows) of each bin of equal width that is not empty."""
+def reliability(
+    probability: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None, n_bins: int = 10
+) -> list[tuple[float, float, int]]:
+    """(mean prediction, observed share, rows) of each bin of equal width that is not empty; weights are positive."""
     bins = np.minimum((probability * n_bins).astype(int), n_bins - 1)
-    found = []
+    diagram = []
     for b in range(n_bins):
-        mine = bins == b
-        if mine.any():
-            found.append((float(probability[mine].mean()), float(hit[mine].mean()), int(mine.sum())))
-    return found
+        rows = np.flatnonzero(bins == b)
+        if rows.size:
+            mine = None if weights is None else weights[rows]
+            predicted = float(np.average(probability[rows], weights=mine))
+            diagram.append((predicted, float(np.average(hit[rows], weights=mine)), rows.size))
+    return diagram
 
 
-def roc_points(score: np.ndarray, hit: np.ndarray, most: int = 200) -> list[tuple[float, float]]:
-    """(false positive rate, true positive rate) along the curve, thinned to about ``most`` points."""
-    false_positive, true_positive, _ = roc_curve(hit, score, drop_intermediate=True)
+def roc_points(
+    score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None, most: int = 200
+) -> list[tuple[float, float]]:
+    """(false positive rate, true positive rate) along the curve, thinned to about ``most`` points; none where all rows
+    are hits, or none is.
+    """
+    if not 0 < np.count_nonzero(hit) < hit.size:
+        return []
+    false_positive, true_positive, _ = roc_curve(hit, score, sample_weight=weights, drop_intermediate=True)
     if false_positive.size > most:
         kept = np.unique(np.linspace(0, false_positive.size - 1, most).astype(int))
         false_positive, true_positive = false_positive[kept], true_positive[kept]

@@ -12,12 +12,13 @@ from bayesieve.report.formats import format_count, format_number, format_percent
 
 @dataclass(frozen=True)
 class Tile:
-    """One key figure: what it is, its value, and what to compare it with."""
+    """One key figure: what it is, its value, what to compare it with, and what was measured on which rows."""
 
     name: str
     value: str
     beside: str
     comparison: str
+    measured: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,27 +56,29 @@ def key_figures(data: ReportData) -> tuple[Tile, ...]:
 
 
 def _performance_tiles(performance: Performance) -> tuple[Tile, ...]:
-    return (
-        Tile("AUC", format_number(performance.auc), "", "0.5 is chance, 1 is perfect"),
-        Tile(
-            "Accuracy",
-            format_percent(performance.accuracy),
-            "",
-            f"{format_percent(performance.majority_accuracy)} by always answering the majority class",
-        ),
-        Tile(
+    majority = format_percent(performance.majority_accuracy)
+    figures = (
+        ("AUC", format_number(performance.auc), "", auc_comparison(performance.auc)),
+        ("Accuracy", format_percent(performance.accuracy), "", f"{majority} by always answering the majority class"),
+        (
             "Log loss",
             format_number(performance.log_loss),
             "nats",
             f"{format_number(performance.class_entropy)} without any feature",
         ),
-        Tile(
+        (
             "Compression rate",
             format_percent(performance.compression_rate),
             "",
             "of the uncertainty about the target removed",
         ),
     )
+    return tuple(Tile(*figure, performance.measured) for figure in figures)
+
+
+def auc_comparison(auc: float) -> str:
+    """What an AUC is to be compared with, or why there is none."""
+    return "0.5 is chance, 1 is perfect" if auc == auc else "not defined: all rows are of one class"
 
 
 def class_shares(class_counts: Sequence[float]) -> tuple[float, ...]:

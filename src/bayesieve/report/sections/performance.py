@@ -9,6 +9,7 @@ from bayesieve.report.data import Performance, ReportData
 from bayesieve.report.figures.curves import ReliabilityChart, reliability_chart, roc_area, roc_points
 from bayesieve.report.figures.scale import Point
 from bayesieve.report.formats import format_number, format_percent
+from bayesieve.report.sections.overview import auc_comparison
 
 MAX_CLASSES = 30
 MAX_CONFUSION_CLASSES = 26
@@ -58,6 +59,7 @@ class PerformanceSection:
     """All that is said about quality."""
 
     protocol: str
+    measured: str
     n_rows: int
     figures: tuple[Figure, ...]
     charts: tuple[ClassCharts, ...]
@@ -77,6 +79,7 @@ def performance_section(data: ReportData) -> PerformanceSection | None:
     wide = len(matrix) > MAX_CONFUSION_CLASSES
     return PerformanceSection(
         protocol=performance.protocol,
+        measured=performance.measured,
         n_rows=performance.n_rows,
         figures=_figures(performance),
         charts=charts[:MAX_CLASSES],
@@ -92,7 +95,7 @@ def _figures(performance: Performance) -> tuple[Figure, ...]:
         Figure(
             "Accuracy", format_percent(performance.accuracy, 2), f"{majority} by always answering the majority class"
         ),
-        Figure("AUC", format_number(performance.auc, 4), "0.5 by chance"),
+        Figure("AUC", format_number(performance.auc, 4), auc_comparison(performance.auc)),
         Figure(
             "Log loss",
             f"{format_number(performance.log_loss, 4)} nats",
@@ -116,7 +119,9 @@ def _class_charts(data: ReportData, performance: Performance) -> tuple[ClassChar
     for label in labels:
         diagram, curve = reliability_chart(reliability.get(label, ())), roc.get(label, ())
         if diagram is not None or len(curve) > 1:
-            charts.append(ClassCharts(label, diagram, roc_points(curve), roc_area(curve)))
+            # Points are thinned for drawing: the area is that of all rows where it is known.
+            area = performance.auc if len(data.classes) == 2 else roc_area(curve)
+            charts.append(ClassCharts(label, diagram, roc_points(curve), area))
     return tuple(charts)
 
 

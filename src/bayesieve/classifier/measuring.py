@@ -1,0 +1,227 @@
+"""How well a fitted model predicts rows: this very model, or models like it on folds of the rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from bayesieve.counts import ContingencyCounts
+from bayesieve.discretize import TableEncoder
+from bayesieve.evaluation import out_of_fold_log_proba, take_rows
+from bayesieve.evaluation.protocol import row_splits
+from bayesieve.report.data import Performance, ReliabilityBin
+from bayesieve.statistics import metrics
+from bayesieve.table import CodedTable, as_sample_weight, as_target
+
+if TYPE_CHECKING:
+    from bayesieve.classifier.selective import SelectiveNB
+
+_N_FOLDS = 5  # unless ``cv`` says otherwise
+_SAME = 1e-9  # sums of weights in another order differ by rounding
+
+
+class Unmeasured(Exception):
+    """Why rows give no figures, though nothing is wrong with what was asked for."""
+
+
+@dataclass(frozen=True)
+class JudgedRows:
+    """Rows to judge a model by, checked, and coded once; ``codes`` are their classes as positions in its classes."""
+
+    X: Any
+    labels: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray | None
+    coded: CodedTable
+
+    @property
+    def n_rows(self) -> int:
+        return self.codes.size
+
+    def take(self, rows: np.ndarray) -> JudgedRows:
+        """These rows only, by position."""
+        weights = None if self.weights is None else self.weights[rows]
+        return JudgedRows(take_rows(self.X, rows), self.labels[rows], self.codes[rows], weights, self.coded.take(rows))
+
+    def counts(self, classes: np.ndarray, *, weighted: bool) -> ContingencyCounts:
+        """Levels by classes, as a model counts its training rows."""
+        coded = self.coded.take(slice(None))
+        coded.class_codes, coded.classes = self.codes.astype(np.min_scalar_type(classes.size)), classes
+        coded.weights = self.weights if weighted else None
+        return ContingencyCounts.of(coded)
+
+
+def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -> JudgedRows:
+    """Read rows with their classes and weights.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many labels or weights as rows, or labels that the model does not know.
+    """
+    target = as_target(y)
+    positions = {label: j for j, label in enumerate(model.classes_.tolist())}
+    labels = target.classes.tolist()
+    unknown = [label for label in labels if label not in positions]
+    if unknown:
+        raise ValueError(f"y holds the class {unknown[0]!r} that the model does not know; leave its rows out.")
+    table = model.encoder_.read(X, owner=model)
+    if table.n_rows != target.codes.size:
+        raise ValueError(f"X has {table.n_rows:,} rows but y has {target.codes.size:,} labels.")
+    weights = as_sample_weight(sample_weight, table.n_rows)
+    codes = np.array([positions[label] for label in labels], dtype=np.int64)[target.codes]
+    return JudgedRows(X, target.classes[target.codes], codes, weights, model.encoder_.transform_coded(table))
+
+
+def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
+    """Whether the model was trained on these rows, in whatever order.
+
+    The counts of the model, every level of every feature by class, are a fingerprint of its training rows. They say
+    nothing where no feature has two levels, and then nothing but the shares of the classes was learnt.
+    """
+    trained = model.naive_bayes_.feature_count_
+    if all(len(count) < 2 for count in trained):
+        return False
+    for weighted in (True, False) if rows.weights is not None else (False,):
+        counts = rows.counts(model.classes_, weighted=weighted)
+        pairs = [(counts.class_counts, model.naive_bayes_.class_count_)]
+        pairs += [(counts.feature(k), count) for k, count in enumerate(trained)]
+        if all(np.allclose(new, old, rtol=_SAME, atol=_SAME) for new, old in pairs):
+            return True
+    return False
+
+
+def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Performance | None:
+    """Figures of this model on the rows, or of models like it on folds of them; None where ``cv`` is 0.
+
+    Raises
+    ------
+    ValueError
+        If ``cv`` is no way to split the rows.
+    Unmeasured
+        If there are too few rows, or the models of some folds cannot be fitted.
+    """
+    if cv is not None and held_out:
+        raise ValueError("held_out=True measures this very model, cv= models of folds; give one of them.")
+    if isinstance(cv, Integral) and not isinstance(cv, bool) and cv == 0:
+        return None
+    trained_on = are_training_rows(model, rows)
+    if held_out or (cv is None and not trained_on):
+        log_proba = model.predict_log_proba(rows.coded)
+        return _performance(
+            model, rows, log_proba, model.predict_proba(rows.coded), *_of_this_model(rows, trained_on, held_out)
+        )
+    return _of_folds(model, rows, cv, trained_on)
+
+
+def _of_this_model(rows: JudgedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
+    """How this very model was measured, as a sentence, and in a few words."""
+    n_rows = f"{rows.n_rows:,} rows"
+    if trained_on:
+        return (
+            "This very model, measured on the rows that it was trained on: it predicts other rows less well.",
+            f"this model on its own {rows.n_rows:,} training rows",
+        )
+    if held_out:
+        return "Measured on held-out rows that the model was not trained on.", f"this model on {n_rows} held out"
+    return (
+        f"This very model, measured on {n_rows}; the figures hold for new rows if it was trained on none of these.",
+        f"this model on {n_rows}",
+    )
+
+
+def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool) -> Performance:
+    if rows.weights is not None and not rows.weights.all() and (cv is None or isinstance(cv, Integral)):
+        rows = rows.take(np.flatnonzero(rows.weights))  # a row without weight is none, and may not fill a fold
+    largest = int(np.bincount(rows.codes).max())
+    if cv is None and largest < 2:
+        raise Unmeasured("cross-validation needs at least two rows of some class")
+    cv = min(_N_FOLDS, largest) if cv is None else cv
+    splits = row_splits(cv, rows.labels)
+    if np.unique(rows.codes).size != model.classes_.size:
+        if not trained_on:
+            raise ValueError(
+                "The classes of y are not those of the model; cross-validation needs the training table and its target."
+            )
+        raise Unmeasured("a class has no row of any weight")
+    try:
+        log_proba = _predicted_by_others(model, rows, splits)
+    except (ValueError, ArithmeticError, IndexError) as error:
+        raise Unmeasured(f"a model of the other folds fails ({str(error).rstrip('.')})") from error
+    tested = np.flatnonzero(~np.isnan(log_proba[:, 0]))
+    if tested.size < rows.n_rows:
+        rows, log_proba = rows.take(tested), log_proba[tested]
+    what = f"the {rows.n_rows:,} training rows" if trained_on else f"{rows.n_rows:,} rows"
+    folds = f"{len(splits)}-fold {'stratified ' if isinstance(cv, Integral) else ''}cross-validation"
+    others = "" if trained_on else ", none by this very model"
+    return _performance(
+        model,
+        rows,
+        log_proba,
+        np.exp(log_proba),
+        f"{folds} of {what}: every row was predicted by a model trained on the other folds{others}.",
+        f"{len(splits)}-fold cross-validation of {what}",
+    )
+
+
+def _predicted_by_others(model: SelectiveNB, rows: JudgedRows, splits: list[tuple[np.ndarray, np.ndarray]]) -> Any:
+    """Log probabilities of every row by a model that is trained as this one, on the training rows of its split."""
+    encoder = clone(model.encoder_)
+    if isinstance(encoder, TableEncoder):
+        # Columns are read in every fold as in the whole table: a fold may hold only the numbers of a mixed column.
+        encoder.set_params(kinds={level.name: level.kind for level in model.encoder_.levels_})
+    quiet = model.__class__(**{**model.get_params(deep=False), "encoder": encoder, "verbose": 0})
+    with warnings.catch_warnings():
+        # What is worth a warning in a fold is in the model, too, which has given it.
+        warnings.simplefilter("ignore", UserWarning)
+        return out_of_fold_log_proba(quiet, rows.X, rows.labels, splits=splits, sample_weight=rows.weights)[0]
+
+
+def _performance(
+    model: SelectiveNB,
+    rows: JudgedRows,
+    log_proba: np.ndarray,
+    probability: np.ndarray,
+    protocol: str,
+    measured: str,
+) -> Performance:
+    n_rows = rows.n_rows
+    codes, weights = rows.codes, rows.weights
+    if weights is not None and not weights.all():
+        counted = weights > 0
+        codes, weights, log_proba, probability = (part[counted] for part in (codes, weights, log_proba, probability))
+    n_classes = len(model.classes_)
+    entropy = metrics.class_entropy(codes, n_classes, weights)
+    loss = metrics.log_loss(log_proba, codes, weights)
+    shares = np.bincount(codes, weights=weights, minlength=n_classes)
+    # With two classes the curves of both say the same: the second is shown. A class without rows, or with all of them,
+    # has none.
+    shown = [1] if n_classes == 2 else [j for j in range(n_classes) if 0 < np.count_nonzero(codes == j) < codes.size]
+    curves = [j for j in shown if 0 < np.count_nonzero(codes == j) < codes.size]
+    labels = [str(label) for label in model.classes_]
+    return Performance(
+        protocol=protocol,
+        n_rows=n_rows,
+        accuracy=metrics.accuracy(log_proba, codes, weights),
+        auc=metrics.area(probability, codes, weights),
+        log_loss=loss,
+        compression_rate=metrics.compression_rate(loss, entropy),
+        brier=metrics.brier_score(log_proba, codes, weights),
+        majority_accuracy=float(shares.max() / shares.sum()),
+        class_entropy=entropy,
+        reliability=tuple(
+            (
+                labels[j],
+                tuple(ReliabilityBin(*one) for one in metrics.reliability(probability[:, j], codes == j, weights)),
+            )
+            for j in shown
+        ),
+        confusion=tuple(tuple(row) for row in metrics.confusion(log_proba, codes).tolist()),
+        roc=tuple((labels[j], tuple(metrics.roc_points(probability[:, j], codes == j, weights))) for j in curves),
+        measured=measured,
+    )
