@@ -20,6 +20,7 @@ from bayesieve.cli.app import app
 from bayesieve.naive_bayes import Explanation
 from tests.classifier.mixed_data import fitted as fitted_on_columns
 from tests.classifier.mixed_data import frame as mixed_frame
+from tests.classifier.model_files import signed
 
 N = 300
 LEVELS = [0.001, 0.01, 0.05, 0.25, 0.5]
@@ -285,10 +286,11 @@ def damage(data: dict[str, Any], path: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("encoder.kind", "pickles", "it names the unknown encoder 'pickles'"),
+        ("encoder.kind", "pickles", "it names an unknown encoder"),
         ("encoder.kind", None, "The levels of a feature must be an object"),
         ("encoder.missing", "drop", "missing must be 'level' or 'ignore'"),
-        ("encoder.thresholds", "all", "thresholds must be a sequence of numbers"),
+        ("encoder.thresholds", "all", "'thresholds' is not a whole number or a list or an object"),
+        ("encoder.thresholds", [0.1, None], "its thresholds are not 2 number"),
         ("encoder.thresholds", {"f_test": 2}, "thresholds has none for the score 'u_test"),
         ("features.0.levels.threshold", 0.02, "the indicators of the score 'u_test.* contradict each other"),
         ("features.5.levels.missing", False, "counts must have one row per level"),
@@ -302,7 +304,7 @@ def test_damaged_files_are_refused(tmp_path: Path, path: str, value: Any, messag
     file = saved(model(), tmp_path)
     data = json.loads(file.read_text())
     damage(data, path, value)
-    file.write_text(json.dumps(data))
+    file.write_text(signed(data))
     with pytest.raises(ValueError, match=f"is damaged: .*{message}"):
         bayesieve.load(file)
 

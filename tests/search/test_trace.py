@@ -172,7 +172,7 @@ def test_damaged_json_is_refused(damage: dict[str, object]) -> None:
 def test_nothing_may_be_missing_from_the_json(key: str) -> None:
     data = small().to_json()
     del data[key]
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match=f"the search has no '{key}'"):
         SearchTrace.from_json(data, ("a", "b", "c", "d"))
 
 

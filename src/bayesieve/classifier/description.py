@@ -105,8 +105,8 @@ def weights_in_words(model: SelectiveNB) -> str:
 
 def smoothing_in_words(model: SelectiveNB) -> str:
     """How probabilities were smoothed, for a list of settings."""
-    if model.smoothing_ == model.smoothing:
-        return str(model.smoothing)
+    if isinstance(model.smoothing_, str) or model.smoothing_ == model.smoothing:
+        return str(model.smoothing_)
     return f"Laplace's, alpha = {model.smoothing_:g}, which calibration preferred to the {model.smoothing}"
 
 

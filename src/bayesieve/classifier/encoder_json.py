@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
+from bayesieve.classifier.option_json import option_from_json, option_to_json
+from bayesieve.classifier.plain_values import Damaged, half_sentence, member, numbers
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
+from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.thresholds import thresholds_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import KINDS
@@ -25,10 +28,13 @@ def encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If it calls functions, which no file can hold.
+        If it calls functions, or has a coder from outside the package, which no file can hold.
     """
     if isinstance(encoder, TableEncoder):
-        return {name: plain(value) for name, value in encoder.get_params(deep=False).items()}
+        options = encoder.get_params(deep=False)
+        kinds = options.pop("kinds")
+        written = None if kinds is None else {str(name): str(kind) for name, kind in kinds.items()}
+        return {name: option_to_json(value, name) for name, value in options.items()} | {"kinds": written}
     if encoder.scores is not None:
         raise ValueError(
             "This model computes its scores with functions, which cannot be saved as JSON; fit it on the table of "
@@ -43,22 +49,26 @@ def encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
     return {
         "kind": _INDICATORS,
         "thresholds": dict(zip(scores, asked, strict=True)) if by_name else asked[0],
-        "missing": encoder.missing,
+        "missing": str(encoder.missing),
+        "n_jobs": option_to_json(encoder.n_jobs, "n_jobs"),
     }
 
 
 def levels_from_json(options: Mapping[str, Any], levels: Sequence[Any]) -> tuple[FeatureLevels, ...]:
     """The levels of the features, of the kind that the encoder makes."""
     kind = IndicatorLevels if _is_indicators(options) else FeatureLevels
-    return tuple(kind.from_json(level) for level in levels)
+    try:
+        return tuple(kind.from_json(level) for level in levels)
+    except ValueError as error:
+        raise Damaged(half_sentence(error)) from None
 
 
 def encoder_from_json(
     options: Mapping[str, Any], levels: tuple[FeatureLevels, ...], classes: np.ndarray, *, named: bool
 ) -> TableEncoder | IndicatorEncoder:
-    """A fitted encoder; ValueError with half a sentence if the parts do not fit."""
-    if options["missing"] not in ("level", "ignore"):
-        raise ValueError("missing must be 'level' or 'ignore'")
+    """A fitted encoder; `Damaged` if the parts do not fit."""
+    if member(options, "missing", str) not in ("level", "ignore"):
+        raise Damaged("missing must be 'level' or 'ignore'")
     encoder = _indicator_encoder(options, levels) if _is_indicators(options) else _table_encoder(options, levels)
     if isinstance(encoder, TableEncoder):
         encoder.levels_ = TableLevels.of(levels)
@@ -74,52 +84,53 @@ def encoder_from_json(
     return encoder
 
 
-def plain(value: Any) -> Any:
-    """Options are kept for the record: what JSON does not know is kept as its text."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    return repr(value)
-
-
-def _is_indicators(options: Mapping[str, Any]) -> bool:
-    kind = options.get("kind")
+def _is_indicators(options: Any) -> bool:
+    kind = options.get("kind") if type(options) is dict else options
     if kind not in (None, _INDICATORS):
-        raise ValueError(f"it names the unknown encoder {kind!r}")
+        raise Damaged("it names an unknown encoder")
     return kind is not None
 
 
 def _table_encoder(options: Mapping[str, Any], levels: tuple[FeatureLevels, ...]) -> TableEncoder:
-    kinds = options["kinds"]
+    kinds = member(options, "kinds", dict, NoneType)
     names = {level.name for level in levels}
-    if kinds is not None and not (
-        isinstance(kinds, dict) and set(kinds.values()) <= set(KINDS) and set(kinds) <= names
-    ):
-        raise ValueError("the kinds of its columns must be 'numeric' or 'categorical'")
-    for name in ("numeric", "categorical"):
-        if not isinstance(options[name], str):
-            raise ValueError(f"{name} is not text")
+    if kinds is not None and not (all(kind in KINDS for kind in kinds.values()) and set(kinds) <= names):
+        raise Damaged("the kinds of its columns must be 'numeric' or 'categorical'")
+    coders = {kind: option_from_json(member(options, kind, str, dict)) for kind in KINDS}
+    for kind, coder in coders.items():
+        if getattr(coder, "kind", kind) != kind or not isinstance(coder, (str, ColumnCoder)):
+            raise Damaged(f"{kind} is not a coder of {kind} columns")
     # Kinds as they were read: a text column of a CSV file must not turn numeric because new rows happen to hold digits
     # only.
-    return TableEncoder(
-        numeric=options["numeric"], categorical=options["categorical"], missing=options["missing"], kinds=kinds
-    )
+    return TableEncoder(**coders, missing=options["missing"], kinds=kinds, n_jobs=_n_jobs(options))
+
+
+def _n_jobs(options: Mapping[str, Any]) -> int | None:
+    """The threads of the encoder; files of version 0.1 hold none of indicators."""
+    n_jobs = options.get("n_jobs", -1)
+    if n_jobs is not None and (type(n_jobs) is not int or n_jobs == 0):
+        raise Damaged("n_jobs is neither null nor a number of threads")
+    return n_jobs
 
 
 def _indicator_encoder(options: Mapping[str, Any], levels: tuple[Any, ...]) -> IndicatorEncoder:
-    encoder = IndicatorEncoder(options["thresholds"], missing=options["missing"])
+    thresholds = member(options, "thresholds", int, list, dict)
+    encoder = IndicatorEncoder(thresholds, missing=options["missing"], n_jobs=_n_jobs(options))
     families = [(score, list(family)) for score, family in groupby(levels, key=lambda level: level.score)]
     scores = [score for score, _ in families]
     if len(set(scores)) != len(scores):
-        raise ValueError("the indicators of a score do not stand together")
+        raise Damaged("the indicators of a score do not stand together")
     for score, family in families:
         ascending = all(low.threshold < high.threshold for low, high in pairwise(family))
         if not ascending or len({level.missing_code for level in family}) > 1:
-            raise ValueError(f"the indicators of the score {score!r} contradict each other")
-    thresholds_of(encoder.thresholds, scores, scores)  # refuses what has no meaning
+            raise Damaged(f"the indicators of the score {score!r} contradict each other")
+    for asked in thresholds.values() if isinstance(thresholds, dict) else [thresholds]:
+        if type(asked) is not int:
+            numbers(asked, (len(asked),) if type(asked) is list else (), "thresholds")
+    try:
+        thresholds_of(thresholds, scores, scores)
+    except ValueError as error:
+        raise Damaged(half_sentence(error)) from None
     encoder.thresholds_ = {score: np.array([level.threshold for level in family]) for score, family in families}
     encoder.family_of_ = np.repeat(np.arange(len(families)), [len(family) for _, family in families])
     return encoder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import warnings
 from collections.abc import Sequence
@@ -12,13 +11,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.classifier.model_parts import check_options, check_texts, new_encoder_of, new_selector_of
+from bayesieve.counts import Smoothing
 from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.calibration import calibrate
 from bayesieve.naive_bayes.importance import importances
 from bayesieve.search.trace import Clock
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
-from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import CodedTable
 from bayesieve.table.estimator_input import copy_features
 from bayesieve.table.table_levels import TableLevels
@@ -144,9 +143,9 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
             For tables or targets that nothing can be learnt from; the sentence names the column and the remedy.
         """
         self._prepare()
+        self.target_name_ = _name_of(y)
         encoder = self.new_encoder()
         self._learn(encoder.fit_coded(X, y, sample_weight), encoder, own_rows=True, groups=groups)
-        self.target_name_ = _name_of(y)
         return self
 
     def fit_coded(self, coded: CodedTable, encoder: Any) -> SelectiveNB:
@@ -164,37 +163,13 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self
         """
         self._prepare()
-        self._learn(coded, encoder, own_rows=False)
         self.target_name_ = None
+        self._learn(coded, encoder, own_rows=False)
         return self
 
     def new_encoder(self) -> Any:
         """The encoder, not fitted yet, that ``fit`` would code rows with."""
-        encoder = make_encoder(self._encoder_asked_for())
-        return _with_options(encoder, {"n_jobs": self.n_jobs})
-
-    def _encoder_asked_for(self) -> Any:
-        """The model's encoder, or its selector's where only that one has options.
-
-        Raises
-        ------
-        ValueError
-            If both have options that differ.
-        """
-        own, other = self.encoder, getattr(self.selector, "encoder", "modl")
-        if _is_default(other) or repr(other) == repr(own):
-            return own
-        if not _is_default(own):
-            raise ValueError(
-                f"SelectiveNB has the encoder {own!r}, its {type(self.selector).__name__} the encoder {other!r}; give "
-                "one of them only."
-            )
-        if other is None:
-            raise ValueError(
-                f"SelectiveNB codes the columns of the table, but its {type(self.selector).__name__} has encoder=None, "
-                "which is for codes; leave the selector's encoder at 'modl'."
-            )
-        return other
+        return new_encoder_of(self)
 
     @property
     def takes_groups(self) -> bool:
@@ -202,14 +177,12 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         return make_selector(self.selector).takes_groups
 
     def _prepare(self) -> None:
-        check_smoothing(self.smoothing)
-        check_search_options(self)
-        if not isinstance(self.calibrate, (bool, np.bool_)) and not _is_text(self.calibrate, "auto"):
-            raise ValueError(f"calibrate must be True, False or 'auto', got {self.calibrate!r}.")
-        self.selector_ = self._make_selector()
+        check_options(self)
+        self.selector_ = new_selector_of(self)
         self.selector_.check_options()
 
     def _learn(self, coded: CodedTable, encoder: Any, *, own_rows: bool, groups: Any = None) -> None:
+        check_texts(coded, self.target_name_)
         self.encoder_ = encoder
         copy_features(self, encoder)
         self.classes_ = np.asarray(coded.classes)
@@ -234,19 +207,6 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.selector_.fit_coded(coded, **options)
         self.trace_ = self.selector_.trace_
         self._set_weights(coded, clock)
-
-    def _make_selector(self) -> CodedSelector:
-        """The selector with the options of this model: all of them where it was given by name, else those that it
-        leaves at their defaults, but for the smoothing.
-        """
-        selector = make_selector(self.selector)
-        options = {name: getattr(self, name) for name in ("max_seconds", "random_state", "n_jobs", "verbose")}
-        if isinstance(self.selector, str):
-            options["smoothing"] = self.smoothing
-        selector = _with_options(selector, options)
-        state = getattr(selector, "random_state", None)
-        # The seed drawn, so that a saved model can be fitted again just so.
-        return selector if state is None else selector.set_params(random_state=seed_of(state))
 
     def _set_weights(self, coded: CodedTable, clock: Clock) -> None:
         weights = self.selector_.weights_
@@ -410,7 +370,15 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         return data.performance
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON: every parameter, exact to the last bit; read it with `bayesieve.load`."""
+        """Write the model as JSON: every parameter, exact to the last bit; read it with `bayesieve.load`.
+
+        The file is read back before it replaces an older one. The seed drawn from a random generator stands for it.
+
+        Raises
+        ------
+        ValueError
+            If the model holds what no file can, such as a criterion of your own; pickle it then.
+        """
         from bayesieve.classifier.persistence import save
 
         check_is_fitted(self, "naive_bayes_")
@@ -434,27 +402,6 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
         return tags
-
-
-def _is_text(value: Any, text: str) -> bool:
-    return isinstance(value, str) and value == text
-
-
-def _is_default(encoder: Any) -> bool:
-    return _is_text(encoder, "modl")
-
-
-def _with_options(part: Any, options: dict[str, Any]) -> Any:
-    """A part of the model with these options, where it has such and leaves them at their defaults."""
-    known = inspect.signature(type(part)).parameters
-    given = part.get_params(deep=False)
-    return part.set_params(
-        **{name: value for name, value in options.items() if name in known and _same(given[name], known[name].default)}
-    )
-
-
-def _same(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and value == default
 
 
 def _name_of(y: Any) -> str | None:

@@ -22,6 +22,7 @@ class MAPCost(LogLoss):
     name = "map"
 
     def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
         selected = np.arange(1, n_features + 1)
         self._prior = np.full(n_features + 1, np.log(n_features + 1))
         # log C(K + m - 1, m), and nothing to choose when no feature is selected.

@@ -325,9 +325,7 @@ class SearchTrace:
 
     @classmethod
     def from_json(cls, data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
-        """What ``to_json`` wrote: the walks, without the subsets they passed by. KeyError, TypeError or ValueError
-        otherwise.
-        """
+        """What ``to_json`` wrote: the walks, without the subsets they passed by; ValueError otherwise."""
         from bayesieve.search.trace_json import trace_from_json
 
         return trace_from_json(data, names)

@@ -8,6 +8,10 @@ import numpy as np
 
 from bayesieve.search.trace import Moves, SearchTrace, WalkStart, or_none
 
+_KEYS = {
+    *("null_criterion", "best_criterion", "n_starts", "n_models", "complete", "seconds"),
+    *("start", "feature", "adding", "cost", "move_seconds"),
+}
 _MOST_STARTS = 1_000_000  # in a file; more are a sign of damage, and each takes a row of the path
 
 
@@ -53,23 +57,26 @@ def _joined(parts: Any) -> list[Any]:
 
 
 def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
-    """What ``trace_to_json`` wrote. KeyError, TypeError or ValueError otherwise."""
-    feature, start = _read(data["feature"], "i", np.int64), _read(data["start"], "i", np.int64)
+    """What ``trace_to_json`` wrote; ValueError with one sentence otherwise."""
+    missing = sorted(_KEYS - set(data))
+    if missing:
+        raise ValueError(f"the search has no {missing[0]!r}")
+    feature, start = _read(data["feature"], int), _read(data["start"], int)
     validation = data.get("move_validation", [None] * feature.size)
     moves = Moves(
         start=start,
         feature=feature,
-        adding=_read(data["adding"], "b", bool),
-        cost=_read(data["cost"], "if", float),
+        adding=_read(data["adding"], bool),
+        cost=_read(data["cost"], float),
         accepted=np.ones(feature.size, dtype=bool),
         distinct=np.ones(feature.size, dtype=bool),
-        seconds=_read(data["move_seconds"], "if", float),
+        seconds=_read(data["move_seconds"], float),
         validation=_read_or_nan(validation),
     )
     null_criterion, best_criterion, seconds = _read(
-        [data[name] for name in ("null_criterion", "best_criterion", "seconds")], "if", float
+        [data[name] for name in ("null_criterion", "best_criterion", "seconds")], float
     ).tolist()
-    n_starts, n_models = _read([data["n_starts"], data["n_models"]], "i", np.int64).tolist()
+    n_starts, n_models = _read([data["n_starts"], data["n_models"]], int).tolist()
     sizes = {part.size for part in (feature, start, moves.adding, moves.cost, moves.seconds, moves.validation)}
     fit = len(sizes) == 1 and feature.min(initial=0) >= 0 and feature.max(initial=0) < len(names)
     fit = fit and start.min(initial=0) >= 0 and start.max(initial=0) < n_starts
@@ -99,14 +106,16 @@ def _read_starts(data: dict[str, Any], n_starts: int, null_criterion: float, n_f
     if "starts" not in data:
         return [WalkStart(np.zeros(0, dtype=np.int64), null_criterion)] * n_starts
     starts = []
+    if type(data["starts"]) is not list or any(type(walk) is not list or len(walk) != 3 for walk in data["starts"]):
+        raise ValueError("the walks of the search do not say where they start")
     for features, criterion, validation in data["starts"]:
-        held = _read(features, "i", np.int64) if features else np.zeros(0, dtype=np.int64)
+        held = _read(features, int)
         if held.size != np.unique(held).size or held.min(initial=0) < 0 or held.max(initial=0) >= n_features:
             raise ValueError("a walk of the search starts from features that are not there")
-        value = float(_read([criterion], "if", float)[0])
+        value = float(_read([criterion], float)[0])
         starts.append(WalkStart(held, value, float(_read_or_nan([validation])[0])))
     if len(starts) != n_starts:
-        raise ValueError("the walks of the search are not all told where to start")
+        raise ValueError("the walks of the search do not all say where they start")
     return starts
 
 
@@ -116,18 +125,24 @@ def _text(value: Any) -> str:
     return value
 
 
-def _read(values: Any, kinds: str, dtype: type) -> np.ndarray:
-    """A list of finite numbers or booleans of these NumPy kinds; ValueError otherwise."""
-    array = np.asarray(values)
-    if array.ndim != 1 or (array.size and (array.dtype.kind not in kinds or not np.all(np.isfinite(array)))):
+def _read(values: Any, kind: type) -> np.ndarray:
+    """A list of whole numbers, of finite numbers or of booleans; ValueError otherwise."""
+    kinds = (int, float) if kind is float else (kind,)
+    if type(values) is not list or not all(type(value) in kinds for value in values):
         raise ValueError("the moves of the search are not lists of numbers")
-    return array.astype(dtype)
+    try:
+        array: np.ndarray = np.array(values, dtype=kind)
+    except OverflowError:
+        array = np.array([np.nan])
+    if not np.all(np.isfinite(array)):
+        raise ValueError("the moves of the search are numbers out of range")
+    return array
 
 
 def _read_or_nan(values: Any) -> np.ndarray:
-    if not isinstance(values, list):
+    if type(values) is not list:
         raise ValueError("the moves of the search are not lists of numbers")
-    known = _read([v for v in values if v is not None], "if", float)
+    known = _read([v for v in values if v is not None], float)
     array = np.full(len(values), np.nan)
     array[[v is not None for v in values]] = known
     return array

@@ -219,8 +219,11 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
                 UserWarning,
                 stacklevel=2,
             )
-        self.n_features_selected_ = int(selected.sum())
         return selected.astype(float)
+
+    @property
+    def n_features_selected_(self) -> int:
+        return int(np.count_nonzero(self.support_))
 
     def _n_features(self, problem: SubsetProblem) -> int | None:
         asked = self.n_features_to_select

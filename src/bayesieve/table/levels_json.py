@@ -35,7 +35,9 @@ def _cut_to_json(cut: float) -> float | str:
 
 
 def _value_to_json(value: object) -> Any:
-    return None if value is None else canonical_value(value)
+    plain = None if value is None else canonical_value(value)
+    # A category that is infinite is compared by its text, which JSON can hold.
+    return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
 def levels_from_json(data: Any) -> FeatureLevels:

@@ -104,6 +104,11 @@ class TableLevels(Sequence[FeatureLevels]):
         )
 
     @property
+    def in_objects(self) -> list[FeatureLevels]:
+        """The features made so far, which all that are groups of values are among."""
+        return list(self._made.values())
+
+    @property
     def of_numbers(self) -> np.ndarray:
         """Which features are intervals of numbers, (n_features,) bool; `cut_points` and `missing_codes` are theirs."""
         return self._in_arrays & np.array([type_ == "number" for type_ in self.types])

@@ -1,0 +1,267 @@
+"""A fitted `SelectiveNB` as plain values for JSON, and back: exact, and distrustful of what it reads."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Sequence
+from numbers import Integral
+from types import NoneType
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from bayesieve.classifier.encoder_json import encoder_from_json, encoder_to_json, levels_from_json
+from bayesieve.classifier.label_json import labels_from_json, labels_to_json
+from bayesieve.classifier.model_parts import check_options, encoder_asked_for, new_encoder_of, new_selector_of
+from bayesieve.classifier.option_json import option_from_json, option_to_json
+from bayesieve.classifier.plain_values import Damaged, count, half_sentence, member, numbers, shares, table
+from bayesieve.classifier.selective import SelectiveNB
+from bayesieve.counts import check_smoothing
+from bayesieve.discretize import TableEncoder
+from bayesieve.naive_bayes import DiscreteNB
+from bayesieve.search import SearchTrace
+from bayesieve.selection import SELECTORS, CodedSelector
+from bayesieve.selection.evaluation_rows import NAMES as EVALUATIONS
+from bayesieve.table import FeatureLevels
+from bayesieve.table.estimator_input import copy_features
+
+_MOST_WEIGHT = 1e100  # counts, and
+_LEAST_LOG = -1e5  # log probabilities beyond which sums could overflow: no table has them
+
+_ELSEWHERE = ("encoder", "resume")  # options of selectors: the model's encoder stands for theirs; a trace is no option
+_RESTORED_0_1 = (
+    *("n_starts", "max_iter", "exhaustive", "max_seconds", "random_state", "smoothing"),
+    *("criterion", "direction", "evaluation", "n_features_to_select", "tol", "validation", "validation_size"),
+    *("threshold", "alpha", "s", "level_probabilities"),
+    *("form", "search", "locally_predictive", "independent_as_redundant"),
+)
+"""Options of selectors that files of version 1 hold as they were; others are there as text, for the record only."""
+
+
+def model_to_json(model: SelectiveNB) -> dict[str, Any]:
+    """The parts of a fitted model.
+
+    Raises
+    ------
+    ValueError
+        If one of its parts is nothing that a file can hold; the sentence names it.
+    """
+    predictor = model.naive_bayes_
+    return {
+        "target": model.target_name_,
+        "classes": labels_to_json(model.classes_),
+        "n_rows": model.n_rows_,
+        "named": hasattr(model, "feature_names_in_"),
+        "parameters": _parameters_to_json(model),
+        "encoder": encoder_to_json(model.encoder_),
+        "class_count": predictor.class_count_.tolist(),
+        "class_log_prior": ["-inf" if value == -math.inf else value for value in predictor.class_log_prior_.tolist()],
+        "weight_factor": float(model.weight_factor_),
+        "calibrated_smoothing": option_to_json(model.smoothing_, "smoothing"),
+        "features": [
+            {
+                "levels": level.to_json(),
+                "selector_weight": selector_weight,
+                "weight": weight,
+                "log_prob": log_prob.tolist(),
+            }
+            for level, selector_weight, weight, log_prob in zip(
+                model.encoder_.levels_,
+                model.selector_.weights_.tolist(),
+                model.feature_weights_.tolist(),
+                predictor.feature_log_prob_,
+                strict=True,
+            )
+        ],
+        "search": model.trace_.to_json(),
+    }
+
+
+def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
+    """The model whose parts `model_to_json` gave; `Damaged` if they are not such, or contradict each other."""
+    parameters = member(data, "parameters", dict)
+    model = (_unfitted_0_1 if version == 1 else _unfitted)(parameters)
+    selector = new_selector_of(model)
+    classes = labels_from_json(member(data, "classes", dict))
+    model.classes_ = classes
+    model.target_name_ = member(data, "target", str, NoneType)
+    model.n_rows_ = count(data, "n_rows")
+    features = member(data, "features", list)
+    options = member(data, "encoder", dict)
+    levels = levels_from_json(options, [member(feature, "levels") for feature in features])
+    names = tuple(level.name for level in levels)
+    if len(set(names)) != len(names) or not names:
+        raise Damaged("feature names must be present and differ from each other")
+    weights = shares([member(feature, "weight") for feature in features], (len(levels),), "feature weights")
+    selector.weights_ = shares([member(f, "selector_weight") for f in features], weights.shape, "weights")
+    selector.support_ = selector.weights_ > 0
+    selector.n_features_in_ = len(levels)
+    model.weight_factor_ = float(shares(member(data, "weight_factor"), (), "weight factor"))
+    selector.trace_ = _trace_from_json(member(data, "search", dict), names)
+    # Files of the first versions have no smoothing but the model's.
+    smoothing = _smoothing(option_from_json(data.get("calibrated_smoothing", parameters["smoothing"])))
+    predictor = _predictor(data, levels, classes, smoothing, weights)
+    encoder = encoder_from_json(options, levels, classes, named=member(data, "named", bool))
+    copy_features(model, encoder)
+    model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
+    by_default = version == 1 and encoder.get_params() == TableEncoder(n_jobs=encoder.n_jobs).get_params()
+    if not (by_default or (version > 1 and member(parameters, "encoder_by_name", bool))):
+        model.encoder = clone(encoder)
+    model._adopt(predictor)
+    return model
+
+
+def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
+    names = {kind: name for name, kind in SELECTORS.items()}
+    kind = type(model.selector_)
+    if kind not in names:
+        raise ValueError(
+            f"Selector {kind.__name__} is not part of bayesieve, so its model cannot be saved as JSON; pickle it."
+        )
+    by_name = isinstance(model.selector, str)
+    options = model.get_params(deep=False)
+    del options["selector"], options["encoder"]
+    return {
+        "selector": names[kind],
+        "selector_by_name": by_name,
+        "selector_options": {} if by_name else _selector_options(model),
+        "encoder_by_name": _encoder_is_default(model),
+        **{name: option_to_json(value, name) for name, value in _with_seed(options, model.selector_).items()},
+    }
+
+
+def _selector_options(model: SelectiveNB) -> dict[str, Any]:
+    given = model.selector if type(model.selector) is type(model.selector_) else model.selector_
+    options = {name: value for name, value in given.get_params(deep=False).items() if name not in _ELSEWHERE}
+    return {name: option_to_json(value, name) for name, value in _with_seed(options, model.selector_).items()}
+
+
+def _with_seed(options: dict[str, Any], selector: CodedSelector) -> dict[str, Any]:
+    """In place of a random generator the seed that it gave to the search."""
+    state = options.get("random_state")
+    if state is None or isinstance(state, Integral):
+        return options
+    return options | {"random_state": getattr(selector, "random_state", None)}
+
+
+def _encoder_is_default(model: SelectiveNB) -> bool:
+    """Whether ``fit`` would take this encoder without being given one."""
+    if not (isinstance(encoder_asked_for(model), str) and isinstance(model.encoder_, TableEncoder)):
+        return False
+    return encoder_to_json(model.encoder_) == encoder_to_json(new_encoder_of(model))
+
+
+def _unfitted(parameters: dict[str, Any]) -> SelectiveNB:
+    own = ("selector", "selector_by_name", "selector_options", "encoder_by_name")
+    options = _known(SelectiveNB, {name: value for name, value in parameters.items() if name not in own})
+    selector = _selector_of(parameters)
+    if not member(parameters, "selector_by_name", bool):
+        selector.set_params(**_known(type(selector), member(parameters, "selector_options", dict)))
+        _check(selector.check_options)
+    model = SelectiveNB(parameters["selector"] if parameters["selector_by_name"] else selector, **options)
+    _check(check_options, model)
+    return model
+
+
+def _known(kind: type, options: dict[str, Any]) -> dict[str, Any]:
+    unknown = set(options) - set(inspect.signature(kind).parameters)
+    if unknown:
+        raise Damaged(f"it has an option {min(unknown)!r} that this bayesieve does not know")
+    return {name: option_from_json(value) for name, value in options.items()}
+
+
+def _selector_of(parameters: dict[str, Any]) -> CodedSelector:
+    name = member(parameters, "selector", str)
+    if name not in SELECTORS:
+        raise Damaged(f"it names the unknown selector {name!r}")
+    return SELECTORS[name]()
+
+
+def _unfitted_0_1(parameters: dict[str, Any]) -> SelectiveNB:
+    """From the parameters of version 1, where what was neither a number nor a name had become text."""
+    calibrate = member(parameters, "calibrate", bool, str)
+    state = member(parameters, "random_state", int, NoneType)
+    usable = state is not None and 0 <= state < 2**32
+    selector = _selector_of(parameters)
+    known = selector.get_params(deep=False)
+    options = {
+        key: math.inf if value == "inf" else value
+        for key, value in member(parameters, "selector_options", dict).items()
+        if key in _RESTORED_0_1 and key in known
+    }
+    if isinstance(options.get("evaluation"), str) and options["evaluation"] not in EVALUATIONS:
+        del options["evaluation"]  # a splitter, kept as text only
+    if isinstance(options.get("random_state"), str):
+        del options["random_state"]
+    if any(type(value) not in (int, float, bool, str, NoneType) for value in options.values()):
+        raise Damaged("the options of its selector are not plain values")
+    selector.set_params(**options)
+    _check(selector.check_options)
+    by_name = member(parameters, "selector_by_name", bool)
+    model = SelectiveNB(
+        parameters["selector"] if by_name else selector,
+        smoothing=_smoothing(member(parameters, "smoothing")),
+        calibrate=calibrate,
+        max_seconds=options.get("max_seconds") if by_name else None,
+        random_state=state if usable else None,
+    )
+    _check(check_options, model)
+    return model
+
+
+def _check(check: Any, *values: Any) -> None:
+    """Call a check of options; its sentence becomes that of a damaged file."""
+    try:
+        check(*values)
+    except ValueError as error:
+        raise Damaged(half_sentence(error)) from None
+
+
+def _smoothing(value: Any) -> Any:
+    _check(check_smoothing, value)
+    return value
+
+
+def _trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
+    try:
+        return SearchTrace.from_json(data, names)
+    except ValueError as error:
+        raise Damaged(half_sentence(error)) from None
+
+
+def _predictor(
+    data: dict[str, Any],
+    levels: Sequence[FeatureLevels],
+    classes: np.ndarray,
+    smoothing: Any,
+    weights: np.ndarray,
+) -> DiscreteNB:
+    n_classes = classes.size
+    predictor = DiscreteNB(smoothing=smoothing, feature_weights=weights)
+    predictor.classes_ = classes
+    predictor.class_count_ = numbers(member(data, "class_count"), (n_classes,), "class counts", 0.0, _MOST_WEIGHT)
+    prior = [-math.inf if value == "-inf" else value for value in member(data, "class_log_prior", list)]
+    predictor.class_log_prior_ = numbers(prior, (n_classes,), "class priors", high=0.0)
+    if not (predictor.class_count_.any() and np.isfinite(predictor.class_log_prior_).any()):
+        raise Damaged("its class counts or class priors leave no class")
+    predictor.n_features_in_ = len(levels)
+    predictor.feature_log_prob_ = [
+        table(member(feature, "log_prob"), (level.n_levels, n_classes), f"log probabilities of {level.name!r}")
+        for level, feature in zip(levels, data["features"], strict=True)
+    ]
+    predictor.feature_count_ = [
+        table(level.counts, (level.n_levels, n_classes), f"counts of {level.name!r}") for level in levels
+    ]
+    _check_range(predictor.feature_log_prob_, levels, "log probabilities", _LEAST_LOG, 0.0)
+    _check_range(predictor.feature_count_, levels, "counts", 0.0, _MOST_WEIGHT)
+    return predictor.update_weights()
+
+
+def _check_range(tables: list[np.ndarray], levels: Sequence[FeatureLevels], what: str, low: float, high: float) -> None:
+    joined = np.concatenate([part.ravel() for part in tables])
+    wrong = ~((joined >= low) & (joined <= high))
+    if wrong.any():
+        feature = int(np.searchsorted(np.cumsum([part.size for part in tables]), int(np.argmax(wrong)), side="right"))
+        raise Damaged(f"its {what} of {levels[feature].name!r} are out of range")

@@ -1,0 +1,107 @@
+"""The parts of a `SelectiveNB`: which options each of them takes from the model, and which contradict each other."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesieve.counts import check_smoothing
+from bayesieve.selection import CodedSelector, make_selector
+from bayesieve.selection.base import check_search_options, make_encoder, seed_of
+from bayesieve.table import CodedTable
+from bayesieve.table.table_levels import TableLevels
+
+if TYPE_CHECKING:
+    from bayesieve.classifier.selective import SelectiveNB
+
+
+def check_options(model: SelectiveNB) -> None:
+    """Raise ValueError, in one sentence, for the first option of the model itself that cannot be used."""
+    check_smoothing(model.smoothing)
+    check_search_options(model)
+    if not isinstance(model.calibrate, (bool, np.bool_)) and not _is_text(model.calibrate, "auto"):
+        raise ValueError(f"calibrate must be True, False or 'auto', got {model.calibrate!r}.")
+
+
+def new_selector_of(model: SelectiveNB) -> CodedSelector:
+    """The selector with the options of the model: all of them where it was given by name, else those that it leaves at
+    their defaults, but for the smoothing.
+    """
+    options = {name: getattr(model, name) for name in ("max_seconds", "random_state", "n_jobs", "verbose")}
+    if isinstance(model.selector, str):
+        options["smoothing"] = model.smoothing
+    selector = _with_options(make_selector(model.selector), options)
+    state = getattr(selector, "random_state", None)
+    # The seed drawn, so that a saved model can be fitted again just so.
+    return selector if state is None else selector.set_params(random_state=seed_of(state))
+
+
+def new_encoder_of(model: SelectiveNB) -> Any:
+    """The encoder, not fitted yet, that ``fit`` would code rows with."""
+    return _with_options(make_encoder(encoder_asked_for(model)), {"n_jobs": model.n_jobs})
+
+
+def encoder_asked_for(model: SelectiveNB) -> Any:
+    """The model's encoder, or its selector's where only that one has options.
+
+    Raises
+    ------
+    ValueError
+        If both have options that differ.
+    """
+    own, other = model.encoder, getattr(model.selector, "encoder", "modl")
+    if _is_text(other, "modl") or repr(other) == repr(own):
+        return own
+    name = type(model.selector).__name__
+    if not _is_text(own, "modl"):
+        raise ValueError(
+            f"SelectiveNB has the encoder {own!r}, its {name} the encoder {other!r}; give one of them only."
+        )
+    if other is None:
+        raise ValueError(
+            f"SelectiveNB codes the columns of the table, but its {name} has encoder=None, which is for codes; leave "
+            "the selector's encoder at 'modl'."
+        )
+    return other
+
+
+def check_texts(coded: CodedTable, target_name: str | None) -> None:
+    """Raise ValueError for a name, a category or a class with half a character in it, as bytes that are no text leave
+    behind: no file, table or page could show it.
+    """
+    levels = coded.levels.in_objects if isinstance(coded.levels, TableLevels) else coded.levels or ()
+    for level in levels:
+        for group in level.groups or ():
+            _check_text(f"Column {level.name!r}", (value for value in group if isinstance(value, str)))
+    _check_text("The header", [*coded.names, target_name or ""])
+    _check_text("The target", (label for label in np.asarray(coded.classes).tolist() if isinstance(label, str)))
+
+
+def _check_text(where: str, texts: Any) -> None:
+    texts = list(texts)
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        broken = next(text for text in texts if any("\ud800" <= character <= "\udfff" for character in text))
+        raise ValueError(
+            f"{where} holds {broken!r}, which is not valid Unicode; decode it again, for example with errors='replace'."
+        ) from None
+
+
+def _is_text(value: Any, text: str) -> bool:
+    return isinstance(value, str) and value == text
+
+
+def _with_options(part: Any, options: dict[str, Any]) -> Any:
+    """A part of the model with these options, where it has such and leaves them at their defaults."""
+    known = inspect.signature(type(part)).parameters
+    given = part.get_params(deep=False)
+    return part.set_params(
+        **{name: value for name, value in options.items() if name in known and _same(given[name], known[name].default)}
+    )
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and value == default

@@ -1,0 +1,94 @@
+"""Options of a model's parts to plain values for JSON, and back: names, numbers, lists, objects from a fixed list."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+from sklearn import model_selection
+
+from bayesieve import criteria, discretize
+from bayesieve.classifier.plain_values import Damaged, member
+
+_PARTS: dict[str, dict[str, type]] = {
+    kind: {name: getattr(module, name) for name in names.split()}
+    for kind, module, names in (
+        (
+            "criterion",
+            criteria,
+            "AUC BalancedError Brier Error ErrorProbability ExpectedCost LogLoss MAPCost Precision Recall",
+        ),
+        (
+            "coder",
+            discretize,
+            "EqualFrequencyDiscretizer EqualWidthDiscretizer MDLPDiscretizer MODLDiscretizer MODLGrouper",
+        ),
+        (
+            "splitter",
+            model_selection,
+            "GroupKFold GroupShuffleSplit KFold LeaveOneGroupOut LeaveOneOut LeavePGroupsOut LeavePOut PredefinedSplit "
+            "RepeatedKFold RepeatedStratifiedKFold ShuffleSplit StratifiedGroupKFold StratifiedKFold "
+            "StratifiedShuffleSplit TimeSeriesSplit",
+        ),
+    )
+}
+"""Objects that a file may name, by what they are: nothing else is ever created from one."""
+
+_INFINITE = {"inf": math.inf, "-inf": -math.inf}
+
+
+def option_to_json(value: Any, name: str) -> Any:
+    """An option as plain values.
+
+    Raises
+    ------
+    ValueError
+        If it is something that no file can hold; the sentence names the option.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool):
+        return value
+    for plain in (int, str):
+        if isinstance(value, plain):
+            return plain(value)
+    if isinstance(value, float) and not math.isnan(value):
+        return float(value) if math.isfinite(value) else {"number": str(float(value))}
+    if isinstance(value, (list, tuple, range, np.ndarray)):
+        return [option_to_json(item, name) for item in value]
+    for kind, parts in _PARTS.items():
+        if parts.get(type(value).__name__) is type(value):
+            options = {key: option_to_json(item, f"{name}'s {key}") for key, item in _options_of(value).items()}
+            return {kind: type(value).__name__, "options": options}
+    raise ValueError(
+        f"{name}={' '.join(repr(value).split())[:100]} cannot be saved as JSON, as it is neither plain data nor a part "
+        "of bayesieve or scikit-learn with options that are; pickle the model."
+    )
+
+
+def option_from_json(data: Any) -> Any:
+    """The option that `option_to_json` wrote; `Damaged` for anything else."""
+    if data is None or type(data) in (bool, int, float, str):
+        return data
+    if type(data) is list:
+        return [option_from_json(item) for item in data]
+    if type(data) is dict and set(data) == {"number"} and member(data, "number", str) in _INFINITE:
+        return _INFINITE[data["number"]]
+    for kind, parts in _PARTS.items():
+        if type(data) is dict and set(data) == {kind, "options"} and member(data, kind, str) in parts:
+            part = parts[data[kind]]
+            options = {key: option_from_json(item) for key, item in member(data, "options", dict).items()}
+            try:
+                return part(**options)
+            except Exception:  # whatever the constructors of two packages raise
+                raise Damaged(f"the options of its {data[kind]} cannot be used") from None
+    raise Damaged("an option in it is neither a plain value nor a known part")
+
+
+def _options_of(part: Any) -> dict[str, Any]:
+    """The arguments of a part's constructor, from its attributes, as scikit-learn names them."""
+    more = getattr(part, "cvargs", {})  # of splitters that are repeated
+    names = inspect.signature(type(part)).parameters
+    return {name: getattr(part, name) if hasattr(part, name) else more[name] for name in names}
