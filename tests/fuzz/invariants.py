@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,9 @@ def explained(case: Case, model: Any, X: Any) -> None:
     case.same(explanation.joint_log_proba(), joint, "contributions add up to the log joint")
     height = len(joint) * len(model.classes_) * len(explanation.features)
     case.check(frame.height == height, "rows of explain", (frame.height, height))
+    longest = max((len(text) for text in frame["value"].drop_nulls()), default=0)
+    labels = max((len(text) for text in frame["level"].drop_nulls()), default=0)
+    case.check(labels <= 500 + 5 * longest, "short labels in explanations", labels)
     finite = np.isfinite(joint)
     case.check(np.allclose(by_score[finite], joint[finite]), "contributions by score add up", (by_score, joint))
 
@@ -108,6 +112,14 @@ def stored(case: Case, model: Any, X: Any, p: np.ndarray, again: tuple[Any, ...]
         case.same(r, p, "a loaded model is fitted again to the same")
 
 
+def pickled(case: Case, model: Any, X: Any, p: np.ndarray) -> None:
+    """What comes out of a pickle is the same model."""
+    with case.step("pickle", must=True):
+        again = pickle.loads(pickle.dumps(model))
+        q = again.predict_proba(X)
+    case.same(q, p, "a pickled model predicts the same")
+
+
 def cloned(case: Case, model: Any, X: Any, p: np.ndarray, again: tuple[Any, ...]) -> None:
     """A clone has the same options, and becomes the same model with any number of threads."""
     with case.step("clone", must=True):
@@ -124,7 +136,7 @@ def cloned(case: Case, model: Any, X: Any, p: np.ndarray, again: tuple[Any, ...]
 def stopped_early(model: Any) -> bool:
     """Whether the clock had a say, so that a second fit may differ."""
     return any(
-        name.rpartition("__")[2] == "max_seconds" and value is not None and np.isfinite(value)
+        name.rpartition("__")[2] == "max_seconds" and value is not None and value != float("inf")
         for name, value in model.get_params(deep=True).items()
     )
 

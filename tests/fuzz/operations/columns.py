@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.base import clone
 
 import bayesieve as bs
-from tests.fuzz import options
+from tests.fuzz import invariants, options
 from tests.fuzz.case import Case, operation
+from tests.fuzz.files import spoilt_json
 from tests.fuzz.libraries import LIBRARIES, hold, image, take
 from tests.fuzz.tables import draw_again, draw_labels, draw_table, draw_weights
 
@@ -22,6 +23,49 @@ def _encoder(case: Case, names: list[Any]) -> Any:
     if how == "numeric":
         return options.discretizer(case)
     return options.grouper(case) if how == "groups" else options.indicator_encoder(case)
+
+
+@operation(0.3)
+def damaged_levels(case: Case) -> None:
+    """Levels from JSON that is not quite theirs."""
+    table = draw_table(case, plain=1.0, n_classes=2, most_rows=60)
+    _, X = hold(case, table, nonsense=False)
+    with case.step("fit"):
+        encoder = bs.TableEncoder().fit(X, table.codes)
+    for levels in encoder.levels_[:8]:
+        data = spoilt_json(case, levels.to_json())
+        case.note(repr(data)[:300])
+        with case.attempt("from_json"):
+            again = bs.FeatureLevels.from_json(data)
+            repr(again)
+            case.check(len(again.labels) == again.n_levels, "labels of damaged levels", again)
+
+
+@operation(0.5)
+def code_once(case: Case) -> None:
+    """Rows coded once, for several estimators."""
+    table = draw_table(case)
+    _, X = hold(case, table)
+    y, weights = draw_labels(case, table.codes), draw_weights(case, table.codes)
+    encoder = options.table_encoder(case, [column.name for column in table.columns])
+    with case.step("fit_coded"):
+        coded = encoder.fit_coded(X, y, weights)
+    model = options.model(case, []).set_params(encoder="modl")
+    case.note(repr(model))
+    with case.step("fit a model"):
+        model.fit_coded(coded, encoder)
+    p = invariants.probabilities(case, model, X)
+    with case.step("predict coded rows", must=True):
+        q = model.predict_proba(encoder.transform_coded(X))
+    case.same(q, p, "coded rows are predicted like raw ones")
+    with case.step("discrete"):
+        bs.DiscreteNB().fit(coded).predict_proba(encoder.transform_coded(X))
+    selector = options.selector(case)
+    with case.step("select"):
+        selector.fit_coded(coded)
+    invariants.traced(case, selector.trace_)
+    with case.step("pairs"):
+        bs.pair_statistics(coded, given_class=case.chance(0.5))
 
 
 @operation(1.5)

@@ -12,6 +12,9 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+import bayesieve
+from bayesieve.cli.columns import model_columns
+from bayesieve.table.reading import read_table
 from tests.fuzz import invariants, options, outcome
 from tests.fuzz.case import Case, Ended, operation, without_details
 from tests.fuzz.files import csv_text, spoilt_bytes, spoilt_text
@@ -193,3 +196,45 @@ def odd_arguments(case: Case) -> None:
         run(case, command, *given)
     finally:
         os.chdir(before)
+
+
+@operation(0.4)
+def weighted_command(case: Case) -> None:
+    """Weights from a column, rows explained, and the same figures in Python."""
+    table, columns = draw_file(case, most_rows=60)
+    weights = case.rng.integers(0, 3, table.n_rows) / 2
+    train = write(case.folder / "train.csv", csv_text(case, [*columns, Column("count", "weight", weights.tolist())]))
+    out = case.folder / "out"
+    report = ["--folds", case.pick((0, 2, 3))] if case.chance(0.5) else ["--no-report"]
+    given = ["-t", "the target", "--weight", "count", "-o", out, "-s", case.pick(options.SELECTORS), *report]
+    if run(case, "fit", "fit", train, *given) is None:
+        return
+    names = {"model.json", "features.csv", "report.html"}
+    invariants.nothing_left(case, out, names)
+    printed = run(case, "predict", "predict", out / "model.json", train, "--quiet", must=True)
+    with case.step("load", must=True):
+        model = bayesieve.load(out / "model.json")
+        p = model.predict_proba(model_columns(model, read_table(train), train))
+    rows = list(csv.reader(io.StringIO(printed, newline="")))[1:]
+    case.same([[float(cell) for cell in row[1:]] for row in rows], p, "the command predicts what Python does")
+    run(case, "explain", "explain", out / "model.json", train, "--rows", case.pick(("0", "0-1", "99", "-1", "a", "")))
+    run(case, "info", "info", out / "model.json", "--all", must=True)
+
+
+@operation(0.3)
+def compare_command(case: Case) -> None:
+    """Two selectors on one or two tables."""
+    tables, targets = [], []
+    for i in range(case.pick((1, 1, 2))):
+        _, columns = draw_file(case, most_rows=60)
+        tables.append(write(case.folder / f"table{i}.csv", csv_text(case, columns)))
+        targets = ["-t", "the target"]
+    given = ["-s", case.pick(("map,all", "all", "compression,information-gain")), "--folds", case.pick((2, 3)), "-o"]
+    out = case.folder / "out"
+    printed = run(case, "compare", "compare", *tables, *targets, *given, out)
+    if printed is None:
+        return
+    again = run(case, "compare again", "compare", *tables, *targets, *given, out, must=True)
+    case.check(again == printed, "a comparison gone on with prints the same", (printed, again))
+    html = (out / "comparison.html").read_text(encoding="utf-8")
+    case.check(not invariants.unbalanced(html), "the page of a comparison is whole", invariants.unbalanced(html))

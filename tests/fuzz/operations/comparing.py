@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import bayesieve as bs
+from bayesieve.evaluation import FixedSplit
 from tests.fuzz import invariants, options, outcome
 from tests.fuzz.case import Case, operation
 from tests.fuzz.files import spoilt_bytes
@@ -24,7 +25,11 @@ def compare(case: Case) -> None:
         methods[case.pick(("", 1, "<script>alert(1)</script>"))] = case.pick(
             (bs.SelectiveNB("map"), 5, bs.MAPSelector())
         )
-    protocol = bs.Protocol(case.pick((2, 2, 3, 10)), case.pick((1, 1, 2)), case.pick((0, 1, 2**32 - 1)))
+    protocol: Any = bs.Protocol(case.pick((2, 2, 3, 10)), case.pick((1, 1, 2)), case.pick((0, 1, 2**32 - 1)))
+    if case.chance(0.15):
+        made = case.pick((bs.Protocol, FixedSplit))
+        with case.step("protocol"):
+            protocol = made(case.pick((case.integer(0, 60), case.pick(options.ODD_VALUES)())))
     results = case.folder / "results.jsonl" if case.chance(0.5) else None
     case.note(repr(methods))
     given = {"sample_weight": weights, "results": results, "n_jobs": case.pick((None, None, 1, 2))}

@@ -37,12 +37,17 @@ def fit_and_use(case: Case) -> None:
         lambda: invariants.described(case, model),
         lambda: invariants.traced(case, model.trace_),
         lambda: invariants.stored(case, model, X, p, again),
+        lambda: invariants.pickled(case, model, X, p) if _can_be_pickled(table) else None,
         lambda: invariants.cloned(case, model, X, p, again),
         lambda: _others(case, model, table, library),
     ]
     for i in case.rng.permutation(len(checks))[:6]:
         checks[i]()
     case.check(image(X) == before, "using a model leaves its input as it is", before)
+
+
+def _can_be_pickled(table: Drawn) -> bool:
+    return not any(column.kind in ("object", "one odd type") for column in table.columns)
 
 
 def _others(case: Case, model: Any, table: Drawn, library: str) -> None:

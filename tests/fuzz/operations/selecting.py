@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
-from bayesieve import path_figure, selection_stability, stability_figure
+from bayesieve import SelectiveNB, WrapperSelector, path_figure, selection_stability, stability_figure
 from tests.fuzz import invariants, options
 from tests.fuzz.case import Case, operation
 from tests.fuzz.libraries import hold, image
@@ -43,6 +46,49 @@ def select(case: Case) -> None:
             figure = path_figure(selector.trace_)
             case.check(len(repr(figure)) < 3000, "a short repr of a figure", repr(figure)[:200])
     case.check(image(X) == before, "selecting leaves its input as it is", before)
+
+
+@operation(0.4)
+def resume(case: Case) -> None:
+    """A search stopped at once and gone on with ends where one in one go ends."""
+    table = draw_table(case, plain=1.0, n_classes=case.integer(2, 3), most_rows=100)
+    _, X = hold(case, table, nonsense=False)
+    given = {
+        "criterion": case.pick(options.CRITERIA),
+        "direction": case.pick(("forward", "backward", "forward-backward", "backward-forward")),
+        "evaluation": case.pick(("train", "holdout", "loo", 2)),
+        "random_state": case.integer(0, 3),
+    }
+    case.note(repr(given))
+    with case.step("fit at once"):
+        whole = WrapperSelector(**given).fit(X, table.codes)
+    with case.step("fit in parts", must=True):
+        part = WrapperSelector(**given, max_seconds=0.0).fit(X, table.codes)
+        other = WrapperSelector(**given, resume=part.trace_).fit(X, table.codes)
+    case.same(other.weights_, whole.weights_, "a search gone on with")
+
+
+@operation(0.3)
+def within_scikit_learn(case: Case) -> None:
+    """In a pipeline, in a cross-validation, with tables as output."""
+    table = draw_table(case, n_classes=case.integer(2, 3), most_rows=100)
+    _, X = hold(case, table, nonsense=False)
+    selector = options.selector(case)
+    case.note(repr(selector))
+    with case.step("pipeline"):
+        pipeline = make_pipeline(selector, SelectiveNB(case.pick(options.SELECTORS))).fit(X, table.codes)
+    invariants.probabilities(case, pipeline, X)
+    with case.attempt("set_output"):
+        out = (
+            clone(selector)
+            .set_output(transform=case.pick(("pandas", "polars", "default")))
+            .fit_transform(X, table.codes)
+        )
+        case.check(out.shape[1] == selector_width(pipeline[0]), "columns of the output", out.shape)
+
+
+def selector_width(selector: Any) -> int:
+    return int(selector.support_.sum())
 
 
 @operation(0.3)
