@@ -34,6 +34,8 @@ class SubsetProblem:
     class_prior: np.ndarray
     validation_rows: ScoredRows | None = None
     validation_criterion: Criterion | None = None
+    evaluation: str | None = None
+    recoded: bool | None = None
 
     @classmethod
     def of(
@@ -64,8 +66,12 @@ class SubsetProblem:
         every_feature: bool = False,
         validation_rows: ScoredRows | None = None,
         validation_criterion: Criterion | None = None,
+        evaluation: str | None = None,
+        recoded: bool | None = None,
     ) -> SubsetProblem:
-        """Search by the criterion on the given rows of a coded table."""
+        """Search by the criterion on the given rows of a coded table; ``evaluation`` and ``recoded`` are what its trace
+        says of them.
+        """
         return cls(
             rows=rows,
             criterion=MAPCost(coded.n_features) if criterion is None else criterion,
@@ -74,6 +80,8 @@ class SubsetProblem:
             class_prior=rows.class_totals / rows.class_totals.sum(),
             validation_rows=validation_rows,
             validation_criterion=validation_criterion,
+            evaluation=evaluation,
+            recoded=recoded,
         )
 
     @property
@@ -110,6 +118,8 @@ class SubsetProblem:
             "validation_name": None if validation is None else validation.name,
             "validation_lower_is_better": validation is None or validation.lower_is_better,
             "validation_total": float(self.validation_rows.class_totals.sum()) if self.validation_rows else None,
+            "evaluation": self.evaluation,
+            "recoded": self.recoded,
         }
 
 

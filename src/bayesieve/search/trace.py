@@ -108,6 +108,10 @@ class SearchTrace:
     lower_is_better : whether low values of the criterion are the good ones.
     validation_name, validation_lower_is_better : the same of what is measured on the validation rows; None without.
     validation_total : number (or weight) of the validation rows, or None.
+    evaluation : where the criterion was measured: "train", "holdout", "loo", or a number of folds such as "10 folds";
+        None where there is only one way, on the training rows.
+    recoded : whether levels were learnt again without the rows that are scored; None where they do not depend on the
+        classes, or all rows are training rows.
     null_criterion : criterion of the empty subset.
     best_criterion : best criterion met.
     n_starts, n_models : walks, and distinct subsets evaluated (the empty one included).
@@ -131,6 +135,8 @@ class SearchTrace:
         validation_name: str | None = None,
         validation_lower_is_better: bool = True,
         validation_total: float | None = None,
+        evaluation: str | None = None,
+        recoded: bool | None = None,
     ) -> None:
         self.names = names
         self.criterion_name = criterion_name
@@ -138,6 +144,8 @@ class SearchTrace:
         self.validation_name = validation_name
         self.validation_lower_is_better = validation_lower_is_better
         self.validation_total = validation_total
+        self.evaluation = evaluation
+        self.recoded = recoded
         self.starts = starts
         self.null_criterion = null_criterion
         self.best_criterion = best_criterion
@@ -162,6 +170,8 @@ class SearchTrace:
         validation_name: str | None = None,
         validation_lower_is_better: bool = True,
         validation_total: float | None = None,
+        evaluation: str | None = None,
+        recoded: bool | None = None,
     ) -> SearchTrace:
         """The trace of one walk or several, in the order of their starts.
 
@@ -201,11 +211,27 @@ class SearchTrace:
             validation_name=validation_name,
             validation_lower_is_better=validation_lower_is_better,
             validation_total=validation_total,
+            evaluation=evaluation,
+            recoded=recoded,
         )
 
     @property
     def n_features(self) -> int:
         return len(self.names)
+
+    @property
+    def measured(self) -> str | None:
+        """Where the criterion was measured, in words; None where the selector knows of the training rows only."""
+        if self.evaluation is None:
+            return None
+        where = _EVALUATIONS.get(self.evaluation, self.evaluation)
+        return where if self.recoded is None else f"{where}, levels learnt from {self._learnt_from}"
+
+    @property
+    def _learnt_from(self) -> str:
+        if not self.recoded:
+            return "these rows"
+        return "the fitted rows only" if self.evaluation == "holdout" else "the rows of the other folds"
 
     def was_interrupted(self, max_seconds: float | None) -> bool:
         """Whether something else than this limit of time ended the search early: the user, or a callback."""
@@ -352,6 +378,7 @@ class SearchTrace:
         return pl.DataFrame({name: columns[name] for name in names}, schema_overrides=schema)
 
 
+_EVALUATIONS = {"train": "training rows", "holdout": "fitted and held-out rows", "loo": "leave-one-out"}
 _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "validation", "seconds", "accepted")
 
 
