@@ -21,7 +21,11 @@ class AUC(Criterion):
     The share of pairs of a row of class 1 and a row of class 0 that the model puts in the right order, a tie counting
     one half (Mann-Whitney). Several classes: the areas of every class against the rest, weighted by class share
     (Provost & Domingos 2001). Classes without rows, or with all of them, are left out; NaN when none is left. Scores
-    are pooled over all rows, whatever tables they come from. A pair of weighted rows counts the product of the weights.
+    are pooled over all rows, whatever tables they come from; the empty subset puts no row before another: 0.5. A pair
+    of weighted rows counts the product of the weights.
+
+    With leave-one-out, rows of the same levels do not tie: each lacks its own count, which puts it behind those of
+    other classes. Where many rows share their levels, folds measure the area better.
 
     Scores are sums of logarithms rounded to whole steps, so that rows with the same product of probabilities tie
     however it came about, and no others do: scores tie when they differ by no more than rounding can explain, about
@@ -71,9 +75,10 @@ class AUC(Criterion):
         if usable.size == 0:
             return np.full(sums.shape[0], np.nan)
         if totals.size == 2:
-            return sums[:, 0] / (totals[0] * totals[1])
-        areas = sums[:, usable] / (totals[usable] * rest[usable])
-        return np.average(areas, axis=1, weights=totals[usable])
+            areas = sums[:, 0] / (totals[0] * totals[1])
+        else:
+            areas = np.average(sums[:, usable] / (totals[usable] * rest[usable]), axis=1, weights=totals[usable])
+        return np.where(np.asarray(n_selected) == 0, 0.5, areas)
 
 
 def _pair_sums(rows: RowScores, moves: Moves) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Levels learnt again from some rows of a table, so that other rows can be measured without having had a say in them."""
+"""Levels learnt again from some rows of a table, so that the others have no say in what measures them."""
 
 from __future__ import annotations
 

@@ -165,18 +165,13 @@ class SearchTrace:
         seconds: float,
         null_criterion: float | None = None,
         n_models: int | None = None,
-        criterion_name: str = "map",
         lower_is_better: bool = True,
-        validation_name: str | None = None,
-        validation_lower_is_better: bool = True,
-        validation_total: float | None = None,
-        evaluation: str | None = None,
-        recoded: bool | None = None,
+        **words: Any,
     ) -> SearchTrace:
         """The trace of one walk or several, in the order of their starts.
 
         ``null_criterion`` is needed where the first walk does not start from the empty subset; ``n_models`` where not
-        every subset evaluated was recorded.
+        every subset evaluated was recorded. ``words`` are further attributes of the trace.
         """
         keys = _join([part for walk in walks for part in walk.keys], np.uint64)
         # A subset counts once however often it is met: at its first record, in the order of the starts. Key 0 is the
@@ -206,13 +201,8 @@ class SearchTrace:
             complete=complete,
             seconds=seconds,
             starts=[WalkStart(walk.initial, walk.null_cost, walk.start_validation) for walk in walks],
-            criterion_name=criterion_name,
             lower_is_better=lower_is_better,
-            validation_name=validation_name,
-            validation_lower_is_better=validation_lower_is_better,
-            validation_total=validation_total,
-            evaluation=evaluation,
-            recoded=recoded,
+            **words,
         )
 
     @property
@@ -224,14 +214,11 @@ class SearchTrace:
         """Where the criterion was measured, in words; None where the selector knows of the training rows only."""
         if self.evaluation is None:
             return None
-        where = _EVALUATIONS.get(self.evaluation, self.evaluation)
-        return where if self.recoded is None else f"{where}, levels learnt from {self._learnt_from}"
-
-    @property
-    def _learnt_from(self) -> str:
-        if not self.recoded:
-            return "these rows"
-        return "the fitted rows only" if self.evaluation == "holdout" else "the rows of the other folds"
+        where = _EVALUATIONS.get(self.evaluation, f"on {self.evaluation}")
+        others = "the fitted rows only" if self.evaluation == "holdout" else "the rows of the other folds"
+        return (
+            where if self.recoded is None else f"{where}, levels learnt from {others if self.recoded else 'these rows'}"
+        )
 
     def was_interrupted(self, max_seconds: float | None) -> bool:
         """Whether something else than this limit of time ended the search early: the user, or a callback."""
@@ -378,7 +365,7 @@ class SearchTrace:
         return pl.DataFrame({name: columns[name] for name in names}, schema_overrides=schema)
 
 
-_EVALUATIONS = {"train": "training rows", "holdout": "fitted and held-out rows", "loo": "leave-one-out"}
+_EVALUATIONS = {"train": "on training rows", "holdout": "on fitted and held-out rows", "loo": "by leave-one-out"}
 _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "validation", "seconds", "accepted")
 
 

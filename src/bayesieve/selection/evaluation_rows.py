@@ -22,7 +22,7 @@ from bayesieve.table.indicator_table import IndicatorTable
 NAMES = ("train", "holdout", "loo")
 RECODED_FOLDS = 10
 """Times that levels are learnt again for leave-one-out, each time from the rows of all folds but one."""
-MOST_RECODED_CELLS = 20_000_000
+MOST_RECODED_CELLS = 10_000_000
 """Rows x columns x times up to which levels are learnt again unless asked otherwise."""
 BLIND_SHARE = 0.8
 """Share of a class beyond which most subsets have the same error: that of always answering this class."""
@@ -83,9 +83,7 @@ def evaluation_rows(
     return EvaluationRows(rows, None, f"{len(splits)} folds", recoded)
 
 
-def recoder_for(
-    coded: CodedTable, recode: bool | Literal["auto"], n_times: int
-) -> tuple[Recoder | None, bool | None]:
+def recoder_for(coded: CodedTable, recode: bool | Literal["auto"], n_times: int) -> tuple[Recoder | None, bool | None]:
     """What learns the levels again as often as this, if it is to be done, and whether it is; None: no need for it.
 
     Raises
@@ -95,13 +93,13 @@ def recoder_for(
     """
     recoder = coded.recoder
     learnt = coded.levels is not None and not isinstance(coded, IndicatorTable)
-    if recode is True:
+    if not isinstance(recode, str) and recode:
         if recoder is None and not isinstance(coded, IndicatorTable):
             raise ValueError(
                 "recode=True learns levels again from raw values, but the table is coded already; fit the selector on "
                 "the raw table, or use recode=False."
             )
-        return recoder, recoder is not None and recoder.uses_classes or None
+        return recoder, True if recoder is not None and recoder.uses_classes else None
     if not learnt or (recoder is not None and not recoder.uses_classes):
         return None, None
     if recode == "auto" and recoder is not None and coded.n_rows * coded.n_features * n_times <= MOST_RECODED_CELLS:

@@ -107,7 +107,9 @@ class InformationGainSelector(FilterSelector):
         scores = class_information(ContingencyCounts.of(fit))
         ranking = rank(scores)
         if automatic:
-            path = NestedPath.measure(ranking, fit, held_out, validation_criterion(self.validation, coded), self.smoothing)
+            path = NestedPath.measure(
+                ranking, fit, held_out, validation_criterion(self.validation, coded), self.smoothing
+            )
         name, ranked = "information_gain", scores[ranking]
         self.trace_ = ranking_trace(coded.names, ranking, ranked, name, clock.seconds, path, recoded)
         if automatic:

@@ -63,7 +63,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         the fitted half, or from the training rows of every fold; for ``"loo"`` from the rows of nine folds of ten,
         which the row is not in, with its own count taken out as ever. Otherwise levels learnt from the classes of all
         rows make the criterion look better than it is, the more so the fewer rows a value has. "auto": where the raw
-        table is at hand, levels depend on the classes, and rows x columns x folds stay below 20 million. The features
+        table is at hand, levels depend on the classes, and rows x columns x folds stay below 10 million. The features
         selected keep the levels of all rows; ``trace_.recoded`` says whether it was done.
     resume : SearchTrace or None, default=None
         ``trace_`` of a search that was stopped: its moves are made again without scanning, and the search goes on.
@@ -90,7 +90,8 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     Notes
     -----
     Ties (within 1e-12) go to the lowest column, whether features are added or dropped. A level that a fold never shows
-    is smoothed there like any count of zero. A row of a class that its training part never shows is wrong for sure; the AUC leaves it out, and ``"log_loss"`` and ``"map"`` refuse it.
+    is smoothed there like any count of zero. A row of a class that its training part never shows is wrong for sure; the
+    AUC leaves it out, and ``"log_loss"`` and ``"map"`` refuse it.
 
     References
     ----------
