@@ -53,6 +53,7 @@ class AUC(Criterion):
     name = "auc"
     lower_is_better = False
     best = 1.0
+    of_empty = 0.5
     additive = False
 
     def start(
@@ -75,10 +76,9 @@ class AUC(Criterion):
         if usable.size == 0:
             return np.full(sums.shape[0], np.nan)
         if totals.size == 2:
-            areas = sums[:, 0] / (totals[0] * totals[1])
-        else:
-            areas = np.average(sums[:, usable] / (totals[usable] * rest[usable]), axis=1, weights=totals[usable])
-        return np.where(np.asarray(n_selected) == 0, 0.5, areas)
+            return sums[:, 0] / (totals[0] * totals[1])
+        areas = sums[:, usable] / (totals[usable] * rest[usable])
+        return np.average(areas, axis=1, weights=totals[usable])
 
 
 def _pair_sums(rows: RowScores, moves: Moves) -> np.ndarray:

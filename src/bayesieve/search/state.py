@@ -153,17 +153,22 @@ class _Measured:
         else:
             self._state.update(_prepare)
             sums = np.concatenate(map_in_threads(part, pieces, self._n_jobs))
-        return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
+        return self._costs(sums, sizes)
 
     def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Add features one after another; the costs of the subsets on the way."""
         sums = self._state.reduce(self._criterion.path_sums, self._rows.tables, features)  # type: ignore[attr-defined]
-        return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
+        return self._costs(sums, sizes)
 
     def own(self, size: int) -> float:
         sums = self._state.reduce(self._criterion.own_sums, self._rows.tables)
-        values = self._criterion.values(sums[None, :], np.array([size]), self._rows.class_totals)
-        return float(self.sign * values[0])
+        return float(self._costs(sums[None, :], np.array([size]))[0])
+
+    def _costs(self, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        values = self._criterion.values(sums, sizes, self._rows.class_totals)
+        if self._criterion.of_empty is not None:
+            values = np.where((sizes == 0) & ~np.isnan(values), self._criterion.of_empty, values)
+        return self.sign * values
 
     def _pieces(self, n: int) -> list[slice]:
         """Candidates evaluated together: how they are cut decides who computes them, never what comes out."""
