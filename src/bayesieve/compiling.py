@@ -8,6 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+# No wrapper for calls from C, which nobody makes: it takes time to compile.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
 
 def jit(function: Callable[..., Any]) -> Any:
     """Compile ``function`` when it is first called, and keep the machine code on disk where a folder can be written.
@@ -18,24 +21,38 @@ def jit(function: Callable[..., Any]) -> Any:
     return _compiled(function)
 
 
-def jit_sum(function: Callable[..., Any]) -> Any:
-    """As `jit`, for loops that end in a sum: its terms may be added in any order and products added in one operation,
-    without which no compiler makes vectors of it. Infinities and NaN keep their meaning. Sums then differ by rounding
-    between kinds of processors, never between runs or numbers of threads.
+def jit_inner(function: Callable[..., Any]) -> Any:
+    """Compile a kernel that only other kernels call: its code becomes part of theirs, so that it needs neither a place
+    on disk nor a way in from Python, which would take time to compile. Python must not call it.
     """
-    return _compiled(function, fastmath={"reassoc", "contract"})
+    return _inner(function)
 
 
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+def jit_sum(function: Callable[..., Any]) -> Any:
+    """As `jit_inner`, for loops that end in a sum: its terms may be added in any order and products added in one
+    operation, without which no compiler makes vectors of it. Infinities and NaN keep their meaning. Sums then differ by
+    rounding between kinds of processors, never between runs or numbers of threads.
+    """
+    return _inner(function, fastmath={"reassoc", "contract"})
+
+
+def _inner(function: Callable[..., Any], **options: Any) -> Any:
+    from numba import njit
+
+    options = {**_OPTIONS, "no_cpython_wrapper": True, **options}
+    return njit(**options)(function)
+
+
+def _compiled(function: Callable[..., Any]) -> Any:
     from numba import njit
 
     try:
-        compiled = njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+        compiled: Any = njit(cache=True, **_OPTIONS)(function)
         _depend_on_all_kernels(compiled)
         return compiled
     except RuntimeError:
         _tell_once()
-        return njit(nogil=True, error_model="numpy", **options)(function)
+        return njit(**_OPTIONS)(function)
 
 
 def _depend_on_all_kernels(compiled: Any) -> None:

@@ -91,7 +91,7 @@ def test_a_copy_is_passed_over() -> None:
 
 def test_size_is_that_of_the_smallest_best_subset_on_held_out_rows() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    selector = MRMRSelector(smoothing=1.0, recode=False).fit(X, y)
+    selector = MRMRSelector(smoothing=1.0).fit(X, y)
     coded = selector.encoder_.transform_coded(X)
     coded.class_codes, coded.classes = y.astype(np.uint8), np.array([0, 1])
     coded.sort_by_class()

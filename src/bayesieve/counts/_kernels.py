@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 
 _LEAST_PACKED = 100  # rows of a class from which reading eight codes at a time pays
 _LEAST_IN_LANES = 500  # and from which several copies of a histogram do
@@ -56,14 +56,14 @@ def count_sorted(codes, starts, n_levels, offsets, counts):
                 _count_singly(run, n_levels[k], mine, j)
 
 
-@jit
+@jit_inner
 def _count_singly(run, n_levels, counts, j):
     for i in range(run.size):
         if run[i] < n_levels:
             counts[run[i], j] += 1.0
 
 
-@jit
+@jit_inner
 def _count_in_lanes(run, n_levels, counts, j, lanes):
     lanes[:] = 0
     whole = run.size // 4 * 4
@@ -77,7 +77,7 @@ def _count_in_lanes(run, n_levels, counts, j, lanes):
     _count_singly(run[whole:], n_levels, counts, j)
 
 
-@jit
+@jit_inner
 def _count_packed(run, n_levels, counts, j):
     """Codes are compared with a level eight at a time, as the bytes of a word; loops over words become vectors."""
     head = -run.ctypes.data & 7  # words start at multiples of eight bytes
@@ -91,7 +91,7 @@ def _count_packed(run, n_levels, counts, j):
     _count_singly(run[head + whole :], n_levels, counts, j)
 
 
-@jit
+@jit_inner
 def _bytes_equal(words, level):
     """How many bytes of at most 255 words equal ``level``."""
     wanted = level * _ONES

@@ -15,7 +15,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 
 WORDS_AT_ONCE = 4  # words of a plane counted between two writes; segments have a multiple of it
 _WORDS_IN_CACHE = 32
@@ -64,7 +64,7 @@ def count_common(planes, left, right, first, last, starts, counts):
                         _add_common(planes[w : w + WORDS_AT_ONCE, left[a]], right, w, low, found)
 
 
-@jit
+@jit_inner
 def _add_common(words, right, w, low, found):
     n = found.size
     first, second, third, fourth = words[0], words[1], words[2], words[3]
@@ -101,7 +101,7 @@ def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes
             row[j] = _statistic(sums[j], left_sums, right_sums[j], total, relative)
 
 
-@jit
+@jit_inner
 def _add_binary(both, ones, others, own, own_others, size, logs, sums):
     whole = logs[size]
     for j in range(sums.size):
@@ -114,7 +114,7 @@ def _add_binary(both, ones, others, own, own_others, size, logs, sums):
         sums[j] += 0.0 if independent else joint - (own + own_others[j]) + whole
 
 
-@jit
+@jit_inner
 def _statistic(information, left_sum, right_sum, total, relative):
     """From sums to nats, within the bounds that rounding may cross; or the symmetrical uncertainty."""
     left, right = max(left_sum, 0.0), max(right_sum, 0.0)
@@ -154,7 +154,7 @@ def plane_information(counts, left, right, n_levels, complete, margins, at, size
         below += n_levels[x] - complete[x]
 
 
-@jit
+@jit_inner
 def _fill_from_planes(counts, beside, own, other, first_x, first_y, size, cells):
     """All cells of a table, from those of the planes and the margins: what is left is the first level."""
     n_y = other.size
@@ -205,7 +205,7 @@ def row_information(codes, left, right, n_levels, weights, starts, logs, relativ
             out[i, j] = _statistic(information, left_sum, right_sum, max(total, 1e-300), relative)
 
 
-@jit
+@jit_inner
 def _count_rows(x, y, n_x, n_y, weights, first, last, cells):
     if weights.size == 0:
         for i in range(first, last):
@@ -217,7 +217,7 @@ def _count_rows(x, y, n_x, n_y, weights, first, last, cells):
                 cells[np.uint64(x[i]) * np.uint64(n_y) + np.uint64(y[i])] += weights[i]
 
 
-@jit
+@jit_inner
 def _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights):
     """Total, information and both entropies, times the total, of a table of counts, which is cleared."""
     column_sums[:n_y] = 0.0
@@ -241,7 +241,7 @@ def _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights):
     return total, information, left_sum, right_sum
 
 
-@jit
+@jit_inner
 def _sums_of_rows(x, y, n_x, n_y, first, last, cells, row_sums, column_sums, logs, weights):
     """As `_sums_of_table`, where there are fewer rows than cells: only cells with rows are looked at."""
     row_sums[:n_x] = 0.0
@@ -258,7 +258,7 @@ def _sums_of_rows(x, y, n_x, n_y, first, last, cells, row_sums, column_sums, log
     return _sums(joint, row_sums[:n_x], column_sums[:n_y], logs, weights)
 
 
-@jit
+@jit_inner
 def _sums(joint, row_sums, column_sums, logs, weights):
     total, of_rows, of_columns = 0.0, 0.0, 0.0
     for n in row_sums:
@@ -270,7 +270,7 @@ def _sums(joint, row_sums, column_sums, logs, weights):
     return total, joint - (of_rows + of_columns) + whole, whole - of_rows, whole - of_columns
 
 
-@jit
+@jit_inner
 def _n_log_n(n, logs, weights):
     """Looked up for whole numbers, computed for sums of weights."""
     if weights.size == 0:

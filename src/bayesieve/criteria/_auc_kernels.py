@@ -1,5 +1,4 @@
-"""Compiled passes over the candidates of an AUC step: keys that order the rows as the scores of a class do, for rows or
-for cells of equal rows, then the count of ordered pairs.
+"""Compiled keys that order the rows, or cells of equal rows, as the scores of a class do with a candidate moved.
 
 Two classes: the key is the log odds of class 1 in whole log units; a level adds a constant. Several classes: the odds
 of the class against the rest, as the bits of a double, which are ordered as the number is; a few bits of the fraction
@@ -12,17 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesieve.compiling import jit
-from bayesieve.criteria._binary_kernels import binary_pairs
-from bayesieve.criteria._cell_kernels import count_cells, list_cells
-from bayesieve.criteria._pair_kernels import ranked_pairs, sorted_pairs
-from bayesieve.criteria._slot_kernels import slot_pairs
-from bayesieve.criteria.class_block import THREE_WAY, TWO_WAY
+from bayesieve.compiling import jit_inner
+from bayesieve.criteria.class_block import THREE_WAY
 
 SPARE_BITS = 6  # of the bits of a double, given up for a wider range of exponents
 _FRACTION_BITS = 52 - SPARE_BITS
-_MOST_CELLS = 0.5  # per row, for which counting cells is faster than keys of all rows
-_LEAST_DISTINCT = 0.75  # scores per row, from which so few rows tie that they may be compared one by one
 _LOG2_E = 1.4426950408889634
 _LOG_2 = 0.6931471805599453
 _WIDEST = 2e4  # nats; odds beyond count as certain
@@ -43,13 +36,14 @@ class Layout(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """The current subset as a pass over candidates needs it: logs and ratios (n_others, n_rows), rows with ratios
-    beyond the range of doubles, and the groups of equal rows.
+    """The current subset as a pass over candidates needs it: logs and, with several classes, ratios (n_others, n_rows)
+    and which rows have ratios beyond the range of doubles, (1, n_rows), or (0, n_rows) where none has; the groups of
+    equal rows.
     """
 
     logs: np.ndarray
-    ratios: np.ndarray
-    is_wide: np.ndarray
+    ratios: np.ndarray | None
+    is_wide: np.ndarray | None
     group_of: np.ndarray
     first_of: np.ndarray
     group_offsets: np.ndarray
@@ -68,18 +62,24 @@ class Moves(NamedTuple):
     factor_starts: np.ndarray
 
 
-@jit
-def fill_levels(codes, low, high, kind, levels):
-    """Levels of a feature as 16-bit numbers."""
+@jit_inner
+def fill_levels(layout, feature, levels):
+    """Levels of a feature as 16-bit numbers, all 0 of no feature; returns how many codes there are."""
+    if feature < 0:
+        levels[:] = 0
+        return 1
+    codes, kind = layout.codes[layout.columns[feature]], layout.kinds[feature]
+    low, high = layout.lows[feature], layout.highs[feature]
     if kind <= THREE_WAY:
         for i in range(codes.size):
             levels[i] = np.uint16(codes[i] > low) + np.uint16(codes[i] >= high)
     else:
         for i in range(codes.size):
             levels[i] = codes[i]
+    return layout.n_codes[feature]
 
 
-@jit
+@jit_inner
 def _add_few(scores, levels, steps, keys):
     """keys = scores plus one of eight steps, chosen bit by bit of the level: reading a table takes longer."""
     s0, s1, s2, s3, s4, s5, s6, s7 = steps[0], steps[1], steps[2], steps[3], steps[4], steps[5], steps[6], steps[7]
@@ -91,7 +91,7 @@ def _add_few(scores, levels, steps, keys):
         keys[i] = scores[i] + (high if level & 4 else low)
 
 
-@jit
+@jit_inner
 def _fill_two(scores, offsets, levels, steps, n_codes, sign, keys):
     """Keys of two classes: scores plus the steps of the levels; ``steps`` is (segments, codes), flat."""
     few = np.zeros(8, dtype=np.int64)
@@ -109,7 +109,7 @@ def _fill_two(scores, offsets, levels, steps, n_codes, sign, keys):
                 key[i] = score[i] + sign * step[level[i]]
 
 
-@jit
+@jit_inner
 def _fill_many(ratios, offsets, classes, levels, factors, n_codes, wanted, keys, bits):
     """Keys of class ``wanted``, one of several: its odds, from the ratios of the other classes to the true one."""
     n_others = ratios.shape[0]
@@ -138,7 +138,7 @@ def _fill_many(ratios, offsets, classes, levels, factors, n_codes, wanted, keys,
         keys[i] = bits[i] >> SPARE_BITS
 
 
-@jit
+@jit_inner
 def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, sign, wanted, keys):
     """Keys of the rows with ratios beyond the range of doubles, from logarithms."""
     n_others = logs.shape[0]
@@ -167,8 +167,8 @@ def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, si
             keys[i] = (bits[0] >> SPARE_BITS) + (np.int64(octave) << _FRACTION_BITS)
 
 
-@jit
-def _label(keys, offsets, positive):
+@jit_inner
+def label_keys(keys, offsets, positive):
     """Shift the keys up by one bit, which tells whether the row is positive."""
     for s in range(positive.size):
         bit = np.int64(positive[s])
@@ -176,108 +176,15 @@ def _label(keys, offsets, positive):
             keys[i] = 2 * keys[i] + bit
 
 
-@jit
-def _gather(values, item_groups, first_of, gathered):
-    for o in range(gathered.shape[0]):
-        for k in range(item_groups.size):
-            gathered[o, k] = values[o, first_of[item_groups[k]]]
-
-
-@jit
-def _fill_keys(layout, scan, moves, c, n_codes, wanted, logs, ratios, is_wide, offsets, levels, keys, bits):
-    """Keys of rows, or of cells, with candidate ``c`` moved."""
+@jit_inner
+def fill_keys(layout, moves, c, n_codes, wanted, logs, ratios, is_wide, unit, offsets, levels, keys, bits):
+    """Keys of rows, or of cells, with candidate ``c`` moved; two classes have no ``ratios``, and need no ``bits``."""
     sign = moves.signs[c]
     steps = moves.steps[moves.step_starts[c] :]
-    if logs.shape[0] == 1:
+    if ratios is None:
         _fill_two(logs[0], offsets, levels, steps, n_codes, sign, keys)
-        return
-    factors = moves.factors[moves.factor_starts[c] :]
-    _fill_many(ratios, offsets, layout.classes, levels, factors, n_codes, wanted, keys, bits)
-    if is_wide.size > 0:
-        _fill_wide(is_wide, logs, scan.unit, offsets, layout.classes, levels, steps, n_codes, sign, wanted, keys)
-
-
-@jit
-def pair_sums(layout, scan, moves, targets, positive, ladder, lists, sums):
-    """sums[c, t] = weight of the pairs that the scores of class targets[t] order rightly, with candidate c moved.
-
-    ``positive[t, s]``: whether the rows of segment s are of that class. ``ladder``: the sorted rows of the two
-    segments in ``lists``, or empty where it does not pay. The work memory is a constant number of words
-    per row and class, whatever the number of candidates.
-    """
-    n_rows = scan.group_of.size
-    n_groups = scan.first_of.size
-    n_others = scan.logs.shape[0]
-    levels = np.zeros(n_rows, dtype=np.uint16)
-    keys, ordered = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
-    bits = np.empty(n_rows if n_others > 1 else 0, dtype=np.int64)
-    ordered_weights, unit_weights = np.empty(n_rows), np.ones(n_rows)
-    count = np.empty(2 * n_rows + 2, dtype=np.int32)
-    words, slots = np.empty(2 * n_rows + 8, dtype=np.int64), np.empty(2 * n_rows + 2, dtype=np.int64)
-    unsure = np.empty(n_rows + 1, dtype=np.int32)
-    item_groups, item_levels = np.empty(n_rows + 1, dtype=np.int32), np.empty(n_rows + 1, dtype=np.uint16)
-    item_weights = np.empty(n_rows + 1)
-    item_offsets = np.zeros(layout.offsets.size, dtype=np.int64)
-    item_logs = np.empty((n_others, n_rows), dtype=np.int64)
-    item_ratios = np.empty((scan.ratios.shape[0], n_rows))
-    no_wide = np.zeros(0, dtype=np.bool_)
-    for c in range(moves.features.size):
-        feature = moves.features[c]
-        n_codes = 1
-        if feature >= 0 and ladder.scores.size > 0 and layout.kinds[feature] == TWO_WAY:
-            column, bound = layout.codes[layout.columns[feature]], layout.lows[feature]
-            n = layout.n_codes[feature]
-            steps = moves.steps[moves.step_starts[c] :]
-            below, above = steps[lists[0] * n : lists[0] * n + 2], steps[lists[1] * n : lists[1] * n + 2]
-            sums[c, 0] = 0.5 * binary_pairs(
-                ladder, column, bound, below, above, moves.signs[c], scan.tolerance, words[: n_rows + 2]
-            )
-            if layout.classes[lists[1]] == 0:  # looked up among the rows of class 1, being fewer
-                sums[c, 0] = np.float64(ladder.positives.size * ladder.negatives.size) - sums[c, 0]
-            continue
-        if feature >= 0:
-            n_codes = layout.n_codes[feature]
-            column = layout.codes[layout.columns[feature]]
-            fill_levels(column, layout.lows[feature], layout.highs[feature], layout.kinds[feature], levels)
-        else:
-            levels[:] = 0
-        if n_groups * n_codes <= _MOST_CELLS * n_rows:
-            cells = ordered_weights[: n_groups * n_codes]
-            count_cells(scan.group_of, levels, n_codes, layout.weights, count, cells)
-            n = list_cells(cells, scan.group_offsets, n_codes, item_offsets, item_groups, item_levels, item_weights)
-            _gather(scan.logs, item_groups[:n], scan.first_of, item_logs)
-            _gather(scan.ratios, item_groups[:n], scan.first_of, item_ratios)
-            is_wide = no_wide
-            if scan.is_wide.size > 0:
-                is_wide = scan.is_wide[scan.first_of[item_groups[:n]]]
-            for t in range(targets.size):
-                _fill_keys(
-                    layout, scan, moves, c, n_codes, targets[t],
-                    item_logs, item_ratios, is_wide, item_offsets, item_levels, keys[:n], bits,
-                )  # fmt: skip
-                _label(keys, item_offsets, positive[t])
-                twice = sorted_pairs(keys, item_weights, n, scan.tolerance, ordered, ordered_weights, count)
-                sums[c, t] = 0.5 * twice
-            continue
-        for t in range(targets.size):
-            _fill_keys(
-                layout, scan, moves, c, n_codes, targets[t],
-                scan.logs, scan.ratios, scan.is_wide, layout.offsets, levels, keys, bits,
-            )  # fmt: skip
-            if layout.weights.size == 0:
-                if n_groups >= _LEAST_DISTINCT * n_rows:
-                    worked, pairs = ranked_pairs(
-                        keys, layout.offsets, positive[t], scan.tolerance,
-                        words, count[:n_rows], count[n_rows : 2 * n_rows], unsure,
-                    )  # fmt: skip
-                else:
-                    worked, pairs = slot_pairs(
-                        keys, layout.offsets, positive[t], scan.tolerance,
-                        words, slots, count[:n_rows], count[n_rows : 2 * n_rows + 1], unsure,
-                    )  # fmt: skip
-                if worked:
-                    sums[c, t] = 0.5 * pairs
-                    continue
-            _label(keys, layout.offsets, positive[t])
-            weights = layout.weights if layout.weights.size > 0 else unit_weights
-            sums[c, t] = 0.5 * sorted_pairs(keys, weights, n_rows, scan.tolerance, ordered, ordered_weights, count)
+    else:
+        factors = moves.factors[moves.factor_starts[c] :]
+        _fill_many(ratios, offsets, layout.classes, levels, factors, n_codes, wanted, keys, bits)
+        if is_wide.shape[0] > 0:
+            _fill_wide(is_wide[0], logs, unit, offsets, layout.classes, levels, steps, n_codes, sign, wanted, keys)

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 from bayesieve.counts._pair_kernels import count_bits
 from bayesieve.criteria._ladder_kernels import PADDING
 
 _BLOCK = 1024  # rows whose work memory stays in the first-level cache
 
 
-@jit
+@jit_inner
 def _sum_prefixes(codes, bound, negatives, number, pairs):
     """pairs[k] = negatives among those of the first k different scores, of level 1 from bit 32 on, of level 0 below."""
     steps = np.array([1, 1 << 32])  # looked up, not chosen: a jump that no processor foresees
@@ -29,7 +29,7 @@ def _sum_prefixes(codes, bound, negatives, number, pairs):
         pairs[np.uint64(number[i]) + np.uint64(1)] = total
 
 
-@jit
+@jit_inner
 def _scan(at, score, scores, tolerance):
     """How many scores are below, and not above, ``score``, from the ``at``-th on."""
     lower, upper = score - tolerance, score + tolerance
@@ -47,7 +47,7 @@ def _scan(at, score, scores, tolerance):
     return np.uint64(first), np.uint64(last)
 
 
-@jit
+@jit_inner
 def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tolerance, pairs):
     """Twice the number of pairs with the positive row above, ties once; a code above ``bound`` is level 1.
 
@@ -71,13 +71,13 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
     return twice
 
 
-@jit
+@jit_inner
 def _fill_levels(codes, bound, rows, levels):
     for i in range(rows.size):
         levels[i] = codes[rows[i]] > bound
 
 
-@jit
+@jit_inner
 def _fill_counts(rows_up_to, begin, level, counts):
     """Positive rows of a level in each of the different scores from the ``begin``-th on."""
     for k in range(counts.size):
@@ -85,7 +85,7 @@ def _fill_counts(rows_up_to, begin, level, counts):
         counts[k] = rows_up_to[at + np.uint64(2)] - rows_up_to[at]
 
 
-@jit
+@jit_inner
 def _fill_buckets(scores, levels, move_0, apart, last, shift, buckets):
     """Buckets of the moved scores: level 0 moves by ``move_0``, level 1 by ``apart`` more."""
     for i in range(scores.size):
@@ -93,7 +93,7 @@ def _fill_buckets(scores, levels, move_0, apart, last, shift, buckets):
         buckets[i] = np.int32(min(max(moved >> shift, 0), last))
 
 
-@jit
+@jit_inner
 def _fill_first(words, found, unsure):
     """Buckets replaced by twice how many negative scores are below, by the bits, plus one where bits do not tell;
     such rows are listed, and counted.
@@ -111,7 +111,7 @@ def _fill_first(words, found, unsure):
     return n
 
 
-@jit
+@jit_inner
 def _sum_found(prefixes, found, levels, counts, other):
     total = 0
     for i in range(found.size):
@@ -119,7 +119,7 @@ def _sum_found(prefixes, found, levels, counts, other):
     return total
 
 
-@jit
+@jit_inner
 def _sum_at(prefixes, places, levels, counts):
     total = 0
     for i in range(places.size):
@@ -127,7 +127,7 @@ def _sum_at(prefixes, places, levels, counts):
     return total
 
 
-@jit
+@jit_inner
 def _sum_ties(ladder, codes, bound, prefixes):
     """Negatives of its own level with which every positive row ties."""
     total = 0
@@ -139,7 +139,7 @@ def _sum_ties(ladder, codes, bound, prefixes):
     return total
 
 
-@jit
+@jit_inner
 def _compare(scores, different, levels, counts, found, move_0, apart, tolerance, prefixes, other, unsure):
     """What the rows in ``unsure`` add to the pairs told by bits: their scores are compared one by one."""
     twice = 0
@@ -153,7 +153,7 @@ def _compare(scores, different, levels, counts, found, move_0, apart, tolerance,
     return twice
 
 
-@jit
+@jit_inner
 def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows_up_to, other, with_own):
     """Twice the pairs of a positive row and the negatives of the other level (``other`` = 1) or its own (0).
 
@@ -191,3 +191,21 @@ def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows
     if with_own and not many_tie:
         twice += _sum_ties(ladder, codes, bound, prefixes)
     return twice
+
+
+@jit
+def ladder_sums(layout, tolerance, moves, chosen, ladder, lists, sums):
+    """sums[c, 0] = number of pairs that the scores of class 1 order rightly with candidate c, one of ``chosen`` and of
+    two levels, moved. ``ladder``: the sorted rows of the two segments in ``lists``.
+    """
+    n_negative, n_positive = ladder.negatives.size, ladder.positives.size
+    pairs = np.empty(n_negative + n_positive + 2, dtype=np.int64)
+    for c in chosen:
+        feature = moves.features[c]
+        column, bound = layout.codes[layout.columns[feature]], layout.lows[feature]
+        n = layout.n_codes[feature]
+        steps = moves.steps[moves.step_starts[c] :]
+        below, above = steps[lists[0] * n : lists[0] * n + 2], steps[lists[1] * n : lists[1] * n + 2]
+        sums[c, 0] = 0.5 * binary_pairs(ladder, column, bound, below, above, moves.signs[c], tolerance, pairs)
+        if layout.classes[lists[1]] == 0:  # looked up among the rows of class 1, being fewer
+            sums[c, 0] = np.float64(n_positive * n_negative) - sums[c, 0]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
+from bayesieve.criteria._auc_kernels import fill_keys, fill_levels, label_keys
+from bayesieve.criteria._pair_kernels import sorted_pairs
 
 _MOST_COPIED = 2048  # cells, for which several tables are worth adding up
 
@@ -45,7 +47,7 @@ def group_rows(logs, offsets, slots, group_of, first_of):
     return n_groups
 
 
-@jit
+@jit_inner
 def count_cells(group_of, levels, n_codes, weights, count, cells):
     """cells[group * n_codes + level] = rows, or weight, of each group and level."""
     n = cells.size
@@ -71,7 +73,7 @@ def count_cells(group_of, levels, n_codes, weights, count, cells):
             cells[k] += count[t * n + k]
 
 
-@jit
+@jit_inner
 def list_cells(cells, offsets, n_codes, item_offsets, item_groups, item_levels, item_weights):
     """List the cells that hold rows, by segment; returns how many."""
     n = 0
@@ -85,3 +87,42 @@ def list_cells(cells, offsets, n_codes, item_offsets, item_groups, item_levels, 
                 n += np.int64(item_weights[n] > 0.0)
         item_offsets[s + 1] = n
     return n
+
+
+@jit_inner
+def _of_cells(values, first_of, item_groups, n):
+    """Columns of ``values`` of the first row of each cell's group; None of None."""
+    if values is None:
+        return None
+    else:  # noqa: RET505 - compiled to one of both, by the type of the argument
+        taken = np.empty((values.shape[0], n), dtype=values.dtype)
+        for o in range(values.shape[0]):
+            for k in range(n):
+                taken[o, k] = values[o, first_of[item_groups[k]]]
+        return taken
+
+
+@jit
+def cell_sums(layout, scan, moves, chosen, targets, positive, sums):
+    """As `ranked_sums`, from the cells of a group of equal rows and a level, with the weight of their rows."""
+    n_rows = scan.group_of.size
+    levels, keys = np.empty(n_rows, dtype=np.uint16), np.empty(n_rows, dtype=np.int64)
+    bits, ordered = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
+    cells, count = np.empty(n_rows), np.empty(2 * n_rows + 2, dtype=np.int32)
+    item_groups, item_levels = np.empty(n_rows + 1, dtype=np.int32), np.empty(n_rows + 1, dtype=np.uint16)
+    item_weights, offsets = np.empty(n_rows + 1), np.zeros(layout.offsets.size, dtype=np.int64)
+    for c in chosen:
+        n_codes = fill_levels(layout, moves.features[c], levels)
+        cell = cells[: scan.first_of.size * n_codes]
+        count_cells(scan.group_of, levels, n_codes, layout.weights, count, cell)
+        n = list_cells(cell, scan.group_offsets, n_codes, offsets, item_groups, item_levels, item_weights)
+        logs = _of_cells(scan.logs, scan.first_of, item_groups, n)
+        ratios = _of_cells(scan.ratios, scan.first_of, item_groups, n)
+        is_wide = _of_cells(scan.is_wide, scan.first_of, item_groups, n)
+        for t in range(targets.size):
+            fill_keys(
+                layout, moves, c, n_codes, targets[t],
+                logs, ratios, is_wide, scan.unit, offsets, item_levels, keys[:n], bits,
+            )  # fmt: skip
+            label_keys(keys, offsets, positive[t])
+            sums[c, t] = 0.5 * sorted_pairs(keys, item_weights, n, scan.tolerance, ordered, cells, count)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit, jit_sum
+from bayesieve.compiling import jit, jit_inner, jit_sum
 
 BLOCK = 512
 LANES = 32
@@ -19,7 +19,7 @@ _MANTISSA = (1 << 52) - 1
 _ONE = 1023 << 52
 
 
-@jit
+@jit_inner
 def spread(factor, code, level, low, high, kind):
     """factor[i] = the level's factor of code[i].
 
@@ -67,7 +67,8 @@ def sum_products(total, base, ratios, begin, code, segment, start, n_codes, tabl
                     total[i] = 1.0 + ratio[i] * level[code[i]]
             continue
         if other == 0:
-            total[:n] = base[begin : begin + n]
+            for i in range(n):
+                total[i] = base[begin + i]
         if kind < 3:
             spread(factor, code, level, low, high, kind)
             for i in range(n):
@@ -77,7 +78,7 @@ def sum_products(total, base, ratios, begin, code, segment, start, n_codes, tabl
                 total[i] += ratio[i] * level[code[i]]
 
 
-@jit
+@jit_inner
 def _fold(factor):
     """Multiply the second half of a group into the first until LANES products are left (a loop that vectorises)."""
     half = _GROUP >> 1
@@ -87,7 +88,7 @@ def _fold(factor):
         half >>= 1
 
 
-@jit
+@jit_inner
 def _multiply_lanes(lane, bits, exponents, factor):
     """lane *= factor, its binary exponent moved to ``exponents``; ``bits`` is the same memory as ``lane``."""
     for k in range(exponents.size):

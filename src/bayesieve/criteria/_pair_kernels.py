@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 from bayesieve.counts._pair_kernels import count_bits
+from bayesieve.criteria._auc_kernels import fill_keys, fill_levels, label_keys
 
 _BUCKETS_PER_ROW = 64  # of the bit map, at most; half of it at least
 _MOST_COMPARISONS = 2  # per row, between rows of one bucket, before sorting is the faster way
@@ -27,7 +28,7 @@ _LOW = (1 << 32) - 1
 _MOST_MOVES = 8  # per item, to put the buckets in order, before a sort of all items is
 
 
-@jit
+@jit_inner
 def key_range(keys, n):
     low = keys[0]
     high = keys[0]
@@ -37,7 +38,7 @@ def key_range(keys, n):
     return low, high
 
 
-@jit
+@jit_inner
 def shift_for(span, n_buckets):
     """Bits to drop from a key between 0 and ``span`` so that at most ``n_buckets`` remain."""
     shift = 0
@@ -46,7 +47,7 @@ def shift_for(span, n_buckets):
     return shift
 
 
-@jit
+@jit_inner
 def _compare_all(key, keys, begin, end, tolerance):
     """Twice the number of keys above ``key`` (ties: once)."""
     twice = 0
@@ -55,7 +56,7 @@ def _compare_all(key, keys, begin, end, tolerance):
     return twice
 
 
-@jit
+@jit_inner
 def fill_buckets(keys, low, shift, tolerance, buckets):
     """Bucket of every key; returns how many lie so near to the edge of a bucket that a tie may be in the next one."""
     inside = (np.int64(1) << shift) - 1
@@ -67,7 +68,7 @@ def fill_buckets(keys, low, shift, tolerance, buckets):
     return n_near
 
 
-@jit
+@jit_inner
 def _list_edges(keys, begin, end, low, shift, tolerance, buckets, edges, n_edges):
     """Move the rows near the edge of a bucket to a list, and their bucket out of the way."""
     inside = (np.int64(1) << shift) - 1
@@ -79,7 +80,7 @@ def _list_edges(keys, begin, end, low, shift, tolerance, buckets, edges, n_edges
     return n_edges
 
 
-@jit
+@jit_inner
 def _mark_negatives(buckets, first, words, following):
     """Enter the negative rows of one segment, which starts at row ``first``, into their words.
 
@@ -95,7 +96,7 @@ def _mark_negatives(buckets, first, words, following):
         words[at | np.uint64(1)] = (entry & _LOW) + ((np.int64(first + i + 1) << 32) + 1)
 
 
-@jit
+@jit_inner
 def _number_words(words):
     """Below bit 32 of words[2 w + 1]: twice the number of negatives in the words before, plus one where a bit of the
     word stands for several rows.
@@ -108,7 +109,7 @@ def _number_words(words):
         total += n
 
 
-@jit
+@jit_inner
 def _fill_ranks(buckets, words, ranks):
     """Twice the negatives below every positive row, by the bits, plus one where bits do not tell."""
     for i in range(buckets.size):
@@ -121,7 +122,7 @@ def _fill_ranks(buckets, words, ranks):
         ranks[i] = (((entry >> 1) + inside) << 1) | (((marks >> place) | entry) & 1)
 
 
-@jit
+@jit_inner
 def _rank_positives(buckets, first, words, ranks, unsure, n_unsure):
     """Twice the negatives below the positive rows of one segment; rows that share a bucket with a negative are
     listed. Loops apart, and by block, so that the first vectorises.
@@ -138,7 +139,7 @@ def _rank_positives(buckets, first, words, ranks, unsure, n_unsure):
     return twice, n_unsure
 
 
-@jit
+@jit_inner
 def _resolve(keys, buckets, tolerance, words, following, unsure, n_unsure):
     """(whether it is worth it, twice what the rows in ``unsure`` add to their count of bits) by comparing them with
     the negative rows of their words.
@@ -163,7 +164,7 @@ def _resolve(keys, buckets, tolerance, words, following, unsure, n_unsure):
     return True, twice
 
 
-@jit
+@jit_inner
 def ranked_pairs(keys, offsets, positive, tolerance, words, buckets, following, unsure):
     """(whether it worked, twice the number of pairs with the positive row above, ties once) of unweighted rows.
 
@@ -205,7 +206,29 @@ def ranked_pairs(keys, offsets, positive, tolerance, words, buckets, following, 
     return worked, twice + more
 
 
-@jit
+@jit_inner
+def _merge_sort(keys, weights):
+    """Put keys in ascending order, equal ones in the order in which they stand, their weights with them."""
+    n = keys.size
+    merged, merged_weights = np.empty(n, dtype=np.int64), np.empty(n)
+    width = 1
+    while width < n:
+        for begin in range(0, n, 2 * width):
+            middle, end = min(begin + width, n), min(begin + 2 * width, n)
+            i, j = begin, middle
+            for k in range(begin, end):
+                if i < middle and (j >= end or keys[i] <= keys[j]):
+                    merged[k], merged_weights[k] = keys[i], weights[i]
+                    i += 1
+                else:
+                    merged[k], merged_weights[k] = keys[j], weights[j]
+                    j += 1
+        for k in range(n):
+            keys[k], weights[k] = merged[k], merged_weights[k]
+        width *= 2
+
+
+@jit_inner
 def order_items(keys, weights, n, ordered, ordered_weights, count):
     """Put keys in ascending order, their weights with them: buckets first, then insertion inside."""
     low, high = key_range(keys, n)
@@ -236,14 +259,11 @@ def order_items(keys, weights, n, ordered, ordered_weights, count):
             ordered_weights[j] = weight
             moves += i - j
             if moves > _MOST_MOVES * n:
-                order = np.argsort(keys[:n], kind="mergesort")
-                for k in range(n):
-                    ordered[k] = keys[order[k]]
-                    ordered_weights[k] = weights[order[k]]
+                _merge_sort(ordered[:n], ordered_weights[:n])
                 return
 
 
-@jit
+@jit_inner
 def sorted_pairs(keys, weights, n, tolerance, ordered, ordered_weights, count):
     """Twice the weight of pairs with the positive item above, ties once; the lowest bit of a key tells a positive.
 
@@ -269,3 +289,53 @@ def sorted_pairs(keys, weights, n, tolerance, ordered, ordered_weights, count):
             twice += weight * (positive - positive_start)
             negative += weight
     return twice
+
+
+@jit
+def ranked_sums(layout, scan, moves, chosen, targets, positive, sums):
+    """sums[c, t] = weight of the pairs that the scores of class targets[t] order rightly with candidate c, one of
+    ``chosen``, moved, by `ranked_pairs`; left as it is where that gives up, or where there is a number already.
+
+    ``positive[t, s]``: whether the rows of segment s are of that class. The work memory is a constant number of words
+    a row, whatever the number of candidates.
+    """
+    n_rows = scan.group_of.size
+    levels, keys = np.empty(n_rows, dtype=np.uint16), np.empty(n_rows, dtype=np.int64)
+    bits, words = np.empty(n_rows, dtype=np.int64), np.empty(2 * n_rows + 8, dtype=np.int64)
+    buckets, following = np.empty(n_rows, dtype=np.int32), np.empty(n_rows, dtype=np.int32)
+    unsure = np.empty(n_rows + 1, dtype=np.int32)
+    for c in chosen:
+        n_codes = fill_levels(layout, moves.features[c], levels)
+        for t in range(targets.size):
+            if not np.isnan(sums[c, t]):
+                continue
+            fill_keys(
+                layout, moves, c, n_codes, targets[t],
+                scan.logs, scan.ratios, scan.is_wide, scan.unit, layout.offsets, levels, keys, bits,
+            )  # fmt: skip
+            worked, pairs = ranked_pairs(
+                keys, layout.offsets, positive[t], scan.tolerance, words, buckets, following, unsure
+            )
+            if worked:
+                sums[c, t] = 0.5 * pairs
+
+
+@jit
+def sorted_sums(layout, scan, moves, chosen, targets, positive, sums):
+    """As `ranked_sums`, by `sorted_pairs`, which never gives up and takes weighted rows."""
+    n_rows = scan.group_of.size
+    levels, keys = np.empty(n_rows, dtype=np.uint16), np.empty(n_rows, dtype=np.int64)
+    bits, ordered = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
+    ordered_weights, count = np.empty(n_rows), np.empty(2 * n_rows + 2, dtype=np.int32)
+    weights = layout.weights if layout.weights.size > 0 else np.ones(n_rows)
+    for c in chosen:
+        n_codes = fill_levels(layout, moves.features[c], levels)
+        for t in range(targets.size):
+            if not np.isnan(sums[c, t]):
+                continue
+            fill_keys(
+                layout, moves, c, n_codes, targets[t],
+                scan.logs, scan.ratios, scan.is_wide, scan.unit, layout.offsets, levels, keys, bits,
+            )  # fmt: skip
+            label_keys(keys, layout.offsets, positive[t])
+            sums[c, t] = 0.5 * sorted_pairs(keys, weights, n_rows, scan.tolerance, ordered, ordered_weights, count)

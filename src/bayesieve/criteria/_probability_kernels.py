@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit, jit_sum
+from bayesieve.compiling import jit, jit_inner, jit_sum
 from bayesieve.criteria._kernels import BLOCK, spread, sum_products
 
 FEWEST = 32  # rows that the fused loops take at once
@@ -90,7 +90,7 @@ def _two_way_3(code, low, quarter, r, s, t, l0, l1, m0, m1, n0, n1):
     return found
 
 
-@jit
+@jit_inner
 def _pass_1(sums, codes, first, padded, columns, lows, starts, n_codes, segment, table, r):
     for c in range(columns.size):
         at = starts[c] + segment * n_codes[c]
@@ -98,7 +98,7 @@ def _pass_1(sums, codes, first, padded, columns, lows, starts, n_codes, segment,
         sums[c] += _two_way_1(code, lows[c], padded // 4, r, table[at], table[at + 1])
 
 
-@jit
+@jit_inner
 def _pass_2(sums, codes, first, padded, columns, lows, starts, n_codes, segment, table, r, s):
     for c in range(columns.size):
         at = starts[c] + 2 * segment * n_codes[c]
@@ -107,7 +107,7 @@ def _pass_2(sums, codes, first, padded, columns, lows, starts, n_codes, segment,
         sums[c] += _two_way_2(code, lows[c], padded // 4, r, s, table[at], table[at + 1], table[to], table[to + 1])
 
 
-@jit
+@jit_inner
 def _pass_3(sums, codes, first, padded, columns, lows, starts, n_codes, segment, table, r, s, t):
     for c in range(columns.size):
         at = starts[c] + 3 * segment * n_codes[c]
@@ -140,7 +140,8 @@ def two_way_sums(ratios, codes, offsets, columns, lows, starts, n_codes, table, 
             padding += padded - n
             for other in range(n_others):
                 near[other, :ahead] = 0.0
-                near[other, ahead : ahead + n] = ratios[other, begin : begin + n]
+                for i in range(n):
+                    near[other, ahead + i] = ratios[other, begin + i]
                 near[other, ahead + n : padded] = 0.0
             if n_others == 1:
                 _pass_1(sums, codes, first, padded, columns, lows, starts, n_codes, segment, table, r)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 from bayesieve.counts._pair_kernels import count_bits
+from bayesieve.criteria._auc_kernels import fill_keys, fill_levels
 from bayesieve.criteria._pair_kernels import fill_buckets, key_range, shift_for
 
 _BUCKETS_PER_ROW = 32  # of the bit map, at most; half of it at least
@@ -21,14 +22,14 @@ _MOST_STEPS = 2  # per row, along chains, before sorting is the faster way
 _BEYOND = np.iinfo(np.int64).max // 2
 
 
-@jit
+@jit_inner
 def _mark(buckets, words):
     for i in range(buckets.size):
         bucket = np.int64(buckets[i])
         words[np.uint64(bucket >> 5)] |= np.int64(1) << (bucket & 31)
 
 
-@jit
+@jit_inner
 def _number_words(words):
     """Above the 32 bits of a word: how many bits are in the words before; returns how many there are."""
     total = 0
@@ -39,7 +40,7 @@ def _number_words(words):
     return total
 
 
-@jit
+@jit_inner
 def _slot(bucket, words):
     """The first slot not below a bucket."""
     place = np.int64(bucket)
@@ -47,13 +48,13 @@ def _slot(bucket, words):
     return np.uint64((word >> 32) + count_bits(word & ((np.int64(1) << (place & 31)) - 1)))
 
 
-@jit
+@jit_inner
 def _fill_slots(buckets, words, found):
     for i in range(buckets.size):
         found[i] = np.int32(_slot(buckets[i], words))
 
 
-@jit
+@jit_inner
 def _enter(keys, found, first, tolerance, slots, extras, n_extras):
     """Count negative rows in their slots: all above bit 32 of slots[2 k], twice those of the slot's key below. Rows
     of another key are listed in ``extras``.
@@ -73,7 +74,7 @@ def _enter(keys, found, first, tolerance, slots, extras, n_extras):
     return n_extras
 
 
-@jit
+@jit_inner
 def _number_slots(slots, n):
     """Above bit 32 of slots[2 k]: the rows in the slots before; bit 0: whether the slot has other keys, too."""
     total = 0
@@ -85,7 +86,7 @@ def _number_slots(slots, n):
     slots[2 * n], slots[2 * n + 1] = total << 32, _BEYOND
 
 
-@jit
+@jit_inner
 def _chain_extras(keys, buckets, words, extras, tolerance, heads, nodes, left):
     """Nodes (key, rows, next node) of the other keys of a slot, from node heads[slot] on; returns what is left of the
     steps allowed.
@@ -112,7 +113,7 @@ def _chain_extras(keys, buckets, words, extras, tolerance, heads, nodes, left):
     return left
 
 
-@jit
+@jit_inner
 def _count(keys, found, tolerance, slots, flags):
     """Twice the negatives below the positive rows, without the other keys of the slots that ``flags`` tells of."""
     twice = 0
@@ -126,7 +127,7 @@ def _count(keys, found, tolerance, slots, flags):
     return twice
 
 
-@jit
+@jit_inner
 def _list_flags(flags, first, listed, n):
     for i in range(flags.size):
         listed[np.uint64(n)] = first + i
@@ -134,7 +135,7 @@ def _list_flags(flags, first, listed, n):
     return n
 
 
-@jit
+@jit_inner
 def _count_extras(keys, buckets, words, unsure, tolerance, heads, nodes, left):
     """(steps left, twice the negatives of other keys below the positive rows in ``unsure``, each in its slot)."""
     twice = 0
@@ -151,7 +152,7 @@ def _count_extras(keys, buckets, words, unsure, tolerance, heads, nodes, left):
     return left, twice
 
 
-@jit
+@jit_inner
 def slot_pairs(keys, offsets, positive, tolerance, words, slots, buckets, heads, unsure):
     """(whether it worked, twice the number of pairs with the positive row above, ties once) of unweighted rows.
 
@@ -202,3 +203,27 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, buckets, heads,
                 n_unsure = _list_flags(flag, begin, unsure, n_unsure)
     left, more = _count_extras(keys, buckets, words, unsure[:n_unsure], tolerance, heads, nodes, left)
     return left >= 0, twice + more
+
+
+@jit
+def slot_sums(layout, scan, moves, chosen, targets, positive, sums):
+    """As `ranked_sums`, by `slot_pairs`."""
+    n_rows = scan.group_of.size
+    levels, keys = np.empty(n_rows, dtype=np.uint16), np.empty(n_rows, dtype=np.int64)
+    bits, words = np.empty(n_rows, dtype=np.int64), np.empty(2 * n_rows + 8, dtype=np.int64)
+    slots, buckets = np.empty(2 * n_rows + 2, dtype=np.int64), np.empty(n_rows, dtype=np.int32)
+    heads, unsure = np.empty(n_rows + 1, dtype=np.int32), np.empty(n_rows + 1, dtype=np.int32)
+    for c in chosen:
+        n_codes = fill_levels(layout, moves.features[c], levels)
+        for t in range(targets.size):
+            if not np.isnan(sums[c, t]):
+                continue
+            fill_keys(
+                layout, moves, c, n_codes, targets[t],
+                scan.logs, scan.ratios, scan.is_wide, scan.unit, layout.offsets, levels, keys, bits,
+            )  # fmt: skip
+            worked, pairs = slot_pairs(
+                keys, layout.offsets, positive[t], scan.tolerance, words, slots, buckets, heads, unsure
+            )
+            if worked:
+                sums[c, t] = 0.5 * pairs

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesieve.criteria.base import Criterion
-from bayesieve.criteria.class_block import ClassBlock
+from bayesieve.criteria.class_block import TWO_WAY, ClassBlock
 from bayesieve.criteria.ratio_tables import RatioTables
 from bayesieve.criteria.row_scores import RowScores
 
 if TYPE_CHECKING:
     from bayesieve.criteria._auc_kernels import Moves
+
+_MOST_CELLS = 0.5  # per row, for which counting cells is faster than keys of all rows
+_LEAST_DISTINCT = 0.75  # scores per row, from which so few rows tie that they may be compared one by one
 
 
 class AUC(Criterion):
@@ -21,11 +24,7 @@ class AUC(Criterion):
     The share of pairs of a row of class 1 and a row of class 0 that the model puts in the right order, a tie counting
     one half (Mann-Whitney). Several classes: the areas of every class against the rest, weighted by class share
     (Provost & Domingos 2001). Classes without rows, or with all of them, are left out; NaN when none is left. Scores
-    are pooled over all rows, whatever tables they come from; the empty subset puts no row before another: 0.5. A pair
-    of weighted rows counts the product of the weights.
-
-    With leave-one-out, rows of the same levels do not tie: each lacks its own count, which puts it behind those of
-    other classes. Where many rows share their levels, folds measure the area better.
+    are pooled over all rows, whatever tables they come from. A pair of weighted rows counts the product of the weights.
 
     Scores are sums of logarithms rounded to whole steps, so that rows with the same product of probabilities tie
     however it came about, and no others do: scores tie when they differ by no more than rounding can explain, about
@@ -53,7 +52,6 @@ class AUC(Criterion):
     name = "auc"
     lower_is_better = False
     best = 1.0
-    of_empty = 0.5
     additive = False
 
     def start(
@@ -82,8 +80,6 @@ class AUC(Criterion):
 
 
 def _pair_sums(rows: RowScores, moves: Moves) -> np.ndarray:
-    from bayesieve.criteria._auc_kernels import pair_sums
-
     block = rows.block
     totals = block.class_totals(rows.n_classes)
     rest = _others(totals)
@@ -91,11 +87,36 @@ def _pair_sums(rows: RowScores, moves: Moves) -> np.ndarray:
     sums = np.zeros((moves.features.size, targets.size))
     counted = (totals[targets] > 0.0) & (rest[targets] > 0.0)
     if counted.any():
-        found = np.zeros((sums.shape[0], int(counted.sum())))
         positive = block.classes == targets[counted][:, None]
-        ladder, lists = rows.ladder(moves.features)
-        pair_sums(rows.layout, rows.scan(), moves, targets[counted], positive, ladder, lists, found)
-        sums[:, counted] = found
+        sums[:, counted] = _count_pairs(rows, moves, targets[counted], positive)
+    return sums
+
+
+def _count_pairs(rows: RowScores, moves: Moves, targets: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """(n_candidates, n_targets) sums, each candidate's by the fastest way that does not give up. A kernel for each way:
+    those that never run are never compiled.
+    """
+    from bayesieve.criteria._binary_kernels import ladder_sums
+    from bayesieve.criteria._cell_kernels import cell_sums
+    from bayesieve.criteria._pair_kernels import ranked_sums, sorted_sums
+    from bayesieve.criteria._slot_kernels import slot_sums
+
+    block, scan, layout, features = rows.block, rows.scan(), rows.layout, moves.features
+    sums = np.full((features.size, targets.size), np.nan)
+    ladder = rows.ladder(features)
+    if ladder is not None:
+        chosen = np.flatnonzero((features >= 0) & (block.kinds[features] == TWO_WAY))
+        ladder_sums(layout, scan.tolerance, moves, chosen, *ladder, sums)
+        if chosen.size == features.size:
+            return sums
+    n_cells = scan.first_of.size * np.where(features >= 0, layout.n_codes[features], 1)
+    in_cells = n_cells <= _MOST_CELLS * block.n_rows
+    is_distinct = scan.first_of.size >= _LEAST_DISTINCT * block.n_rows
+    ways = [(cell_sums, in_cells), (ranked_sums, is_distinct), (slot_sums, True), (sorted_sums, True)]
+    for kernel, takes in ways if not block.weights.size else [ways[0], ways[-1]]:
+        left = np.flatnonzero(np.isnan(sums).any(axis=1) & takes)
+        if left.size:
+            kernel(layout, scan, moves, left, targets, positive, sums)
     return sums
 
 

@@ -88,33 +88,31 @@ class RowScores:
             found = self._scan = self._prepare()
         return found
 
-    def ladder(self, features: np.ndarray) -> tuple[Ladder, np.ndarray]:
-        """Rows sorted for candidates of two levels, and their two segments; without rows where there are no such
-        candidates, or cells of equal rows are faster.
+    def ladder(self, features: np.ndarray) -> tuple[Ladder, np.ndarray] | None:
+        """Rows sorted for candidates of two levels, and their two segments; None where there are no such candidates, or
+        where it does not pay.
         """
         from bayesieve.criteria._ladder_kernels import climb
 
-        block = self.block
+        block, scan = self.block, self.scan()
         sizes = np.diff(block.offsets)
         filled = np.flatnonzero(sizes > 0)
+        if (
+            self.n_classes != 2
+            or filled.size != 2
+            or block.classes[filled[0]] == block.classes[filled[1]]
+            or block.weights.size
+            or scan.first_of.size <= _FEW_SCORES * block.n_rows
+            or not np.any(block.kinds[features[features >= 0]] == TWO_WAY)
+        ):
+            return None
         # Every row of the second list is looked up in the first one, which takes longer than passing over that.
-        lists = filled[np.argsort(-sizes[filled], kind="stable")] if filled.size == 2 else np.zeros(2, dtype=np.int64)
-        scan = self.scan()
-        worth = (
-            self.n_classes == 2
-            and block.classes[lists[0]] != block.classes[lists[1]]
-            and not block.weights.size
-            and scan.first_of.size > _FEW_SCORES * block.n_rows
-            and np.any(block.kinds[features[features >= 0]] == TWO_WAY)
-        )
-        found = self._ladder if worth else None
+        lists = filled[np.argsort(-sizes[filled], kind="stable")]
+        found = self._ladder
         if found is None:
-            offsets = block.offsets if worth else np.zeros_like(block.offsets)
-            negative, positive = (tuple(offsets[segment : segment + 2]) for segment in lists)
-            found = climb(scan.logs[0], negative, positive, scan.tolerance)
-            if worth:
-                self._ladder = found
-        return found, lists
+            negative, positive = (tuple(block.offsets[segment : segment + 2]) for segment in lists)
+            found = self._ladder = climb(scan.logs[0], negative, positive, scan.tolerance)
+        return (found, lists) if found.scores.size else None
 
     def _prepare(self) -> Scan:
         from bayesieve.criteria._auc_kernels import Scan
@@ -129,7 +127,7 @@ class RowScores:
         group_offsets = np.searchsorted(first_of, self.block.offsets)
         return Scan(self.logs, ratios, is_wide, group_of, first_of, group_offsets, self._tables.log_unit, tolerance)
 
-    def _ratios(self) -> tuple[np.ndarray, np.ndarray, int]:
+    def _ratios(self) -> tuple[np.ndarray | None, np.ndarray | None, int]:
         """Ratios of the rows where there are several classes, which of them exceed the range of doubles, and how far
         apart keys of equal scores may lie.
         """
@@ -138,12 +136,12 @@ class RowScores:
         unit = self._tables.log_unit
         error = (self._n_selected + 3) * (unit + _STEP_ERROR)
         if self.n_classes <= 2:
-            return np.empty((0, 0)), np.zeros(0, dtype=bool), int(np.ceil(error / unit))
+            return None, None, int(np.ceil(error / unit))
         logs = self.logs * unit
         impossible = self.logs <= -_NEVER // 2
         logs[impossible] = -np.inf
         limit = _DOUBLE_RANGE - self._tables.largest_log_factor
-        is_wide = np.any((np.abs(logs) > limit) & ~impossible, axis=0)
+        is_wide = np.any((np.abs(logs) > limit) & ~impossible, axis=0, keepdims=True)
         ratios = np.exp(np.clip(logs, None, _DOUBLE_RANGE))
         largest = np.abs(logs[~impossible]).max(initial=0.0)
         # Each score is a quotient of two sums of ratios, every one known to within the error of its logarithm.

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring bit patterns over the table
 
 
-@jit
+@jit_inner
 def _only_class(cumulated, block):
     """The class of block ``block - 1`` if it is pure, -2 if it is not, -1 if there is none."""
     found = -1
@@ -49,7 +49,8 @@ def merge_classes(values, offsets, weights, cumulated, lower, upper, first, apar
                 pure = j if pure == -1 else -2
         if pure < 0 or pure != previous:
             lower[block] = value
-            cumulated[block + 1] = cumulated[block]
+            for j in range(n_classes):
+                cumulated[block + 1, j] = cumulated[block, j]
             block += 1
         previous = pure
         upper[block - 1] = value
@@ -81,7 +82,8 @@ def join_counted(values, counts, cumulated, lower, upper, first, apart):
                 pure = j if pure == -1 else -2
         if pure < 0 or pure != previous:
             lower[block] = values[v]
-            cumulated[block + 1] = cumulated[block]
+            for j in range(n_classes):
+                cumulated[block + 1, j] = cumulated[block, j]
             block += 1
         previous = pure
         upper[block - 1] = values[v]
@@ -138,7 +140,8 @@ def count_distinct(values, class_codes, n_classes, most):
                             to = (to + 1) & mask
                         new_used[to] = True
                         new_keys[to] = keys[old]
-                        new_counts[to] = counts[old]
+                        for j in range(n_classes):
+                            new_counts[to, j] = counts[old, j]
                 keys, counts, used = new_keys, new_counts, new_used
                 continue
         counts[at, class_codes[i]] += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 from bayesieve.discretize._block_kernels import merge_classes
 from bayesieve.discretize._interval_kernels import (
     greedy_merge,
@@ -22,7 +22,7 @@ _MOST_LEVELS = 255  # whose codes, that of unseen values included, are bytes
 _TOLERANCE = 1e-9  # of `partition.is_better`
 
 
-@jit
+@jit_inner
 def sum_like_numpy(values):
     """The sum of a few numbers, added in the order in which NumPy adds them."""
     n = values.size
@@ -44,7 +44,7 @@ def sum_like_numpy(values):
     return total
 
 
-@jit
+@jit_inner
 def _levels_cost(counts, prior, log_factorials, scratch):
     """`partition.total_cost` of levels with these whole (levels, classes) counts."""
     n_classes = counts.shape[1]
@@ -59,7 +59,7 @@ def _levels_cost(counts, prior, log_factorials, scratch):
     return prior + total
 
 
-@jit
+@jit_inner
 def _exact_bounds(cumulated, prior, log_factorials, scratch):
     """`intervals.search_bounds` of columns small enough to be solved exactly."""
     n_blocks = cumulated.shape[0] - 1
@@ -82,7 +82,7 @@ def _exact_bounds(cumulated, prior, log_factorials, scratch):
     return optimal_bounds(cumulated, prior, log_factorials, max_parts)
 
 
-@jit
+@jit_inner
 def code_row(values, cuts, missing_code, codes):
     """codes[i] = number of cuts below values[i]; ``missing_code`` for NaN."""
     if cuts.size <= 16:
@@ -106,13 +106,13 @@ def code_row(values, cuts, missing_code, codes):
         codes[i] = low if value == value else missing_code
 
 
-@jit
+@jit_inner
 def _midpoint(low, high, careful):
     middle = low / 2 + high / 2 if careful else (low + high) / 2
     return low if middle >= high else middle
 
 
-@jit
+@jit_inner
 def _write_cuts(lower, upper, bounds, cuts):
     """Cut points between neighbouring values, as `ValueBlocks.cut_points`."""
     careful = False
@@ -168,11 +168,13 @@ def modl_columns(
         if apart and n_missing > 0 and n_blocks > 1:
             shifted = np.empty(n_blocks + 1)
             shifted[0] = priors[0]
-            shifted[1:] = priors[2 : n_blocks + 2]
+            for i in range(1, n_blocks + 1):
+                shifted[i] = priors[i + 1]
             inner = _exact_bounds(cumulated[1 : n_blocks + 1], shifted, log_factorials, scratch)
             bounds = np.empty(inner.size + 1, dtype=np.int64)
             bounds[0] = 0
-            bounds[1:] = inner + 1
+            for i in range(inner.size):
+                bounds[i + 1] = inner[i] + 1
         else:
             bounds = _exact_bounds(cumulated[: n_blocks + 1], priors[: n_blocks + 2], log_factorials, scratch)
         levels = bounds.size - 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 from bayesieve.discretize._interval_kernels import EPSILON, log_factorial
 
 
-@jit
+@jit_inner
 def _part(a, b, sign, log_factorials):
     """Cost of the labels of the group with counts a + sign * b; an empty group costs nothing."""
     n_classes = a.size

@@ -12,12 +12,12 @@ import math
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 
 EPSILON = 1e-9  # nats: smaller changes of cost are rounding noise
 
 
-@jit
+@jit_inner
 def log_factorial(n, table):
     # Fractional counts (non-integer weights) have no table; x! is then Gamma(x + 1).
     if table.size == 0:
@@ -25,7 +25,7 @@ def log_factorial(n, table):
     return table[int(n)]
 
 
-@jit
+@jit_inner
 def part_cost(cumulated, start, stop, log_factorials):
     """Cost of the class labels of blocks start..stop-1 taken as one interval, less the constant log (J - 1)!.
 
@@ -41,7 +41,7 @@ def part_cost(cumulated, start, stop, log_factorials):
     return cost + log_factorial(total + (n_classes - 1), log_factorials)
 
 
-@jit
+@jit_inner
 def _pack(cumulated, bounds, most_rows):
     """Join neighbouring blocks as long as they hold ``most_rows`` rows together; larger ones stay alone."""
     n_classes = cumulated.shape[1]
@@ -112,7 +112,7 @@ def join_local_minima(cumulated, bounds, log_factorials, target):
     return bounds[: n + 1].copy()
 
 
-@jit
+@jit_inner
 def _sift_up(heap, position, key, at):
     item = heap[at]
     value = key[item]
@@ -128,7 +128,7 @@ def _sift_up(heap, position, key, at):
     position[item] = at
 
 
-@jit
+@jit_inner
 def _sift_down(heap, position, key, at, size):
     item = heap[at]
     value = key[item]
@@ -220,7 +220,7 @@ def greedy_merge(cumulated, bounds, prior, log_factorials):
     return vanished, best_step
 
 
-@jit
+@jit_inner
 def _best_bound(cumulated, start, stop, log_factorials):
     """Cheapest way to cut blocks start..stop-1 in two: (cost of both parts, bound); infinite when there is one block
     only.
@@ -265,7 +265,8 @@ def improve_bounds(cumulated, bounds, prior, log_factorials):
     constant = log_factorial(cumulated.shape[1] - 1, log_factorials)
     bound = np.empty(capacity + 1, dtype=np.int64)
     n = bounds.size - 1
-    bound[: n + 1] = bounds
+    for i in range(n + 1):
+        bound[i] = bounds[i]
     # Per number of intervals replaced (1 = split, 2 = merge-split, 3 = merge-merge-split): best new cost and bound of
     # each start.
     gain = np.empty((4, capacity + 1))

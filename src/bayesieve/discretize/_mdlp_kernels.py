@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 
 
-@jit
+@jit_inner
 def n_log_n(n, table, unit):
     """n log n in units: looked up for a whole number where there is a table, 0 for no rows."""
     if table.size > 0:
@@ -28,7 +28,7 @@ def n_log_n(n, table, unit):
     )
 
 
-@jit
+@jit_inner
 def class_terms(counts, table, unit):
     """sum_j n_j log n_j - n log n of class counts, in units: minus n times their entropy."""
     total = counts[0] - counts[0]
@@ -39,7 +39,7 @@ def class_terms(counts, table, unit):
     return terms - n_log_n(total, table, unit)
 
 
-@jit
+@jit_inner
 def best_bound(cumulated, first, stop, table, unit, tolerance):
     """The bound between the blocks ``first`` .. ``stop - 1`` that leaves least entropy on both sides, the lowest of
     equals; ``first`` where none leaves less than before.
@@ -67,7 +67,7 @@ def best_bound(cumulated, first, stop, table, unit, tolerance):
     return best_at
 
 
-@jit
+@jit_inner
 def present(counts):
     """Number of classes with rows."""
     found = 0
@@ -76,7 +76,7 @@ def present(counts):
     return found
 
 
-@jit
+@jit_inner
 def is_worth_its_length(cumulated, first, bound, stop, table, unit):
     """Fayyad & Irani (1993), section 5: whether a split saves more than announcing it takes.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 from bayesieve.criteria._decision_kernels import TIE
 
 LARGEST_PRODUCT = 1e100  # of several rows, before its logarithm is taken
@@ -55,7 +55,7 @@ def walk(factors, start, first_key, depth, offsets, classes, with_areas, losses,
             lower[key], upper[key] = bound_area(ratios, offsets, classes, total, odds, buckets)
 
 
-@jit
+@jit_inner
 def count_wrong(ratios, offsets, classes, total, worst):
     """Rows whose most probable class is another one (the lowest class wins a tie); 1 + the sum of the ratios of each
     row goes to ``total``.
@@ -75,7 +75,7 @@ def count_wrong(ratios, offsets, classes, total, worst):
     return count
 
 
-@jit
+@jit_inner
 def sum_of_logs(values):
     """Sum of the logarithms of numbers from 1 on: one logarithm for a product of many."""
     total = 0.0
@@ -96,7 +96,7 @@ def sum_of_logs(values):
     return total + np.log(products).sum()
 
 
-@jit
+@jit_inner
 def bound_area(ratios, offsets, classes, total, odds, buckets):
     """Two numbers that the AUC of the subset lies between: the areas of every class against the rest, weighted by class
     share; the order of rows in one bucket of odds is not looked at.

@@ -6,121 +6,47 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from bayesieve.counts import ContingencyCounts, Smoothing
-from bayesieve.criteria import Criterion
-from bayesieve.criteria.registry import make_criterion
 from bayesieve.search import ScoredRows
 from bayesieve.table import CodedTable
-from bayesieve.table.coded import Recoder
-from bayesieve.table.indicator_table import IndicatorTable
 
 NAMES = ("train", "holdout", "loo")
-RECODED_FOLDS = 10
-"""Times that levels are learnt again for leave-one-out, each time from the rows of all folds but one."""
-MOST_RECODED_CELLS = 10_000_000
-"""Rows x columns x times up to which levels are learnt again unless asked otherwise."""
-BLIND_SHARE = 0.8
-"""Share of a class beyond which most subsets have the same error: that of always answering this class."""
 
 
 @dataclass(frozen=True)
 class EvaluationRows:
-    """The rows that guide a search, and those that choose the size of the subset, if any.
-
-    evaluation : where that is, as a `SearchTrace` has it; recoded : whether the levels were learnt without the rows
-    that are scored, None where levels do not depend on the classes, or all rows are training rows.
-    """
+    """The rows that guide a search, and those that choose the size of the subset, if any."""
 
     guide: ScoredRows
     validation: ScoredRows | None = None
-    evaluation: str = "train"
-    recoded: bool | None = None
 
 
 def evaluation_rows(
-    coded: CodedTable,
-    evaluation: Any,
-    smoothing: Smoothing,
-    *,
-    seed: int,
-    validation_size: float,
-    groups: Any = None,
-    recode: bool | Literal["auto"] = False,
+    coded: CodedTable, evaluation: Any, smoothing: Smoothing, *, seed: int, validation_size: float, groups: Any = None
 ) -> EvaluationRows:
     """Rows and tables for ``evaluation``: a name, a number of folds, a splitter or pairs of (train, test) rows.
 
-    ``recode`` is `WrapperSelector`'s.
-
     Raises
     ------
     ValueError
-        If the rows cannot be split that way, or their levels cannot be learnt again.
+        If the rows cannot be split that way.
     """
     if isinstance(evaluation, str) and evaluation == "holdout":
-        recoder, recoded = recoder_for(coded, recode, 1)
-        fit, rest = hold_out(coded, validation_size, seed, recoder=recoder)
+        fit, rest = hold_out(coded, validation_size, seed)
         counts = ContingencyCounts.of(fit)
-        guide, validation = (ScoredRows.training(half, counts, smoothing) for half in (fit, rest))
-        return EvaluationRows(guide, validation, "holdout", recoded)
+        return EvaluationRows(ScoredRows.training(fit, counts, smoothing), ScoredRows.training(rest, counts, smoothing))
+    counts = ContingencyCounts.of(coded)
     if isinstance(evaluation, str) and evaluation == "train":
-        return EvaluationRows(ScoredRows.training(coded, ContingencyCounts.of(coded), smoothing))
+        return EvaluationRows(ScoredRows.training(coded, counts, smoothing))
     if isinstance(evaluation, str):
-        n_folds = min(RECODED_FOLDS, coded.n_rows)
-        recoder, recoded = recoder_for(coded, recode, n_folds)
-        if recoder is not None and recoder.uses_classes:
-            rows = ScoredRows.leave_one_out_of_folds(coded, recoder, n_folds, smoothing)
-        else:  # a row's own count is all that it has to do with its levels
-            rows = ScoredRows.leave_one_out(coded, ContingencyCounts.of(coded), smoothing)
-        return EvaluationRows(rows, None, "loo", recoded)
+        return EvaluationRows(ScoredRows.leave_one_out(coded, counts, smoothing))
     splits = _splits(coded, evaluation, groups)
-    recoder, recoded = recoder_for(coded, recode, len(splits))
-    rows = ScoredRows.folds(coded, ContingencyCounts.of(coded), splits, smoothing, recoder=recoder)
-    return EvaluationRows(rows, None, f"{len(splits)} folds", recoded)
-
-
-def recoder_for(coded: CodedTable, recode: bool | Literal["auto"], n_times: int) -> tuple[Recoder | None, bool | None]:
-    """What learns the levels again as often as this, if it is to be done, and whether it is; None: no need for it.
-
-    Raises
-    ------
-    ValueError
-        If it is asked for, and the raw values are not at hand.
-    """
-    recoder = coded.recoder
-    learnt = coded.levels is not None and not isinstance(coded, IndicatorTable)
-    if not isinstance(recode, str) and recode:
-        if recoder is None and not isinstance(coded, IndicatorTable):
-            raise ValueError(
-                "recode=True learns levels again from raw values, but the table is coded already; fit the selector on "
-                "the raw table, or use recode=False."
-            )
-        return recoder, True if recoder is not None and recoder.uses_classes else None
-    if not learnt or (recoder is not None and not recoder.uses_classes):
-        return None, None
-    if recode == "auto" and recoder is not None and coded.n_rows * coded.n_features * n_times <= MOST_RECODED_CELLS:
-        return recoder, True
-    return None, False
-
-
-def check_recode(recode: Any) -> None:
-    """Raise ValueError unless ``recode`` is True, False or "auto"."""
-    if not (isinstance(recode, (bool, np.bool_)) or (isinstance(recode, str) and recode == "auto")):
-        raise ValueError(f"recode must be True, False or 'auto', got {recode!r}.")
-
-
-def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Criterion:
-    """The criterion of the held-out rows; ``"auto"``: the log loss where the error is blind, for a class has over 80 %
-    of the rows, or of their weight.
-    """
-    if isinstance(validation, str) and validation == "auto":
-        shares = np.bincount(np.asarray(coded.class_codes), weights=coded.weights, minlength=coded.n_classes)
-        validation = "log_loss" if shares.max() > BLIND_SHARE * shares.sum() else "error"
-    return make_criterion(validation, coded.n_features, coded.classes)
+    return EvaluationRows(ScoredRows.folds(coded, counts, splits, smoothing))
 
 
 def check_evaluation(evaluation: Any) -> None:
@@ -144,11 +70,8 @@ def hold_out(
     validation_size: float,
     seed: int,
     remedy: str = "use evaluation='loo' or 'train'",
-    recoder: Recoder | None = None,
 ) -> tuple[CodedTable, CodedTable]:
     """Rows to fit and rows to validate, with the shares of the classes; a class of one row is fitted.
-
-    ``recoder`` learns the levels again, from the rows to fit.
 
     Raises
     ------
@@ -163,10 +86,7 @@ def hold_out(
         held[rows[: min(max(0, rows.size - 1), round(rows.size * validation_size))]] = True
     if not held.any() or held.all():
         raise ValueError(f"There are too few rows ({coded.n_rows}) to hold {validation_size:g} of them out; {remedy}.")
-    if recoder is None:
-        halves = coded.take(~held), coded.take(held)
-    else:
-        halves = recoder.learn(np.flatnonzero(~held), np.flatnonzero(held))
+    halves = coded.take(~held), coded.take(held)
     for half in halves:
         half.sort_by_class()  # they are nobody else's
     return halves

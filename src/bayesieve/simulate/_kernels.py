@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 
 LONGEST_WHOLE = 512  # points of a series whose ranks are kept whole by the Kolmogorov-Smirnov scan
 
 
-@jit
+@jit_inner
 def sign_sum(ranks, first, last, rank):
     """Sum of sign(ranks[i] - rank) over first <= i < last."""
     total = np.int32(0)
@@ -22,7 +22,7 @@ def sign_sum(ranks, first, last, rank):
     return total
 
 
-@jit
+@jit_inner
 def mann_whitney(ranks, n_ranks, half, out):
     """out[b] = (|U - mean| - 1/2) / sd, with the correction of sd for ties; -inf where all points are equal.
 
@@ -55,7 +55,7 @@ def mann_whitney(ranks, n_ranks, half, out):
         out[b] = (0.5 * abs(total) - 0.5) / np.sqrt(variance) if total != 0 else -np.inf
 
 
-@jit
+@jit_inner
 def add_and_scan(gaps, first, last, shift, extremes):
     """gaps[first:last] += shift; extremes = smallest and largest of them and of itself."""
     low, high = extremes[0], extremes[1]
@@ -69,7 +69,7 @@ def add_and_scan(gaps, first, last, shift, extremes):
     extremes[0], extremes[1] = low, high
 
 
-@jit
+@jit_inner
 def kolmogorov_smirnov(ranks, n_ranks, half, out):
     """out[b] = half * D, a whole number.
 
@@ -101,7 +101,7 @@ def kolmogorov_smirnov(ranks, n_ranks, half, out):
         out[b] = max(extremes[1], -extremes[0])
 
 
-@jit
+@jit_inner
 def kolmogorov_smirnov_long(ranks, half, out):
     """The same for a long series, in pieces with ranks of their own: time grows linearly with the length."""
     step = max(256, 4 * half)
@@ -118,7 +118,7 @@ def kolmogorov_smirnov_long(ranks, half, out):
         kolmogorov_smirnov(own, rank + 1, half, out[first:last])
 
 
-@jit
+@jit_inner
 def variance_ratio(values, half, out):
     """out[b] = larger variance / smaller variance of the two halves: 1 where both are zero, inf where one is.
 
@@ -156,7 +156,7 @@ def statistics(test, values, ranks, n_ranks, half, out):
         kolmogorov_smirnov_long(ranks, half, out)
 
 
-@jit
+@jit_inner
 def longest_run(found, critical):
     """Number of windows whose statistic is at least ``critical``, and the most of them in a row."""
     count = 0

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from bayesieve.table.levels import FeatureLevels
-
-
-class Recoder(Protocol):
-    """Codes the rows of a coded table again, from their raw values, with levels learnt from some of them only."""
-
-    @property
-    def uses_classes(self) -> bool:
-        """Whether the levels depend on the classes of the rows."""
-
-    def take(self, rows: np.ndarray) -> Recoder:
-        """The same for some of the rows, in this order."""
-
-    def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
-        """The rows at the positions ``fit``, which the levels are learnt from, and those at ``rows`` (None: all)."""
 
 
 @dataclass
@@ -42,8 +28,6 @@ class CodedTable:
         None means every row counts once.
     levels : sequence of FeatureLevels or None
         What the codes mean, where they came from raw values.
-    recoder : Recoder or None
-        Learns the levels again from some of the rows, where the raw values are at hand.
     """
 
     codes: np.ndarray
@@ -53,7 +37,6 @@ class CodedTable:
     classes: np.ndarray | None = None
     weights: np.ndarray | None = None
     levels: Sequence[FeatureLevels] | None = None
-    recoder: Recoder | None = field(default=None, repr=False, compare=False)
     _by_class: CodedTable | None = field(default=None, init=False, repr=False, compare=False)
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -108,8 +91,6 @@ class CodedTable:
         self.class_codes = self.class_codes[order]
         if self.weights is not None:
             self.weights = self.weights[order]
-        if self.recoder is not None:
-            self.recoder = self.recoder.take(order)
 
     def sorted_by_class(self) -> CodedTable:
         """The same rows, class after class: this table where it lists them so, or a copy that is made once and kept."""
@@ -153,9 +134,6 @@ class CodedTable:
             rows = np.asarray(rows)
             if rows.dtype == bool:
                 rows = np.flatnonzero(rows)
-        recoder = self.recoder
-        if recoder is not None:
-            recoder = recoder.take(np.arange(self.n_rows)[rows])
         return CodedTable(
             codes=self.codes[:, rows] if isinstance(rows, slice) else np.take(self.codes, rows, axis=1),
             n_levels=self.n_levels,
@@ -164,5 +142,4 @@ class CodedTable:
             classes=self.classes,
             weights=None if self.weights is None else self.weights[rows],
             levels=self.levels,
-            recoder=recoder,
         )
