@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.naive_bayes import Explanation
-from bayesieve.table import CodedTable, Table
+from bayesieve.table import CodedTable
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.indicator_table import IndicatorTable
 from bayesieve.table.labels import interval_labels
@@ -34,7 +34,8 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
     coded = model.encoder_.transform_coded(table)
     used, contributions = model.naive_bayes_.contributions(coded.codes)
     sources = _sources(coded)[used]
-    raw = {source: _texts(table, source) for source in np.unique(sources).tolist()}
+    levels = dict(zip(sources.tolist(), (model.encoder_.levels_[k] for k in used.tolist()), strict=True))
+    raw = {source: levels[source].texts(table.column(source)) for source in sorted(levels)}
     explanation = Explanation(
         rows=np.arange(coded.n_rows),
         features=[coded.names[k] for k in used],
@@ -73,16 +74,10 @@ def _sources(coded: CodedTable) -> np.ndarray:
     return coded.family_of if isinstance(coded, IndicatorTable) else np.arange(coded.n_features)
 
 
-def _texts(table: Table, source: int) -> list[str | None]:
-    column = table.column(source)
-    raw = [column.value(row) for row in range(table.n_rows)]
-    return [None if value is None else str(value) for value in raw]
-
-
 def _labels(model: SelectiveNB, coded: CodedTable, k: int) -> np.ndarray:
     """The label of every row's level of one feature."""
     level = model.encoder_.levels_[k]
-    names = np.array([*level.all_labels, _UNSEEN], dtype=object)
+    names = np.array([*level.labels, _UNSEEN], dtype=object)
     return names[np.minimum(coded.codes[k], level.n_levels)]
 
 

@@ -12,6 +12,8 @@ from bayesieve.cli.text import listed, quoted, similar
 if TYPE_CHECKING:
     import polars as pl
 
+    from bayesieve.table import FeatureLevels
+
 
 def require_column(name: str, names: Sequence[str], path: Path, role: str) -> None:
     """Refuse the name of a column that a table lacks, with those that may be meant."""
@@ -20,6 +22,14 @@ def require_column(name: str, names: Sequence[str], path: Path, role: str) -> No
     meant = similar(name, names)
     hint = f"did you mean {' or '.join(quoted(other) for other in meant)}?" if meant else f"it has {listed(names)}"
     raise CommandError(f"{path} has no column {quoted(name)} ({role}); {hint}")
+
+
+def levels_of_columns(model: Any) -> dict[str, FeatureLevels]:
+    """The levels of the columns that a model was trained on, by name: how their values are to be read."""
+    from bayesieve.table.indicator_levels import scores_of
+
+    levels = model.encoder_.levels_
+    return dict(zip(scores_of(levels), levels, strict=True))
 
 
 def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:

@@ -35,7 +35,8 @@ def explain(
             "--output",
             "-o",
             metavar="FILE",
-            help="CSV, TSV, Parquet or Arrow file to write instead, one line per row, class and feature.",
+            help="CSV, TSV, Parquet or Arrow file to write instead, one line per row, class and feature; - is CSV on "
+            "standard output.",
             show_default=False,
         ),
     ] = None,
@@ -48,7 +49,7 @@ def explain(
     files.check_output(output)
     screen = Screen()
     fitted = files.read_model(model, screen)
-    frame = files.read_table(table, screen)
+    frame = files.read_table(table, screen, fitted)
     if rows is not None:
         numbers = chosen_rows(rows, frame.height)
     else:
@@ -59,6 +60,8 @@ def explain(
         probability = fitted.predict_proba(X)
     if output is not None:
         files.write_frame(explanation.to_frame(), output)
+        if files.to_stdout(output):
+            return
         screen.line(f"{counted(len(numbers), 'row')} explained in {output}")
         return
     for at in range(len(numbers)):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bayesieve.cli.columns import levels_of_columns
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
 
@@ -16,16 +18,22 @@ if TYPE_CHECKING:
     import polars as pl
 
 _SEPARATORS = {".csv": ",", ".txt": "\t", ".tsv": "\t", ".tab": "\t"}
+_FORMULA = r"^(?s)[=+\-@\t\r]."  # a sign alone is no formula
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
 
 
-def read_table(path: Path, screen: Screen) -> pl.DataFrame:
-    """The table in a file."""
+def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
+    """The table in a file; rows to be scored by a model are read as the model reads values."""
     from bayesieve.table import reading
 
-    with screen.working(f"Reading {path} ..."):
-        return reading.read_table(path)
+    with screen.working(f"Reading {shown(path)} ..."):
+        return reading.read_table(path, None if model is None else levels_of_columns(model))
+
+
+def shown(path: Path) -> str:
+    """What messages call a file."""
+    return "standard input" if str(path) == "-" else str(path)
 
 
 def read_model(path: Path, screen: Screen) -> Any:
@@ -42,6 +50,17 @@ def written_by(path: Path) -> str | None:
     return version if isinstance(version, str) else None
 
 
+def check_folder(path: Path) -> None:
+    """Refuse a folder that could not be made in the end before any work is done; nothing is made yet."""
+    if path.exists() and not path.is_dir():
+        raise CommandError(f"{path} is a file, not a folder; choose another --output")
+    there = next(part for part in (path, *path.absolute().parents) if part.exists())
+    if not there.is_dir():
+        raise CommandError(f"{path} cannot be created, because part of it is a file; choose another --output")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise CommandError(f"{path} cannot be written (Permission denied); choose another --output")
+
+
 def open_folder(path: Path) -> None:
     """Make a folder to write into, unless it is there."""
     try:
@@ -54,10 +73,16 @@ def open_folder(path: Path) -> None:
         raise CommandError(f"{path} cannot be created ({error.strerror}); choose another --output") from error
 
 
+def to_stdout(path: Path | None) -> bool:
+    """Whether an --output is standard output."""
+    return path is None or str(path) == "-"
+
+
 def check_output(path: Path | None) -> None:
     """Refuse a file that could not be written in the end before any work is done."""
-    if path is None:
+    if to_stdout(path):
         return
+    assert path is not None
     kind = _kind(path)
     if kind not in (*_SEPARATORS, *_PARQUET, *_ARROW) or (_zipped(path) and kind not in _SEPARATORS):
         endings = ".csv, .tsv, .parquet or .arrow"
@@ -69,9 +94,9 @@ def check_output(path: Path | None) -> None:
 
 
 def write_frame(frame: pl.DataFrame, path: Path | None) -> None:
-    """Write a frame in the format its name says; None is CSV on standard output."""
-    if path is None:
-        _write_to_stdout(frame.write_csv())
+    """Write a frame in the format its name says; None and ``-`` are CSV on standard output."""
+    if path is None or to_stdout(path):
+        _write_to_stdout(_guarded(frame).write_csv())
         return
     from bayesieve.table import write_atomically
 
@@ -81,7 +106,7 @@ def write_frame(frame: pl.DataFrame, path: Path | None) -> None:
 def _as_bytes(frame: pl.DataFrame, path: Path) -> bytes:
     kind = _kind(path)
     if kind in _SEPARATORS:
-        text = frame.write_csv(separator=_SEPARATORS[kind]).encode()
+        text = _guarded(frame).write_csv(separator=_SEPARATORS[kind]).encode()
         return gzip.compress(text, mtime=0) if _zipped(path) else text
     buffer = io.BytesIO()
     if kind in _PARQUET:
@@ -89,6 +114,15 @@ def _as_bytes(frame: pl.DataFrame, path: Path) -> bytes:
     else:
         frame.write_ipc(buffer)
     return buffer.getvalue()
+
+
+def _guarded(frame: pl.DataFrame) -> pl.DataFrame:
+    """With an apostrophe before text that a spreadsheet would take for a formula; numbers stay as they are."""
+    import polars as pl
+
+    text = pl.col(pl.String)
+    is_formula = text.str.contains(_FORMULA) & text.str.strip_chars().cast(pl.Float64, strict=False).is_null()
+    return frame.with_columns(pl.when(is_formula).then("'" + text).otherwise(text).name.keep())
 
 
 def _kind(path: Path) -> str:

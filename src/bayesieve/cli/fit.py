@@ -79,10 +79,9 @@ def fit(
     _check_numbers(max_seconds, seed, jobs, folds)
     screen = Screen(quiet)
     columns = columns_of(target, weight, ignore, numeric, categorical)
+    files.check_folder(output)
     frame = files.read_table(table, screen)
     data = training_table(frame, columns, table, screen)
-    files.open_folder(output)
-
     model = _new_model(selector, columns.kinds, max_seconds, seed, jobs, screen)
     if screen.shows_progress:
         screen.note(f"Fitting {counted(data.X.height, 'row')} of {counted(data.X.width, 'feature')} ...")
@@ -90,6 +89,7 @@ def fit(
         model.fit(data.X, data.y, data.weights)
     model.target_name_ = target
     model.set_params(verbose=0)
+    files.open_folder(output)
     written = [("model", output / "model.json"), ("features", output / "features.csv")]
     model.save(output / "model.json")
     files.write_frame(model.summary(), output / "features.csv")

@@ -19,7 +19,9 @@ def _show_version(wanted: bool) -> None:
 TableFile = Annotated[
     Path,
     typer.Argument(
-        metavar="TABLE", help="CSV, TSV, Parquet or Arrow file; text files may end in .gz.", show_default=False
+        metavar="TABLE",
+        help="CSV, TSV, Parquet or Arrow file; text files may end in .gz; - is standard input.",
+        show_default=False,
     ),
 ]
 # What tables to learn from need to be told, on one panel of the help, and how little is said, on another.

@@ -26,7 +26,8 @@ def predict(
             "--output",
             "-o",
             metavar="FILE",
-            help="CSV, TSV, Parquet or Arrow file to write, by its ending; without it, CSV goes to standard output.",
+            help="CSV, TSV, Parquet or Arrow file to write, by its ending; by default, and for -, CSV goes to standard "
+            "output.",
             show_default=False,
         ),
     ] = None,
@@ -40,12 +41,12 @@ def predict(
     files.check_output(output)
     screen = Screen(quiet)
     fitted = files.read_model(model, screen)
-    frame = files.read_table(table, screen)
+    frame = files.read_table(table, screen, fitted)
     X = model_columns(fitted, frame, table)
     with compiling.announced(screen), screen.working(f"Predicting {counted(frame.height, 'row')} ..."):
         predictions = _predictions(fitted, X)
     files.write_frame(predictions, output)
-    if output is not None:
+    if not files.to_stdout(output):
         screen.line(f"{counted(frame.height, 'prediction')} in {output}")
 
 

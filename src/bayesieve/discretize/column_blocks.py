@@ -12,6 +12,7 @@ from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.coded_block import CodedBlock, CodedColumn
 from bayesieve.engine import map_in_threads
 from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.columns import warn_caller
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
 
@@ -142,11 +143,12 @@ def _joined(
 def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Codes of all columns, shape (n_columns, n_rows), and the number of values of each without a level."""
     codes = Codes(table.n_columns, table.n_rows)
+    complaints: list[str] = []
     unseen = np.zeros(table.n_columns, dtype=np.int64)
 
     def code_alone(i: int) -> None:
         level: FeatureLevels = levels[i]
-        found = level.code(table.column(i))
+        found = level.code(table.column(i), complaints)
         unseen[i] = np.count_nonzero(found == level.n_levels)
         codes.put(i, found)
 
@@ -170,6 +172,7 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
         together = np.zeros(table.n_columns, dtype=bool)
     pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * table.n_columns >= _PARALLEL_CELLS
     map_in_threads(code_block, _runs(together, table.n_rows), n_jobs if pays else None)
+    warn_caller(complaints)
     return codes.matrix(highest=int(levels.n_levels.max())), unseen
 
 

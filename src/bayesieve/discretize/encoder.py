@@ -149,7 +149,7 @@ class TableEncoder(LevelsCoder):
         """``X`` as a table with the columns of the fit; messages speak of ``owner``, an estimator that this encoder
         is part of.
         """
-        return new_table(self if owner is None else owner, X, kinds=self.kinds)
+        return new_table(self if owner is None else owner, X)  # the levels know of what kind their columns are
 
     def transform_coded(self, X: Any, owner: Any = None) -> CodedTable:
         """As ``transform``, as a `CodedTable` without classes; ``X`` may be a `Table` that was read already."""

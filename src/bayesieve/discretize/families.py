@@ -45,7 +45,7 @@ def code_families(columns: Sequence[Column], families: Sequence[FeatureLevels], 
     )
 
     def code(i: int) -> None:
-        codes[i] = families[i].code_numbers(score_values(columns[i]))
+        codes[i] = families[i].code_numbers(columns[i].read_numbers("number")[0])
 
     map_in_threads(code, range(len(families)), n_jobs if codes.shape[1] >= _PARALLEL_ROWS else None)
     return codes

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -16,6 +18,7 @@ from bayesieve.table.values import Scalar, canonical_text, drop_unused, is_missi
 
 Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
+_READ_AS_TEXT = ("text", "category", "mixed")
 
 
 @dataclass(frozen=True)
@@ -131,14 +134,68 @@ class Column:
     def numbers_as(self, type_: str) -> np.ndarray:
         """`numbers` of a given type: dates read as datetimes, text read as dates, and so on."""
         natural = self._natural_type
-        if natural in ("text", "category", "mixed"):
+        if natural in _READ_AS_TEXT:
             values = self._parsed(type_)
         else:
-            values = self._plain_numbers()
-            if natural != type_ and not (natural == "boolean" and type_ == "number"):
-                values = self._converted(values, natural, type_)
-        self._refuse_infinite(values)
+            values = self._typed_numbers(type_)
+        self.refuse_infinite(values)
         return values
+
+    def read_numbers(self, type_: str, complaints: list[str] | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """`numbers_as` by the value of every row alone, infinite ones included.
+
+        Parameters
+        ----------
+        type_ : str
+        complaints : list of str, optional
+            Where a sentence goes about values that are no such numbers; without it they are refused.
+
+        Returns
+        -------
+        numbers : float array, shape (n_rows,)
+            NaN for missing and unreadable values.
+        unreadable : bool array, shape (n_rows,)
+
+        Raises
+        ------
+        ValueError
+            If values are unreadable and ``complaints`` is None, or if the column is by its data type, not by single
+            values, of another type.
+        """
+        natural = self._natural_type
+        of_objects = self._backend.column_type(self._data) is None  # their type depends on which rows are here
+        if natural in _READ_AS_TEXT or (of_objects and natural != type_):
+            numbers, unreadable = self._numbers_of_texts(type_)
+            rows = np.flatnonzero(unreadable)
+            if rows.size and complaints is None:
+                raise _unreadable(self, int(rows[0]), type_)
+            if rows.size and complaints is not None:
+                complaints.append(
+                    f"Column {self.name!r} is read as a {type_} but holds "
+                    f"{quoted_text(canonical_text(self.value(rows[0])))}: {rows.size} of {len(self)} values cannot be "
+                    "read and count as never seen in training."
+                )
+            return numbers, unreadable
+        return self._typed_numbers(type_), np.zeros(len(self), dtype=bool)
+
+    def _typed_numbers(self, type_: str) -> np.ndarray:
+        values, natural = self._plain_numbers(), self._natural_type
+        if natural == type_ or (natural, type_) == ("boolean", "number"):
+            return values
+        return self._converted(values, natural, type_)
+
+    def _numbers_of_texts(self, type_: str) -> tuple[np.ndarray, np.ndarray]:
+        import polars as pl
+
+        from bayesieve.table.text_types import numbers_of_texts
+
+        data = self._selected()
+        if isinstance(data, pl.Series) and data.dtype == pl.String:
+            return numbers_of_texts(data, type_)
+        categories = self.categories()
+        texts = pl.Series([*map(canonical_text, categories.values), None], dtype=pl.String)  # the missing code is -1
+        numbers, unreadable = numbers_of_texts(texts, type_)
+        return numbers[categories.codes], unreadable[categories.codes]
 
     def categories(self) -> Categories:
         """The column as codes of its distinct values, sorted by their canonical text."""
@@ -191,20 +248,34 @@ class Column:
             try:
                 numbers[i] = parse_number(text, type_)
             except ValueError:
-                row = int(np.flatnonzero(categories.codes == i)[0])
-                raise ValueError(
-                    f"Column {self.name!r} is read as a {type_} but row {row} holds {_quoted(text)}; "
-                    f"correct the value or read the column as categorical."
-                ) from None
+                raise _unreadable(self, int(np.flatnonzero(categories.codes == i)[0]), type_) from None
         return numbers[categories.codes]
 
-    def _refuse_infinite(self, values: np.ndarray) -> None:
+    def refuse_infinite(self, values: np.ndarray) -> None:
+        """ValueError that names the column and the first row where the numbers of the column are infinite."""
         infinite = np.isinf(values)
         if infinite.any():
             raise ValueError(
                 f"Column {self.name!r} contains infinity (first in row {int(np.argmax(infinite))}); "
                 f"replace infinite values by a missing value (NaN) or by a finite limit."
             )
+
+
+def _unreadable(column: Column, row: int, type_: str) -> ValueError:
+    text = quoted_text(canonical_text(column.value(row)))
+    return ValueError(
+        f"Column {column.name!r} is read as a {type_} but row {row} holds {text}; "
+        f"correct the value or read the column as categorical."
+    )
+
+
+def warn_caller(sentences: Iterable[str]) -> None:
+    """Warn (`UserWarning`) at the line that called the library."""
+    for sentence in sorted(sentences):
+        level, frame = 1, sys._getframe(0)
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("bayesieve.", "sklearn.")):
+            level, frame = level + 1, frame.f_back
+        warnings.warn(sentence, UserWarning, stacklevel=level)
 
 
 def _encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.ndarray, Sequence[Any]]:
@@ -237,5 +308,6 @@ def whole_offsets(values: np.ndarray) -> tuple[np.ndarray, range] | None:
     return (wide - wide.dtype.type(lowest)).astype(np.int32), range(lowest, highest + 1)
 
 
-def _quoted(text: str) -> str:
+def quoted_text(text: str) -> str:
+    """A text in quotes, cut if it is long."""
     return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import gzip
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bayesieve.table.text_types import typed_text
+from bayesieve.table.text_types import decimal_points, numbers_of_texts, typed_text
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from bayesieve.table.levels import FeatureLevels
 
 _SEPARATORS = (",", ";", "\t", "|")
 _SAMPLE_BYTES = 1 << 18
 _SAMPLE_LINES = 100
 _SAMPLE_ROWS = 1000
+_LONGEST_HEADER = 1 << 28  # bytes, and characters of a field
 _BINARY_STARTS = {
     b"PAR1": "a Parquet file; name it .parquet",
     b"ARROW1": "an Arrow file; name it .arrow",
@@ -43,28 +47,64 @@ class _Text:
         """The fields of every line, read slowly: only to find out what is wrong."""
         raw = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source.open("rb")
         with io.TextIOWrapper(raw, encoding="utf-8-sig", errors="replace", newline="") as text:
-            yield from csv.reader(text, delimiter=self.separator)
+            yield from _fields(text, self.separator)
 
 
-def read_csv(path: Path) -> pl.DataFrame:
-    """Read a text table; types are inferred from all rows. ValueError names the file and what is wrong with it."""
+def read_csv(path: Path, content: bytes | None = None) -> pl.DataFrame:
+    """Read a text table; types are inferred from all rows. ValueError names the file and what is wrong with it.
+
+    Parameters
+    ----------
+    path : Path
+    content : bytes, optional
+        What the file holds, where that was read already.
+    """
     import polars as pl
 
-    text = _open(path)
-    try:
-        frame = _parse(text)
-    except pl.exceptions.ComputeError as error:
-        if "utf-8" not in str(error):
-            _refuse_ragged(text)
-            raise ValueError(f"{path} cannot be cut into columns; check its quotes and separators.") from error
-        text = _look_at(path, _decode_western(_raw_bytes(path)))
-        frame = _parse(text)
-    frame = _named(frame, text)
-    if frame.width > 1 and frame.height and frame[:, -1].null_count():
-        _refuse_short_rows(text, frame)
-    frame = _without_blank_lines(frame)
+    text, frame = _cut(path, content, (), _parse)
+    frame = _without_blank_lines(_named(frame, text))
     texts = [column for column in frame.get_columns() if column.dtype == pl.String]
     return frame.with_columns([typed_text(column, decimal_comma=text.separator != ",") for column in texts])
+
+
+def read_csv_to_score(path: Path, levels: Mapping[str, FeatureLevels], content: bytes | None = None) -> pl.DataFrame:
+    """Read a text table as a model reads it: nothing is inferred from what happens to be in its rows.
+
+    Columns of numbers whose values are all readable come as floats; all others as text, which `FeatureLevels.code`
+    reads by value. Lines that are blank are no rows, but those of separators only, and all lines of a single column,
+    are.
+
+    Parameters
+    ----------
+    path, content : as `read_csv` takes them
+    levels : mapping from the names of the model's columns to their levels
+    """
+    text, frame = _cut(path, content, levels, partial(_parse_to_score, levels=levels))
+    return _without_blank_records(text, _named(frame, text, drop_empty=False))
+
+
+def _cut(
+    path: Path, content: bytes | None, names: Collection[str], parse: Callable[[_Text], pl.DataFrame]
+) -> tuple[_Text, pl.DataFrame]:
+    """The text and its fields, as many in every row."""
+    import polars as pl
+
+    text = _open(path, content, names)
+    try:
+        frame = parse(text)
+    except pl.exceptions.ComputeError as error:
+        if "utf-8" not in str(error):
+            open_quote = _open_quote(text)
+            if not open_quote:
+                _refuse_ragged(text)
+            raise ValueError(
+                f"{path} cannot be cut into columns; check its quotes and separators{open_quote}."
+            ) from error
+        text = _look_at(path, _decode_western(_to_utf8(_raw_bytes(path, content))), names)
+        frame = parse(text)
+    if frame.width > 1 and frame.height and frame.width == len(text.header) and frame[:, -1].null_count():
+        _refuse_short_rows(text, frame)
+    return text, frame
 
 
 def read_header(path: Path) -> list[str]:
@@ -72,22 +112,28 @@ def read_header(path: Path) -> list[str]:
     return _numbered(_open(path).header)
 
 
-def _open(path: Path) -> _Text:
-    with path.open("rb") as file:
-        sample = file.read(_SAMPLE_BYTES)
-    if path.suffix.lower() == ".gz" or sample.startswith(b"\x1f\x8b"):
-        return _look_at(path, _to_utf8(_raw_bytes(path)))
+def _open(path: Path, content: bytes | None = None, names: Collection[str] = ()) -> _Text:
+    if content is None:
+        with path.open("rb") as file:
+            sample = file.read(_SAMPLE_BYTES)
+    else:
+        sample = content[:_SAMPLE_BYTES]
+    if (path.suffix.lower() == ".gz" and content is None) or sample.startswith(b"\x1f\x8b"):
+        return _look_at(path, _to_utf8(_raw_bytes(path, content)), names)
     if sample.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\r" in sample and b"\n" not in sample):
-        return _look_at(path, _to_utf8(_raw_bytes(path)))
+        return _look_at(path, _to_utf8(_raw_bytes(path, content)), names)
+    source = path if content is None else content
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)  # the last character of the sample may be cut
     except UnicodeDecodeError:
-        return _look_at(path, path if b"\0" in sample else _decode_western(_raw_bytes(path)))
-    return _look_at(path, path)
+        return _look_at(path, source if b"\0" in sample else _decode_western(_raw_bytes(path, content)), names)
+    return _look_at(path, source, names)
 
 
-def _raw_bytes(path: Path) -> bytes:
-    raw = path.read_bytes()
+def _raw_bytes(path: Path, content: bytes | None) -> bytes:
+    raw = path.read_bytes() if content is None else content
+    if content is not None and not raw.startswith(b"\x1f\x8b"):
+        return raw
     if not raw.startswith(b"\x1f\x8b"):
         if path.suffix.lower() == ".gz":
             raise ValueError(f"{path} is not a gzip file, though its name says so; rename it or compress it again.")
@@ -105,32 +151,47 @@ def _to_utf8(raw: bytes) -> bytes:
 
 
 def _decode_western(raw: bytes) -> bytes:
-    """Text that is not UTF-8 is taken for the Western European encoding of Windows, a superset of printable Latin-1."""
-    try:
-        return raw.decode("cp1252").encode()
-    except UnicodeDecodeError:
-        return raw.decode("latin-1").encode()
+    """Lines that are not UTF-8 are taken for the Western European encoding of Windows, a superset of printable Latin-1:
+    a byte that is wrong in one line changes no other.
+    """
+    return b"\n".join(line if line.isascii() else _line_in_utf8(line) for line in raw.split(b"\n"))
 
 
-def _look_at(path: Path, source: Path | bytes) -> _Text:
-    """Find the separator and the header from the first lines."""
-    if isinstance(source, bytes):
-        sample = source[:_SAMPLE_BYTES]
-    else:
-        with source.open("rb") as file:
-            sample = file.read(_SAMPLE_BYTES)
+def _line_in_utf8(line: bytes) -> bytes:
+    for encoding in ("utf-8", "cp1252"):
+        with contextlib.suppress(UnicodeDecodeError):
+            return line.decode(encoding).encode()
+    return line.decode("latin-1").encode()
+
+
+def _first_lines(source: Path | bytes) -> tuple[bytes, bool]:
+    """The beginning of a text, the whole header at least, and whether there is more."""
+    size = _SAMPLE_BYTES
+    with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
+        sample = file.read(size)
+        while len(sample) == size < _LONGEST_HEADER and not (b"\n" in sample or b"\0" in sample):
+            sample += file.read(size)
+            size *= 2
+    return sample, len(sample) == size
+
+
+def _look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> _Text:
+    """Find the separator and the header from the first lines, or from the names that should be in it."""
+    sample, is_cut = _first_lines(source)
     if not sample.strip(b" \t\r\n\xef\xbb\xbf"):
         raise ValueError(f"{path} is empty; a table needs a header line and at least one row.")
-    _refuse_binary(path, sample)
+    refuse_binary(path, sample)
     text = sample.decode("utf-8-sig", errors="replace")
-    if len(sample) == _SAMPLE_BYTES and "\n" in text:
+    if is_cut and "\n" in text:
         text = text[: text.rindex("\n")]  # the last line may be cut
-    separator = sniff_separator(text, prefer="\t" if ".tsv" in path.name.lower() else ",")
+    preferred = "\t" if ".tsv" in path.name.lower() else ","
+    separator = _separator_of(text, names, preferred) or sniff_separator(text, preferred)
     header = next(iter(_rows(text, separator)), [])
     return _Text(path, source, separator, _checked_header(path, header))
 
 
-def _refuse_binary(path: Path, sample: bytes) -> None:
+def refuse_binary(path: Path, sample: bytes) -> None:
+    """ValueError where the first bytes are no text."""
     for start, what in _BINARY_STARTS.items():
         if sample.startswith(start):
             raise ValueError(f"{path} is not a text table but {what}.")
@@ -140,10 +201,28 @@ def _refuse_binary(path: Path, sample: bytes) -> None:
 
 
 def _rows(text: str, separator: str) -> Iterator[list[str]]:
+    with contextlib.suppress(csv.Error):
+        yield from _fields(io.StringIO(text, newline=""), separator)
+
+
+def _fields(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
+    """Rows of fields, however long these are."""
+    before = csv.field_size_limit(_LONGEST_HEADER)
     try:
-        yield from csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    except csv.Error:
-        return
+        yield from csv.reader(lines, delimiter=separator)
+    finally:
+        csv.field_size_limit(before)
+
+
+def _separator_of(text: str, names: Collection[str], prefer: str) -> str | None:
+    """The separator that cuts most of these names out of the header, None if none does: rows do not matter."""
+    known = set(names)
+    counts = {}
+    for separator in sorted(_SEPARATORS, key=lambda separator: separator != prefer):
+        header = next(iter(_rows(text, separator)), [])
+        counts[separator] = sum(name in known for name in map(str.strip, header))
+    best = max(counts, key=lambda separator: counts[separator])
+    return best if counts[best] else None
 
 
 def sniff_separator(text: str, prefer: str = ",") -> str:
@@ -188,7 +267,34 @@ def _parse(text: _Text) -> pl.DataFrame:
         return read(infer_schema=False)
 
 
-def _named(frame: pl.DataFrame, text: _Text) -> pl.DataFrame:
+def _parse_to_score(text: _Text, levels: Mapping[str, FeatureLevels]) -> pl.DataFrame:
+    """Readable columns of numbers as floats, the others as text; either way every value is read by itself."""
+    import polars as pl
+
+    read = partial(pl.read_csv, text.source, separator=text.separator, glob=False)
+    names = _numbered(text.header)
+    numbers = {name for name, level in levels.items() if (level.kind, level.type) == ("numeric", "number")}
+    try:
+        as_written = read(n_rows=0, infer_schema=False).columns
+        others = {name: pl.String for i, name in enumerate(as_written) if i >= len(names) or names[i] not in numbers}
+        frame = read(infer_schema_length=_SAMPLE_ROWS, schema_overrides=others)
+    except pl.exceptions.ComputeError:
+        frame = read(infer_schema=False)
+    if frame.width != len(names):
+        return frame
+    columns = frame.get_columns()
+    for i, name in enumerate(names):
+        if columns[i].dtype != pl.String:
+            continue
+        if text.separator != "," and name in levels and levels[name].type == "number":
+            columns[i] = decimal_points(columns[i])
+        if name in numbers:
+            values, unreadable = numbers_of_texts(columns[i], "number")
+            columns[i] = columns[i] if unreadable.any() else pl.Series(columns[i].name, values, nan_to_null=True)
+    return pl.DataFrame(columns)
+
+
+def _named(frame: pl.DataFrame, text: _Text, *, drop_empty: bool = True) -> pl.DataFrame:
     """With the names of the header, trimmed; columns without one are numbered, or dropped if they are empty too."""
     if frame.width != len(text.header):
         _refuse_ragged(text)
@@ -197,6 +303,8 @@ def _named(frame: pl.DataFrame, text: _Text) -> pl.DataFrame:
     if len(set(names)) < len(names):
         raise ValueError(f"{text.path} has a column without a name; give every column its own name.")
     frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
+    if not drop_empty:
+        return frame
     nameless = [names[i] for i, name in enumerate(text.header) if not name]
     empty = [name for name in nameless if frame[name].null_count() == frame.height and frame.width > 1]
     if len(empty) == frame.width:
@@ -214,6 +322,23 @@ def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
         return frame.filter(~pl.all_horizontal(pl.all().is_null()))
     present = frame.to_series().is_not_null().arg_true()
     return frame.head(int(present[-1]) + 1 if len(present) else 0)
+
+
+def _without_blank_records(text: _Text, frame: pl.DataFrame) -> pl.DataFrame:
+    """Without the rows that polars makes of blank lines; a row whose values are all missing stays."""
+    import polars as pl
+
+    if frame.width == 1 or frame.height == 0 or any(column.null_count() == 0 for column in frame.get_columns()):
+        return frame
+    blank = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
+    n_blank = int(blank.sum())
+    separators, quotes = _count_bytes(text.source, text.separator.encode(), b'"')
+    if n_blank == 0 or (quotes == 0 and separators == (frame.height + 1) * (frame.width - 1)):
+        return frame
+    if quotes or separators != (frame.height - n_blank + 1) * (frame.width - 1):
+        empty = [not row for row in text.open()]
+        blank = pl.Series(empty[-frame.height :]) if len(empty) > frame.height else blank
+    return frame.filter(~blank)
 
 
 def _refuse_short_rows(text: _Text, frame: pl.DataFrame) -> None:
@@ -247,3 +372,10 @@ def _refuse_ragged(text: _Text) -> None:
                 )
     except csv.Error as error:
         raise ValueError(f"{text.path} is not a well-formed text table: {error}; check its quotes.") from error
+
+
+def _open_quote(text: _Text) -> str:
+    """Half a sentence on the line of a quotation mark that is never closed, if there is one."""
+    with io.BytesIO(text.source) if isinstance(text.source, bytes) else text.source.open("rb") as file:
+        odd = [number for number, line in enumerate(file, start=1) if line.count(b'"') % 2]
+    return f" (a quotation mark in line {odd[-1]} is never closed)" if len(odd) % 2 else ""

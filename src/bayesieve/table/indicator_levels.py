@@ -72,9 +72,9 @@ class IndicatorLevels(FeatureLevels):
         text = number_text(self.threshold)
         return (f"<= {text}", f"> {text}", *(() if self.missing_code is None else ("missing",)))
 
-    def code(self, column: Column) -> np.ndarray:
+    def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
         """The level of every row; see `FeatureLevels.code`."""
-        return self.code_numbers(score_values(column))
+        return self.code_numbers(column.read_numbers("number")[0])
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain values for JSON."""

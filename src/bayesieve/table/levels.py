@@ -10,7 +10,9 @@ import numpy as np
 
 from bayesieve.table.columns import Categories, Column, Kind
 from bayesieve.table.labels import group_labels, interval_labels
-from bayesieve.table.values import canonical_text
+from bayesieve.table.temporal import format_temporal
+from bayesieve.table.text_types import other_texts
+from bayesieve.table.values import Scalar, canonical_text, canonical_value
 
 TYPES = ("number", "boolean", "text", "category", "date", "datetime", "duration", "time", "mixed")
 
@@ -149,32 +151,67 @@ class FeatureLevels:
             if value is not None
         }
 
-    def code(self, column: Column) -> np.ndarray:
-        """The level of every row.
+    def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
+        """The level of every row, by its own value: whatever else is in the column makes no difference.
 
         Parameters
         ----------
         column : Column
             Of any type that can be read as this feature: text is parsed for a numeric feature, numbers are compared as
             text for a categorical one.
+        complaints : list of str, optional
+            Where a sentence goes about text that is no number of a numeric feature, which then counts as never seen;
+            without it such text is refused.
 
         Returns
         -------
         ndarray of uint8, uint16 or uint32, shape (n_rows,)
-            `unseen_code` for values of no level and for missing values if there were none in training.
+            `unseen_code` for values of no level, for text that is no number of a numeric feature, and for missing
+            values if there were none in training.
 
         Raises
         ------
         ValueError
-            If a numeric feature meets text that is not a number, or infinity.
+            If a numeric feature meets infinity, text that is no number (unless there are ``complaints``), or a column
+            of another type, such as dates for numbers.
         """
-        if self.kind == "numeric":
-            if self.n_levels == 1 and column.type != self.type:
-                # A column without values in training has no type of its own: any value is in its only level.
-                missing = self.unseen_code if self.missing_code is None else self.missing_code
-                return np.where(column.categories().codes < 0, missing, 0).astype(self.code_dtype)
-            return self.code_numbers(column.numbers_as(self.type if self.type in _NUMBER_TYPES else "number"))
-        return self.code_categories(column.categories())
+        if self.kind == "categorical":
+            return self.code_categories(column.categories())
+        if self.n_levels == 1 and column.type not in (self.type, "text", "category", "mixed"):
+            # A column without values in training has no type of its own: any value is in its only level.
+            return np.where(column.categories().codes < 0, self._code_of_missing, 0).astype(self.code_dtype)
+        one_level = self.n_levels == 1  # anything is in it
+        numbers, unreadable = column.read_numbers(self._number_type, [] if one_level else complaints)
+        column.refuse_infinite(numbers)
+        codes = self.code_numbers(numbers)
+        if unreadable.any():
+            codes[unreadable] = 0 if one_level else self.unseen_code
+        return codes
+
+    @property
+    def _number_type(self) -> str:
+        return self.type if self.type in _NUMBER_TYPES else "number"
+
+    @property
+    def _code_of_missing(self) -> int:
+        return self.unseen_code if self.missing_code is None else self.missing_code
+
+    def texts(self, column: Column) -> list[str | None]:
+        """The value of every row as `code` reads it, None where it is missing."""
+        if self.kind == "categorical":
+            categories = column.categories()
+            read = [*(self._category(value) for value in categories.values), None]
+            return [read[code] for code in categories.codes.tolist()]
+        numbers, unreadable = column.read_numbers(self._number_type, [])
+        texts: list[str | None] = [None] * len(numbers)
+        for row in np.flatnonzero(~np.isnan(numbers)).tolist():
+            texts[row] = self._text_of_number(float(numbers[row]))
+        for row in np.flatnonzero(unreadable).tolist():
+            texts[row] = canonical_text(column.value(row)).strip()
+        return texts
+
+    def _text_of_number(self, number: float) -> str:
+        return canonical_text(number) if self._number_type == "number" else format_temporal(number, self.type)
 
     def code_numbers(self, values: np.ndarray) -> np.ndarray:
         """`code` of a numeric feature from numbers already converted (float64, NaN = missing)."""
@@ -184,8 +221,7 @@ class FeatureLevels:
         tree = np.full((1 << max(1, len(self.cut_points).bit_length())) - 1, np.inf)
         tree[: len(self.cut_points)] = self.cut_points
         codes = np.empty(len(values), dtype=self.code_dtype)
-        missing = self.unseen_code if self.missing_code is None else self.missing_code
-        code_numbers(np.ascontiguousarray(values, dtype=np.float64), tree, missing, codes)
+        code_numbers(np.ascontiguousarray(values, dtype=np.float64), tree, self._code_of_missing, codes)
         return codes
 
     def code_categories(self, categories: Categories) -> np.ndarray:
@@ -193,8 +229,26 @@ class FeatureLevels:
         unseen = self.unseen_code
         lookup = np.empty(len(categories.values) + 1, dtype=self.code_dtype)
         lookup[:-1] = [self._code_of_text.get(canonical_text(value), unseen) for value in categories.values]
-        lookup[-1] = unseen if self.missing_code is None else self.missing_code  # the missing code, -1
+        lookup[-1] = self._code_of_missing  # of the missing code, -1
+        for i in np.flatnonzero(lookup[:-1] == unseen).tolist():
+            text = self._category(categories.values[i])
+            lookup[i] = self._code_of_missing if text is None else self._code_of_text.get(text, unseen)
         return lookup[categories.codes]
+
+    def _category(self, value: Scalar) -> str | None:
+        """The canonical text of the category that a value stands for, its own if for none; None if it is missing."""
+        text = canonical_text(value)
+        if text in self._code_of_text:
+            return text
+        for other in other_texts(value, self.type, self._value_types):
+            if other is None or other in self._code_of_text:
+                return other
+        return text.strip()
+
+    @cached_property
+    def _value_types(self) -> frozenset[Any]:
+        assert self.groups is not None
+        return frozenset(type(canonical_value(value)) for group in self.groups for value in group if value is not None)
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain values for JSON; floats survive exactly, -inf is the text "-inf"."""

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import stat
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from bayesieve.table.levels import FeatureLevels
+
 _TEXT = (".csv", ".tsv", ".tab", ".txt")
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
+_STANDARD_INPUT = ("-", "/dev/stdin")
+_FIRST_BYTES = 1 << 16
 _KNOWN = ".csv, .tsv, .txt (also .gz), .parquet, .arrow, .feather or .ipc"
 
 
-def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
-    """Read a table from a CSV, TSV, Parquet or Arrow file.
+def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels] | None = None) -> pl.DataFrame:
+    """Read a table from a CSV, TSV, Parquet or Arrow file, from standard input or from a pipe.
 
     Text tables have a header line; the separator (comma, semicolon, tab or bar) is found from the first lines and the
-    types from all of them. The text is UTF-8, with or without a byte order mark, else UTF-16 or Western European.
-    Text files may be compressed with gzip. In columns of numbers or dates, ``NA``, ``?`` and the like are missing.
+    types from all of them. The text is UTF-8, with or without a byte order mark, or UTF-16; lines that are not are
+    Western European. Text files may be compressed with gzip. In columns of numbers or dates, ``NA``, ``?`` and the like
+    are missing.
 
     Parameters
     ----------
     path : str or path
-        A file whose name ends in .csv, .tsv, .txt (also followed by .gz), .parquet, .arrow, .feather or .ipc.
+        A file whose name ends in .csv, .tsv, .txt (also followed by .gz), .parquet, .arrow, .feather or .ipc; ``-``
+        for standard input. What standard input and pipes hold shows in their first bytes.
+    levels : mapping from str to FeatureLevels, optional
+        Levels of a model's columns by name. Rows to be scored are read with them: no type is inferred from the rows of
+        a text table, and what a value is does not depend on the other rows.
 
     Returns
     -------
@@ -42,12 +55,15 @@ def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
     import polars as pl
 
     path = Path(path)
-    if not path.exists():
+    if not is_stream(path) and not path.exists():
         raise FileNotFoundError(f"There is no file {path}; check its name and folder.")
-    if not path.is_file():
+    if path.is_dir():
         raise ValueError(f"{path} is a folder, not a file; name one table in it.")
     try:
-        frame = _read(path)
+        if is_stream(path):
+            path, frame = _read_stream(path, levels)
+        else:
+            frame = _read(path, levels)
     except ValueError:
         raise
     except OSError as error:
@@ -92,26 +108,62 @@ def _kind(path: Path) -> str:
     return suffixes[-2] if last == ".gz" and len(suffixes) > 1 else last
 
 
-def _read(path: Path) -> pl.DataFrame:
+def is_stream(path: Path) -> bool:
+    """Whether a path is standard input or a pipe, which can be read once only and whose name says nothing."""
+    if str(path) in _STANDARD_INPUT:
+        return True
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
+
+
+def _read_stream(path: Path, levels: Mapping[str, FeatureLevels] | None) -> tuple[Path, pl.DataFrame]:
+    """All that a stream gives, as what its first bytes say, and what to call it."""
+    import polars as pl
+
+    from bayesieve.table import csv_files
+
+    name = Path("standard input") if str(path) in _STANDARD_INPUT else path
+    with contextlib.ExitStack() as files:
+        file = sys.stdin.buffer if str(path) in _STANDARD_INPUT else files.enter_context(path.open("rb"))
+        content = file.read(_FIRST_BYTES)
+        if content.startswith(b"PAR1"):
+            return name, pl.read_parquet(io.BytesIO(content + file.read()))
+        if content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+            return name, _read_arrow(io.BytesIO(content + file.read()))
+        csv_files.refuse_binary(name, content)
+        content += file.read()
+    if levels is None:
+        return name, csv_files.read_csv(name, content)
+    return name, csv_files.read_csv_to_score(name, levels, content)
+
+
+def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
     import polars as pl
 
     last = path.suffix.lower()
     if _kind(path) in _TEXT:
-        from bayesieve.table.csv_files import read_csv
+        from bayesieve.table.csv_files import read_csv, read_csv_to_score
 
-        return read_csv(path)
+        return read_csv(path) if levels is None else read_csv_to_score(path, levels)
     if last not in (*_PARQUET, *_ARROW):
         raise ValueError(f"{path} has a name that does not say what it holds; name it {_KNOWN}.")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
-    return pl.read_parquet(path, glob=False) if last in _PARQUET else _read_arrow(path)
+    if last in _PARQUET:
+        return pl.read_parquet(path, glob=False)
+    with path.open(
+        "rb", buffering=0
+    ) as file:  # whose place polars knows; it would take * and [1] in a name for a pattern
+        return _read_arrow(file)
 
 
-def _read_arrow(path: Path) -> pl.DataFrame:
+def _read_arrow(file: IO[bytes]) -> pl.DataFrame:
     """An Arrow file, or a stream saved under the same extension."""
     import polars as pl
 
-    with path.open("rb") as file:
-        is_file = file.read(6) == b"ARROW1"
-    with path.open("rb") as file:  # polars would take * and [1] in a name for a pattern
-        return pl.read_ipc(file) if is_file else pl.read_ipc_stream(file)
+    is_file = file.read(6) == b"ARROW1"
+    file.seek(0)
+    return pl.read_ipc(file) if is_file else pl.read_ipc_stream(file)

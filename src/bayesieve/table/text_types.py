@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesieve.table.temporal import format_temporal, parse_number
+from bayesieve.table.values import Scalar, canonical_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,6 +19,9 @@ _MISSING_NUMBERS = (
     *("", "?", ".", "-", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-nan", "-NaN"),
     *("null", "NULL", "Null", "None", "none", "NONE"),
 )
+
+
+_TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")  # as the reader of files has them
 
 
 def typed_text(column: pl.Series, *, decimal_comma: bool = False) -> pl.Series:
@@ -27,20 +35,146 @@ def typed_text(column: pl.Series, *, decimal_comma: bool = False) -> pl.Series:
     """
     import polars as pl
 
-    trimmed = column.str.strip_chars()
-    trimmed = trimmed.set(trimmed == "", None)
+    trimmed = _trimmed(column)
     if trimmed.null_count() == len(trimmed):
         return trimmed
-    marked = trimmed.is_in(pl.Series(_MISSING_NUMBERS, dtype=pl.String).implode())
-    cleaned = trimmed.set(marked, None) if marked.any() else trimmed
+    cleaned = _without_marks(trimmed)
     if cleaned.null_count() == len(cleaned):
         return cleaned.cast(pl.Float64)
-    readers = [_integers, _floats, *([_decimal_commas] if decimal_comma else []), _booleans, _dates, _datetimes, _times]
-    for reader in readers:
+    commas = [lambda texts: _floats(decimal_points(texts))] if decimal_comma else []
+    for reader in [_integers, _floats, *commas, _booleans, _dates, _datetimes, _times]:
         found = _read_all(cleaned, reader)
         if found is not None:
             return found
     return trimmed
+
+
+def decimal_points(column: pl.Series) -> pl.Series:
+    """Numbers with a decimal comma with a point instead; other text as it is."""
+    return column.str.replace(r"^\s*([+-]?\d*),(\d+)\s*$", "${1}.${2}")
+
+
+def numbers_of_texts(column: pl.Series, type_: str) -> tuple[np.ndarray, np.ndarray]:
+    """Every text as a number of a type, by its own value: whatever else the column holds makes no difference.
+
+    Parameters
+    ----------
+    column : polars.Series of String
+    type_ : "number", "date", "datetime", "duration" or "time"
+
+    Returns
+    -------
+    numbers : float array, shape (n_rows,)
+        As `Column.numbers` has them; NaN for missing values, blanks and what stands for missing numbers, and for
+        unreadable texts.
+    unreadable : bool array, shape (n_rows,)
+        Where a text is neither a number of this type nor missing.
+    """
+    cleaned = _without_marks(_trimmed(column))
+    numbers = _fast_numbers(cleaned, type_)
+    rest = np.flatnonzero(np.isnan(numbers) & cleaned.is_not_null().to_numpy())
+    unreadable = np.zeros(len(numbers), dtype=bool)
+    known: dict[str, float | None] = {}
+    for row, text in zip(rest.tolist(), cleaned.gather(rest).to_list(), strict=True):
+        if text not in known:
+            known[text] = _number_of_text(text, type_)
+        number = known[text]
+        unreadable[row] = number is None
+        numbers[row] = np.nan if number is None else number
+    return numbers, unreadable
+
+
+def other_texts(value: Scalar, type_: str, among: frozenset[type]) -> Iterator[str | None]:
+    """Canonical texts of the categories that a value may stand for if its own is none; None stands for missing.
+
+    Files, databases and dataframes write one value in many ways: 1 as "1.0" or "01", True as "true" or 1.
+
+    Parameters
+    ----------
+    value : bool, int, float or str
+    type_ : `Column.type` of the categories
+    among : Python types of the categories
+    """
+    if isinstance(value, bool):
+        yield from (_TRUE if value else _FALSE)
+        yield str(int(value))
+    elif not isinstance(value, str):
+        yield from _of_number(value, among)
+    else:
+        text = value.strip()
+        yield text
+        if not text or (type_ not in _OF_TEXT and text in _MISSING_NUMBERS):
+            yield None
+        if bool in among or among & {int, float}:
+            yield from _of_text(text, among)
+        if type_ in _READERS and type_ != "number":
+            number = _number_of_text(text, type_)
+            if number is not None:
+                yield format_temporal(number, type_)
+
+
+def _of_number(value: float, among: frozenset[type]) -> Iterator[str]:
+    yield repr(float(value))  # 7.0 where the text was "7.0"
+    if bool in among and value in (0, 1):
+        yield str(bool(value))
+
+
+def _of_text(text: str, among: frozenset[type]) -> Iterator[str]:
+    if text in (*_TRUE, *_FALSE):
+        yield str(text in _TRUE)
+    try:
+        number = parse_number(text, "number")
+    except ValueError:
+        if text in (*_TRUE, *_FALSE):
+            yield str(int(text in _TRUE))
+        return
+    digits = text.lstrip("+")
+    if digits.removeprefix("-").isdecimal():
+        yield str(int(digits))  # exact, however long
+    yield canonical_text(number)
+    if bool in among and number in (0, 1):
+        yield str(bool(number))
+
+
+def _number_of_text(text: str, type_: str) -> float | None:
+    """One trimmed text that the fast readers do not know as a number; None if it is none."""
+    if type_ == "number" and text in (*_TRUE, *_FALSE):
+        return float(text in _TRUE)
+    numbers = _fast_numbers(_series([text]), type_)
+    if not np.isnan(numbers[0]):
+        return float(numbers[0])
+    try:
+        return parse_number(text, type_)
+    except ValueError:
+        return None
+
+
+def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
+    """Trimmed texts as numbers; NaN also where the fast reader does not know a text."""
+    import polars as pl
+
+    if type_ not in _READERS:
+        return np.full(len(cleaned), np.nan)
+    found = _READERS[type_](cleaned)
+    if type_ == "time":
+        found = found.to_physical() // 1000  # polars counts nanoseconds since midnight
+    return found.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy(writable=True)
+
+
+def _series(texts: list[str]) -> pl.Series:
+    import polars as pl
+
+    return pl.Series(texts, dtype=pl.String)
+
+
+def _trimmed(column: pl.Series) -> pl.Series:
+    trimmed = column.str.strip_chars()
+    return trimmed.set(trimmed == "", None)
+
+
+def _without_marks(trimmed: pl.Series) -> pl.Series:
+    marked = trimmed.is_in(_series(list(_MISSING_NUMBERS)).implode())
+    return trimmed.set(marked, None) if marked.any() else trimmed
 
 
 def _read_all(column: pl.Series, reader: Callable[[pl.Series], pl.Series]) -> pl.Series | None:
@@ -63,15 +197,10 @@ def _floats(column: pl.Series) -> pl.Series:
     return column.cast(pl.Float64, strict=False)
 
 
-def _decimal_commas(column: pl.Series) -> pl.Series:
-    return _floats(column.str.replace(r"^([+-]?\d*),(\d+)$", "${1}.${2}"))
-
-
 def _booleans(column: pl.Series) -> pl.Series:
     import polars as pl
 
-    # The spellings that the reader of files takes for booleans.
-    texts = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+    texts = dict.fromkeys(_TRUE, True) | dict.fromkeys(_FALSE, False)
     return column.replace_strict(texts, default=None, return_dtype=pl.Boolean)
 
 
@@ -89,3 +218,12 @@ def _datetimes(column: pl.Series) -> pl.Series:
 
 def _times(column: pl.Series) -> pl.Series:
     return column.str.to_time("%H:%M:%S%.f", strict=False)
+
+
+_OF_TEXT = ("text", "category", "mixed")
+_READERS: dict[str, Callable[[pl.Series], pl.Series]] = {
+    "number": _floats,
+    "date": _dates,
+    "datetime": _datetimes,
+    "time": _times,
+}
