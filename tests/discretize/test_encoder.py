@@ -165,7 +165,7 @@ def test_kinds_set_by_hand() -> None:
         ({"missing": "drop"}, "missing must be 'level' or 'ignore', got 'drop'"),
         ({"unseen": "error"}, "unseen must be 'ignore', got 'error'"),
         ({"numeric": None}, "numeric must be one of"),
-        ({"n_jobs": 0}, "n_jobs == 0"),
+        ({"n_jobs": 0}, "n_jobs must be a positive number of threads"),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:

@@ -142,7 +142,7 @@ def test_values_at_the_edge_of_what_floats_hold() -> None:
 
 
 def test_tables_without_numbers_are_told_what_to_do() -> None:
-    with pytest.raises(ValueError, match=r"no numeric column .* TableEncoder\(numeric='mdlp'\)"):
+    with pytest.raises(ValueError, match=r"no numeric column .* TableEncoder"):
         MDLPDiscretizer().fit(pd.DataFrame({"job": ["a", "b"]}), [0, 1])
 
 

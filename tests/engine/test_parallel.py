@@ -21,9 +21,9 @@ def test_effective_jobs(n_jobs: int | None, expected: int) -> None:
 
 
 def test_no_jobs_have_no_meaning() -> None:
-    with pytest.raises(ValueError, match=r"n_jobs == 0 has no meaning; use .* -1 for all cores"):
+    with pytest.raises(ValueError, match=r"n_jobs must be .* -1 for all cores, .* got 0"):
         effective_jobs(0)
-    with pytest.raises(ValueError, match="n_jobs == 0"):
+    with pytest.raises(ValueError, match="n_jobs must be a positive number of threads"):
         map_in_threads(str, [1, 2], 0)
 
 

@@ -422,7 +422,7 @@ def test_mistakes_are_told_before_any_work() -> None:
         compare_many(good, {"a": (X, y), "b": (X, y[:-1])})
     with pytest.raises(ValueError, match="data must be a mapping"):
         compare_many(good, [(X, y)])
-    with pytest.raises(ValueError, match="n_jobs == 0"):
+    with pytest.raises(ValueError, match="n_jobs must be a positive number of threads"):
         compare(good, X, y, n_jobs=0)
 
 

@@ -187,7 +187,7 @@ def test_indicators_need_thresholds_that_stay() -> None:
         ({"cv": [([], [1])]}, "some in every fold"),
         ({"cv": [(np.arange(40), np.arange(40, 150))]}, "Fold 1 of 1: .*at least 2 classes"),
         ({"sample_weight": [1.0]}, "1"),
-        ({"n_jobs": 0}, "n_jobs == 0"),
+        ({"n_jobs": 0}, "n_jobs must be a positive number of threads"),
     ],
 )
 def test_bad_input_is_one_sentence(options: dict[str, Any], sentence: str) -> None:

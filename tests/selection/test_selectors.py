@@ -123,7 +123,7 @@ def test_registry() -> None:
         ({"max_seconds": float("nan")}, "max_seconds must be None or a number of seconds"),
         ({"smoothing": 0}, "smoothing must be 'm-estimate' or a positive number"),
         ({"encoder": "mdl"}, "encoder must be 'modl', a TableEncoder, an IndicatorEncoder, or None for codes"),
-        ({"n_jobs": 0, "exhaustive": False}, "n_jobs == 0"),
+        ({"n_jobs": 0, "exhaustive": False}, "n_jobs must be a positive number of threads"),
         (
             {"random_state": "x", "exhaustive": False},
             "random_state must be None, a whole number from 0 to 4294967295, .* got 'x'",

@@ -181,16 +181,23 @@ def _fill_from_planes(counts, beside, own, other, first_x, first_y, size, cells)
 
 
 @jit
-def row_information(codes, left, right, n_levels, weights, starts, logs, relative, out):
+def row_information(codes, left, right, n_levels, weights, starts, logs, relative, wide, out):
     """Information of pairs of features, counted row by row: of many levels, or with weights (else of size 0).
 
-    codes : (n_features, n_rows); left, right : positions of the features; starts : (n_segments + 1,) first rows.
+    codes : (n_features, n_rows); left, right : positions of the features; starts : (n_segments + 1,) first rows; wide :
+    (n, m) pairs that are left to `sparse_information`.
     """
-    most_x, most_y = n_levels[left].max(), n_levels[right].max()
-    cells, row_sums, column_sums = np.zeros(most_x * most_y), np.zeros(most_x), np.zeros(most_y)
+    most = 0
+    for i in range(left.size):
+        for j in range(right.size):
+            if not wide[i, j]:
+                most = max(most, n_levels[left[i]] * n_levels[right[j]])
+    cells, row_sums, column_sums = np.zeros(most), np.zeros(n_levels[left].max()), np.zeros(n_levels[right].max())
     for i in range(left.size):
         x, n_x = codes[left[i]], n_levels[left[i]]
         for j in range(right.size):
+            if wide[i, j]:
+                continue
             y, n_y = codes[right[j]], n_levels[right[j]]
             total, information, left_sum, right_sum = 0.0, 0.0, 0.0, 0.0
             for s in range(starts.size - 1):
@@ -203,6 +210,56 @@ def row_information(codes, left, right, n_levels, weights, starts, logs, relativ
                 total, information = total + part[0], information + part[1]
                 left_sum, right_sum = left_sum + part[2], right_sum + part[3]
             out[i, j] = _statistic(information, left_sum, right_sum, max(total, 1e-300), relative)
+
+
+@jit
+def sparse_information(codes, n_levels, weights, starts, logs, relative):
+    """As `row_information` of one pair whose table would fill the memory: counts are kept of cells with rows only.
+
+    codes : (2, n_rows). The cells are in a hash table with open addressing; sums are added in the same order.
+    """
+    x, y, n_x, n_y = codes[0], codes[1], n_levels[0], n_levels[1]
+    size = 4
+    while size < 2 * x.size:
+        size *= 2
+    keys, cells, slots = np.full(size, -1, dtype=np.int64), np.zeros(size), np.empty(x.size, dtype=np.int64)
+    row_sums, column_sums = np.empty(n_x), np.empty(n_y)
+    total, information, left_sum, right_sum = 0.0, 0.0, 0.0, 0.0
+    for s in range(starts.size - 1):
+        first, last = starts[s], starts[s + 1]
+        row_sums[:] = 0.0
+        column_sums[:] = 0.0
+        joint = 0.0
+        for i in range(first, last):
+            if x[i] < n_x and y[i] < n_y:
+                slots[i] = _slot(keys, np.int64(x[i]) * n_y + np.int64(y[i]))
+                cells[slots[i]] += 1.0 if weights.size == 0 else weights[i]
+        for i in range(first, last):
+            if x[i] < n_x and y[i] < n_y:
+                n = cells[slots[i]]
+                cells[slots[i]] = 0.0
+                joint += _n_log_n(n, logs, weights)
+                row_sums[x[i]] += n
+                column_sums[y[i]] += n
+        for i in range(first, last):
+            if x[i] < n_x and y[i] < n_y:
+                keys[slots[i]] = -1
+        part = _sums(joint, row_sums, column_sums, logs, weights)
+        total, information = total + part[0], information + part[1]
+        left_sum, right_sum = left_sum + part[2], right_sum + part[3]
+    return _statistic(information, left_sum, right_sum, max(total, 1e-300), relative)
+
+
+@jit_inner
+def _slot(keys, key):
+    """Where a cell is in a hash table whose free slots hold -1; a new cell takes one."""
+    last = keys.size - 1
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    at = np.int64(mixed >> np.uint64(20)) & last
+    while keys[at] != -1 and keys[at] != key:
+        at = (at + 1) & last
+    keys[at] = key
+    return at
 
 
 @jit_inner

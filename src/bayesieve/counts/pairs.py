@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from bayesieve.counts.bit_planes import BitPlanes, Segments
-from bayesieve.engine import map_in_threads
+from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.table import CodedTable
 
 _MOST_LEVELS = 20  # of a feature kept as bit planes; with more, counting row by row is faster
 _COUNTS_AT_ONCE = 1 << 17  # counts of pairs of planes that stay in the cache until they are made use of
 _RIGHT_AT_ONCE = 4096  # planes times segments
 _FEATURES_AT_ONCE = 16  # that a thread counts the pairs of, row by row, before it takes up others
+_MOST_CELLS = 1 << 22  # of a table of counts of one pair (32 MiB); larger ones hold the cells with rows only
 _PARALLEL_WORK = 2_000_000  # words or rows looked at, below which threads cost more than they bring
 
 _BINARY, _FEW, _MANY = range(3)  # kinds of features, by how their pairs are counted
@@ -96,6 +97,7 @@ class PairInformation:
     def __init__(self, coded: CodedTable, *, given_class: bool = False, n_jobs: int | None = None) -> None:
         if given_class and coded.class_codes is None:
             raise ValueError("The coded table carries no classes to be given; code it together with its target.")
+        effective_jobs(n_jobs)  # refuses other values before anything is counted
         self._coded, self._n_jobs, self._n_levels = coded, n_jobs, coded.n_levels
         self._segments = Segments.of(coded, by_class=given_class)
         whole = np.arange(coded.n_rows + 1, dtype=float)
@@ -214,15 +216,20 @@ class PairInformation:
         return [partial(self._count_rows, part, relative, begin) for begin in begins]
 
     def _count_rows(self, part: _Part, relative: bool, begin: int) -> None:
-        from bayesieve.counts._pair_kernels import row_information
+        assert self._codes is not None
+        from bayesieve.counts._pair_kernels import row_information, sparse_information
 
         left = part.left[begin : begin + _FEATURES_AT_ONCE]
         low = begin if part.triangle else 0
-        values = np.empty((left.size, part.right.size - low))
-        starts = self._segments.row_starts
-        row_information(
-            self._codes, left, part.right[low:], self._n_levels, self._weights, starts, self._logs, relative, values
-        )
+        right = part.right[low:]
+        values = np.empty((left.size, right.size))
+        options = (self._weights, self._segments.row_starts, self._logs, relative)
+        cells = self._n_levels[left][:, None] * self._n_levels[right]
+        wide = cells > max(_MOST_CELLS, 2 * self._coded.n_rows)
+        row_information(self._codes, left, right, self._n_levels, *options, wide, values)
+        for i, j in np.argwhere(wide):
+            pair = np.array([left[i], right[j]])
+            values[i, j] = sparse_information(self._codes[pair], self._n_levels[pair], *options)
         part.put(slice(begin, begin + left.size), slice(low, None), values)
 
     def _by_planes(self, part: _Part, relative: bool) -> list[Task]:

@@ -17,6 +17,7 @@ from bayesieve.discretize.intervals import fits_blocks
 from bayesieve.discretize.partition import level_score, total_cost
 from bayesieve.table import Column, FeatureLevels
 
+_MOST_BINS = 1_000_000
 _MOST_BLOCK_BINS = 250  # bins whose codes are bytes, with a missing level and unseen values
 
 
@@ -64,8 +65,9 @@ class _Binner(ColumnCoder):
         return CodedColumn(levels, codes, cost, null_cost)
 
     def _check_options(self) -> None:
-        if not isinstance(self.n_bins, Integral) or self.n_bins < 1:
-            raise ValueError(f"n_bins must be a positive whole number, got {self.n_bins!r}.")
+        whole = isinstance(self.n_bins, Integral) and not isinstance(self.n_bins, bool)
+        if not whole or not 1 <= self.n_bins <= _MOST_BINS:
+            raise ValueError(f"n_bins must be a positive whole number up to {_MOST_BINS:,}, got {self.n_bins!r}.")
 
 
 class EqualFrequencyDiscretizer(_Binner):

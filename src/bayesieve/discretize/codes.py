@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from bayesieve.table import CodedTable
+from bayesieve.table.frames import as_array
 from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.values import is_missing
 
 MAX_CODE = 10_000_000
 """Largest code accepted: level tables are as long as the largest code, so identifiers taken for codes must not fill
@@ -28,7 +31,9 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
     Raises
     ------
     ValueError
-        For negative codes, codes above 10 million, missing or infinite values.
+        For negative codes, codes above 10 million, fractions, text, missing or infinite values.
+    TypeError
+        For values that are neither numbers nor text, and for sparse matrices.
     """
     if isinstance(X, CodedTable):
         if reset:
@@ -39,15 +44,15 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
                 f"X has {X.n_features} features, but {owner} is expecting {estimator.n_features_in_} features as input."
             )
         return X
-    codes = validate_data(estimator, X, reset=reset, dtype="int", accept_sparse=False, ensure_all_finite=True)
+    if (isinstance(X, (list, tuple)) and np.ndim(X[:1]) > 1) or isinstance(X, np.ma.MaskedArray):
+        X = as_array(X)
+    codes = validate_data(estimator, X, reset=reset, dtype=None, accept_sparse=False, ensure_all_finite=True)
+    if codes.dtype.kind not in "biuf":
+        codes = _numbers_of_objects(codes.astype(object))
     check_non_negative(codes, f"{type(estimator).__name__} (input X)")
+    _refuse_other_numbers(codes)
+    codes = codes.astype(np.int64, copy=False)
     highest = codes.max(axis=0)
-    if highest.max() > MAX_CODE:
-        k = int(highest.argmax())
-        raise ValueError(
-            f"Column {k} holds the code {highest[k]}; codes are the numbers 0, 1, 2, ... of levels: "
-            "code raw values with TableEncoder first."
-        )
     if n_levels is None:
         n_levels = highest + 1
     dtype = smallest_unsigned(int(max(highest.max(), np.max(n_levels))))
@@ -55,3 +60,41 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
     return CodedTable(
         codes=np.ascontiguousarray(codes.T, dtype=dtype), n_levels=np.asarray(n_levels, dtype=np.int64), names=names
     )
+
+
+_REMEDY = "codes are the numbers 0, 1, 2, ... of levels: code raw values with TableEncoder first."
+
+
+def _refuse_other_numbers(codes: np.ndarray) -> None:
+    """Fractions, and numbers so large that the counts of their levels would fill the memory."""
+    wrong = codes > MAX_CODE
+    if codes.dtype.kind == "f":
+        wrong |= codes != np.trunc(codes)
+    if wrong.any():
+        row, column = (int(at[0]) for at in np.nonzero(wrong))
+        raise ValueError(f"Column {column} holds the code {codes[row, column]}; {_REMEDY}")
+
+
+def _numbers_of_objects(codes: np.ndarray) -> np.ndarray:
+    """Codes among Python objects: numbers, or text of digits."""
+    numbers = np.empty(codes.shape, dtype=np.float64)
+    for (row, column), value in np.ndenumerate(codes):
+        if is_missing(value):
+            raise ValueError(f"Input X contains NaN (column {column}, row {row}); {_REMEDY}")
+        if not isinstance(value, (str, bytes, Number)):
+            raise TypeError(
+                f"Column {column} holds a value of type {type(value).__name__}; an argument must be a string of "
+                f"digits or a whole number to be a code: code raw values with TableEncoder first."
+            )
+        try:
+            numbers[row, column] = float(value)  # type: ignore[arg-type]
+            if np.isnan(numbers[row, column]):
+                raise ValueError  # the text "nan"
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"Column {column} holds the code {_shortened(value)}; {_REMEDY}") from None
+    return numbers
+
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -113,7 +113,14 @@ class ColumnCoder(LevelsCoder):
         return code_columns(table.select(self._positions), TableLevels.of(self.levels_), None)[0].T
 
     def _own_columns(self, table: Table) -> list[int]:
-        return [i for i, kind in enumerate(table.kinds()) if kind == self.kind]
+        """Positions of the columns of this coder's kind; without any, all that can be read as categories."""
+        own = [i for i, kind in enumerate(table.kinds()) if kind == self.kind]
+        if not own and self.kind == "numeric":
+            raise ValueError(
+                f"{type(self).__name__} found no numeric column among the columns of X; use MODLGrouper for categories "
+                "or TableEncoder for mixed tables."
+            )
+        return own or list(range(table.n_columns))
 
     def _check_options(self) -> None:
         """Raise ValueError when a constructor parameter has no meaning."""

@@ -14,7 +14,7 @@ from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.criterion import interval_prior
 from bayesieve.discretize.intervals import ValueBlocks
 from bayesieve.discretize.partition import level_score, total_cost
-from bayesieve.table import Column, FeatureLevels, Table
+from bayesieve.table import Column, FeatureLevels
 
 _TABLE_LIMIT = 1 << 22  # rows up to which n log n is tabulated, 32 MiB; beyond it is computed
 _UNITS = 2.0**53  # in the largest sum of n log n: about the rounding errors of its terms
@@ -94,15 +94,6 @@ class MDLPDiscretizer(ColumnCoder):
             level_score=level_score(cost, null_cost),
         )
         return CodedColumn(levels, levels.code_numbers(values), cost, null_cost)
-
-    def _own_columns(self, table: Table) -> list[int]:
-        own = super()._own_columns(table)
-        if not own:
-            raise ValueError(
-                "MDLPDiscretizer found no numeric column among the columns of X; use TableEncoder(numeric='mdlp') for "
-                "mixed tables."
-            )
-        return own
 
 
 @dataclass(frozen=True)

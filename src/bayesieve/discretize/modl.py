@@ -12,7 +12,7 @@ from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.grouping import group_values, read_values
 from bayesieve.discretize.intervals import TooManyBlocks, discretize_block, discretize_column, fits_blocks
 from bayesieve.discretize.partition import Partition
-from bayesieve.table import Column, FeatureLevels, Table
+from bayesieve.table import Column, FeatureLevels
 
 
 class _MODLCoder(ColumnCoder):
@@ -101,15 +101,6 @@ class MODLDiscretizer(_MODLCoder):
     def fit_block(self, values: np.ndarray, order: ClassOrder, codes: np.ndarray, *, apart: bool) -> CodedBlock:
         return discretize_block(values, order, codes, missing_apart=apart)
 
-    def _own_columns(self, table: Table) -> list[int]:
-        own = super()._own_columns(table)
-        if not own:
-            raise ValueError(
-                "MODLDiscretizer found no numeric column among the columns of X; "
-                "use MODLGrouper for categories or TableEncoder for mixed tables."
-            )
-        return own
-
 
 class MODLGrouper(_MODLCoder):
     """Supervised grouping of the values of categorical columns with the MODL criterion.
@@ -166,9 +157,6 @@ class MODLGrouper(_MODLCoder):
             raise ValueError(f"Column {column.name!r}: {error}.") from None
         levels = _grouped_levels(column, values, part)
         return CodedColumn(levels, levels.code_categories(categories), part.cost, part.null_cost)
-
-    def _own_columns(self, table: Table) -> list[int]:
-        return super()._own_columns(table) or list(range(table.n_columns))
 
 
 def _grouped_levels(column: Column, values: list[Any], part: Partition) -> FeatureLevels:

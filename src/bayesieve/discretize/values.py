@@ -21,6 +21,9 @@ class ValueCoder(ColumnCoder):
 
     def fit_column(self, column: Column, order: ClassOrder, *, missing_apart: bool = False) -> CodedColumn:
         categories, values, counts = read_values(column, order)
+        seen = counts.sum(axis=1) > 0  # not in rows of weight 0 only
+        if not seen.all():
+            values, counts = [value for value, is_seen in zip(values, seen, strict=True) if is_seen], counts[seen]
         counts = counts.astype(float)
         # Same criterion as for groups, with every value alone: what the values tell, less what telling them apart
         # costs.

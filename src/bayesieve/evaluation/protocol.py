@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from bayesieve.selection.evaluation_rows import pairs_of
 from bayesieve.table import as_target
+from bayesieve.table.backends import backend
 from bayesieve.table.backends.sparse import is_sparse
 from bayesieve.table.frames import as_array
 
@@ -126,10 +127,10 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
         return X[rows]
     if is_sparse(X):
         return (X if X.format in ("csr", "csc") else X.tocsr())[rows]
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
     if isinstance(X, (list, tuple)):
         return as_array(X)[rows]
     import narwhals as nw
 
-    return nw.from_native(X, eager_only=True)[rows].to_native()
+    if nw.dependencies.is_pandas_dataframe(X) or nw.dependencies.is_pyarrow_table(X):
+        return backend("pandas" if hasattr(X, "iloc") else "pyarrow").take_rows(X, rows)
+    return X.iloc[rows] if hasattr(X, "iloc") else nw.from_native(X, eager_only=True)[rows].to_native()

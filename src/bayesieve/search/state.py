@@ -119,6 +119,7 @@ class _Measured:
     def __init__(self, rows: ScoredRows, criterion: Criterion, leave_out: bool, n_jobs: int | None) -> None:
         if not criterion.additive and len(rows.blocks) > 1:
             raise ValueError(f"The criterion {criterion.name!r} needs all rows in one block, got {len(rows.blocks)}.")
+        effective_jobs(n_jobs)  # refuses other values before anything runs
         self._rows, self._criterion, self._n_jobs = rows, criterion, n_jobs
         self.sign = 1.0 if criterion.lower_is_better else -1.0
         can_leave = leave_out and criterion.saturation(rows.tables.n_classes) is not None

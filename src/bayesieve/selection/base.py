@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
@@ -139,8 +140,10 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         if table.named:
             import narwhals as nw
 
-            frame = nw.from_native(X, eager_only=True)
-            return frame.select([table.names[i] for i in kept]).to_native()
+            frame = nw.from_native(X, eager_only=True).select([table.names[i] for i in kept])
+            # scikit-learn makes a pandas frame of anything but a pyarrow table.
+            wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+            return frame.to_pandas() if wanted == "pandas" else frame.to_native()
         if hasattr(X, "iloc"):
             return X.iloc[:, kept]
         if self.encoder is None:

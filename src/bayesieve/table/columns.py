@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -19,6 +20,7 @@ from bayesieve.table.values import Scalar, canonical_text, drop_unused, is_missi
 Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
 _READ_AS_TEXT = ("text", "category", "mixed")
+_ALL_WHOLE = 2.0**53  # below, every whole number is a float of its own
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,9 @@ class Column:
 
     @cached_property
     def _natural_type(self) -> str:
-        found = self._backend.column_type(self._data)
-        return found if found is not None else objects.objects_type(np.asarray(self._data, dtype=object))
+        with self._reading():
+            type_ = self._backend.column_type(self._data)
+            return type_ if type_ is not None else objects.objects_type(np.asarray(self._data, dtype=object))
 
     @property
     def kind(self) -> Kind:
@@ -112,7 +115,8 @@ class Column:
 
     def value(self, row: int) -> Any:
         """The raw value of one row, None if missing."""
-        found = self._backend.value(self._data, int(row if self._rows is None else self._rows[row]))
+        with self._reading():
+            found = self._backend.value(self._data, int(row if self._rows is None else self._rows[row]))
         return None if is_missing(found) else found
 
     def numbers(self) -> np.ndarray:
@@ -128,6 +132,11 @@ class Column:
         ------
         ValueError
             If a value is infinite, or is a text that is not a number; the message names the column.
+
+        Warns
+        -----
+        UserWarning
+            If different whole numbers become one float, which has 15 to 17 digits.
         """
         return self.numbers_as(self.type if self.type in TEMPORAL else "number")
 
@@ -199,8 +208,9 @@ class Column:
 
     def categories(self) -> Categories:
         """The column as codes of its distinct values, sorted by their canonical text."""
-        if self._natural_type not in ("number", "boolean", *TEMPORAL):
-            return Categories(*sort_codes(*self._backend.encoded(self._selected())))
+        if self._natural_type not in ("number", "boolean", *TEMPORAL) or self.rounds():
+            with self._reading():
+                return Categories(*sort_codes(*self._backend.encoded(self._selected())))
         codes, raw = _encode_plain(*self.plain())
         if self._natural_type in TEMPORAL:
             return Categories(*sort_codes(codes, [format_temporal(number, self._natural_type) for number in raw]))
@@ -208,12 +218,39 @@ class Column:
 
     def distinct(self) -> list[Any]:
         """The distinct values of a column of text, categories or mixed objects as they are: 1 and "1" are two."""
-        return self._backend.encoded(self._selected())[1]
+        with self._reading():
+            return list(self._backend.encoded(self._selected())[1])
+
+    def rounds(self) -> bool:
+        """Whether `plain` may give two different numbers as one: Decimals, whole numbers beyond 64 bits."""
+        with self._reading():
+            return self._natural_type == "number" and bool(self._backend.rounds(self._data))
 
     def plain(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Values and missing mask (None: no mask, but NaN is missing) of a number, boolean or temporal column."""
-        values, missing = self._backend.plain(self._selected(), self._natural_type)
+        with self._reading():
+            values, missing = self._backend.plain(self._selected(), self._natural_type)
         return values, missing
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What a dataframe library says about values that it cannot give up, as a sentence about the column."""
+        try:
+            yield
+        except OverflowError:
+            raise ValueError(
+                f"Column {self.name!r} holds values of type {vars(self).get('_natural_type', 'object')} that are too "
+                f"large to count in 64 bits; replace them by a missing value, or convert the column to text."
+            ) from None
+        except (TypeError, MemoryError):
+            raise
+        except Exception as error:
+            if isinstance(error, ValueError) and str(error).startswith("Complex data"):
+                raise
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise ValueError(
+                f"Column {self.name!r} cannot be read ({reason}); convert it to numbers, dates or text first."
+            ) from error
 
     def _selected(self) -> Any:
         return self._data if self._rows is None else self._backend.take(self._data, self._rows)
@@ -221,10 +258,30 @@ class Column:
     def _plain_numbers(self) -> np.ndarray:
         values, missing = self.plain()
         numbers = np.ascontiguousarray(values, dtype=np.float64)
+        if self._natural_type == "number":
+            self._warn_of_merged(values, numbers)
         if missing is not None:
             numbers = numbers if numbers is not values else numbers.copy()
             numbers[missing] = np.nan
         return numbers
+
+    def _warn_of_merged(self, values: np.ndarray, numbers: np.ndarray) -> None:
+        whole = values.dtype.kind in "iu"
+        if not values.size or values.dtype.itemsize < 8 or not (whole or self._of_objects() or self._backend.rounds(self._data)):
+            return
+        if not (np.fmax.reduce(numbers) >= _ALL_WHOLE or np.fmin.reduce(numbers) <= -_ALL_WHOLE):
+            return
+        distinct = np.unique(values).size if whole else len(self.distinct())
+        if distinct > np.unique(numbers[~np.isnan(numbers)]).size:
+            warnings.warn(
+                f"Column {self.name!r} is read as numbers, but some of its different values are equal as 64-bit "
+                f"floats; if they are identifiers, read it as categorical: kinds={{{self.name!r}: 'categorical'}}.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _of_objects(self) -> bool:
+        return getattr(getattr(self._data, "dtype", None), "kind", None) == "O"
 
     def _converted(self, values: np.ndarray, natural: str, type_: str) -> np.ndarray:
         if (natural, type_) == ("date", "datetime"):

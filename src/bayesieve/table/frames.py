@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from bayesieve.table.backends.sparse import as_csc, is_sparse
 from bayesieve.table.columns import KINDS, Column
 from bayesieve.table.matrix import MatrixTable
 from bayesieve.table.raw_table import Table
+from bayesieve.table.values import text_of_bytes
 
 _WIDE = 256  # columns of one type from which a frame is read as one matrix
 
@@ -90,8 +92,10 @@ def _read_frame(frame: Any) -> Table:
     native = frame.to_native()
     n_rows = int(frame.shape[0])
     if library == "pyarrow":
+        from bayesieve.table.backends.pyarrow import with_kernels
+
         pairs = zip(native.column_names, native.columns, strict=True)
-        return Table([Column(name, column, library) for name, column in pairs], n_rows, named=True)
+        return Table([Column(name, with_kernels(column), library) for name, column in pairs], n_rows, named=True)
     if library == "polars":
         series = native.get_columns()
         matrix = _wide_matrix(native, [column.dtype for column in series], library)
@@ -141,7 +145,7 @@ def as_array(X: Any) -> np.ndarray:
         raise TypeError(f"Expected a dataframe or a 2-D array, got {type(X)} instead.")
     if isinstance(X, np.matrix):
         raise TypeError("np.matrix is not supported. Please convert to a numpy array with np.asarray.")
-    array = _array_of_rows(X) if isinstance(X, (list, tuple)) else np.asarray(X)
+    array = _array_of_rows(X) if isinstance(X, (list, tuple)) else unmasked(X)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
     if array.dtype.names is not None:
@@ -152,16 +156,45 @@ def as_array(X: Any) -> np.ndarray:
 
 def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
     """A list of rows as numbers if it holds only those, else as objects (NumPy would turn numbers into text)."""
+    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
+        return unmasked(np.ma.stack(rows))
     try:
         array = np.asarray(rows)
     except ValueError:
         raise ValueError("The rows of X differ in length; every row needs one value per column.") from None
-    if array.dtype.kind in "biufcmM":
+    if array.dtype.kind in "biufcmM" and (array.ndim != 2 or holds_exactly(array, chain.from_iterable(rows))):
         return array
     try:
         return np.array(rows, dtype=object)
     except ValueError:
         raise ValueError("The rows of X differ in length; every row needs one value per column.") from None
+
+
+def holds_exactly(array: np.ndarray, values: Iterable[Any]) -> bool:
+    """Whether an array that NumPy made of Python values has them as they were: it makes numbers of booleans, and floats
+    of whole numbers that no float holds.
+    """
+    kinds = set(map(type, values))
+    if len(kinds & {bool, np.bool_}) > 0 and array.dtype != bool:
+        return False
+    return (
+        array.dtype.kind != "f"
+        or all(issubclass(kind, (float, np.floating)) for kind in kinds)
+        or not (np.abs(array) >= 2**53).any()
+    )
+
+
+def unmasked(X: Any) -> np.ndarray:
+    """An array-like as an array; masked values become missing ones: NaN or NaT, or None among objects."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return np.asarray(X)
+    if X.dtype.names is not None or not np.any(X.mask):
+        return np.asarray(X.data)
+    array = X.data.copy() if X.dtype.kind in "fmM" else X.data.astype(object)
+    if X.dtype.kind == "S":
+        array[:] = np.vectorize(text_of_bytes, otypes=[object])(array)
+    array[X.mask] = {"f": np.nan, "m": "NaT", "M": "NaT"}.get(X.dtype.kind)
+    return array
 
 
 def _refuse_other_shapes(array: np.ndarray) -> None:

@@ -63,6 +63,9 @@ class MatrixTable(Table):
             return super().numbers(positions)
         part = arrays.numbers_of if self._library == "arrays" else sparse.numbers_of
         found = part(self._matrix, first, stop)
+        if self._matrix.dtype.kind in "iu" and self._matrix.dtype.itemsize == 8 and np.abs(found).max() >= 2**53:
+            for i in range(first, stop):
+                self.column(i).numbers()  # warns where different numbers become one
         if not np.isfinite(found).all():
             for at in np.flatnonzero(np.isinf(found).any(axis=1)).tolist():
                 self.column(first + at).numbers()  # says which row

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import warnings
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from bayesieve.table.columns import Column, whole_offsets
+from bayesieve.table.frames import holds_exactly, unmasked
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import drop_unused
 
@@ -18,6 +20,7 @@ _CONTINUOUS = (
     "regression target with continuous values."
 )
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-300, 1e18  # one over it must be a number, and rounded it must fit into 64 bits
+_TOO_LARGE = "The labels in y are whole numbers beyond 64 bits; convert them to text, for example with y.astype(str)."
 _MIXED = "The labels in y mix text with other types; convert them all to text, for example with y.astype(str)."
 
 
@@ -70,10 +73,11 @@ def as_target(y: Any) -> Target:
     if len(column) == 0:
         raise ValueError("Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required.")
     if column.type == "number":
-        labels, codes = _numeric_labels(column)
+        exact = column.rounds() and _are_beyond_floats(column)
+        labels, codes = _category_labels(column, as_unicode) if exact else _numeric_labels(column)
     elif column.type in ("text", "category", "mixed", "boolean"):
         if column.type in ("category", "mixed"):
-            _refuse_text_among_others(column)
+            _refuse_other_labels(column)
         labels, codes = _category_labels(column, as_unicode)
     else:
         raise ValueError(
@@ -110,14 +114,15 @@ def _label_array(y: Any) -> np.ndarray:
     if sparse is not None and sparse.issparse(y):
         raise TypeError("Sparse data was passed for y, but dense data is required; pass y.toarray().ravel() instead.")
     if hasattr(y, "to_numpy") and not hasattr(y, "__array__"):
-        y = y.to_numpy()  # pyarrow.Array
+        y = y.to_numpy(zero_copy_only=False)  # pyarrow.Array
     # A list of text stays Python objects: NumPy's fixed-width text takes twice as long to make and to encode.
     of_text = isinstance(y, (list, tuple)) and len(y) > 0 and isinstance(y[0], str)
-    array = np.array(y, dtype=object) if of_text else np.asarray(y)
+    array = np.array(y, dtype=object) if of_text else unmasked(y)
     if isinstance(y, (str, bytes, dict)) or array.ndim == 0:
         raise ValueError(f"Expected array-like (array or non-string sequence), got {y!r}.")
-    if array.dtype.kind in "US" and isinstance(y, (list, tuple)):
-        array = np.array(y, dtype=object)  # NumPy made text of numbers
+    if isinstance(y, (list, tuple)) and array.ndim == 1:
+        changed = array.dtype.kind in "US" or (array.dtype.kind in "iuf" and not holds_exactly(array, y))
+        array = np.array(y, dtype=object) if changed else array  # NumPy makes text of numbers, numbers of booleans
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported as labels.")
     if array.ndim == 2 and array.shape[1] == 1:
@@ -165,10 +170,12 @@ def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.n
     _refuse_missing(categories.codes < 0)
     values = categories.values
     types = {type(value) for value in values}
-    if str in types and len(types) > 1:
+    if str in types and len(types) > 1 and column.type != "number":
         raise ValueError(_MIXED)
-    if float in types:
+    if float in types or (column.type == "number" and str in types):
         raise ValueError(_CONTINUOUS)
+    if types == {int} and not _fit_64_bits([int(value) for value in values]):
+        raise ValueError(_TOO_LARGE)
     if len(types) > 1:
         raise ValueError("The labels in y mix booleans and numbers; convert them all to one type.")
     order = sorted(range(len(values)), key=lambda i: values[i])  # numbers by size, not by their text
@@ -178,10 +185,27 @@ def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.n
     return np.array([values[i] for i in order], dtype=dtype), position[categories.codes]
 
 
-def _refuse_text_among_others(column: Column) -> None:
-    """1 and "1" have the same text, and must not become one class."""
-    of_text = {isinstance(value, str) for value in column.distinct()}
-    if len(of_text) > 1:
+def _are_beyond_floats(column: Column) -> bool:
+    """Whether some of the numbers are too large for floats to hold every whole number."""
+    return any(abs(value) >= 2**53 for value in column.categories().values if not isinstance(value, str))
+
+
+def _fit_64_bits(values: list[int]) -> bool:
+    lowest, highest = min(values), max(values)
+    return lowest >= -(2**63) and highest < (2**63 if lowest < 0 else 2**64)
+
+
+def _refuse_other_labels(column: Column) -> None:
+    """1 and "1" have the same text, and must not become one class; the text of other objects says too little."""
+    # What cannot be hashed, such as a list, is text by the time it is distinct.
+    kinds = {type(value) for value in (column.value(0), *column.distinct())} - {type(None)}
+    for kind in sorted(kinds - {str, bytes}, key=str):
+        if not issubclass(kind, (str, Number, np.number, np.bool_)):
+            raise ValueError(
+                f"Unknown label type: {kind.__name__}. Classes must be text, booleans or whole numbers; convert y to "
+                "text, for example with [str(label) for label in y]."
+            )
+    if len({issubclass(kind, (str, bytes)) for kind in kinds}) > 1:
         raise ValueError(_MIXED)
 
 
@@ -220,7 +244,7 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     if sample_weight is None:
         return None
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights = unmasked(sample_weight).astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise ValueError("sample_weight must hold one number per row.") from None
     if weights.ndim == 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,36 @@ from bayesieve.table.values import shorten_iso
 TEMPORAL = ("date", "datetime", "duration", "time")
 MICROSECONDS_PER_DAY = 86_400_000_000
 _UNIX_EPOCH = dt.date(1970, 1, 1).toordinal()
+_MIDNIGHT = dt.datetime(1970, 1, 1)
+
+
+def count_moments(moments: np.ndarray, unit: str) -> np.ndarray:
+    """Moments (datetime64) since 1970-01-01, or durations (timedelta64), as whole days ("D") or microseconds ("us").
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        The lowest number stands for NaT.
+
+    Raises
+    ------
+    OverflowError
+        If one does not fit into 64 bits: NumPy would wrap it around without a word.
+    """
+    counts = moments.astype(f"{moments.dtype.kind}8[{unit}]", copy=False)
+    if np.datetime_data(moments.dtype)[0] in _COARSE and not np.array_equal(
+        counts.astype(moments.dtype), moments, equal_nan=True
+    ):
+        raise OverflowError(f"a moment or duration does not fit into 64 bits as {unit}")
+    return np.ascontiguousarray(counts).view(np.int64)
+
+
+def moment_of_count(count: int, unit: Any, *, duration: bool) -> np.datetime64 | np.timedelta64:
+    """A moment since 1970-01-01, or a duration, that need not fit into Python's own types."""
+    return np.timedelta64(count, unit) if duration else np.datetime64(count, unit)
+
+
+_COARSE = ("Y", "M", "W", "D", "h", "m", "s", "ms")  # more than a microsecond
 
 
 def time_to_microseconds(time: dt.time) -> int:
@@ -31,9 +62,9 @@ def date_to_days(date: dt.date) -> int:
 
 def datetime_to_microseconds(moment: dt.datetime) -> int:
     """Microseconds since 1970-01-01, in UTC where the datetime has a time zone."""
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
-    return (moment - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
+    # Subtracted as it is: near the years 1 and 9999 a datetime may have no other in UTC.
+    midnight = _MIDNIGHT if moment.tzinfo is None else _MIDNIGHT.replace(tzinfo=dt.UTC)
+    return (moment - midnight) // dt.timedelta(microseconds=1)
 
 
 def format_temporal(number: float, type_: str) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
+import fractions
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -26,9 +29,11 @@ def is_missing(value: object) -> bool:
         return bool(np.isnat(value))
     if type(value).__name__ == "NAType":
         return True
+    if isinstance(value, decimal.Decimal):
+        return value.is_nan()  # a signalling NaN may not even be compared
     try:
         return bool(value != value)  # NaN and NaT are the values that differ from themselves
-    except (TypeError, ValueError):
+    except Exception:  # comparing any other object may fail in any way
         return False
 
 
@@ -42,6 +47,8 @@ def canonical_value(value: Any) -> Scalar:
         return _canonical_float(value)
     if isinstance(value, str):
         return str(value)
+    if isinstance(value, (decimal.Decimal, fractions.Fraction)):
+        return _canonical_number(value)
     return _text_of_object(value)
 
 
@@ -60,8 +67,10 @@ def canonical_text(value: Any) -> str:
     return value if isinstance(value, str) else str(value)
 
 
-def _canonical_float(value: float | np.floating[Any]) -> int | float:
+def _canonical_float(value: float | np.floating[Any]) -> Scalar:
     number = float(value)
+    if isinstance(value, np.floating) and value.itemsize > 8 and number != value:
+        return str(value)  # more digits than a float has
     if number.is_integer() and abs(number) < _LARGEST_INTEGER:
         return int(number)
     if isinstance(value, np.floating) and value.itemsize < 8 and math.isfinite(number):
@@ -77,10 +86,49 @@ def _text_of_object(value: Any) -> str:
     if isinstance(value, (dt.date, dt.time)):
         return value.isoformat()
     if isinstance(value, bytes):
-        return value.decode("utf-8", errors="replace")
-    if type(value).__name__ == "Decimal":
-        return canonical_text(int(value)) if value == value.to_integral_value() else str(value.normalize())
-    return str(value)
+        return text_of_bytes(value)
+    try:
+        return str(value)
+    except Exception as error:  # the text of any other object may fail in any way
+        raise ValueError(f"a value of type {type(value).__name__} cannot be written as text") from error
+
+
+def text_of_bytes(value: bytes) -> str:
+    """Bytes read as UTF-8; bytes that are not UTF-8 show as ``\\xff``, and different bytes never get the same text."""
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    else:
+        if not _ESCAPED_BYTE.search(text):
+            return text
+    return value.replace(b"\\", b"\\\\").decode("utf-8", errors="backslashreplace")
+
+
+_ESCAPED_BYTE = re.compile(r"\\x[89a-f][0-9a-f]")
+
+
+def _canonical_number(value: Any) -> Scalar:
+    """A Decimal or Fraction as the int or float equal to it; as text where there is none."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    if math.isinf(number) and isinstance(value, decimal.Decimal) and (value.is_infinite() or value.adjusted() > 1000):
+        return _text_of_decimal(value)
+    if value == int(value):
+        return int(value)
+    if type(value)(repr(number)) == value:
+        return _canonical_float(number)
+    return _text_of_decimal(value) if isinstance(value, decimal.Decimal) else str(value)
+
+
+def _text_of_decimal(value: decimal.Decimal) -> str:
+    """All digits but zeros at the end."""
+    if not value.is_finite():
+        return str(float(value))
+    context = decimal.Context(prec=len(value.as_tuple().digits), Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+    return str(value.normalize(context))
 
 
 def shorten_iso(text: str) -> str:

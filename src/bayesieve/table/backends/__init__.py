@@ -4,7 +4,8 @@ Every module offers, for one native column:
 
 - ``column_type(column)``: the `Column.type`, or None when only the values can tell (an object column);
 - ``plain(column, type_)``: (values, missing mask or None) of a number, boolean or temporal column as a NumPy array;
-- ``encoded(column)``: (codes, distinct raw values) of any other column, -1 = missing;
+- ``rounds(column)``: whether ``plain`` may give two different numbers as one (Decimals, whole numbers beyond 64 bits);
+- ``encoded(column)``: (codes, distinct raw values) of any column but a plain one, -1 = missing;
 - ``take(column, rows)`` and ``value(column, row)``.
 
 The conversions run in the library's own compiled code, which releases the GIL wherever no Python objects are involved.

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from bayesieve.table.backends import objects
+from bayesieve.table.temporal import count_moments
+from bayesieve.table.values import text_of_bytes
 
 _TYPE_OF_KIND = {
     "b": "boolean",
@@ -33,18 +35,20 @@ def plain(column: np.ndarray, type_: str) -> tuple[np.ndarray, np.ndarray | None
         return objects.plain(column, type_)
     if column.dtype.kind not in "mM":
         return column, None
-    if column.dtype.kind == "M":
-        counted = column.astype("datetime64[D]" if type_ == "date" else "datetime64[us]", copy=False)
-    else:
-        counted = column.astype("timedelta64[us]", copy=False)
-    missing = np.isnat(counted)
-    return np.ascontiguousarray(counted).view(np.int64), missing if missing.any() else None
+    missing = np.isnat(column)
+    return count_moments(column, "D" if type_ == "date" else "us"), missing if missing.any() else None
+
+
+def rounds(column: np.ndarray) -> bool:
+    """See `bayesieve.table.backends`."""
+    return objects.rounds(column) if column.dtype == object else column.dtype.kind == "f" and column.itemsize > 8
 
 
 def encoded(column: np.ndarray) -> tuple[np.ndarray, list[Any]]:
     """See `bayesieve.table.backends`."""
     if column.dtype.kind == "S":
-        column = np.char.decode(column, "utf-8", errors="replace")
+        distinct, codes = np.unique(column, return_inverse=True)
+        return codes.astype(np.int32), [text_of_bytes(value) for value in distinct.tolist()]
     return objects.encoded(column.astype(object, copy=False))
 
 
@@ -56,7 +60,11 @@ def take(column: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def value(column: np.ndarray, row: int) -> Any:
     """See `bayesieve.table.backends`."""
     found = column[row]
-    return found.item() if isinstance(found, np.generic) else found
+    if not isinstance(found, np.generic):
+        return found
+    plain_value = found.item()
+    # A moment that Python's types cannot hold comes out as a bare count.
+    return found if found.dtype.kind in "mM" and isinstance(plain_value, int) else plain_value
 
 
 def numbers_of(matrix: np.ndarray, first: int, stop: int) -> np.ndarray:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.temporal import date_to_days, datetime_to_microseconds, time_to_microseconds
-from bayesieve.table.values import is_missing
+from bayesieve.table.temporal import count_moments, date_to_days, datetime_to_microseconds, time_to_microseconds
+from bayesieve.table.values import canonical_value, is_missing
 
 _FEW_ROWS = 20_000
 
@@ -21,7 +21,10 @@ def missing_objects(column: np.ndarray) -> np.ndarray:
     """Which entries of an object array are None, NaN, NaT or ``pandas.NA``."""
     pandas = sys.modules.get("pandas")
     if pandas is not None:
-        return np.asarray(pandas.isna(column))
+        try:
+            return np.asarray(pandas.isna(column))
+        except ArithmeticError:  # a signalling NaN among Decimals
+            pass
     return np.fromiter((is_missing(value) for value in column), dtype=bool, count=len(column))
 
 
@@ -58,10 +61,11 @@ def _encoded_text(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
 
     from bayesieve.table.backends import polars
 
-    # Polars takes text and None, and fails late when NaN stands for missing; pandas, if it is there, takes that too.
-    if not any(type(value) is float for value in column[:1000]):
+    # Polars takes text and None only, and panics at some Decimals; pandas, if it is there, takes NaN as missing, too.
+    values = column.tolist()
+    if all(issubclass(kind, (str, type(None))) for kind in set(map(type, values))):
         try:
-            return polars.encoded(pl.Series(column.tolist(), dtype=pl.String, strict=True))
+            return polars.encoded(pl.Series(values, dtype=pl.String, strict=True))
         except (TypeError, ValueError, pl.exceptions.PolarsError):
             pass
     if not _is_text_to_pandas(column):
@@ -85,8 +89,8 @@ def encoded_one_by_one(values: Iterable[Any]) -> tuple[np.ndarray, list[Any]]:
         key: Any = (value.__class__, value)
         try:
             code = index.get(key)
-        except TypeError:
-            value = str(value)
+        except Exception:  # hashing or comparing any object may fail in any way
+            value = None if is_missing(value) else canonical_value(value)
             key = (object, value)
             code = index.get(key)
         if code is None:
@@ -148,21 +152,33 @@ def plain(column: np.ndarray, type_: str) -> tuple[np.ndarray, np.ndarray | None
     if type_ in _COUNT:
         found = np.array([_COUNT[type_](value) for value in present], dtype=np.int64)
     else:
-        found = present.astype(bool if type_ == "boolean" else _dtype_of_numbers(present))
+        found = present.astype(bool if type_ == "boolean" else _dtype_of_numbers(present) or np.float64)
     values = np.zeros(len(column), dtype=found.dtype)
     values[~missing] = found
     return values, missing if missing.any() else None
 
 
-def _dtype_of_numbers(present: np.ndarray) -> type:
-    """Whole numbers stay whole, so that long identifiers used as categories are not rounded."""
-    whole = all(issubclass(kind, (int, np.integer)) for kind in set(map(type, present)))
-    return np.int64 if whole and len(present) and max(abs(present.max()), abs(present.min())) < 2**63 else np.float64
+def rounds(column: np.ndarray) -> bool:
+    """Whether numbers lose digits in `plain`: Decimals, fractions, and whole numbers beyond 64 bits or among floats."""
+    return _dtype_of_numbers(column[~missing_objects(column)]) is None
+
+
+def _dtype_of_numbers(present: np.ndarray) -> type | None:
+    """The NumPy type that holds all of these numbers exactly; None if there is none."""
+    kinds = set(map(type, present))
+    if all(issubclass(kind, (float, np.float16, np.float32)) for kind in kinds):
+        return np.float64
+    if all(issubclass(kind, (int, np.integer)) for kind in kinds):
+        lowest, highest = int(present.min()), int(present.max())
+        if lowest >= -(2**63) and highest < 2**63:
+            return np.int64
+        return np.uint64 if lowest >= 0 and highest < 2**64 else None
+    return None
 
 
 def _moment_to_microseconds(value: Any) -> int:
     if isinstance(value, np.datetime64):
-        return int(value.astype("datetime64[us]").astype(np.int64))
+        return int(count_moments(np.array([value]), "us")[0])
     if not isinstance(value, dt.datetime):
         value = dt.datetime.combine(value, dt.time())
     return datetime_to_microseconds(value)
@@ -170,7 +186,7 @@ def _moment_to_microseconds(value: Any) -> int:
 
 def _duration_to_microseconds(value: Any) -> int:
     if isinstance(value, np.timedelta64):
-        return int(value.astype("timedelta64[us]").astype(np.int64))
+        return int(count_moments(np.array([value]), "us")[0])
     return value // dt.timedelta(microseconds=1)
 
 

@@ -35,6 +35,9 @@ def plain(column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
         return arrow.plain(_to_arrow(column), type_)
     if isinstance(column.dtype, pd.SparseDtype):
         column = column.sparse.to_dense()
+    if type_ == "datetime" and getattr(column.array, "unit", None) in ("s", "ms"):  # may lie beyond microseconds
+        naive = column if isinstance(column.dtype, np.dtype) else column.dt.tz_convert(None)
+        return arrays.plain(naive.to_numpy(), type_)
     if type_ == "datetime" and column.dtype != object:
         return arrays.plain(column.to_numpy(dtype="datetime64[us]"), type_)  # in UTC where there is a time zone
     if isinstance(column.dtype, np.dtype):
@@ -45,6 +48,15 @@ def plain(column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
         return column.to_numpy(dtype=np.float64, na_value=np.nan), None
     fill = False if type_ == "boolean" else 0
     return column.fillna(fill).to_numpy(dtype=column.dtype.numpy_dtype), column.isna().to_numpy()
+
+
+def rounds(column: Any) -> bool:
+    """See `bayesieve.table.backends`."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.ArrowDtype):
+        return arrow.rounds(_to_arrow(column))
+    return isinstance(column.dtype, np.dtype) and arrays.rounds(column.to_numpy())
 
 
 def encoded(column: Any) -> tuple[np.ndarray, list[Any]]:
@@ -64,16 +76,41 @@ def _to_arrow(column: Any) -> Any:
     import pyarrow as pa
 
     data = pa.array(column)
-    return data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
+    return arrow.with_kernels(data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data]))
 
 
 def take(column: Any, rows: np.ndarray) -> Any:
     """See `bayesieve.table.backends`."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.ArrowDtype):
+        taken = arrow.take(_to_arrow(column), rows)
+        return pd.Series(taken, dtype=pd.ArrowDtype(taken.type), index=column.index[rows], name=column.name)
     return column.iloc[rows]
+
+
+def take_rows(frame: Any, rows: np.ndarray) -> Any:
+    """Rows of a frame; Arrow columns of a layout that pandas cannot take rows of change to one that it can."""
+    import pandas as pd
+
+    try:
+        return frame.iloc[rows]
+    except NotImplementedError:
+        columns = {}
+        for i in range(frame.shape[1]):
+            column = frame.iloc[:, i]
+            columns[i] = take(column, rows)
+        taken = pd.DataFrame(columns, index=frame.index[rows])
+        taken.columns = frame.columns
+        return taken
 
 
 def value(column: Any, row: int) -> Any:
     """See `bayesieve.table.backends`."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.ArrowDtype):
+        return arrow.value(_to_arrow(column.iloc[row : row + 1]), 0)
     found = column.iloc[row]
     return found.item() if isinstance(found, np.generic) else found
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from bayesieve.table.backends import objects
 from bayesieve.table.backends.dtypes import type_of_dtype
+from bayesieve.table.temporal import moment_of_count
 from bayesieve.table.values import drop_unused
 
 
@@ -27,9 +28,13 @@ def plain(column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
 
     if column.dtype == pl.Null:
         return np.full(len(column), np.nan), None
+    if column.dtype == pl.Object:
+        return objects.plain(column.to_numpy(), type_)
     if column.dtype == pl.Decimal or column.dtype in (pl.Int128, pl.UInt128):
         column = column.cast(pl.Float64)
-    if type_ in ("datetime", "duration"):
+    if getattr(column.dtype, "time_unit", None) == "ms":
+        column = _milliseconds_as_microseconds(column.to_physical())
+    elif type_ in ("datetime", "duration"):
         column = column.dt.cast_time_unit("us")
     column = column.to_physical()
     if type_ == "time":
@@ -42,13 +47,30 @@ def plain(column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
     return column.fill_null(zero).to_numpy(), column.is_null().to_numpy()
 
 
+def _milliseconds_as_microseconds(counts: Any) -> Any:
+    """Polars itself panics, with a trace on the error stream, where the result does not fit into 64 bits."""
+    lowest, highest = counts.min(), counts.max()
+    if lowest is not None and max(-lowest, highest) >= 2**63 // 1000:
+        raise OverflowError("a moment or duration does not fit into 64 bits as microseconds")
+    return counts * 1000
+
+
+def rounds(column: Any) -> bool:
+    """See `bayesieve.table.backends`."""
+    import polars as pl
+
+    if column.dtype == pl.Object:
+        return objects.rounds(column.to_numpy())
+    return column.dtype == pl.Decimal or column.dtype in (pl.Int128, pl.UInt128)
+
+
 def encoded(column: Any) -> tuple[np.ndarray, list[Any]]:
     """See `bayesieve.table.backends`."""
     import polars as pl
 
     if column.dtype == pl.Object:
         return objects.encoded(column.to_numpy())
-    if column.dtype == pl.Binary or column.dtype.is_nested():
+    if column.dtype == pl.Binary or column.dtype.is_nested() or column.dtype.is_numeric():
         return objects.encoded_one_by_one(column.to_list())
     if column.dtype == pl.String:
         # Its own pool of categories: the shared one would hand out codes that grow with every other column.
@@ -79,7 +101,19 @@ def take(column: Any, rows: np.ndarray) -> Any:
 
 def value(column: Any, row: int) -> Any:
     """See `bayesieve.table.backends`."""
-    return column[row]
+    import polars as pl
+
+    if isinstance(column.dtype, (pl.Date, pl.Datetime, pl.Duration)):
+        count = column.slice(row, 1).to_physical()[0]
+        unit = getattr(column.dtype, "time_unit", "D")
+        if count is None:
+            return None
+        moment = moment_of_count(count, unit, duration=column.dtype == pl.Duration)
+        years = moment.astype(f"{moment.dtype.kind}8[Y]").astype(np.int64)
+        if not -1968 <= years <= 8028:  # Python's types do not hold it, and polars may panic
+            return moment
+    found = column[row]
+    return found.to_list() if isinstance(found, pl.Series) else found
 
 
 def matrix(frame: Any, dtype: Any) -> np.ndarray | None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.table.backends import objects
+from bayesieve.table.temporal import moment_of_count
 from bayesieve.table.values import drop_unused
 
 
@@ -57,15 +58,55 @@ def _as_counts(column: Any, type_: str) -> Any:
     """Temporal columns as whole days or microseconds."""
     import pyarrow as pa
 
-    if type_ == "date":
-        return column.cast(pa.date32()).cast(pa.int32())
-    if type_ == "datetime":
-        return column.cast(pa.timestamp("us", tz=column.type.tz), safe=False).cast(pa.int64())
-    if type_ == "duration":
-        return column.cast(pa.duration("us"), safe=False).cast(pa.int64())
+    try:
+        if type_ == "date":
+            return column.cast(pa.date32()).cast(pa.int32())
+        # Nanoseconds lose digits, coarser units must not lose their place: Arrow would wrap them around.
+        if type_ == "datetime":
+            exact = column.type.unit != "ns"
+            return column.cast(pa.timestamp("us", tz=column.type.tz), safe=exact).cast(pa.int64())
+        if type_ == "duration":
+            return column.cast(pa.duration("us"), safe=column.type.unit != "ns").cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise OverflowError("a moment or duration does not fit into 64 bits as microseconds") from error
     if type_ == "time":
         return column.cast(pa.time64("us"), safe=False).cast(pa.int64())
     return column
+
+
+def with_kernels(column: Any) -> Any:
+    """The same values in a layout that all of Arrow's functions take: no views, no run-end encoding."""
+    import pyarrow as pa
+    import pyarrow.types as pt
+
+    kind = column.type
+    if pt.is_run_end_encoded(kind):
+        return pa.chunked_array([_run_by_run(chunk) for chunk in column.chunks] or [pa.array([], kind.value_type)])
+    if pt.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if pt.is_binary_view(kind):
+        return column.cast(pa.large_binary())
+    if pt.is_nested(kind) and any(view in str(kind) for view in ("string_view", "binary_view")):
+        import polars as pl
+
+        return pa.chunked_array([pl.Series(column).to_arrow(compat_level=pl.CompatLevel.oldest())])
+    return column
+
+
+def _run_by_run(chunk: Any) -> Any:
+    """Arrow itself decodes runs of some types only."""
+    import pyarrow as pa
+
+    rows = chunk.offset + np.arange(len(chunk))
+    runs = np.searchsorted(chunk.run_ends.to_numpy(), rows, side="right")
+    return take(with_kernels(pa.chunked_array([chunk.values])), runs).combine_chunks()
+
+
+def rounds(column: Any) -> bool:
+    """See `bayesieve.table.backends`."""
+    import pyarrow.types as pt
+
+    return bool(pt.is_decimal(column.type))
 
 
 def encoded(column: Any) -> tuple[np.ndarray, list[Any]]:
@@ -97,6 +138,26 @@ def take(column: Any, rows: np.ndarray) -> Any:
     return column.take(rows)
 
 
+def take_rows(table: Any, rows: np.ndarray) -> Any:
+    """Rows of a table; columns of a layout that Arrow cannot take rows of change to one that it can."""
+    import pyarrow as pa
+
+    return pa.table([take(with_kernels(column), rows) for column in table.columns], names=table.column_names)
+
+
 def value(column: Any, row: int) -> Any:
     """See `bayesieve.table.backends`."""
-    return column[row].as_py()
+    import pyarrow as pa
+    import pyarrow.types as pt
+
+    cell = column[row]
+    try:
+        return cell.as_py()
+    except (OverflowError, ValueError):
+        kind = cell.type
+        if not pt.is_temporal(kind) or pt.is_time(kind):
+            raise
+    # A moment that Python's types cannot hold.
+    unit = {"date32[day]": "D", "date64[ms]": "ms"}.get(str(kind)) or kind.unit
+    count = cell.cast(pa.int32() if pt.is_date32(kind) else pa.int64()).as_py()
+    return moment_of_count(count, unit, duration=pt.is_duration(kind))

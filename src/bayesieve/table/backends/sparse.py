@@ -39,6 +39,11 @@ def plain(column: SparseColumn, type_: str) -> tuple[np.ndarray, np.ndarray | No
     return arrays.plain(column.dense(), type_)
 
 
+def rounds(column: SparseColumn) -> bool:
+    """See `bayesieve.table.backends`."""
+    return arrays.rounds(column.values)
+
+
 def encoded(column: SparseColumn) -> tuple[np.ndarray, list[Any]]:
     """See `bayesieve.table.backends`."""
     return arrays.encoded(column.dense())

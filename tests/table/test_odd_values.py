@@ -1,0 +1,283 @@
+"""Values and types that few tables have: none is lost, merged or left to another library's error."""
+
+from __future__ import annotations
+
+import datetime as dt
+import fractions
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayesieve import SelectiveNB, TableEncoder
+from bayesieve.evaluation import take_rows
+from bayesieve.table import as_table
+from bayesieve.table.temporal import count_moments
+from bayesieve.table.values import canonical_text, text_of_bytes
+
+N = 40
+Y = np.tile([0, 1], N // 2)
+CYCLE = np.arange(N) % 4
+LONG = [10**19 * 3 + int(i) for i in CYCLE]  # account numbers of 20 digits; all are one 64-bit float
+EMPTY_AT = [None if i % 5 == 0 else "ab"[i % 2] for i in range(N)]
+
+
+def _runs(values: list[Any]) -> pa.Array:
+    ends = pa.array(np.linspace(0, N, len(values) + 1).astype(np.int32)[1:], pa.int32())
+    return pa.RunEndEncodedArray.from_arrays(ends, pa.array(values))
+
+
+def _far(unit: str, factor: int = 1) -> np.ndarray:
+    return (np.int64(2**60) // factor + CYCLE).astype(f"datetime64[{unit}]")
+
+
+LONG_NUMBERS: dict[str, Any] = {
+    "polars Int128": pl.DataFrame({"a": pl.Series(LONG, dtype=pl.Int128)}),
+    "polars Decimal": pl.DataFrame({"a": pl.Series([Decimal(i) for i in LONG], dtype=pl.Decimal(38, 0))}),
+    "polars Object": pl.DataFrame({"a": pl.Series(LONG, dtype=pl.Object)}),
+    "pandas objects": pd.DataFrame({"a": pd.Series(LONG, dtype=object)}),
+    "pandas Decimals": pd.DataFrame({"a": [Decimal(i) for i in LONG]}),
+    "pandas Arrow": pd.DataFrame({"a": pd.Series(map(Decimal, LONG), dtype=pd.ArrowDtype(pa.decimal128(38, 0)))}),
+    "pyarrow Decimal": pa.table({"a": pa.array([Decimal(i) for i in LONG], pa.decimal256(60, 0))}),
+    "rows": [[i, 1.5] for i in LONG],
+}
+
+
+@pytest.mark.parametrize("name", LONG_NUMBERS)
+def test_whole_numbers_beyond_64_bits_stay_apart(name: str) -> None:
+    table = as_table(LONG_NUMBERS[name])
+    encoder = TableEncoder(kinds={table.names[0]: "categorical"}, categorical="values")
+    codes = encoder.fit_transform(LONG_NUMBERS[name], Y)[:, 0]
+    assert [group for (group,) in encoder.levels_[0].groups] == sorted(set(LONG))
+    assert codes.tolist() == CYCLE.tolist()
+    with pytest.warns(
+        UserWarning, match=r"different values are equal as 64-bit floats; .* kinds=\{'.*': 'categorical'\}"
+    ):
+        table.column(0).numbers()
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+@pytest.mark.parametrize("n_columns", [1, 300])  # one series, or a matrix
+def test_whole_numbers_that_share_a_float_are_not_silent(dtype: type, n_columns: int) -> None:
+    X = np.repeat((2**62 + CYCLE).astype(dtype)[:, None], n_columns, axis=1)
+    for table in (as_table(X), as_table(pd.DataFrame(X))):
+        with pytest.warns(UserWarning, match="equal as 64-bit floats"):
+            table.numbers(np.arange(n_columns))
+        assert len(table.column(0).categories().values) == 4
+
+
+@given(
+    st.lists(
+        st.one_of(st.decimals(allow_nan=False), st.fractions(), st.integers(), st.floats(allow_nan=False)), max_size=30
+    )
+)
+def test_different_numbers_have_different_texts(numbers: list[Any]) -> None:
+    texts: dict[str, Any] = {}
+    for number in numbers:
+        known = texts.setdefault(canonical_text(number), number)
+        try:
+            assert known == number
+        except TypeError:  # a Decimal and a Fraction cannot be compared
+            assert fractions.Fraction(known) == fractions.Fraction(number)
+
+
+@given(st.floats(-(2.0**53), 2.0**53))
+def test_a_decimal_is_the_float_that_it_was_written_as(number: float) -> None:
+    assert canonical_text(Decimal(repr(number))) == canonical_text(number)
+
+
+@given(
+    st.sets(st.binary(max_size=6) | st.sampled_from([b"\\xff", b"\xff", b"\\\xff", b"\\\\xff", "é".encode(), b"\xe9"]))
+)
+def test_different_bytes_have_different_texts(values: set[bytes]) -> None:
+    assert len({text_of_bytes(value) for value in values}) == len(values)
+
+
+@given(st.text(max_size=9).filter(lambda text: "\\x" not in text))
+def test_text_as_bytes_is_that_text(text: str) -> None:
+    assert text_of_bytes(text.encode()) == text
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([[bytes([200 + i])] for i in CYCLE]),
+        pl.DataFrame({"a": [bytes([200 + i]) for i in CYCLE]}),
+        pa.table({"a": pa.array([bytes([200 + i]) for i in CYCLE], pa.binary_view())}),
+    ],
+    ids=["NumPy", "polars", "pyarrow"],
+)
+def test_bytes_that_are_not_utf8_stay_apart(X: Any) -> None:
+    encoder = TableEncoder(categorical="values").fit(X, Y)
+    assert encoder.levels_[0].groups == (("\\xc8",), ("\\xc9",), ("\\xca",), ("\\xcb",))
+    assert encoder.transform(X)[:, 0].tolist() == CYCLE.tolist()
+
+
+class TestRowsAndMasks:
+    def test_booleans_among_numbers_stay_booleans(self) -> None:
+        table = as_table([[True, 1.5], [False, 2.0], [True, 0.0]])
+        assert table.types() == ["boolean", "number"]
+        assert table.column(0).categories().values == [False, True]
+        assert as_table([[True, 1], [1, 2]]).column(0).categories().values == [1, True]
+
+    def test_rows_of_numbers_are_one_matrix(self) -> None:
+        for rows in ([[1, 2.5], [3, 4]], [[np.float32(1), 2]], [[1e300, 2.0]], [[1, 2], [3, 4]]):
+            assert type(as_table(rows)).__name__ == "MatrixTable"
+
+    @pytest.mark.parametrize("dtype", [float, np.float32, int, "U3", bool, "datetime64[D]", "timedelta64[s]", "S2"])
+    def test_a_mask_means_missing(self, dtype: Any) -> None:
+        values = np.arange(2 * N).reshape(N, 2).astype(int).astype(dtype)
+        mask = np.arange(2 * N).reshape(N, 2) % 3 == 0
+        table = as_table(np.ma.array(values, mask=mask))
+        for i in range(2):
+            column = table.column(i)
+            np.testing.assert_array_equal(column.categories().codes < 0, mask[:, i])
+            assert [column.value(row) is None for row in range(N)] == mask[:, i].tolist()
+            assert column.type == as_table(values).column(i).type
+        assert as_table(np.ma.array(values)).types() == as_table(values).types()
+
+    def test_a_mask_in_rows_target_and_weights(self) -> None:
+        masked = np.ma.array([0.0, 1.0], mask=[True, False])
+        assert np.isnan(as_table([masked, masked]).column(0).numbers()).all()
+        with pytest.raises(ValueError, match=r"missing labels \(first in row 0\)"):
+            SelectiveNB().fit([[1.0], [2.0]], np.ma.array([0, 1], mask=[True, False]))
+        with pytest.raises(ValueError, match="sample_weight contains NaN"):
+            SelectiveNB().fit([[1.0], [2.0]], [0, 1], sample_weight=masked)
+
+
+RARE_TYPES: dict[str, Any] = {
+    "string_view": pa.table({"a": pa.array(EMPTY_AT, pa.string_view())}),
+    "runs of text": pa.table({"a": _runs(["a", None, "b"])}),
+    "runs of numbers": pa.table({"a": _runs([1.5, None, 2.5, 3.5])}),
+    "runs of dictionaries": pa.table(
+        {"a": pa.RunEndEncodedArray.from_arrays(pa.array([N], pa.int32()), pa.array(["x"]).dictionary_encode())}
+    ),
+    "lists of views": pa.table({"a": pa.array([[text] for text in EMPTY_AT], pa.list_(pa.string_view()))}),
+    "dictionary": pa.table({"a": pa.array(EMPTY_AT).dictionary_encode()}),
+    "dictionary of dates": pa.table({"a": pa.array([dt.date(2020, 1, 1)] * N).dictionary_encode()}),
+    "large": pa.table({"a": pa.array(EMPTY_AT, pa.large_string())}),
+    "decimal": pa.table({"a": pa.array([Decimal(int(i)) for i in CYCLE], pa.decimal32(5, 0))}),
+    "month_day_nano": pa.table({"a": pa.array([(1, int(i), 0) for i in CYCLE], pa.month_day_nano_interval())}),
+    "pandas string_view": pd.DataFrame({"a": pd.Series(EMPTY_AT, dtype=pd.ArrowDtype(pa.string_view())), "b": CYCLE}),
+    "pandas runs": pd.DataFrame(
+        {"a": pd.Series(_runs(["x", "y"]), dtype=pd.ArrowDtype(pa.run_end_encoded(pa.int32(), pa.string())))}
+    ),
+    "polars Object": pl.DataFrame({"a": pl.Series([(int(i),) for i in CYCLE], dtype=pl.Object)}),
+    "polars lists": pl.DataFrame({"a": [[int(i), None] for i in CYCLE]}),
+    "polars far dates": pl.DataFrame({"a": pl.Series(5_000_000 + CYCLE).cast(pl.Int32).cast(pl.Date)}),
+    "polars early dates": pl.DataFrame({"a": pl.Series(-5_000_000 + CYCLE).cast(pl.Int32).cast(pl.Date)}),
+    "polars far moments": pl.DataFrame(
+        {"a": pl.Series(_far("us").astype(int)).cast(pl.Datetime("us", "Europe/Paris"))}
+    ),
+    "polars long durations": pl.DataFrame({"a": pl.Series(_far("us").astype(int)).cast(pl.Duration("us"))}),
+    "pyarrow far dates": pa.table({"a": pa.array((5_000_000 + CYCLE).astype(np.int32)).cast(pa.date32())}),
+    "pyarrow far date64": pa.table({"a": pa.array(86_400_000 * (5_000_000 + CYCLE)).cast(pa.date64())}),
+    "pyarrow far moments": pa.table({"a": pa.array(_far("us").astype(int)).cast(pa.timestamp("us"))}),
+    "pyarrow long durations": pa.table({"a": pa.array(_far("us").astype(int)).cast(pa.duration("us"))}),
+    "pandas far dates": pd.DataFrame(
+        {
+            "a": pd.Series(
+                pa.array((5_000_000 + CYCLE).astype(np.int32)).cast(pa.date32()), dtype=pd.ArrowDtype(pa.date32())
+            )
+        }
+    ),
+    "NumPy far moments": _far("us")[:, None],
+    "last hour of 9999": np.array([[dt.datetime(9999, 12, 31, 23, tzinfo=dt.timezone(dt.timedelta(hours=-5)))]] * N),
+    "NaN and infinite Decimals": pd.DataFrame(
+        {"a": [Decimal("NaN"), Decimal("sNaN"), Decimal(1), Decimal(2)] * (N // 4)}
+    ),
+    "fractions": np.array([[fractions.Fraction(int(i), 3)] for i in CYCLE], dtype=object),
+    "long doubles": (1 + CYCLE * np.longdouble(2) ** -60)[:, None],
+}
+
+
+@pytest.mark.parametrize("name", RARE_TYPES)
+@pytest.mark.parametrize("kind", [None, "categorical"])
+def test_rare_types_are_fitted_taken_and_explained(
+    name: str, kind: str | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    X = RARE_TYPES[name]
+    table = as_table(X)
+    kinds = {table.names[0]: kind} if kind else None
+    model = SelectiveNB(encoder=TableEncoder(kinds=kinds, n_jobs=1), n_jobs=1).fit(X, Y)
+    some = np.array([3, 0, 7])
+    np.testing.assert_array_equal(model.predict_proba(take_rows(X, some)), model.predict_proba(X)[some])
+    assert as_table(take_rows(X, some)).types() == table.types()
+    shown = model.explain(take_rows(X, some))
+    assert len(shown) >= 0
+    every_value = TableEncoder(kinds=kinds, categorical="values", n_jobs=1).fit(X, Y).levels_[0]
+    if kind == "categorical":
+        known = [table.column(0).value(row) for row in range(N)]
+        texts = {None if value is None else str(value) for value in known}
+        assert every_value.n_levels == len(texts)
+    assert capfd.readouterr().err == ""
+
+
+TOO_LARGE: dict[str, Any] = {
+    "int": pd.DataFrame({"a": pd.Series([10**400 + int(i) for i in CYCLE], dtype=object)}),
+    "timedelta": np.array([[dt.timedelta.max]] * N, dtype=object),
+    "NumPy moments": _far("s")[:, None],
+    "NumPy durations": _far("s")[:, None].astype(int).astype("timedelta64[s]"),
+    "NumPy scalars": np.array([[moment] for moment in _far("s")], dtype=object),
+    "years": np.full((N, 1), np.datetime64(2**60, "Y")),
+    "pandas moments": pd.DataFrame({"a": _far("s", 2**16)}),
+    "polars moments": pl.DataFrame({"a": pl.Series([None, *_far("ms").astype(int)[1:]]).cast(pl.Datetime("ms"))}),
+    "polars durations": pl.DataFrame({"a": pl.Series(_far("ms").astype(int)).cast(pl.Duration("ms"))}),
+    "pyarrow moments": pa.table({"a": pa.array(_far("s").astype(int)).cast(pa.timestamp("s"))}),
+    "pyarrow durations": pa.table({"a": pa.array(_far("s").astype(int)).cast(pa.duration("s"))}),
+    "pyarrow dates": pa.table({"a": pa.array(86_400_000 * (5_000_000_000 + CYCLE)).cast(pa.date64())}),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+@pytest.mark.parametrize("kind", [None, "categorical"])
+def test_what_64_bits_cannot_count_is_refused(name: str, kind: str | None, capfd: pytest.CaptureFixture[str]) -> None:
+    X = TOO_LARGE[name]
+    column = as_table(X).names[0]
+    if (name, kind) == ("int", "categorical"):
+        assert TableEncoder(kinds={column: kind}, categorical="values").fit(X, Y).levels_[0].n_levels == 4
+        return
+    with pytest.raises(
+        ValueError, match=rf"Column '{column}' holds values of type \w+ that are too large to count in 64"
+    ):
+        TableEncoder(kinds={column: kind} if kind else None).fit(X, Y)
+    assert capfd.readouterr().err == ""
+
+
+def test_values_that_cannot_be_read_are_one_sentence() -> None:
+    class Rude:
+        __hash__ = None  # type: ignore[assignment]
+
+        def __eq__(self, other: object) -> bool:
+            raise RuntimeError("no")
+
+        def __str__(self) -> str:
+            raise RuntimeError("no")
+
+    far = pl.DataFrame({"a": pl.Series([[5_000_000]] * N).cast(pl.List(pl.Int32)).cast(pl.List(pl.Date))})
+    for X in (np.array([[Rude()] for _ in range(N)], dtype=object), far):
+        with pytest.raises(
+            ValueError, match=r"Column '\w+' cannot be read \(.*\); convert it to numbers, dates or text first"
+        ):
+            TableEncoder().fit(X, Y)
+
+
+@given(
+    st.lists(st.integers(-(2**63) + 1, 2**63 - 1), min_size=1, max_size=5),
+    st.sampled_from(["Y", "M", "W", "D", "h", "m", "s", "ms", "us"]),
+)
+def test_moments_are_counted_or_refused(counts: list[int], unit: str) -> None:
+    moments = np.array(counts).astype(f"timedelta64[{unit}]")
+    microseconds = int(np.timedelta64(1, unit).astype("timedelta64[us]").astype(int))  # type: ignore[arg-type]
+    exact = [count * microseconds for count in counts]
+    if max(map(abs, exact)) < 2**63:
+        assert count_moments(moments, "us").tolist() == exact
+    elif max(map(abs, exact)) > 2**64:
+        with pytest.raises(OverflowError):
+            count_moments(moments, "us")
