@@ -267,17 +267,19 @@ class Column:
 
     def _warn_of_merged(self, values: np.ndarray, numbers: np.ndarray) -> None:
         whole = values.dtype.kind in "iu"
-        if not values.size or values.dtype.itemsize < 8 or not (whole or self._of_objects() or self._backend.rounds(self._data)):
+        if not values.size or values.dtype.itemsize < 8:
+            return
+        if not (whole or self._of_objects() or self._backend.rounds(self._data)):
             return
         if not (np.fmax.reduce(numbers) >= _ALL_WHOLE or np.fmin.reduce(numbers) <= -_ALL_WHOLE):
             return
         distinct = np.unique(values).size if whole else len(self.distinct())
         if distinct > np.unique(numbers[~np.isnan(numbers)]).size:
-            warnings.warn(
-                f"Column {self.name!r} is read as numbers, but some of its different values are equal as 64-bit "
-                f"floats; if they are identifiers, read it as categorical: kinds={{{self.name!r}: 'categorical'}}.",
-                UserWarning,
-                stacklevel=2,
+            warn_caller(
+                [
+                    f"Column {self.name!r} is read as numbers, but some of its different values are equal as 64-bit "
+                    f"floats; if they are identifiers, read it as categorical: kinds={{{self.name!r}: 'categorical'}}."
+                ]
             )
 
     def _of_objects(self) -> bool:
