@@ -347,10 +347,25 @@ def test_any_value_in_any_place(tmp_path: Path, data: st.DataObject) -> None:
     load_or_refuse(tmp_path / "model.json", content.encode())
 
 
+def test_cautions_are_checked_and_may_be_lacking(tmp_path: Path) -> None:
+    path, known = tmp_path / "model.json", {"kind": "a", "columns": ["b"], "sentence": "c", "warns": True}
+    path.write_text(changed(("cautions",), [known]), "utf-8")
+    assert [caution.sentence for caution in bayesieve.load(path).cautions_] == ["c"]
+    path.write_text(changed(("cautions",), None, delete=True), "utf-8")
+    assert bayesieve.load(path).cautions_ == fitted("all").cautions_
+    for wrong in (
+        *({}, "x", None, [1], [{}]),
+        *([known | part] for part in ({"columns": "b"}, {"kind": 1}, {"warns": 1})),
+    ):
+        refused(path, changed(("cautions",), wrong))
+
+
 TOP = sorted(json.loads(text_of_a_model()))
 
 
-@pytest.mark.parametrize("key", [key for key in TOP if key not in ("written_by", "calibrated_smoothing", "sha256")])
+@pytest.mark.parametrize(
+    "key", [key for key in TOP if key not in ("written_by", "calibrated_smoothing", "cautions", "sha256")]
+)
 def test_no_part_may_be_missing_or_of_another_type(tmp_path: Path, key: str) -> None:
     path = tmp_path / "model.json"
     refused(path, changed((key,), None, delete=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from bayesieve import InformationGainSelector, MRMRSelector, SelectiveNB, TableEncoder, WrapperSelector
-from bayesieve.classifier.description import warnings_of
 from bayesieve.classifier.report_data import report_data
 from tests.classifier.mixed_data import N, data, fitted, frame, labels
 
@@ -330,33 +328,6 @@ def test_a_failing_write_leaves_the_old_report(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.filterwarnings("error")
 def test_a_report_warns_of_nothing_by_itself(tmp_path: Path) -> None:
     fitted("map").report(tmp_path / "report.html", frame(), labels(), cv=2)
-
-
-# ----------------------------------------------------------------------------------------------- what a model warns of
-
-
-def test_nothing_to_warn_of() -> None:
-    assert warnings_of(fitted()) == []
-
-
-def test_a_leak_is_pointed_at() -> None:
-    y = np.arange(2000) % 2
-    leaking = pl.DataFrame({"copy": y, "noise": np.random.default_rng(0).normal(size=2000)})
-    (found,) = warnings_of(SelectiveNB().fit(leaking, y))
-    assert re.fullmatch(r"Feature copy tells the classes apart almost alone \(level score 0\.9\d+\): .*", found)
-
-
-def test_rare_classes_and_early_ends_are_pointed_at() -> None:
-    y = np.array([0] * 150 + [1] * 45 + [2] * 5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = SelectiveNB(max_seconds=0).fit(frame(), y)
-    early, rare = warnings_of(model)
-    assert early.startswith("The search was stopped early, after ")
-    assert rare == "Fewer than 10 training rows of class 2: its probabilities are uncertain."
-    y = np.array([0] * 19_900 + [1] * 100)
-    (few,) = warnings_of(SelectiveNB("all").fit(np.random.default_rng(0).normal(size=(20_000, 1)), y))
-    assert few.startswith("Class 1 has 0.50 % of the rows only")
 
 
 HELD_OUT = "How many of them to keep was measured on held-out rows."

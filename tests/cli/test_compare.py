@@ -189,3 +189,11 @@ def test_results_of_something_else_are_not_mixed(fails: Run, succeeds: Run, toy:
     assert "other options named 'all'" in fails(*known, "--folds", 3, "--categorical", "noise")
     assert (tmp_path / "found" / "results.jsonl").read_text() == before
     assert json.loads(before.splitlines()[0])["comparison"]["folds"] == 3
+
+
+def test_weights_far_from_one_are_pointed_at_and_scaled(succeeds: Run, toy: Path) -> None:
+    pl.read_csv(toy).with_columns(weight=pl.col("weight") / 1000).write_csv("scaled.csv")
+    options = ("scaled.csv", "-t", "ziel", "--weight", "weight", "--ignore", "id", "-s", "map,all", "--folds", 3)
+    (line,) = notes(succeeds("compare", *options, "-o", "raw"))
+    assert line.startswith("warning: The row weights have a mean of ")
+    assert notes(succeeds("compare", *options, "--normalize", "-o", "scaled")) == []

@@ -137,7 +137,7 @@ def test_weights_stand_for_repeated_rows(succeeds: Run, toy: Path) -> None:
 
 
 def test_rows_without_target_are_left_out_with_a_warning(succeeds: Run) -> None:
-    frame = pl.DataFrame({"a": [1.0, 2.0] * 20, "y": ["u", "v"] * 19 + [None, "v"]})
+    frame = pl.DataFrame({"a": [1.0, 2.0, 3.0, 4.0] * 10, "y": ["u", "v"] * 19 + [None, "v"]})
     frame.write_parquet("holes.parquet")
     result = succeeds("fit", "holes.parquet", "-t", "y", "--no-report")
     assert result.stderr == "warning: The target 'y' is missing in 1 row of 40, which are left out.\n"
@@ -340,3 +340,32 @@ def test_warnings_of_the_library_are_lines(succeeds: Run, toy: Path, monkeypatch
 
     monkeypatch.setattr(SelectiveNB, "fit", warn)
     assert succeeds("fit", toy, "-t", "ziel", "--no-report").stderr == "warning: Something to know.\n"
+
+
+def weighted(path: Path) -> Path:
+    rows = range(200)
+    columns = {"x": [i % 2 + (i * 7 % 10) / 10 for i in rows], "name": [f"row {i}" for i in rows]}
+    pl.DataFrame({**columns, "w": [1 / 200] * 200, "y": [i % 2 for i in rows]}).write_csv(path)
+    return path
+
+
+def test_cautions_are_lines_each_once(succeeds: Run, tmp_path: Path) -> None:
+    table = weighted(tmp_path / "t.csv")
+    lines = succeeds("fit", table, "-t", "y", "--weight", "w", "-o", "out", "--folds", 2).stderr.splitlines()
+    warned = [line for line in lines if line.startswith("warning: ")]
+    assert [line[:40] for line in warned] == [
+        "warning: The row weights have a mean of ",
+        "warning: Column 'name' looks like an ide",
+        "warning: No feature is kept: every row i",
+    ]
+    assert "--normalize on the command line" in warned[0]
+    assert "looks like an identifier" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_normalize(succeeds: Run, fails: Run, tmp_path: Path) -> None:
+    table = weighted(tmp_path / "t.csv")
+    options = ("-t", "y", "--weight", "w", "--normalize", "--ignore", "name", "--no-report", "-q")
+    assert succeeds("fit", table, *options).stderr == ""
+    assert "--normalize scales row weights; name their column by --weight" in fails(
+        "fit", table, "-t", "y", "--normalize"
+    )

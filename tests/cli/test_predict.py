@@ -73,7 +73,11 @@ def test_values_never_seen_are_no_error(succeeds: Run, model: Path, german: pl.D
     strange = german.with_columns(checking_status=pl.lit("Ünseen 値"), duration=pl.lit(None, dtype=pl.Int64))
     strange.write_csv("strange.csv")
     result = succeeds("predict", model, "strange.csv", "-q", "-o", "p.csv")
-    assert (result.stdout, result.stderr) == ("", "")
+    assert result.stdout == ""
+    assert result.stderr == (
+        "warning: Columns 'checking_status' and 'duration' hold nothing in any of the 1,000 rows that the model has "
+        "seen in training: check that they are the columns meant, and written as in training.\n"
+    )
     assert pl.read_csv("p.csv").height == 1000
 
 
@@ -149,3 +153,26 @@ def test_files_that_are_not_there(fails: Run, model: Path) -> None:
     assert "There is no model file nothing.json" in fails("predict", "nothing.json", GERMAN)
     assert "There is no file nothing.csv" in fails("predict", model, "nothing.csv")
     assert "is a folder" in fails("predict", model.parent, GERMAN)
+
+
+def test_the_share_of_unseen_values_of_every_column_is_printed(succeeds: Run, model: Path, tmp_path: Path) -> None:
+    table = pl.read_csv(GERMAN).drop("class")
+    names = [name for name in load(model).selected_features_ if table.schema[name] == pl.String]
+    assert len(names) > 5  # as many as a warning in Python names
+    rows = pl.int_range(table.height, eager=True)
+    shares = {name: 200 + 10 * i for i, name in enumerate(names)}
+    odd = [pl.when(rows < n).then(pl.lit("new")).otherwise(name).alias(name) for name, n in shares.items()]
+    table.with_columns(odd).write_csv(tmp_path / "odd.csv")
+    line = succeeds("predict", model, tmp_path / "odd.csv", "-o", "p.csv", "-q").stderr
+    assert line.startswith("warning: Some values were never seen in training")
+    assert line.count("\n") == 1
+    for name, n in shares.items():
+        assert f"'{name}' ({n / 10:.1f} %)" in line
+
+
+def test_a_column_that_is_unseen_in_all_rows(succeeds: Run, model: Path, tmp_path: Path) -> None:
+    table = pl.read_csv(GERMAN).drop("class")
+    name = next(name for name in load(model).selected_features_ if table.schema[name] == pl.String)
+    table.with_columns(pl.lit("new").alias(name)).write_csv(tmp_path / "odd.csv")
+    line = succeeds("predict", model, tmp_path / "odd.csv", "-o", "p.csv").stderr
+    assert line.startswith(f"warning: Column '{name}' holds nothing in any of the 1,000 rows that the model has seen ")

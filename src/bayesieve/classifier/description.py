@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _MOST_CLASSES = 6
 _MOST_FEATURES = 3
-_SUSPICIOUS_SCORE = 0.95
 
 SELECTOR_SENTENCES = {
     "all": "Every feature that says something about the target has weight 1 (classic naive Bayes).",
@@ -108,35 +107,6 @@ def smoothing_in_words(model: SelectiveNB) -> str:
     if isinstance(model.smoothing_, str) or model.smoothing_ == model.smoothing:
         return str(model.smoothing_)
     return f"Laplace's, alpha = {model.smoothing_:g}, which calibration preferred to the {model.smoothing}"
-
-
-def warnings_of(model: SelectiveNB) -> list[str]:
-    """Sentences on what looks wrong with the data or the search."""
-    found = []
-    for level in model.encoder_.levels_:
-        if level.level_score > _SUSPICIOUS_SCORE:
-            found.append(
-                f"Feature {level.name} tells the classes apart almost alone (level score {level.level_score:.3f}): "
-                "make sure that it is known before the target is."
-            )
-    if not model.trace_.complete:
-        found.append(
-            f"The search was stopped early, after {model.trace_.n_models:,} models; "
-            "a longer one may find better weights."
-        )
-    shares = model.naive_bayes_.class_count_ / model.naive_bayes_.class_count_.sum()
-    rare = [
-        str(label) for label, count in zip(model.classes_, model.naive_bayes_.class_count_, strict=True) if count < 10
-    ]
-    if rare:
-        named = ", ".join(rare[:5]) + (" and others" if len(rare) > 5 else "")
-        found.append(f"Fewer than 10 training rows of class {named}: its probabilities are uncertain.")
-    elif shares.min() < 0.01:
-        found.append(
-            f"Class {model.classes_[int(shares.argmin())]} has {100 * shares.min():.2f} % of the rows only: "
-            "judge the model by AUC rather than accuracy."
-        )
-    return found
 
 
 def _class_shares(model: SelectiveNB) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from numbers import Integral
 from types import NoneType
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from bayesieve.classifier.cautions import model_cautions
 from bayesieve.classifier.encoder_json import encoder_from_json, encoder_to_json, levels_from_json
 from bayesieve.classifier.label_json import labels_from_json, labels_to_json
 from bayesieve.classifier.model_parts import check_options, encoder_asked_for, new_encoder_of, new_selector_of
@@ -25,6 +27,7 @@ from bayesieve.search import SearchTrace
 from bayesieve.selection import SELECTORS, CodedSelector
 from bayesieve.selection.evaluation_rows import NAMES as EVALUATIONS
 from bayesieve.table import FeatureLevels
+from bayesieve.table.cautions import Caution
 from bayesieve.table.estimator_input import copy_features
 
 _MOST_WEIGHT = 1e100  # counts, and
@@ -76,6 +79,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
             )
         ],
         "search": model.trace_.to_json(),
+        "cautions": [asdict(caution) | {"columns": list(caution.columns)} for caution in model.cautions_],
     }
 
 
@@ -110,7 +114,17 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     if not (by_default or (version > 1 and member(parameters, "encoder_by_name", bool))):
         model.encoder = clone(encoder)
     model._adopt(predictor)
+    listed = member(data, "cautions", list) if "cautions" in data else None  # files of the first versions have none
+    model.cautions_ = model_cautions(model) if listed is None else tuple(map(_caution, listed))
     return model
+
+
+def _caution(data: Any) -> Caution:
+    columns = member(data, "columns", list)
+    if not all(type(name) is str for name in columns):
+        raise Damaged("a column of a caution is not text")
+    kind, sentence = member(data, "kind", str), member(data, "sentence", str)
+    return Caution(kind, tuple(columns), sentence, member(data, "warns", bool))
 
 
 def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:

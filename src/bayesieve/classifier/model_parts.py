@@ -23,6 +23,8 @@ def check_options(model: SelectiveNB) -> None:
     check_search_options(model)
     if not isinstance(model.calibrate, (bool, np.bool_)) and not _is_text(model.calibrate, "auto"):
         raise ValueError(f"calibrate must be True, False or 'auto', got {model.calibrate!r}.")
+    if not isinstance(model.normalize, (bool, np.bool_)):
+        raise ValueError(f"normalize must be True or False, got {model.normalize!r}.")
 
 
 def new_selector_of(model: SelectiveNB) -> CodedSelector:

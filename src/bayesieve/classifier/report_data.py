@@ -15,7 +15,6 @@ from bayesieve.classifier.description import (
     feature_note,
     selector_sentence,
     smoothing_in_words,
-    warnings_of,
     weights_in_words,
 )
 from bayesieve.classifier.explaining import on_scores
@@ -35,6 +34,7 @@ from bayesieve.report.data import (
 from bayesieve.report.traces import summarise_trace
 from bayesieve.selection import SELECTORS, AllFeatures
 from bayesieve.selection.subset_search import SubsetSearchSelector
+from bayesieve.table.cautions import silenced
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -72,7 +72,8 @@ def report_data(
         except Unmeasured as reason:
             left_out.append(f"The report is without figures of performance: {reason}.")
         try:
-            explained = _explained_rows(model, rows, n_explained)
+            with silenced():  # these rows were predicted above
+                explained = _explained_rows(model, rows, n_explained)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # values that cannot be shown
             left_out.append(f"The report explains no rows: {str(error).rstrip('.')}.")
         for text in left_out:
@@ -89,7 +90,7 @@ def report_data(
         search=_search(model),
         performance=performance,
         explained=explained,
-        warnings=(*left_out, *warnings_of(model)),
+        warnings=(*left_out, *(caution.sentence for caution in model.cautions_)),
         settings=_settings(model),
         version=__version__,
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),

@@ -11,16 +11,20 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from bayesieve.classifier.cautions import model_cautions, table_cautions, unseen_caution
 from bayesieve.classifier.model_parts import check_options, check_texts, new_encoder_of, new_selector_of
 from bayesieve.counts import Smoothing
+from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.calibration import calibrate
 from bayesieve.naive_bayes.importance import importances
 from bayesieve.search.trace import Clock
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
-from bayesieve.table import CodedTable
+from bayesieve.table import CodedTable, as_table
+from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.estimator_input import copy_features
 from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.target import normalized_weights
 
 if TYPE_CHECKING:
     from bayesieve.report.data import Performance
@@ -58,6 +62,9 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         Threads; -1 means all cores. Results do not depend on it.
     verbose : int, default=0
         1 shows the progress of the search on the error stream.
+    normalize : bool, default=False
+        True: ``sample_weight`` is divided by its mean over the rows of positive weight, so that these count as many
+        rows as they are. For weights that are no numbers of repeated rows, such as shares or survey weights.
 
     Attributes
     ----------
@@ -79,6 +86,9 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         The predictor on codes.
     n_rows_ : int
         Training rows.
+    cautions_ : tuple of Caution
+        What deserves a look in the data or in the model, each with its ``kind``, ``columns`` and ``sentence``. ``fit``
+        warns (`UserWarning`) of the graver ones; a report shows all of them.
 
     References
     ----------
@@ -97,6 +107,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     """
 
     classes_: np.ndarray
+    cautions_: tuple[Caution, ...]
 
     def __init__(
         self,
@@ -109,6 +120,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         random_state: Any = None,
         n_jobs: int | None = -1,
         verbose: int = 0,
+        normalize: bool = False,
     ) -> None:
         self.selector = selector
         self.encoder = encoder
@@ -118,6 +130,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.normalize = normalize
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> SelectiveNB:
         """Code the table, weigh its features, count.
@@ -128,7 +141,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         y : array-like, shape (n_rows,)
             Class labels.
         sample_weight : array-like, shape (n_rows,), optional
-            Weights multiply counts: a weight of 2 equals the row repeated.
+            Weights multiply counts: a weight of 2 equals the row repeated, unless ``normalize`` is True.
         groups : array-like, shape (n_rows,), optional
             For a `WrapperSelector` whose splitter keeps the rows of a group together; other selectors have no use
             for them.
@@ -141,11 +154,25 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         ------
         ValueError
             For tables or targets that nothing can be learnt from; the sentence names the column and the remedy.
+
+        Warns
+        -----
+        UserWarning
+            Where the outcome may not be what was wanted: no feature is kept, row weights are far from 1, or columns
+            are copies of the target or of each other, identifiers or dates; see ``cautions_``.
         """
         self._prepare()
         self.target_name_ = _name_of(y)
         encoder = self.new_encoder()
-        self._learn(encoder.fit_coded(X, y, sample_weight), encoder, own_rows=True, groups=groups)
+        if self.normalize:
+            sample_weight = normalized_weights(sample_weight)
+        mixed = isinstance(encoder, TableEncoder)
+        table = as_table(X) if mixed else X
+        coded = encoder.fit_coded(table, y, sample_weight)
+        seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder.levels_) if mixed else []
+        del table, X  # its columns may be copies
+        self._learn(coded, encoder, own_rows=True, seen=seen, groups=groups)
+        issue(self.cautions_)
         return self
 
     def fit_coded(self, coded: CodedTable, encoder: Any) -> SelectiveNB:
@@ -163,6 +190,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self
         """
         self._prepare()
+        if self.normalize and coded.weights is not None:
+            raise ValueError("normalize=True works with fit only; divide the weights by their mean before coding.")
         self.target_name_ = None
         self._learn(coded, encoder, own_rows=False)
         return self
@@ -181,7 +210,9 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.selector_ = new_selector_of(self)
         self.selector_.check_options()
 
-    def _learn(self, coded: CodedTable, encoder: Any, *, own_rows: bool, groups: Any = None) -> None:
+    def _learn(
+        self, coded: CodedTable, encoder: Any, *, own_rows: bool, seen: Sequence[Caution] = (), groups: Any = None
+    ) -> None:
         check_texts(coded, self.target_name_)
         self.encoder_ = encoder
         copy_features(self, encoder)
@@ -207,6 +238,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.selector_.fit_coded(coded, **options)
         self.trace_ = self.selector_.trace_
         self._set_weights(coded, clock)
+        weighing = weights_caution(coded.weights)
+        self.cautions_ = model_cautions(self, seen if weighing is None else (weighing, *seen))
 
     def _set_weights(self, coded: CodedTable, clock: Clock) -> None:
         weights = self.selector_.weights_
@@ -248,7 +281,11 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
     def _coded(self, X: Any) -> CodedTable:
         check_is_fitted(self, "naive_bayes_")
-        return X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X, owner=self)
+        if isinstance(X, CodedTable):
+            return X
+        coded = self.encoder_.transform_coded(X, owner=self)
+        issue([unseen_caution(self.encoder_.levels_, coded.unseen, coded.n_rows, self.feature_weights_)])
+        return coded
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Log prior plus the weighted log probabilities of the levels, in nats, shape (n_rows, n_classes)."""

@@ -13,7 +13,7 @@ from bayesieve.cli.choices import require_choice, require_jobs
 from bayesieve.cli.compared_tables import ComparedTable, LateTable, compared_tables
 from bayesieve.cli.comparison_summary import show_comparison
 from bayesieve.cli.errors import CommandError, interruptible
-from bayesieve.cli.options import Categorical, Debug, Ignore, Numeric, Quiet, Weight
+from bayesieve.cli.options import Categorical, Debug, Ignore, Normalize, Numeric, Quiet, Weight
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import listed, quoted, visible
 
@@ -42,6 +42,7 @@ def compare(
         ),
     ],
     weight: Weight = None,
+    normalize: Normalize = False,
     ignore: Ignore = [],  # noqa: B006
     numeric: Numeric = [],  # noqa: B006
     categorical: Categorical = [],  # noqa: B006
@@ -113,7 +114,7 @@ def compare(
     require_choice(measure, MEASURES, "measure")
     chosen = _method_names(selectors, peers)
     screen = Screen(quiet)
-    compared = compared_tables(tables, target, weight, ignore, numeric, categorical)
+    compared = compared_tables(tables, target, weight, ignore, numeric, categorical, normalize)
     methods = _methods(*chosen, compared[0].columns.kinds, seed, jobs)
     data = _data_sets(compared, folds, screen)
     files.open_folder(output)

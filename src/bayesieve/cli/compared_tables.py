@@ -63,6 +63,7 @@ def compared_tables(
     ignored: list[str],
     numeric: list[str],
     categorical: list[str],
+    normalize: bool = False,
 ) -> list[ComparedTable]:
     """The tables with their options, checked against the headers of all files.
 
@@ -76,7 +77,7 @@ def compared_tables(
             "all tables, or once for each of them in their order"
         )
     own_targets = list(targets) * len(paths) if len(targets) == 1 else list(targets)
-    columns = [columns_of(target, weight, ignored, numeric, categorical) for target in own_targets]
+    columns = [columns_of(target, weight, ignored, numeric, categorical, normalize) for target in own_targets]
     headers = [read_header(path) for path in paths]
     for path, header, own in zip(paths, headers, columns, strict=True):
         require_columns(path, header, own, everywhere=len(paths) == 1)

@@ -46,11 +46,13 @@ def warm_up(models: Iterable[Any], weighted: bool = False) -> None:
     import polars as pl
     from sklearn.base import clone
 
+    from bayesieve.table.cautions import silenced
+
     rows = range(_TRIAL_ROWS)
     X = pl.DataFrame({"a": [(7 * i) % 11 + i / 60 for i in rows], "b": [("x", "y", None)[i % 3] for i in rows]})
     option = {"sample_weight": [1.0 + i % 2 for i in rows]} if weighted else {}
     for n_classes in (2, 3):
         y = pl.Series([f"class {(i // 2) % n_classes}" for i in rows])
         for model in models:
-            with suppress(Exception):
+            with suppress(Exception), silenced():
                 clone(model).fit(X, y, **option).predict_proba(X)

@@ -11,7 +11,7 @@ from bayesieve.cli import compiling, files
 from bayesieve.cli.choices import require_choice, require_jobs
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.fit_summary import show_summary
-from bayesieve.cli.options import Categorical, Debug, Ignore, Numeric, Quiet, TableFile, Target, Weight
+from bayesieve.cli.options import Categorical, Debug, Ignore, Normalize, Numeric, Quiet, TableFile, Target, Weight
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted, listed
 from bayesieve.cli.training import TrainingTable, columns_of, training_table
@@ -23,6 +23,7 @@ def fit(
     table: TableFile,
     target: Target,
     weight: Weight = None,
+    normalize: Normalize = False,
     ignore: Ignore = [],  # noqa: B006
     numeric: Numeric = [],  # noqa: B006
     categorical: Categorical = [],  # noqa: B006
@@ -78,7 +79,7 @@ def fit(
     require_choice(selector, SELECTORS, "selector")
     _check_numbers(max_seconds, seed, jobs, folds)
     screen = Screen(quiet)
-    columns = columns_of(target, weight, ignore, numeric, categorical)
+    columns = columns_of(target, weight, ignore, numeric, categorical, normalize)
     files.check_folder(output)
     frame = files.read_table(table, screen)
     data = training_table(frame, columns, table, screen)

@@ -36,6 +36,12 @@ Weight = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="Column of row weights.", rich_help_panel=_DATA, show_default=False),
 ]
+Normalize = Annotated[
+    bool,
+    typer.Option(
+        "--normalize", help="Scale the row weights to a mean of 1: a row then counts as a row.", rich_help_panel=_DATA
+    ),
+]
 Ignore = Annotated[
     list[str],
     typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.", rich_help_panel=_DATA),

@@ -16,6 +16,8 @@ from bayesieve.cli.text import counted
 if TYPE_CHECKING:
     import polars as pl
 
+_MOST_UNSEEN = 50  # columns whose share of rows without a known value is printed
+
 
 def predict(
     model: ModelFile,
@@ -44,16 +46,24 @@ def predict(
     frame = files.read_table(table, screen, fitted)
     X = model_columns(fitted, frame, table)
     with compiling.announced(screen), screen.working(f"Predicting {counted(frame.height, 'row')} ..."):
-        predictions = _predictions(fitted, X)
+        predictions = _predictions(fitted, X, screen)
     files.write_frame(predictions, output)
     if not files.to_stdout(output):
         screen.line(f"{counted(frame.height, 'prediction')} in {output}")
 
 
-def _predictions(model: Any, X: Any) -> pl.DataFrame:
+def _predictions(model: Any, X: Any, screen: Screen) -> pl.DataFrame:
     import polars as pl
 
-    probability = model.predict_proba(X)
+    from bayesieve.classifier.cautions import unseen_caution
+    from bayesieve.table.cautions import silenced
+
+    with silenced():
+        probability = model.predict_proba(X)
+    unseen, weights = model.encoder_.unseen_counts_, model.feature_weights_
+    caution = unseen_caution(model.encoder_.levels_, unseen, len(probability), weights, most=_MOST_UNSEEN)
+    if caution is not None:
+        screen.warn(caution.sentence)
     labels = pl.Series("prediction", model.classes_.tolist())
     shares = {f"P({label})": probability[:, j] for j, label in enumerate(model.classes_.tolist())}
     return pl.DataFrame({"prediction": labels.gather(probability.argmax(axis=1)), **shares})

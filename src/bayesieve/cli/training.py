@@ -28,6 +28,7 @@ class Columns:
     weight: str | None
     ignored: tuple[str, ...]
     kinds: dict[str, str]
+    normalize: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,12 @@ class TrainingTable:
 
 
 def columns_of(
-    target: str, weight: str | None, ignored: list[str], numeric: list[str], categorical: list[str]
+    target: str,
+    weight: str | None,
+    ignored: list[str],
+    numeric: list[str],
+    categorical: list[str],
+    normalize: bool = False,
 ) -> Columns:
     """The options that name columns, checked against each other."""
     both = [name for name in numeric if name in categorical]
@@ -58,8 +64,12 @@ def columns_of(
         for others, other in ((ignored, "--ignore"), (numeric, "--numeric"), (categorical, "--categorical")):
             if name in others:
                 raise CommandError(f"Column {quoted(name)} cannot be both {option} and {other}")
+    if normalize and weight is None:
+        raise CommandError("--normalize scales row weights; name their column by --weight")
     kinds = dict.fromkeys(numeric, "numeric") | dict.fromkeys(categorical, "categorical")
-    return Columns(target, weight, tuple(ignored), {name: kind for name, kind in kinds.items() if name not in ignored})
+    return Columns(
+        target, weight, tuple(ignored), {name: kind for name, kind in kinds.items() if name not in ignored}, normalize
+    )
 
 
 def require_columns(path: Path, names: Sequence[str], columns: Columns, everywhere: bool = True) -> None:
@@ -83,7 +93,12 @@ def training_table(frame: pl.DataFrame, columns: Columns, path: Path, screen: Sc
     X = frame.select(name for name in frame.columns if name not in left_out)
     if X.width == 0:
         raise CommandError(f"{path} has no column left to learn from besides {listed(sorted(filter(None, left_out)))}")
-    return TrainingTable(X, y, None if columns.weight is None else _weights(frame[columns.weight]))
+    if columns.weight is None:
+        return TrainingTable(X, y, None)
+    from bayesieve.table.target import normalized_weights
+
+    weights = _weights(frame[columns.weight])
+    return TrainingTable(X, y, normalized_weights(weights) if columns.normalize else weights)
 
 
 def _rows_with_target(frame: pl.DataFrame, target: str, screen: Screen) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.coded_block import CodedBlock, CodedColumn
 from bayesieve.discretize.column_blocks import code_columns, fit_columns
 from bayesieve.table import Column, Table, Target, as_sample_weight, as_target
+from bayesieve.table.cautions import Caution, issue, named
 from bayesieve.table.columns import Kind
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.table_levels import TableLevels
@@ -49,7 +50,8 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
 class ColumnCoder(LevelsCoder):
     """Base of the estimators that code columns of one kind.
 
-    In a table of mixed columns the columns of the other kind are left out; ``get_feature_names_out`` names those coded.
+    In a table of mixed columns the columns of the other kind are left out, with a warning; ``get_feature_names_out``
+    names those coded.
     """
 
     kind: ClassVar[Kind]
@@ -92,6 +94,7 @@ class ColumnCoder(LevelsCoder):
         table = fit_table(self, X)
         _, _, order = read_classes(self, table, y, sample_weight)
         self._positions = self._own_columns(table)
+        self._warn_of_others(table)
         fitted = fit_columns(
             table.select(self._positions), [self] * len(self._positions), order, "share", getattr(self, "n_jobs", None)
         )
@@ -121,6 +124,16 @@ class ColumnCoder(LevelsCoder):
                 "or TableEncoder for mixed tables."
             )
         return own or list(range(table.n_columns))
+
+    def _warn_of_others(self, table: Table) -> None:
+        others = [table.names[i] for i in np.setdiff1d(np.arange(table.n_columns), self._positions).tolist()]
+        if others:
+            columns = "column is" if len(others) == 1 else "columns are"
+            sentence = (
+                f"{type(self).__name__} codes {self.kind} columns only; {len(others):,} {columns} left out: "
+                f"{named(others)}. TableEncoder codes both kinds."
+            )
+            issue([Caution("left out", tuple(others), sentence)])
 
     def _check_options(self) -> None:
         """Raise ValueError when a constructor parameter has no meaning."""

@@ -161,7 +161,7 @@ class TableEncoder(LevelsCoder):
             self.unseen_counts_ = self.unseen_counts_.copy()
         # Counted under no lock: two concurrent calls may lose counts, never codes.
         self.unseen_counts_ += unseen
-        return CodedTable(codes=codes, n_levels=levels.n_levels, names=table.names, levels=self.levels_)
+        return CodedTable(codes=codes, n_levels=levels.n_levels, names=table.names, levels=self.levels_, unseen=unseen)
 
     def to_frame(self) -> Any:
         """One row per feature and level (polars): label, whether it holds missing values, count, and the count of

@@ -165,7 +165,8 @@ class IndicatorEncoder(LevelsCoder):
             self.unseen_counts_ = self.unseen_counts_.copy()
         unseen = np.array([np.count_nonzero(row == f.unseen_code) for row, f in zip(codes, families, strict=True)])
         # Counted under no lock: two concurrent calls may lose counts, never codes.
-        self.unseen_counts_ += np.where(coded.n_levels == MISSING_LEVEL, unseen[coded.family_of], 0)
+        coded.unseen = np.where(coded.n_levels == MISSING_LEVEL, unseen[coded.family_of], 0)
+        self.unseen_counts_ += coded.unseen
         return coded
 
     def read(self, X: Any, owner: Any = None) -> Table:

@@ -15,6 +15,7 @@ from bayesieve.evaluation.fold_run import DataSet, one_line
 from bayesieve.evaluation.folds import Fold, Split
 from bayesieve.evaluation.identity import fingerprint
 from bayesieve.table import as_sample_weight, as_table, as_target
+from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.frames import as_array
 
 
@@ -113,7 +114,9 @@ def _data_set(name: str, parts: Any) -> DataSet:
     as_table(X)  # refuses what is no table
     check_consistent_length(X, target.codes)
     codes = target.codes.astype(np.int64)
-    return DataSet(name, X, codes, np.asarray(target.classes), as_sample_weight(weight, codes.size))
+    weights = as_sample_weight(weight, codes.size)
+    issue([weights_caution(weights)])
+    return DataSet(name, X, codes, np.asarray(target.classes), weights)
 
 
 def _fingerprint(data: DataSet) -> str:

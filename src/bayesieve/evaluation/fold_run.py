@@ -16,6 +16,7 @@ from bayesieve.evaluation.folds import Fold
 from bayesieve.evaluation.identity import describe
 from bayesieve.evaluation.protocol import take_rows
 from bayesieve.table import CodedTable
+from bayesieve.table.cautions import silenced
 
 
 @runtime_checkable
@@ -85,8 +86,10 @@ class FoldRun:
         row |= dict.fromkeys((*MEASURES, "n_features", "fit_seconds", "predict_seconds", "figures", "error"))
         try:
             model = clone(estimator)
-            fit = self._fit_coded if isinstance(model, CodedClassifier) else self._fit
-            row |= fit(model)
+            # Weights that the classifier scales itself are not those of a shared coding.
+            shares = isinstance(model, CodedClassifier) and not getattr(model, "normalize", False)
+            with silenced():
+                row |= self._fit_coded(model) if shares else self._fit(model)
             if check is not None:
                 check(model)
         except Exception as error:

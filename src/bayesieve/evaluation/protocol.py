@@ -14,6 +14,7 @@ from bayesieve.selection.evaluation_rows import pairs_of
 from bayesieve.table import as_target
 from bayesieve.table.backends import backend
 from bayesieve.table.backends.sparse import is_sparse
+from bayesieve.table.cautions import silenced
 from bayesieve.table.frames import as_array
 
 
@@ -63,8 +64,9 @@ def out_of_fold_log_proba(
         part = np.full((test.size, target.n_classes), np.log(0.5 / train.size))
         present = np.unique(codes[train])
         if present.size > 1:
-            model.fit(take_rows(X, train), labels, **weights)
-            part[:, present] = model.predict_log_proba(take_rows(X, test))
+            with silenced():
+                model.fit(take_rows(X, train), labels, **weights)
+                part[:, present] = model.predict_log_proba(take_rows(X, test))
         else:
             part[:, present] = 0.0  # the only other row of the target is left out: nothing to tell apart
         log_proba[test] = part

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.protocol import take_rows
+from bayesieve.table.cautions import silenced
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ def run_folds(
         if groups is not None and _takes_groups(model):
             options["groups"] = np.asarray(groups)[rows]
         try:
-            model.fit(take_rows(X, rows), labels[rows], **options)
+            with silenced():
+                model.fit(take_rows(X, rows), labels[rows], **options)
         except ValueError as error:
             raise ValueError(f"Fold {position + 1} of {len(folds)}: {error}") from error
         if was_interrupted(model):

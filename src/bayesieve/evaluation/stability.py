@@ -16,6 +16,7 @@ from bayesieve.evaluation.selector_folds import run_folds
 from bayesieve.selection import make_selector
 from bayesieve.selection.base import seed_of
 from bayesieve.table import as_sample_weight, as_target
+from bayesieve.table.cautions import issue, weights_caution
 
 
 @dataclass(frozen=True)
@@ -194,6 +195,7 @@ def selection_stability(
     target = as_target(y)
     labels = np.asarray(target.classes)[target.codes]
     weights = as_sample_weight(sample_weight, labels.size)
+    issue([weights_caution(weights)])
     check_consistent_length(*(part for part in (X, labels, weights, groups) if part is not None))
     folds = [train for train, _ in row_splits(cv, labels, groups, seed_of(random_state), tests_once=False)]
     found, complete = run_folds(selector, X, labels, weights, groups, folds, n_jobs)

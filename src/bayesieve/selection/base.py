@@ -19,6 +19,7 @@ from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.codes import read_codes
 from bayesieve.table import CodedTable, as_sample_weight, as_target
 from bayesieve.table.backends.sparse import is_sparse
+from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.estimator_input import copy_features, new_table
 from bayesieve.table.frames import as_array
 
@@ -71,9 +72,12 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             self.encoder_ = None
             if y is None:
                 raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-            return with_classes(read_codes(self, X, reset=True), y, sample_weight)
+            coded = with_classes(read_codes(self, X, reset=True), y, sample_weight)
+            issue([weights_caution(coded.weights)])
+            return coded
         self.encoder_ = make_encoder(self.encoder)
         coded = self.encoder_.fit_coded(X, y, sample_weight)
+        issue([weights_caution(coded.weights)])
         if not self._rows_in_order:
             coded.sort_by_class()  # these codes are nobody else's
         return coded

@@ -28,6 +28,8 @@ class CodedTable:
         None means every row counts once.
     levels : sequence of FeatureLevels or None
         What the codes mean, where they came from raw values.
+    unseen : int array, shape (n_features,), or None
+        Rows without a level, of each feature, where an encoder counted them.
     """
 
     codes: np.ndarray
@@ -37,6 +39,7 @@ class CodedTable:
     classes: np.ndarray | None = None
     weights: np.ndarray | None = None
     levels: Sequence[FeatureLevels] | None = None
+    unseen: np.ndarray | None = field(default=None, repr=False, compare=False, kw_only=True)
     _by_class: CodedTable | None = field(default=None, init=False, repr=False, compare=False)
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 

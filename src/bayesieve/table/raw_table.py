@@ -68,6 +68,13 @@ class Table:
             found[at] = self.column(i).numbers()
         return found
 
+    def numbers_at(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """As `numbers`, of these rows only, shape (n, rows.size)."""
+        found = np.empty((positions.size, rows.size))
+        for at, i in enumerate(positions.tolist()):
+            found[at] = self.column(i).take(rows).numbers()
+        return found
+
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
         """The same columns under other names, or those that ``kinds`` names as other kinds."""
         columns = [self.column(i).read_as(name, kinds.get(name)) for i, name in enumerate(names)]

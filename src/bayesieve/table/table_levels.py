@@ -103,6 +103,12 @@ class TableLevels(Sequence[FeatureLevels]):
             level_score=float(self.level_scores[i]),
         )
 
+    def class_counts(self, i: int) -> np.ndarray | None:
+        """Rows (or weight) by level and class of one feature, shape (n_levels, n_classes)."""
+        if i in self._made or self._counts is None:
+            return self[i].counts
+        return self._counts[self._starts[i] : self._starts[i + 1]]
+
     @property
     def in_objects(self) -> list[FeatureLevels]:
         """The features made so far, which all that are groups of values are among."""

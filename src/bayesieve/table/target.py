@@ -268,3 +268,13 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
             f"{_MOST_WEIGHT:g}."
         )
     return None if (weights == 1).all() else np.ascontiguousarray(weights)
+
+
+def normalized_weights(sample_weight: Any) -> np.ndarray | None:
+    """Row weights, as `as_sample_weight` takes them, over their mean in the rows of positive weight."""
+    weights = as_sample_weight(sample_weight, np.size(sample_weight))
+    return (
+        None
+        if weights is None or np.ndim(sample_weight) == 0
+        else weights * (np.count_nonzero(weights) / weights.sum())
+    )

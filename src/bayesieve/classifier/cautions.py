@@ -1,0 +1,316 @@
+"""What a fitted model and its training table should make people wonder about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesieve.table import CodedTable, FeatureLevels, Table
+from bayesieve.table.cautions import Caution, listed, named
+from bayesieve.table.indicator_levels import scores_of
+from bayesieve.table.table_levels import TableLevels
+
+if TYPE_CHECKING:
+    from bayesieve.classifier.selective import SelectiveNB
+
+_SUSPICIOUS_SCORE = 0.95
+_FEWEST_ROWS_PER_CLASS = 10
+_SMALL_SHARE = 0.01
+_NEARLY_ALL = 0.9  # of the rows have a value of their own in a column that looks like an identifier
+_FEWEST_ROWS = 20  # below, values of their own are no surprise
+_SURPRISING_PAIRS = 10.0  # equal pairs to be expected by chance where a column of whole numbers has none
+_SAMPLES = (64, 1000, 20_000)  # rows in which columns are compared, value by value, as long as they look alike
+_OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
+_MOST_GROUPS = 3
+_FEWEST_UNSEEN = 5  # rows, so that one odd row among few makes no noise
+_MANY_UNSEEN = 0.05  # of the rows
+
+
+def model_cautions(model: SelectiveNB, seen: Sequence[Caution] = ()) -> tuple[Caution, ...]:
+    """What was ``seen`` in the training table, and what follows from a fitted model alone, also from a loaded one."""
+    targets = {name for caution in seen if caution.kind == "target" for name in caution.columns}
+    separating = [caution for caution in _separating(model) if targets.isdisjoint(caution.columns)]
+    return (*seen, *_nothing_kept(model), *_dates(model), *separating, *_search(model), *_classes(model))
+
+
+def _nothing_kept(model: SelectiveNB) -> list[Caution]:
+    if model.feature_weights_.any():
+        return []
+    remedy = (
+        "Check that the rows of the target are those of the columns, or add rows."
+        if model.trace_.complete
+        else "The search was stopped early; give it more time."
+    )
+    sentence = f"No feature is kept: every row is predicted by the shares of the classes. {remedy}"
+    return [Caution("nothing kept", (), sentence)]
+
+
+def _dates(model: SelectiveNB) -> list[Caution]:
+    """Dates are cut into intervals, and new rows are later than all training rows."""
+    levels = [model.encoder_.levels_[k] for k in np.flatnonzero(model.feature_weights_ > 0).tolist()]
+    columns = tuple(level.name for level in levels if level.kind == "numeric" and level.type in ("date", "datetime"))
+    if not columns:
+        return []
+    sentence = (
+        f"{_column(columns)} {_verb(columns, 'holds', 'hold')} dates, whose last interval stands for all of the "
+        "future: every later row is taken for one of the last training rows. Use the time since some event instead, "
+        "or leave dates out."
+    )
+    return [Caution("dates", columns, sentence)]
+
+
+def _separating(model: SelectiveNB) -> list[Caution]:
+    """Columns that say nearly all; without an exception, in so many rows, they are hardly known before the target."""
+    found, scores = [], model.encoder_.level_scores_
+    for k in np.flatnonzero(scores > _SUSPICIOUS_SCORE).tolist():
+        name = model.encoder_.levels_[k].name
+        sentence = (
+            f"Feature {name} tells the classes apart almost alone (level score {scores[k]:.3f}): make sure that it is "
+            "known before the target is."
+        )
+        pure = bool(np.all(np.count_nonzero(model.naive_bayes_.feature_count_[k], axis=1) <= 1))
+        found.append(Caution("separates the classes", (name,), sentence, warns=pure))
+    return found
+
+
+def _search(model: SelectiveNB) -> list[Caution]:
+    if model.trace_.complete:
+        return []
+    sentence = (
+        f"The search was stopped early, after {model.trace_.n_models:,} models; a longer one may find better weights."
+    )
+    return [Caution("search", (), sentence, warns=False)]
+
+
+def _classes(model: SelectiveNB) -> list[Caution]:
+    counts = model.naive_bayes_.class_count_
+    shares = counts / counts.sum()
+    rare = [str(label) for label, n in zip(model.classes_, counts, strict=True) if n < _FEWEST_ROWS_PER_CLASS]
+    if rare:
+        some = ", ".join(rare[:5]) + (" and others" if len(rare) > 5 else "")
+        sentence = (
+            f"Fewer than {_FEWEST_ROWS_PER_CLASS} training rows of class {some}: its probabilities are uncertain."
+        )
+    elif shares.min() < _SMALL_SHARE:
+        sentence = (
+            f"Class {model.classes_[int(shares.argmin())]} has {100 * shares.min():.2f} % of the rows only: "
+            "judge the model by AUC rather than accuracy."
+        )
+    else:
+        return []
+    return [Caution("classes", (), sentence, warns=False)]
+
+
+def table_cautions(table: Table, coded: CodedTable, levels: TableLevels) -> list[Caution]:
+    """What the raw columns show; ``coded`` holds the same rows in the same order."""
+    rows = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights > 0)
+    columns = _Columns(table, rows, coded, levels)
+    target = _copies_of_target(columns)
+    return [*target, *_identifiers(columns), *_copies(columns, {name for found in target for name in found.columns})]
+
+
+class _Columns:
+    """Raw columns of the rows that count, with their codes."""
+
+    def __init__(self, table: Table, rows: np.ndarray, coded: CodedTable, levels: TableLevels) -> None:
+        self.rows, self.coded, self.levels = rows, coded, levels
+        self._table = table
+        self._kinds = np.array(table.kinds(), dtype=object)
+        self._random = np.random.default_rng(0)
+        self.glance, self.sample, self.most = (self._some(n_rows) for n_rows in _SAMPLES)
+
+    def of_kind(self, kind: str) -> np.ndarray:
+        """Which columns are read as numbers, or as categories, (n_columns,) bool."""
+        return self._kinds == kind
+
+    def _some(self, n_rows: int) -> np.ndarray:
+        """At most so many of the rows, drawn at random, in order."""
+        if self.rows.size <= n_rows:
+            return self.rows
+        return self.rows[np.sort(self._random.choice(self.rows.size, n_rows, replace=False, shuffle=False))]
+
+    def counts(self, k: int) -> list[list[float]]:
+        """Rows (or weight) by level and class."""
+        return np.asarray(self.levels.class_counts(k)).tolist()
+
+    def partition(self, k: int, rows: np.ndarray) -> bytes:
+        """Which of the rows share a level."""
+        codes = self._codes(k, rows)
+        return (codes != codes[0]).tobytes() if self.levels.n_levels[k] == 2 else pattern(codes)
+
+    def known(self, k: int, rows: np.ndarray) -> np.ndarray:
+        """Where a column is not missing, as far as its levels show, (rows.size,) bool."""
+        codes, missing = self._codes(k, rows), self.levels[k].missing_code
+        known = codes < self.levels.n_levels[k]
+        return known if missing is None else known & (codes != missing)
+
+    def _codes(self, k: int, rows: np.ndarray) -> np.ndarray:
+        codes = self.coded.codes[k]
+        return codes if rows.size == codes.size else codes[rows]
+
+    def at_a_glance(self, features: np.ndarray) -> np.ndarray:
+        """Numbers of several columns in very few rows, NaN = missing, shape (n, rows)."""
+        return self._table.numbers_at(self.glance, features)
+
+    def values(self, k: int, rows: np.ndarray) -> np.ndarray:
+        """Numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""
+        column = self._table.column(k)
+        if rows.size < self._table.n_rows:
+            column = column.take(rows)
+        return column.numbers() if column.kind == "numeric" else column.categories().codes
+
+
+def _copies_of_target(columns: _Columns) -> list[Caution]:
+    """Columns with one value for each class where they are known, which is in most rows."""
+    coded, levels = columns.coded, columns.levels
+    assert coded.class_codes is not None
+    found = []
+    for k in np.flatnonzero((levels.n_levels - 1 <= coded.n_classes) & (levels.n_levels >= coded.n_classes)).tolist():
+        if sum(sum(n > 0 for n in level) > 1 for level in columns.counts(k)) > 1:
+            continue  # more levels of several classes than that of missing values
+        known = columns.most[columns.known(k, columns.most)]
+        if 2 * known.size < columns.most.size:
+            continue
+        classes = pattern(coded.class_codes[known])
+        if pattern(coded.codes[k, known]) == classes == pattern(columns.values(k, known)):
+            found.append(coded.names[k])
+    if not found:
+        return []
+    sentence = (
+        f"{_column(found)} {_verb(found, 'has', 'have')} one value for each class of the target, as a copy of it has: "
+        f"leave {_verb(found, 'it', 'them')} out unless {_verb(found, 'it is', 'they are')} known before the target is."
+    )
+    return [Caution("target", tuple(found), sentence)]
+
+
+def _identifiers(columns: _Columns) -> list[Caution]:
+    """Columns that name rows: categories of which nearly every row has its own, and whole numbers, close together,
+    each of which comes once. Numbers that say nothing of the classes do no harm and are not looked at.
+    """
+    coded, levels, n_rows = columns.coded, columns.levels, columns.rows.size
+    if n_rows < _FEWEST_ROWS:
+        return []
+    found = []
+    for k in np.flatnonzero(columns.of_kind("categorical")).tolist():
+        groups = levels[k].groups or ()
+        n_values = sum(map(len, groups)) - (levels[k].missing_code is not None)
+        if n_values >= _FEWEST_ROWS:
+            n_known = n_rows if len(groups) == 1 else int(np.count_nonzero(columns.known(k, columns.rows)))
+            if n_values >= _NEARLY_ALL * n_known:
+                found.append(k)
+    of_numbers = np.array([type_ == "number" for type_ in levels.types])
+    numbers = np.flatnonzero(columns.of_kind("numeric") & of_numbers & (levels.n_levels > 1))
+    numbers = numbers[_are_different(columns.at_a_glance(numbers))]
+    found += [k for k in numbers.tolist() if _are_row_numbers(columns.values(k, columns.most), n_rows)]
+    if not found:
+        return []
+    names = tuple(coded.names[k] for k in sorted(found))
+    sentence = (
+        f"{_column(names)} {_verb(names, 'looks like an identifier', 'look like identifiers')}: (nearly) every row has "
+        f"a value of its own, and new rows will have others. Leave {_verb(names, 'it', 'them')} out."
+    )
+    return [Caution("identifier", names, sentence)]
+
+
+def _are_different(values: np.ndarray) -> np.ndarray:
+    """Which columns hold different whole numbers, (n_columns,) bool; ``values`` is (n_columns, n_rows)."""
+    ordered = np.sort(values, axis=1)
+    return np.all(ordered == np.floor(ordered), axis=1) & np.all(ordered[:, 1:] > ordered[:, :-1], axis=1)
+
+
+def _are_row_numbers(values: np.ndarray, n_rows: int) -> bool:
+    """Whether these are whole numbers without repeats, of a column of ``n_rows`` in which repeats would be certain if
+    its range were filled at random.
+    """
+    if 2 * _SURPRISING_PAIRS * (values.max() - values.min() + 1.0) > float(n_rows) ** 2:
+        return False
+    return bool(_are_different(values[None, :])[0])
+
+
+def _copies(columns: _Columns, apart: set[str]) -> list[Caution]:
+    """Columns of the same values in every row, whatever these are called, but for those set ``apart``."""
+    names = columns.coded.names
+    groups = [[k for k in np.flatnonzero(columns.levels.n_levels > 1).tolist() if names[k] not in apart]]
+    if columns.coded.weights is None:  # sums of weights may differ in the last digit
+        groups = _split(groups, lambda k: repr(sorted(columns.counts(k))).encode())
+    for rows in (columns.sample, columns.most):
+        groups = _split(groups, lambda k, rows=rows: columns.partition(k, rows))  # type: ignore[misc]
+        groups = _split(groups, lambda k, rows=rows: pattern(columns.values(k, rows)))  # type: ignore[misc]
+    if columns.most.size < columns.rows.size:
+        groups = _split(groups, lambda k: columns.partition(k, columns.rows))
+    if not groups:
+        return []
+    copies = [tuple(names[k] for k in group) for group in groups]
+    shown = "; ".join(named(group) for group in copies[:_MOST_GROUPS])
+    more = f"; and {len(copies) - _MOST_GROUPS:,} more groups of columns" if len(copies) > _MOST_GROUPS else ""
+    sentence = f"Columns say the same in every row: {shown}{more}. Leave out all but one, or they share their weight."
+    return [Caution("copies", tuple(name for group in copies for name in group), sentence)]
+
+
+def _split(groups: list[list[int]], key: Callable[[int], bytes]) -> list[list[int]]:
+    """The groups cut into those of the same key; what is alone in its group is left out."""
+    parts = []
+    for group in groups:
+        of_key: dict[bytes, list[int]] = {}
+        for k in group:
+            of_key.setdefault(key(k), []).append(k)
+        parts += [part for part in of_key.values() if len(part) > 1]
+    return parts
+
+
+def pattern(values: np.ndarray) -> bytes:
+    """Bytes that are the same for columns that are copies of each other, also in another unit or under other names:
+    which rows have the same value, where these are whole numbers that come often, else their order, up or down.
+    """
+    distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
+    codes = codes.astype(np.int32)
+    if _OFTEN * first.size <= values.size and np.all(distinct == np.floor(distinct)):
+        rank = np.empty(first.size, dtype=np.int32)
+        rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
+        return rank[codes].tobytes()
+    return min(codes.tobytes(), (first.size - 1 - codes).astype(np.int32).tobytes())
+
+
+def unseen_caution(
+    levels: Sequence[FeatureLevels], unseen: np.ndarray | None, n_rows: int, weights: np.ndarray, most: int = 5
+) -> Caution | None:
+    """Columns of positive weight without a level in more than a few per cent of the rows to be predicted.
+
+    Parameters
+    ----------
+    unseen : rows without a level, of each feature.
+    most : columns named in the sentence.
+    """
+    if unseen is None or n_rows < _FEWEST_UNSEEN:
+        return None
+    features = np.flatnonzero((unseen >= max(_FEWEST_UNSEEN, _MANY_UNSEEN * n_rows)) & (weights > 0))
+    features = features[np.argsort(-unseen[features], kind="stable")]
+    counts: dict[str, int] = {}  # all indicators of a score are unseen in the same rows
+    for k in features.tolist():
+        counts.setdefault(scores_of([levels[k]])[0], int(unseen[k]))
+    everywhere = [name for name, count in counts.items() if count == n_rows]
+    shares = [f"'{name}' ({100 * count / n_rows:.1f} %)" for name, count in counts.items() if count < n_rows]
+    sentences = []
+    if everywhere:
+        meant = _verb(everywhere, "it is the column", "they are the columns")
+        sentences.append(
+            f"{_column(everywhere, most)} {_verb(everywhere, 'holds', 'hold')} nothing in any of the {n_rows:,} rows "
+            f"that the model has seen in training: check that {meant} meant, and written as "
+            "in training."
+        )
+    if shares:
+        sentences.append(
+            f"Some values were never seen in training, or are missing where none was missing then, and add nothing to "
+            f"any class (share of the {n_rows:,} rows): {listed(shares, most)}."
+        )
+    return Caution("unseen", tuple(counts), " ".join(sentences)) if sentences else None
+
+
+def _column(names: Sequence[str], most: int = 5) -> str:
+    return f"{_verb(names, 'Column', 'Columns')} {named(names, most)}"
+
+
+def _verb(names: Sequence[str], one: str, several: str) -> str:
+    return one if len(names) == 1 else several

@@ -1,0 +1,102 @@
+"""Cautions: what the data or the outcome of a fit should make people wonder about, as records and as warnings."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import numpy as np
+
+_MOST_NAMED = 5
+_FAR_FROM_ONE = 10.0  # a mean weight this many times larger or smaller than 1 is a scale, not a number of repeats
+_OURS = ("bayesieve", "sklearn")
+
+_silent: ContextVar[bool] = ContextVar("silent", default=False)
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something that deserves a look.
+
+    Attributes
+    ----------
+    kind : str
+        What it is about, such as ``"identifier"`` or ``"row weights"``.
+    columns : tuple of str
+        The columns that it concerns; empty where it concerns none in particular.
+    sentence : str
+        What was seen, and what to do about it.
+    warns : bool
+        Whether it is worth a warning at once, or a line in the report only.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    sentence: str
+    warns: bool = True
+
+
+def issue(cautions: Iterable[Caution | None]) -> None:
+    """Warn (`UserWarning`) of each caution that is worth it, at the line that called the library."""
+    if _silent.get():
+        return
+    for caution in cautions:
+        if caution is not None and caution.warns:
+            warnings.warn(caution.sentence, UserWarning, stacklevel=_callers_level())
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """No warnings of cautions: for fits on parts of rows, which say nothing that the whole does not say."""
+    token = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
+
+
+def _callers_level() -> int:
+    """The stack level of the first frame outside the library and scikit-learn, for a warning of `issue`."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def named(columns: Sequence[str], most: int = _MOST_NAMED) -> str:
+    """Columns in quotation marks, the first few of many.
+
+    Examples
+    --------
+    >>> named(["a", "b", "c"]), named(["a", "b", "c"], most=2)
+    ("'a', 'b' and 'c'", "'a', 'b' and 1 more")
+    """
+    return listed([f"'{name}'" for name in columns], most)
+
+
+def listed(texts: Sequence[str], most: int = _MOST_NAMED) -> str:
+    """Texts as one list, the first few of many."""
+    shown = [*texts[:most], *([f"{len(texts) - most:,} more"] if len(texts) > most else [])]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def weights_caution(weights: np.ndarray | None) -> Caution | None:
+    """Row weights whose mean, over the rows of positive weight, is far from 1."""
+    if weights is None:
+        return None
+    n_rows = int(np.count_nonzero(weights))
+    mean = float(weights.sum()) / n_rows
+    if 1 / _FAR_FROM_ONE <= mean <= _FAR_FROM_ONE:
+        return None
+    effect = "informative features look uninformative" if mean < 1 else "chance looks like information"
+    return Caution(
+        "row weights",
+        (),
+        f"The row weights have a mean of {mean:.3g}, so that {n_rows:,} rows count as {mean * n_rows:,.4g}: {effect}. "
+        "Unless a weight is a number of repeated rows, divide the weights by their mean; SelectiveNB(normalize=True), "
+        "or --normalize on the command line, does so.",
+    )
