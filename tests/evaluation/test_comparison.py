@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -22,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from bayesieve import MAPSelector, Protocol, SelectiveNB, TableEncoder, WrapperSelector, compare
 from bayesieve.evaluation import Comparison, compare_many
-from bayesieve.evaluation.comparison_result import NUMBERS
+from bayesieve.evaluation.comparison_file import NUMBERS
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv"
 SECONDS = ("fit_seconds", "predict_seconds")
@@ -354,6 +358,50 @@ def test_ctrl_c_keeps_what_is_finished(n_jobs: int | None, tmp_path: Path) -> No
     assert measured(rest) == measured(compare(methods, X, y, THREE))
 
 
+class Deaf(GaussianNB):
+    """Hears nothing while it learns, and presses Ctrl-C."""
+
+    may_end = threading.Event()
+
+    def fit(self, X: Any, y: Any) -> Deaf:
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        Deaf.may_end.wait(60)
+        return super().fit(X, y)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are otherwise there")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_does_not_wait_for_a_fit_that_does_not_hear_it(n_jobs: int, tmp_path: Path) -> None:
+    path = tmp_path / "found.jsonl"
+    Deaf.may_end.clear()
+    began = time.monotonic()
+    with pytest.warns(UserWarning, match=r"are kept; what still runs in the background \(deaf on data, fold 1"):
+        found = compare(
+            {"all": SelectiveNB("all"), "deaf": Deaf()}, *load_iris(return_X_y=True), THREE, results=path, n_jobs=n_jobs
+        )
+    assert time.monotonic() - began < 30
+    assert {row["method"] for row in found.rows} == {"all"}
+    kept = path.read_bytes()
+    Deaf.may_end.set()
+    for thread in [
+        thread for thread in threading.enumerate() if thread.daemon and thread.name.startswith("abandonable")
+    ]:
+        thread.join(30)
+    assert path.read_bytes() == kept  # what ended later is dropped
+
+
+@pytest.mark.parametrize("part", ["training", "test"])
+def test_a_fold_without_weight_is_an_error_in_words(part: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    fold = THREE.split(y)[0]
+    weights = np.ones(y.size)
+    weights[getattr(fold, "train" if part == "training" else "test")] = 0.0
+    found = compare({"all": SelectiveNB("all"), "gauss": GaussianNB()}, X, y, THREE, sample_weight=weights)
+    errors = {row["error"] for row in found.rows if row["fold"] == 0}
+    assert errors == {f"No {part} row of this fold has any weight."}
+    assert part == "training" or all(row["error"] is None for row in found.rows if row["fold"] > 0)
+
+
 def test_more_methods_and_repeats_are_added_to_a_file(whole: tuple[bytes, Comparison], tmp_path: Path) -> None:
     path = tmp_path / "found.jsonl"
     path.write_bytes(whole[0])
@@ -384,7 +432,22 @@ def test_a_file_of_something_else_is_refused(whole: tuple[bytes, Comparison], tm
         path.write_bytes(content)
         refused("does not hold results of a comparison")
     path.write_bytes(whole[0].replace(b'"result"', b'"resul', 1))
-    refused("is damaged")
+    refused("is damaged in line 5 ")
+    lines = whole[0].splitlines(keepends=True)
+    result = json.loads(lines[-1])["result"]
+    for damage in (
+        *({name: value for name, value in result.items() if name != key} for key in result if key != "figures"),
+        *(
+            {**result, name: value}
+            for name, value in (("auc", "high"), ("fold", "first"), ("error", 1), ("figures", [1]))
+        ),
+        [1, 2],
+    ):
+        path.write_bytes(b"".join(lines[:-1]) + json.dumps({"result": damage}).encode() + b"\n")
+        refused(f"is damaged in line {len(lines)} ")
+    for nested in (b'{"result": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", b"[]\n", b"7\n", b'{"data": "x"}\n'):
+        path.write_bytes(whole[0] + nested)
+        refused(f"is damaged in line {len(lines) + 1} ")
     with pytest.raises(ValueError, match="cannot be written"):
         compare(METHODS, X, y, THREE, results=tmp_path / "nowhere" / "found.jsonl")
     with pytest.raises(ValueError, match="cannot be read"):

@@ -42,6 +42,7 @@ def interruptible(consequence: str) -> Iterator[None]:
         return
 
     def interrupt(*_: Any) -> None:
+        signal.signal(signal.SIGINT, lambda *_: None)  # it is heard: another one would end its answer with a traceback
         raise Interrupted(consequence)
 
     before = signal.signal(signal.SIGINT, interrupt)

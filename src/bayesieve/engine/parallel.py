@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
+from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_HEARING = 0.1  # seconds
 
 
 def effective_jobs(n_jobs: int | None) -> int:
@@ -41,3 +45,52 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
             for future in futures:
                 future.cancel()
             raise
+
+
+def in_abandonable_threads(
+    function: Callable[[Item], None], items: Iterable[Item], n_jobs: int, stopped: threading.Event, patience: float
+) -> None:
+    """Call ``function`` for every item in threads that an error or Ctrl-C need not wait for.
+
+    ``stopped`` is set then, and what runs has ``patience`` seconds to end; what still runs after that goes on in the
+    background, and ends with the process.
+    """
+    waiting: SimpleQueue[Item] = SimpleQueue()
+    ended: SimpleQueue[BaseException | None] = SimpleQueue()
+    n_items = 0
+    for item in items:
+        waiting.put(item)
+        n_items += 1
+
+    def work() -> None:
+        while not stopped.is_set():
+            try:
+                item = waiting.get_nowait()
+            except Empty:
+                return
+            try:
+                function(item)
+                ended.put(None)
+            except BaseException as error:
+                ended.put(error)
+
+    workers = min(effective_jobs(n_jobs), n_items)
+    threads = [threading.Thread(target=work, name=f"abandonable {i}", daemon=True) for i in range(workers)]
+    try:
+        for thread in threads:
+            thread.start()
+        while n_items:
+            try:  # a wait without end does not hear Ctrl-C once a library (polars) has its own handler of the signal
+                error = ended.get(timeout=_HEARING)
+            except Empty:
+                continue
+            if error is not None:
+                raise error
+            n_items -= 1
+    except BaseException:
+        stopped.set()
+        deadline = time.perf_counter() + patience
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join(max(0.0, deadline - time.perf_counter()))
+        raise

@@ -36,24 +36,30 @@ class SearchProgress:
 
     def __call__(self, done: int, total: int, best: float) -> None:
         if sys.stderr.isatty():
-            self._draw(done, total, best)
+            self._open(total)
+            self._bar.update(self._task, completed=done, best=self._in_words(best))
         elif time.perf_counter() - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = time.perf_counter()
             sys.stderr.write(f"{self._what}: {done} of {total}, {self._in_words(best)}\n")
             sys.stderr.flush()
 
-    def _draw(self, done: int, total: int, best: float) -> None:
-        if self._bar is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    def doing(self, total: int, now: str) -> None:
+        """Name what runs now, next to a clock that goes on while it does; on a terminal only."""
+        if self._verbose and sys.stderr.isatty():
+            self._open(total)
+            self._bar.update(self._task, now=now)
 
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._bar = Progress(
-                *columns, TextColumn("{task.fields[best]}"), console=Console(stderr=True), transient=True
-            )
-            self._bar.start()
-            self._task = self._bar.add_task(self._what, total=total, best="")
-        self._bar.update(self._task, completed=done, best=self._in_words(best))
+    def _open(self, total: int) -> None:
+        if self._bar is not None:
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        texts = (TextColumn(f"{{task.fields[{name}]}}", markup=False) for name in ("best", "now"))
+        self._bar = Progress(*columns, *texts, console=Console(stderr=True), transient=True)
+        self._bar.start()
+        self._task = self._bar.add_task(self._what, total=total, best="", now="")
 
     def _in_words(self, best: float) -> str:
         if self._criterion is None:

@@ -7,13 +7,13 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from sklearn.base import clone
 
-from bayesieve.engine import effective_jobs
+from bayesieve.engine import effective_jobs, in_abandonable_threads
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.comparison_file import ComparisonFile
 from bayesieve.evaluation.comparison_result import Comparison
@@ -24,6 +24,7 @@ from bayesieve.evaluation.identity import describe
 from bayesieve.evaluation.selector_folds import was_interrupted
 
 _TEN_FOLDS = Protocol()
+_PATIENCE = 1.0  # seconds that a fit may take to end after Ctrl-C, before it is left behind
 _Job = tuple[DataSource, tuple[int, int], list[str]]  # the methods still to be run on a fold
 
 
@@ -62,7 +63,7 @@ def compare(
         not run again, so that an interrupted run goes on to the same result; more methods or repeats may be added.
     n_jobs : int or None, default=None
         Folds at the same time, each method then with one thread; None: one after the other, with the methods' own
-        threads. Measures do not depend on it; seconds do.
+        threads. Measures do not depend on it; seconds do. With a number, Ctrl-C does not wait for a fit that runs.
     verbose : int, default=0
         1 shows the progress on the error stream.
 
@@ -188,11 +189,11 @@ def _run(
         }
         jobs += [(source, place, methods) for place, methods in missing.items() if methods]
         source.expected = sum(map(bool, missing.values()))
-    stopped = threading.Event()
     n_wanted = sum(len(missing) for *_, missing in jobs)
     n_known = sum(len(source.places) for source in sources) * len(estimators) - n_wanted
     if verbose and n_known:
         sys.stderr.write(f"{n_known} of {n_known + n_wanted} folds of methods were finished before.\n")
+    stopped, abandoned = threading.Event(), threading.Event()
 
     def run(job: _Job) -> None:
         source, place, missing = job
@@ -201,40 +202,34 @@ def _run(
             for method in missing:
                 if stopped.is_set():
                     return
-                kept.append(on_fold(method, estimators[method], _raise_if_interrupted))
-                told.one_more()
+                with standing.at(f"{method} on {source.name}, fold {source.places.index(place) + 1}"):
+                    row = on_fold(method, estimators[method], _raise_if_interrupted)
+                if abandoned.is_set():
+                    return  # the comparison has ended without it
+                kept.append(row)
+                standing.one_more()
 
-    with SearchProgress("Comparison: folds of methods", verbose, time_left) as progress:
-        told = _Told(progress, n_wanted)
+    progress = SearchProgress("Comparison: folds of methods", verbose, time_left)
+    with progress:
+        standing = _Standing(progress if verbose else None, n_wanted)
         try:
-            _in_threads(run, jobs, n_jobs, stopped)
+            if n_jobs is None:
+                for job in jobs:
+                    run(job)
+            else:
+                in_abandonable_threads(run, jobs, n_jobs, stopped, _PATIENCE)
         except KeyboardInterrupt:
+            left = standing.running()
+            behind = f"; what still runs in the background ({', '.join(left)}) is not" if left else ""
             warnings.warn(
-                f"Interrupted: {told.done} of {n_wanted} folds of methods were finished, and are kept.",
+                f"Interrupted: {standing.done} of {n_wanted} folds of methods were finished, and are kept{behind}.",
                 UserWarning,
                 stacklevel=3,
             )
             return False
+        finally:
+            abandoned.set()
     return True
-
-
-def _in_threads(run: Callable[[_Job], None], jobs: list[_Job], n_jobs: int | None, stopped: threading.Event) -> None:
-    """Run all jobs; when one cannot go on, or Ctrl-C comes, those that run end after the method they are at."""
-    workers = min(effective_jobs(n_jobs), len(jobs))
-    if workers <= 1:
-        for job in jobs:
-            run(job)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(run, job) for job in jobs]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            stopped.set()
-            for future in futures:
-                future.cancel()
-            raise
 
 
 def _raise_if_interrupted(model: Any) -> None:
@@ -242,16 +237,37 @@ def _raise_if_interrupted(model: Any) -> None:
         raise KeyboardInterrupt  # the search kept its best so far, but the fold is not finished
 
 
-class _Told:
-    """Counts what is finished, from all threads, and tells how many seconds are left at the pace so far."""
+class _Standing:
+    """What is finished and what runs, from all threads, shown with the seconds left at the pace so far."""
 
-    def __init__(self, progress: Any, total: int) -> None:
+    def __init__(self, progress: SearchProgress | None, total: int) -> None:
         self.done = 0
         self._progress, self._total = progress, total
         self._began = time.perf_counter()
         self._lock = threading.Lock()
+        self._running: dict[int, str] = {}
+
+    @contextmanager
+    def at(self, what: str) -> Iterator[None]:
+        """Name what runs in this thread while the block does."""
+        me = threading.get_ident()
+        with self._lock:
+            self._running[me] = what
+            if self._progress is not None:
+                self._progress.doing(self._total, "; ".join(self._running.values()))
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._running[me]
+
+    def running(self) -> list[str]:
+        """What runs."""
+        with self._lock:
+            return list(self._running.values())
 
     def one_more(self) -> None:
+        """Count a fold of a method that is finished."""
         with self._lock:
             self.done += 1
             if self._progress is not None:

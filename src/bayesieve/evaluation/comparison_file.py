@@ -10,6 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bayesieve.evaluation.fold_measures import MEASURES
+
+NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")
+"""Columns of numbers in `Comparison.frame`, and of every result."""
+
 Key = tuple[str, str, int, int]
 """Data, method, repeat, fold."""
 
@@ -128,18 +133,34 @@ def _read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[Key, dict[str, An
     whole = content[: content.rfind(b"\n") + 1]
     known: dict[str, dict[str, Any]] = {"comparison": {}, "data": {}, "method": {}}
     rows = {}
-    try:
-        for line in map(json.loads, whole.splitlines()):
+    for number, text in enumerate(whole.splitlines(), start=1):
+        try:
+            line = json.loads(text)
             if "result" in line:
-                rows[key_of(line["result"])] = line["result"]
+                rows[key_of(line["result"])] = _checked(line["result"])
             elif "comparison" in line:
                 known["comparison"] = dict(line["comparison"])
             else:
                 kind = "data" if "data" in line else "method"
                 known[kind][line[kind]] = line["is"]
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{path} is damaged and holds no results to go on from; delete it.") from None
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise ValueError(
+                f"{path} is damaged in line {number} and holds no results to go on from; delete that line, or the file."
+            ) from None
     return known, rows, len(whole) if len(whole) < len(content) else None
+
+
+def _checked(row: dict[str, Any]) -> dict[str, Any]:
+    """A result as it was read, or ValueError, KeyError or TypeError where something of it is missing or another."""
+    for name in ("repeat", "fold", "n_train", "n_test"):
+        if type(row[name]) is not int or row[name] < 0:
+            raise ValueError(name)
+    numbers = {name: row[name] for name in NUMBERS} | (row.get("figures") or {})
+    if any(value is not None and type(value) not in (int, float) for value in numbers.values()):
+        raise ValueError("numbers")
+    if not all(isinstance(row[name], str) for name in ("data", "method")) or not isinstance(row["error"], str | None):
+        raise ValueError("texts")
+    return row
 
 
 def key_of(row: Mapping[str, Any]) -> Key:

@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.evaluation.comparison_file import Key
-from bayesieve.evaluation.fold_measures import LOWER_IS_BETTER, MEASURES
+from bayesieve.evaluation.comparison_file import NUMBERS, Key
+from bayesieve.evaluation.fold_measures import LOWER_IS_BETTER
 from bayesieve.evaluation.folds import Split
 from bayesieve.table import write_atomically
-
-NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")
-"""Columns of numbers in `Comparison.frame`."""
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,7 @@ class FoldRun:
         }
         row |= dict.fromkeys((*MEASURES, "n_features", "fit_seconds", "predict_seconds", "figures", "error"))
         try:
+            self._check_weights()
             model = clone(estimator)
             # Weights that the classifier scales itself are not those of a shared coding.
             shares = isinstance(model, CodedClassifier) and not getattr(model, "normalize", False)
@@ -96,6 +97,11 @@ class FoldRun:
             row["error"] = one_line(error)
             error.__traceback__ = None  # its frames would keep the rows of this fold
         return row
+
+    def _check_weights(self) -> None:
+        for part, weights in (("training", self._train_weights), ("test", self._test_weights)):
+            if weights is not None and not weights.any():
+                raise ValueError(f"No {part} row of this fold has any weight.")
 
     def _fit(self, model: Any) -> dict[str, Any]:
         began = time.perf_counter()
