@@ -375,7 +375,7 @@ def test_ctrl_c_does_not_wait_for_a_fit_that_does_not_hear_it(n_jobs: int, tmp_p
     path = tmp_path / "found.jsonl"
     Deaf.may_end.clear()
     began = time.monotonic()
-    with pytest.warns(UserWarning, match=r"are kept; what still runs in the background \(deaf on data, fold 1"):
+    with pytest.warns(UserWarning, match=r"are kept; what still runs in the background \(deaf on data, fold \d"):
         found = compare(
             {"all": SelectiveNB("all"), "deaf": Deaf()}, *load_iris(return_X_y=True), THREE, results=path, n_jobs=n_jobs
         )
