@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesieve.cli.errors import CommandError
-from bayesieve.cli.text import listed, quoted, similar
+from bayesieve.cli.text import listed, quoted, shown, similar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +21,7 @@ def require_column(name: str, names: Sequence[str], path: Path, role: str) -> No
         return
     meant = similar(name, names)
     hint = f"did you mean {' or '.join(quoted(other) for other in meant)}?" if meant else f"it has {listed(names)}"
-    raise CommandError(f"{path} has no column {quoted(name)} ({role}); {hint}")
+    raise CommandError(f"{shown(path)} has no column {quoted(name)} ({role}); {hint}")
 
 
 def levels_of_columns(model: Any) -> dict[str, FeatureLevels]:
@@ -48,7 +48,7 @@ def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
     lacking = [name for name in missing if name in needed]
     if lacking:
         column = "a column" if len(lacking) == 1 else "columns"
-        raise CommandError(f"{path} lacks {column} that the model needs: {listed(lacking)}")
+        raise CommandError(f"{shown(path)} lacks {column} that the model needs: {listed(lacking)}")
     chosen = frame.with_columns(pl.lit(None).alias(name) for name in missing).select(names)
     return chosen if hasattr(model, "feature_names_in_") else _unnamed(chosen)
 

@@ -15,7 +15,7 @@ from bayesieve.cli.comparison_summary import show_comparison
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.options import Categorical, Debug, Ignore, Normalize, Numeric, Quiet, Weight
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import listed, quoted, visible
+from bayesieve.cli.text import listed, quoted, shown, visible
 
 _COLUMNS, _METHODS, _OUTPUT = "Columns", "Methods and folds", "Output"
 _KEPT, _FOLDS, _PAGE = "results.jsonl", "folds.csv", "comparison.html"
@@ -26,7 +26,7 @@ def compare(
         list[Path],
         typer.Argument(
             metavar="TABLE...",
-            help="CSV, TSV, Parquet or Arrow files; text files may end in .gz.",
+            help="CSV, TSV, Parquet or Arrow files; text files may end in .gz; - is standard input.",
             show_default=False,
         ),
     ],
@@ -205,7 +205,7 @@ def _write(found: Any, tables: Sequence[ComparedTable], measure: str, output: Pa
         _, name, _, error = found.errors()[0]
         raise CommandError(f"No method could be measured; {quoted(name)} says: {error}")
     first = tables[0]
-    title = f"Methods compared on {visible(first.path.name)}, target {quoted(first.columns.target)}"
+    title = f"Methods compared on {visible(shown(Path(first.path.name)))}, target {quoted(first.columns.target)}"
     if len(tables) > 1:
         title = f"Methods compared on {len(tables)} tables"
     found.report(output / _PAGE, title=title, measure=measure)

@@ -10,7 +10,7 @@ from typing import Any
 from bayesieve.cli import files
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import counted, listed, quoted
+from bayesieve.cli.text import counted, listed, quoted, shown
 from bayesieve.cli.training import Columns, TrainingTable, columns_of, require_columns, training_table
 
 
@@ -21,10 +21,12 @@ class ComparedTable:
     name: str
     path: Path
     columns: Columns
+    frame: Any = None  # of a stream, which cannot be read again
 
     def read(self, folds: int, screen: Screen) -> tuple[Any, Any, Any]:
         """Features, labels and row weights, or a CommandError where they cannot be cut into so many folds."""
-        data = training_table(files.read_table(self.path, screen), self.columns, self.path, screen)
+        frame = files.read_table(self.path, screen) if self.frame is None else self.frame
+        data = training_table(frame, self.columns, self.path, screen)
         _check_classes(data, folds)
         return data.X, data.y, data.weights
 
@@ -38,22 +40,22 @@ class LateTable:
 
     def __call__(self) -> tuple[Any, Any, Any]:
         self.was_read = True
-        path = self._table.path
+        path = shown(self._table.path)
         try:
-            return self._table.read(self._folds, _Naming(quiet=True, path=path))
+            return self._table.read(self._folds, _Naming(quiet=True, name=path))
         except CommandError as error:
             text = str(error)
-            raise ValueError(text if text.startswith(str(path)) else f"{path}: {text}") from error
+            raise ValueError(text if text.startswith(path) else f"{path}: {text}") from error
 
 
 @dataclass(frozen=True)
 class _Naming(Screen):
     """Warnings with the file that they are about."""
 
-    path: Path = Path()
+    name: str = ""
 
     def warn(self, text: str) -> None:
-        super().warn(f"{self.path}: {text}")
+        super().warn(f"{self.name}: {text}")
 
 
 def compared_tables(
@@ -69,7 +71,7 @@ def compared_tables(
 
     A column to leave out need not be in every table; row weights, and columns whose kind is given, must be.
     """
-    from bayesieve.table.reading import read_header
+    from bayesieve.table.reading import is_stream, read_header, read_table
 
     if len(targets) not in (1, len(paths)):
         raise CommandError(
@@ -78,14 +80,15 @@ def compared_tables(
         )
     own_targets = list(targets) * len(paths) if len(targets) == 1 else list(targets)
     columns = [columns_of(target, weight, ignored, numeric, categorical, normalize) for target in own_targets]
-    headers = [read_header(path) for path in paths]
+    frames = {path: read_table(path) for path in paths if is_stream(path)}
+    headers = [frames[path].columns if path in frames else read_header(path) for path in paths]
     for path, header, own in zip(paths, headers, columns, strict=True):
         require_columns(path, header, own, everywhere=len(paths) == 1)
     for name in ignored:
         if not any(name in header for header in headers):
             raise CommandError(f"None of the {len(paths)} tables has a column {quoted(name)} (--ignore)")
     found = zip(table_names(paths, own_targets), paths, headers, columns, strict=True)
-    return [ComparedTable(name, path, _of_header(own, header)) for name, path, header, own in found]
+    return [ComparedTable(name, path, _of_header(own, header), frames.get(path)) for name, path, header, own in found]
 
 
 def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:
@@ -97,10 +100,10 @@ def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:
     >>> table_names([Path("old/heart.csv"), Path("new/heart.csv"), Path("iris.csv.gz")], ["y"] * 3)
     ['old/heart.csv', 'new/heart.csv', 'iris']
     """
-    files = [path.resolve() for path in paths]
+    files = [Path(shown(path)).resolve() for path in paths]
     for place, path in enumerate(paths):
         if (files[place], targets[place]) in zip(files[:place], targets[:place], strict=True):
-            raise CommandError(f"{path} is given twice with the target {quoted(targets[place])}; give it once")
+            raise CommandError(f"{shown(path)} is given twice with the target {quoted(targets[place])}; give it once")
     names = []
     for file, target in zip(files, targets, strict=True):
         others = {form for other in files if other != file for form in _forms(other)}

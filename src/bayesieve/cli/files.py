@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bayesieve.cli.columns import levels_of_columns
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
+from bayesieve.cli.text import shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,11 +30,6 @@ def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
 
     with screen.working(f"Reading {shown(path)} ..."):
         return reading.read_table(path, None if model is None else levels_of_columns(model))
-
-
-def shown(path: Path) -> str:
-    """What messages call a file."""
-    return "standard input" if str(path) == "-" else str(path)
 
 
 def read_model(path: Path, screen: Screen) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 # Signs that turn the direction of the text after them, which could make a line say something else.
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -40,6 +41,11 @@ def listed(names: Iterable[object], most: int = 5) -> str:
     if len(names) > most:
         return f"{', '.join(shown)} and {len(names) - most} more"
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def shown(path: Path) -> str:
+    """What messages call a file."""
+    return "standard input" if str(path) == "-" else str(path)
 
 
 def similar(name: str, names: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bayesieve.cli.columns import require_column
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import counted, listed, quoted, thousands
+from bayesieve.cli.text import counted, listed, quoted, shown, thousands
 
 if TYPE_CHECKING:
     import polars as pl
@@ -92,7 +92,8 @@ def training_table(frame: pl.DataFrame, columns: Columns, path: Path, screen: Sc
     left_out = {columns.target, columns.weight, *columns.ignored}
     X = frame.select(name for name in frame.columns if name not in left_out)
     if X.width == 0:
-        raise CommandError(f"{path} has no column left to learn from besides {listed(sorted(filter(None, left_out)))}")
+        others = listed(sorted(filter(None, left_out)))
+        raise CommandError(f"{shown(path)} has no column left to learn from besides {others}")
     if columns.weight is None:
         return TrainingTable(X, y, None)
     from bayesieve.table.target import normalized_weights

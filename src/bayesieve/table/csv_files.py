@@ -94,12 +94,9 @@ def _cut(
         frame = parse(text)
     except pl.exceptions.ComputeError as error:
         if "utf-8" not in str(error):
-            open_quote = _open_quote(text)
-            if not open_quote:
-                _refuse_ragged(text)
-            raise ValueError(
-                f"{path} cannot be cut into columns; check its quotes and separators{open_quote}."
-            ) from error
+            _refuse_open_quote(text)
+            _refuse_ragged(text)
+            raise ValueError(f"{path} cannot be cut into columns; check its quotes and separators.") from error
         text = _look_at(path, _decode_western(_to_utf8(_raw_bytes(path, content))), names)
         frame = parse(text)
     if frame.width > 1 and frame.height and frame.width == len(text.header) and frame[:, -1].null_count():
@@ -187,7 +184,10 @@ def _look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> _
     preferred = "\t" if ".tsv" in path.name.lower() else ","
     separator = _separator_of(text, names, preferred) or sniff_separator(text, preferred)
     header = next(iter(_rows(text, separator)), [])
-    return _Text(path, source, separator, _checked_header(path, header))
+    found = _Text(path, source, separator, _checked_header(path, header))
+    if any("\n" in name for name in header):
+        _refuse_open_quote(found)
+    return found
 
 
 def refuse_binary(path: Path, sample: bytes) -> None:
@@ -374,8 +374,12 @@ def _refuse_ragged(text: _Text) -> None:
         raise ValueError(f"{text.path} is not a well-formed text table: {error}; check its quotes.") from error
 
 
-def _open_quote(text: _Text) -> str:
-    """Half a sentence on the line of a quotation mark that is never closed, if there is one."""
+def _refuse_open_quote(text: _Text) -> None:
+    """ValueError naming the line of a quotation mark that is never closed, if there is one."""
     with io.BytesIO(text.source) if isinstance(text.source, bytes) else text.source.open("rb") as file:
         odd = [number for number, line in enumerate(file, start=1) if line.count(b'"') % 2]
-    return f" (a quotation mark in line {odd[-1]} is never closed)" if len(odd) % 2 else ""
+    if len(odd) % 2:
+        raise ValueError(
+            f"{text.path} cannot be cut into columns; check its quotes and separators: "
+            f"a quotation mark in line {odd[-1]} is never closed."
+        )

@@ -133,7 +133,8 @@ def _read_stream(path: Path, levels: Mapping[str, FeatureLevels] | None) -> tupl
             return name, pl.read_parquet(io.BytesIO(content + file.read()))
         if content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
             return name, _read_arrow(io.BytesIO(content + file.read()))
-        csv_files.refuse_binary(name, content)
+        if not content.startswith(b"\x1f\x8b"):
+            csv_files.refuse_binary(name, content)  # before all of what may be endless is read
         content += file.read()
     if levels is None:
         return name, csv_files.read_csv(name, content)
