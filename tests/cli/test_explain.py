@@ -58,6 +58,20 @@ def test_all_rows_into_a_file(succeeds: Run, model: Path) -> None:
     assert pl.read_csv("e.csv")["row"].n_unique() == 1000
 
 
+def test_long_groups_of_values_are_cut(succeeds: Run) -> None:
+    """A group may hold thousands of values, and stands in every row that has one of them."""
+    frame = pl.DataFrame({"k": [f"customer {i % 500:03d}" for i in range(4000)], "y": [i % 2 for i in range(4000)]})
+    frame.write_csv("t.csv")
+    succeeds("fit", "t.csv", "-t", "y", "--no-report", "-q")
+    succeeds("explain", "bayesieve-output/model.json", "t.csv", "-o", "e.csv")
+    explained = pl.read_csv("e.csv")
+    assert explained["level"].str.len_chars().max() < 100
+    assert explained["level"].unique().sort().to_list() == [
+        "{customer 000, customer 002, customer 004, +247 more}",
+        "{customer 001, customer 003, customer 005, +247 more}",
+    ]
+
+
 def test_missing_and_unseen_values(succeeds: Run, model: Path, german: pl.DataFrame) -> None:
     odd = german[:1].with_columns(checking_status=pl.lit(None, dtype=pl.String), savings_status=pl.lit("new\nline"))
     odd.write_parquet("odd.parquet")

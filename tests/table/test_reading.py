@@ -64,6 +64,10 @@ def _write(folder: Path, content: str | bytes, name: str = "table.csv") -> Path:
         ("a,b,c\ntrue,True,FALSE\nfalse,False,TRUE\n", {"a": [True, False], "b": [True, False], "c": [False, True]}),
         ("a,b\n#x,1\ny,2\n", {"a": ["#x", "y"], "b": [1, 2]}),
         ("a,b\nx,1\n,\n", {"a": ["x"], "b": [1]}),
+        ("a" * 1_000_000 + ",b\n1,2\n", {"a" * 1_000_000: [1], "b": [2]}),
+        ('"' + "a" * 1_000_000 + '",b\n1,2\n', {"a" * 1_000_000: [1], "b": [2]}),
+        ("a,b\nä,1\n".encode() + "é,2\nö€,3\n".encode("cp1252") + "ü,4\n".encode(),
+         {"a": ["ä", "é", "ö€", "ü"], "b": [1, 2, 3, 4]}),
     ],
 )  # fmt: skip
 def test_text_tables(tmp_path: Path, content: str | bytes, columns: dict[str, list[Any]]) -> None:
@@ -133,6 +137,9 @@ REFUSED: list[tuple[str, bytes, str]] = [
     ("names.csv", b"a,b,a\n1,2,3\n", "has more than one column named 'a'"),
     ("names.csv", b"a, a\n1,2\n", "has more than one column named 'a'"),
     ("quote.csv", b'a,b\n1,"x\n2,y\n', "cannot be cut into columns; check its quotes and separators"),
+    ("quote.csv", b'a,b\n1,"x\n2,y\n', "check its quotes and separators: a quotation mark in line 2 is never closed"),
+    ("quote.csv", b'"a,b\n1,x\n2,y\n', "a quotation mark in line 1 is never closed"),
+    ("quote.csv", b'"a,' + b"a," * 300_000 + b"\n1,2\n", "a quotation mark in line 1 is never closed"),
     ("nul.csv", b"a,b\n1,\x00\n", "is not a text table: it holds binary data"),
     ("junk.csv", random.Random(0).randbytes(2000), "is not a text table"),
     ("control.csv", b"a,b\n" + b"\x01\x02\x03" * 20, "is not a text table"),

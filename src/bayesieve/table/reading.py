@@ -61,7 +61,8 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
         raise ValueError(f"{path} is a folder, not a file; name one table in it.")
     try:
         if is_stream(path):
-            path, frame = _read_stream(path, levels)
+            source, path = path, Path("standard input") if str(path) in _STANDARD_INPUT else path
+            frame = _read_stream(source, path, levels)
         else:
             frame = _read(path, levels)
     except ValueError:
@@ -119,26 +120,25 @@ def is_stream(path: Path) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
 
 
-def _read_stream(path: Path, levels: Mapping[str, FeatureLevels] | None) -> tuple[Path, pl.DataFrame]:
-    """All that a stream gives, as what its first bytes say, and what to call it."""
+def _read_stream(path: Path, name: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
+    """All that a stream gives, as what its first bytes say; messages call it by a name."""
     import polars as pl
 
     from bayesieve.table import csv_files
 
-    name = Path("standard input") if str(path) in _STANDARD_INPUT else path
     with contextlib.ExitStack() as files:
         file = sys.stdin.buffer if str(path) in _STANDARD_INPUT else files.enter_context(path.open("rb"))
         content = file.read(_FIRST_BYTES)
         if content.startswith(b"PAR1"):
-            return name, pl.read_parquet(io.BytesIO(content + file.read()))
+            return pl.read_parquet(io.BytesIO(content + file.read()))
         if content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-            return name, _read_arrow(io.BytesIO(content + file.read()))
+            return _read_arrow(io.BytesIO(content + file.read()))
         if not content.startswith(b"\x1f\x8b"):
             csv_files.refuse_binary(name, content)  # before all of what may be endless is read
         content += file.read()
     if levels is None:
-        return name, csv_files.read_csv(name, content)
-    return name, csv_files.read_csv_to_score(name, levels, content)
+        return csv_files.read_csv(name, content)
+    return csv_files.read_csv_to_score(name, levels, content)
 
 
 def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
