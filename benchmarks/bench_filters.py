@@ -111,10 +111,9 @@ def gains(n_rows: int, n_features: int, n_levels: int, n_classes: int, rounds: i
     """One row of the table of information gains."""
     from sklearn.feature_selection import mutual_info_classif
 
-    from bayesieve.counts import ContingencyCounts
+    from bayesieve.counts import CodedTable, ContingencyCounts
     from bayesieve.counts.imprecise import class_imprecise_information
     from bayesieve.counts.information import class_information
-    from bayesieve.table import CodedTable
 
     rng = np.random.default_rng(4)
     classes = np.sort(rng.integers(0, n_classes, n_rows)).astype(np.uint8)
@@ -125,7 +124,7 @@ def gains(n_rows: int, n_features: int, n_levels: int, n_classes: int, rounds: i
     def counts() -> ContingencyCounts:
         # A new table each time: counts are kept with the table that they are of.
         levels = np.full(n_features, n_levels)
-        return ContingencyCounts.of(CodedTable(codes, levels, names, classes, np.arange(n_classes)))
+        return CodedTable(codes, levels, names, classes, np.arange(n_classes)).counts
 
     taken = min(n_features, max(1, int(8e6 / n_rows)))
     few = np.ascontiguousarray(codes[:taken].T)

@@ -15,9 +15,9 @@ from sklearn.metrics import mutual_info_score
 from wrapper_tables import categories, engine_indicators, redundant_indicators
 
 from bayesieve import CFSSelector, MRMRSelector
+from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.selection.mrmr import rank_by_mrmr
-from bayesieve.table import CodedTable
 
 TIMES_FASTER = 5_000.0
 RANKING_SECONDS = 0.1
@@ -29,7 +29,7 @@ _OTHERS = (("levels", 3), ("levels", 5), ("levels", 10), ("levels", 20), ("level
 _ASSEMBLY = """
 import numpy as np
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.table import CodedTable
+from bayesieve.counts import CodedTable
 PairInformation(CodedTable(np.eye(9, dtype=np.uint8), np.full(9, 2), tuple("abcdefghi"))).mutual_information()
 from bayesieve.counts._pair_kernels import count_common
 print(next(iter(count_common.inspect_asm().values())))
@@ -103,7 +103,7 @@ def other_tables(report: Report, n_rows: int, n_features: int, rounds: int) -> N
     for what, n_levels in (*_OTHERS, ("levels, weighted rows", 2), ("levels, weighted rows", 10)):
         coded = categories(n_rows, n_features, n_levels)
         if "weighted" in what:
-            coded.weights = np.random.default_rng(0).random(n_rows)
+            coded = coded.with_rows(weights=np.random.default_rng(0).random(n_rows))
         pairs = np.random.default_rng(1).integers(0, n_features, (_SAMPLE // 3, 2)).tolist()
 
         def ours(coded: CodedTable = coded) -> Any:

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from wrapper_tables import categories, step_seconds
 
 from bayesieve import DiscreteNB, WrapperSelector
-from bayesieve.table import CodedTable
+from bayesieve.counts import CodedTable
 
 MOST_TIMES = 8.0
 _CRITERIA = ("error_probability", "auc")

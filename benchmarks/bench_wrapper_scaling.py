@@ -11,7 +11,7 @@ from measuring import Report, in_fresh_process, markdown_table, options
 from wrapper_tables import categories, step_seconds
 
 from bayesieve import WrapperSelector
-from bayesieve.table import CodedTable
+from bayesieve.counts import CodedTable
 
 _CRITERIA = ("error", "error_probability", "log_loss", "auc")
 

@@ -13,9 +13,9 @@ from numpy_greedy import NumpyGreedy
 from wrapper_tables import engine_indicators, redundant_indicators, step_seconds
 
 from bayesieve import WrapperSelector
+from bayesieve.counts import CodedTable
 from bayesieve.criteria import ErrorProbability
 from bayesieve.search import SearchState, SubsetProblem
-from bayesieve.table import CodedTable
 
 TIMES_FASTER = 250.0
 PATH_SECONDS = 0.7

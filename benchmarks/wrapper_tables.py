@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve import WrapperSelector
-from bayesieve.table import CodedTable
+from bayesieve.counts import CodedTable
 
 
 def coded_table(codes: np.ndarray, labels: np.ndarray, n_levels: Any) -> CodedTable:

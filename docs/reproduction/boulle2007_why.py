@@ -24,6 +24,7 @@ import numpy as np
 from sklearn.base import clone
 
 from bayesieve import CompressionAveraging, SelectiveNB
+from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.fold_measures import log_probabilities
 from bayesieve.evaluation.protocol import take_rows
@@ -32,7 +33,6 @@ from bayesieve.statistics import metrics
 from bayesieve.studies import Options
 from bayesieve.studies.boulle2007.data import METHODS, TABLE_3, UCI
 from bayesieve.studies.boulle2007.study import Boulle2007
-from bayesieve.table import CodedTable
 
 Probabilities = Callable[[np.ndarray, int, int], np.ndarray]
 """From probabilities (n_rows, n_classes), training rows and test rows to those that are taken the logarithm of."""

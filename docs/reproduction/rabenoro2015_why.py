@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.counts import CodedTable
 from bayesieve.search import GreedySearch
 from bayesieve.selection.mrmr import rank_by_mrmr
 from bayesieve.studies import Options, make_study
 from bayesieve.studies.rabenoro2015.study import WRAPPERS, EngineIndicators
 from bayesieve.studies.rabenoro2015.subset_choice import Halves, best_of_path, best_on_walks, by_information, halve
-from bayesieve.table import CodedTable
 
 
 def main(grid: str, repetitions: int, wanted: str = "") -> None:

@@ -9,6 +9,7 @@ from bayesieve.version import __version__
 
 if TYPE_CHECKING:
     from bayesieve.classifier import SelectiveNB, load
+    from bayesieve.counts import CodedTable
     from bayesieve.discretize import (
         EqualFrequencyDiscretizer,
         EqualWidthDiscretizer,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
         WrapperSelector,
         pair_statistics,
     )
-    from bayesieve.table import CodedTable, FeatureLevels
+    from bayesieve.table import FeatureLevels
 
 # Names are imported when they are first used, so that importing the package costs next to nothing.
 _HOMES = {
@@ -45,7 +46,7 @@ _HOMES = {
     "AllFeatures": "bayesieve.selection",
     "BayesianAveraging": "bayesieve.selection",
     "CFSSelector": "bayesieve.selection",
-    "CodedTable": "bayesieve.table",
+    "CodedTable": "bayesieve.counts",
     "CompressionAveraging": "bayesieve.selection",
     "DiscreteNB": "bayesieve.naive_bayes",
     "EqualFrequencyDiscretizer": "bayesieve.discretize",

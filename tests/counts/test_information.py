@@ -36,7 +36,7 @@ TABLES = arrays.arrays(
 )
 def test_against_definitions(seed: int, n_rows: int, n_levels: list[int], n_classes: int, weighted: bool) -> None:
     coded = random_table(seed, n_rows, n_levels, n_classes, weighted=weighted)
-    counts = ContingencyCounts.of(coded)
+    counts = coded.counts
     found = class_information(counts), class_symmetrical_uncertainty(counts), level_entropy(counts)
     for k, levels in enumerate(n_levels):
         known = coded.codes[k] < levels

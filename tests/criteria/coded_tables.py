@@ -6,8 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from bayesieve.counts import ContingencyCounts, log_probabilities
-from bayesieve.table import CodedTable
+from bayesieve.counts import CodedTable, log_probabilities
 from tests.reference import selective
 
 
@@ -46,7 +45,7 @@ def coded_table(
 
 def log_joint(coded: CodedTable, subset: Collection[int], smoothing: float | str = "m-estimate") -> np.ndarray:
     """(n_rows, n_classes) log P(j) + sum over the subset of log P(x_k | j), row by row in logarithms."""
-    counts = ContingencyCounts.of(coded)
+    counts = coded.counts
     with np.errstate(divide="ignore"):
         joint = np.tile(np.log(counts.class_counts / counts.total), (coded.n_rows, 1))
     for k in subset:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bayesieve.counts import CodedTable
 from bayesieve.criteria import ClassBlock, ratio_tables
 from bayesieve.search import SearchState, SubsetProblem
-from bayesieve.table import CodedTable
 from tests.criteria.coded_tables import coded_table, slow_cost
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -163,7 +163,7 @@ def test_reset() -> None:
 def test_a_class_without_weight(n_features: int) -> None:
     """Its rows count nothing and its probability is zero, however strong the features are."""
     base = near_certain(n_features, 3, False)
-    coded = dataclasses.replace(base, weights=(base.class_codes != 1).astype(float))
+    coded = base.with_rows(weights=(base.class_codes != 1).astype(float))
     problem = SubsetProblem.of(coded)
     assert problem.class_prior[1] == 0.0
     state = SearchState(problem)
@@ -182,13 +182,13 @@ def test_a_class_without_weight(n_features: int) -> None:
 
 def test_a_class_without_rows() -> None:
     base = coded_table(9, n_classes=2)
-    coded = dataclasses.replace(base, classes=np.arange(3))
+    coded = base.with_rows(classes=np.arange(3))
     walk_and_check(coded, [0, 1, 2])
 
 
 def test_one_class_costs_its_prior_only() -> None:
     base = coded_table(9, n_classes=2)
-    coded = dataclasses.replace(base, classes=np.arange(1), class_codes=np.zeros(base.n_rows, dtype=np.uint8))
+    coded = base.with_rows(classes=np.arange(1), class_codes=np.zeros(base.n_rows, dtype=np.uint8))
     state = SearchState(SubsetProblem.of(coded))
     assert state.cost == pytest.approx(np.log(coded.n_features + 1))
     state.add(0)
@@ -198,7 +198,7 @@ def test_one_class_costs_its_prior_only() -> None:
 def test_integer_weights_equal_repeated_rows() -> None:
     times = np.random.default_rng(1).integers(0, 4, 60)
     weighted = coded_table(6, weights=times.astype(float))
-    repeated = dataclasses.replace(weighted, weights=None).take(np.repeat(np.arange(60), times))
+    repeated = weighted.with_rows(weights=None).take(np.repeat(np.arange(60), times))
     one, other = SearchState(SubsetProblem.of(weighted)), SearchState(SubsetProblem.of(repeated))
     for feature in (0, 2, 3):
         one.add(feature)
@@ -217,7 +217,7 @@ def test_rows_are_sorted_by_class_and_unseen_codes_shared() -> None:
     np.testing.assert_array_equal(block.codes, np.minimum(coded.codes, coded.n_levels[:, None])[:, order])
     assert coded.codes.max() > coded.n_levels.max()  # the table itself is not changed
     with pytest.raises(ValueError, match="needs the classes of the rows"):
-        ClassBlock.of(dataclasses.replace(coded, class_codes=None))
+        ClassBlock.of(coded.with_rows(class_codes=None))
 
 
 def test_log_factors_by_hand() -> None:
@@ -247,5 +247,5 @@ def test_tiny_smoothing(smoothing: float) -> None:
 def test_very_unequal_weights() -> None:
     rng = np.random.default_rng(4)
     base = near_certain(6, 3, False, wrong=0.1)
-    coded = dataclasses.replace(base, weights=10.0 ** rng.uniform(-12, 12, base.n_rows))
+    coded = base.with_rows(weights=10.0 ** rng.uniform(-12, 12, base.n_rows))
     walk_and_check(coded, [0, 1, 2, 3, 1], rel=1e-9)

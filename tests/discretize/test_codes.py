@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from sklearn.base import BaseEstimator
 
+from bayesieve.counts import CodedTable
 from bayesieve.discretize.codes import read_codes
-from bayesieve.table import CodedTable
 
 
 class Reader(BaseEstimator):

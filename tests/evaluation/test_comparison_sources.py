@@ -22,8 +22,8 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 
 from bayesieve import Protocol, SelectiveNB
+from bayesieve.counts import CodedTable
 from bayesieve.evaluation import Comparison, FixedSplit, compare, compare_many
-from bayesieve.table import CodedTable
 
 ROOT = Path(__file__).parents[2]
 THREE = Protocol(n_folds=3)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesieve.counts import Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.naive_bayes import DiscreteNB, calibration
 from bayesieve.naive_bayes.calibration import (
     PRIOR_DEVIATION,
@@ -19,7 +19,6 @@ from bayesieve.naive_bayes.calibration import (
     calibrate,
     fit_weights,
 )
-from bayesieve.table import CodedTable
 
 
 def table(seed: int, n_rows: int, n_features: int, n_classes: int, weights: np.ndarray | None = None) -> CodedTable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pickle
 from typing import Any
 
@@ -15,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from bayesieve import DiscreteNB
-from bayesieve.table import CodedTable
+from bayesieve.counts import CodedTable
 from tests.criteria.coded_tables import coded_table
 from tests.reference import naive_bayes
 
@@ -221,14 +220,13 @@ def test_hundreds_of_features_do_not_underflow() -> None:
 
 
 def test_a_coded_table_carries_its_classes_and_weights() -> None:
-    table = coded_table(4, n_rows=30, weights=np.arange(30.0))
-    table.classes = np.array(["no", "yes"])
+    table = coded_table(4, n_rows=30, weights=np.arange(30.0)).with_rows(classes=np.array(["no", "yes"]))
     model = DiscreteNB().fit(table)
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.class_count_.sum() == np.arange(30).sum()
     assert set(model.predict(table)) <= {"no", "yes"}
     with pytest.raises(ValueError, match="requires y to be passed"):
-        DiscreteNB().fit(dataclasses.replace(table, class_codes=None))
+        DiscreteNB().fit(table.with_rows(class_codes=None))
     with pytest.raises(ValueError, match="features"):
         model.predict(CodedTable(table.codes[:2], table.n_levels[:2], table.names[:2]))
 

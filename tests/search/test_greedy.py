@@ -7,11 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from bayesieve.counts import ContingencyCounts
+from bayesieve.counts import CodedTable
 from bayesieve.criteria import AUC, Error, ErrorProbability, LogLoss, MAPCost
 from bayesieve.search import GreedySearch, ScoredRows, SearchState, SearchTrace, SubsetProblem
 from bayesieve.search import greedy as module
-from bayesieve.table import CodedTable
 from tests.criteria.coded_tables import coded_table
 
 
@@ -20,7 +19,7 @@ def problem_of(coded: CodedTable, criterion: object = None, *, halves: bool = Fa
     if not halves:
         return SubsetProblem.of(coded, 1.0, criterion)
     fit, rest = coded.take(slice(0, None, 2)), coded.take(slice(1, None, 2))
-    counts = ContingencyCounts.of(fit)
+    counts = fit.counts
     return SubsetProblem.on(
         ScoredRows.training(fit, counts, 1.0),
         coded,

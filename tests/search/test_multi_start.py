@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bayesieve.counts import CodedTable
 from bayesieve.search import MultiStart, SearchState, SearchTrace, SubsetProblem, multi_start, search_exhaustively
-from bayesieve.table import CodedTable
 from tests.criteria.coded_tables import coded_table, slow_cost
 from tests.search.test_trace import models_of
 

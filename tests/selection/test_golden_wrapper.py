@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from bayesieve import WrapperSelector
+from bayesieve.counts import CodedTable
 from bayesieve.criteria.registry import make_criterion
 from bayesieve.search import GreedySearch, SubsetProblem
-from bayesieve.table import CodedTable
 from tests import golden
 
 CASES = [

@@ -12,13 +12,12 @@ from sklearn.datasets import load_breast_cancer
 
 import bayesieve
 from bayesieve import DiscreteNB, MRMRSelector, SelectiveNB
-from bayesieve.counts import ContingencyCounts
+from bayesieve.counts import CodedTable
 from bayesieve.counts.information import class_information
 from bayesieve.selection import mrmr
 from bayesieve.selection.evaluation_rows import hold_out
 from bayesieve.selection.filters import rank
 from bayesieve.selection.mrmr import rank_by_mrmr
-from bayesieve.table import CodedTable
 from tests import golden
 from tests.reference import information
 
@@ -85,7 +84,7 @@ def test_a_copy_is_passed_over() -> None:
     good = np.where(np.arange(64) < 8, 1 - y, y)
     weak = np.where(np.arange(64) // 2 % 4 == 0, 1 - y, y)
     coded = coded_table([good, good, weak], y)
-    assert rank(class_information(ContingencyCounts.of(coded))).tolist() == [0, 1, 2]
+    assert rank(class_information(coded.counts)).tolist() == [0, 1, 2]
     assert rank_by_mrmr(coded)[0].tolist() == [0, 2, 1]
 
 
@@ -93,8 +92,7 @@ def test_size_is_that_of_the_smallest_best_subset_on_held_out_rows() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     selector = MRMRSelector(smoothing=1.0).fit(X, y)
     coded = selector.encoder_.transform_coded(X)
-    coded.class_codes, coded.classes = y.astype(np.uint8), np.array([0, 1])
-    coded.sort_by_class()
+    coded = coded.with_rows(class_codes=y.astype(np.uint8), classes=np.array([0, 1])).by_class
     fit, held_out = hold_out(coded, 0.5, 0)
     ranking, _ = rank_by_mrmr(fit, first=coded.n_levels > 1)
     assert selector.ranking_.tolist() == ranking.tolist()

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from bayesieve import AccuracySelector, AllFeatures, AUCSelector, DiscreteNB, WrapperSelector
-from bayesieve.counts import ContingencyCounts, log_probabilities
+from bayesieve.counts import CodedTable, log_probabilities
 from bayesieve.counts.probabilities import log_probabilities_of_all
 from bayesieve.search import SearchState, SubsetProblem
-from bayesieve.table import CodedTable
 
 
 def coded_table(n_features: int, n_classes: int = 2, weighted: bool = False, seed: int = 0) -> CodedTable:
@@ -60,7 +59,7 @@ def test_all_features_walk_as_one_by_one(n_classes: int, weighted: bool, smoothi
 
 @pytest.mark.parametrize("smoothing", ["m-estimate", 0.5])
 def test_log_probabilities_of_all_are_those_of_each(smoothing: Any) -> None:
-    counts = ContingencyCounts.of(coded_table(40, 3, weighted=True))
+    counts = coded_table(40, 3, weighted=True).counts
     together = log_probabilities_of_all(counts.counts, counts.offsets, counts.total, smoothing)
     each = [log_probabilities(counts.feature(k), counts.total, smoothing) for k in range(counts.n_features)]
     assert together.tolist() == np.concatenate(each).tolist()
@@ -70,10 +69,10 @@ def test_log_probabilities_of_all_are_those_of_each(smoothing: Any) -> None:
 
 def test_a_coded_table_is_sorted_and_counted_once() -> None:
     table = coded_table(5)
-    assert table.sorted_by_class() is table
+    assert table.by_class is table
     mixed = table.take(np.arange(table.n_rows)[::-1])
-    assert mixed.sorted_by_class() is mixed.sorted_by_class()
-    assert mixed.sorted_by_class().is_sorted_by_class
+    assert mixed.by_class is mixed.by_class
+    assert mixed.by_class.is_sorted_by_class
     assert not mixed.is_sorted_by_class
-    assert ContingencyCounts.of(mixed) is ContingencyCounts.of(mixed)
-    assert ContingencyCounts.of(mixed).counts.tolist() == ContingencyCounts.of(table).counts.tolist()
+    assert mixed.counts is mixed.counts
+    assert mixed.counts.counts.tolist() == table.counts.counts.tolist()

@@ -19,9 +19,9 @@ from sklearn.model_selection import (
 )
 
 from bayesieve import WrapperSelector
+from bayesieve.counts import CodedTable
 from bayesieve.criteria import ExpectedCost, Precision, Recall, row_ratios
 from bayesieve.selection import evaluation_rows
-from bayesieve.table import CodedTable
 from tests.reference import wrapper
 
 TOLERANCE = 1e-10

@@ -13,6 +13,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import roc_auc_score
 
 from bayesieve import SelectiveNB
+from bayesieve.counts import CodedTable
 from bayesieve.criteria import AUC
 from bayesieve.evaluation import Comparison, Protocol
 from bayesieve.evaluation.fold_measures import MEASURES as FOLD_MEASURES
@@ -42,7 +43,6 @@ from bayesieve.studies.boulle2007.study import (
 )
 from bayesieve.studies.boulle2007.waveform import WaveformStudy, waveform_study
 from bayesieve.studies.boulle2007.waveform_file import kept_waveform, make_waveform
-from bayesieve.table import CodedTable
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from bayesieve import DiscreteNB, IndicatorEncoder
-from bayesieve.counts import ContingencyCounts
+from bayesieve.counts import CodedTable
 from bayesieve.evaluation import Comparison, compare_many
 from bayesieve.search import GreedySearch, ScoredRows, SearchTrace
 from bayesieve.simulate import engine_scores, engine_series, engine_thresholds, score_columns
@@ -27,7 +27,6 @@ from bayesieve.studies.rabenoro2015.subset_choice import (
     by_mrmr,
     halve,
 )
-from bayesieve.table import CodedTable
 
 DOCUMENTS = Path(__file__).parents[2] / "docs" / "reproduction"
 
@@ -226,7 +225,7 @@ def directly(seed: int, number: int, n_series: int) -> dict[str, dict[str, float
         rows = random.permutation(np.flatnonzero(coded.class_codes == code))
         first[rows[: (rows.size + 1) // 2]] = True
     fit = coded.take(first)
-    counts = ContingencyCounts.of(fit)
+    counts = fit.counts
     guide, validation, tested = (
         ScoredRows.training(part, counts, 1.0) for part in (fit, coded.take(~first), coded_test)
     )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesieve.table import CodedTable, FeatureLevels, Table
+from bayesieve.counts import CodedTable
+from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, listed, named
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.table_levels import TableLevels

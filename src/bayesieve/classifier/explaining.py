@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesieve.counts import CodedTable
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.naive_bayes import Explanation
-from bayesieve.table import CodedTable
 from bayesieve.table.indicator_levels import scores_of
-from bayesieve.table.indicator_table import IndicatorTable
 from bayesieve.table.labels import interval_labels
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
         levels=_columns([_labels(model, coded, k) for k in used.tolist()], coded.n_rows),
         weights=model.feature_weights_[used],
     )
-    if by == "feature" or not isinstance(coded, IndicatorTable):
+    if by == "feature" or coded.families is None:
         return explanation
     return explanation.grouped(
         groups=scores_of([model.encoder_.levels_[k] for k in used]),
@@ -71,7 +70,7 @@ def on_scores(model: SelectiveNB, X: Any) -> tuple[SelectiveNB, Any]:
 
 def _sources(coded: CodedTable) -> np.ndarray:
     """The column that each feature is made from."""
-    return coded.family_of if isinstance(coded, IndicatorTable) else np.arange(coded.n_features)
+    return np.arange(coded.n_features) if coded.families is None else coded.families.family_of
 
 
 def _labels(model: SelectiveNB, coded: CodedTable, k: int) -> np.ndarray:
@@ -81,16 +80,18 @@ def _labels(model: SelectiveNB, coded: CodedTable, k: int) -> np.ndarray:
     return names[np.minimum(coded.codes[k], level.n_levels)]
 
 
-def _interval(model: SelectiveNB, coded: IndicatorTable, indicators: np.ndarray) -> np.ndarray:
+def _interval(model: SelectiveNB, coded: CodedTable, indicators: np.ndarray) -> np.ndarray:
     """Between which of the thresholds of these indicators of one score every row lies."""
     levels = [model.encoder_.levels_[k] for k in indicators]
     cuts = np.concatenate([np.asarray(level.cut_points) for level in levels])
     missing = _UNSEEN if levels[0].missing_code is None else levels[0].labels[-1]
     names = np.array([*interval_labels(cuts, "number", None), missing], dtype=object)
-    family = int(coded.family_of[indicators[0]])
-    ordered = coded.family_codes[family]
-    passed = np.searchsorted(coded.threshold_of[indicators], ordered)  # thresholds of these that are below the score
-    return names[np.where(ordered > coded.n_thresholds[family], len(names) - 1, passed)]
+    families = coded.families
+    assert families is not None
+    family = int(families.family_of[indicators[0]])
+    ordered = coded.stored[family]
+    passed = np.searchsorted(families.threshold_of[indicators], ordered)  # thresholds of these that are below the score
+    return names[np.where(ordered >= families.missing_codes[family], len(names) - 1, passed)]
 
 
 def _columns(columns: list[Any], n_rows: int) -> np.ndarray:

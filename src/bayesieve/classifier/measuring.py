@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from bayesieve.counts import ContingencyCounts
+from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation import out_of_fold_log_proba, take_rows
 from bayesieve.evaluation.protocol import row_splits
 from bayesieve.report.data import Performance, ReliabilityBin
 from bayesieve.statistics import metrics
-from bayesieve.table import CodedTable, as_sample_weight, as_target
+from bayesieve.table import as_sample_weight, as_target
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -50,10 +50,9 @@ class JudgedRows:
 
     def counts(self, classes: np.ndarray, *, weighted: bool) -> ContingencyCounts:
         """Levels by classes, as a model counts its training rows."""
-        coded = self.coded.take(slice(None))
-        coded.class_codes, coded.classes = self.codes.astype(np.min_scalar_type(classes.size)), classes
-        coded.weights = self.weights if weighted else None
-        return ContingencyCounts.of(coded)
+        codes = self.codes.astype(np.min_scalar_type(classes.size))
+        weights = self.weights if weighted else None
+        return self.coded.with_rows(class_codes=codes, classes=classes, weights=weights).counts
 
 
 def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -> JudgedRows:

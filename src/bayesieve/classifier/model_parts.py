@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.counts import check_smoothing
+from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
-from bayesieve.table import CodedTable
 from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier.cautions import model_cautions, table_cautions, unseen_caution
 from bayesieve.classifier.model_parts import check_options, check_texts, new_encoder_of, new_selector_of
-from bayesieve.counts import Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.calibration import calibrate
 from bayesieve.naive_bayes.importance import importances
 from bayesieve.search.trace import Clock
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
-from bayesieve.table import CodedTable, as_table
+from bayesieve.table import as_table
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.estimator_input import copy_features
 from bayesieve.table.table_levels import TableLevels
@@ -171,7 +171,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         coded = encoder.fit_coded(table, y, sample_weight)
         seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder.levels_) if mixed else []
         del table, X  # its columns may be copies
-        self._learn(coded, encoder, own_rows=True, seen=seen, groups=groups)
+        self._learn(coded, encoder, seen=seen, groups=groups)
         issue(self.cautions_)
         return self
 
@@ -193,7 +193,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         if self.normalize and coded.weights is not None:
             raise ValueError("normalize=True works with fit only; divide the weights by their mean before coding.")
         self.target_name_ = None
-        self._learn(coded, encoder, own_rows=False)
+        self._learn(coded, encoder)
         return self
 
     def new_encoder(self) -> Any:
@@ -210,19 +210,14 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.selector_ = new_selector_of(self)
         self.selector_.check_options()
 
-    def _learn(
-        self, coded: CodedTable, encoder: Any, *, own_rows: bool, seen: Sequence[Caution] = (), groups: Any = None
-    ) -> None:
+    def _learn(self, coded: CodedTable, encoder: Any, *, seen: Sequence[Caution] = (), groups: Any = None) -> None:
         check_texts(coded, self.target_name_)
         self.encoder_ = encoder
         copy_features(self, encoder)
         self.classes_ = np.asarray(coded.classes)
         self.n_rows_ = coded.n_rows
         if not self.selector_._rows_in_order:
-            if own_rows:
-                coded.sort_by_class()
-            else:
-                coded = coded.sorted_by_class()
+            coded = coded.by_class
         options = {}
         if groups is not None:
             if self.takes_groups:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.table import CodedTable
+from bayesieve.counts import CodedTable
 
 _WORD_BITS, _WORD_BYTES = 64, 8
 _WORDS_AT_ONCE = 4  # as the kernels take them

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesieve.table import CodedTable
-from bayesieve.table.indicator_table import IndicatorTable
+if TYPE_CHECKING:
+    from bayesieve.counts.coded import CodedTable
+    from bayesieve.counts.families import Families
 
 
 @dataclass(frozen=True)
@@ -21,36 +23,6 @@ class ContingencyCounts:
     counts: np.ndarray
     offsets: np.ndarray
     class_counts: np.ndarray
-
-    @classmethod
-    def of(cls, coded: CodedTable) -> ContingencyCounts:
-        """Count a coded table that carries its classes; the counts are kept with it, and must not be changed.
-
-        All indicators of one score of an `IndicatorTable` are counted together, in one histogram of the score.
-        """
-        class_codes = coded.class_codes
-        if class_codes is None:
-            raise ValueError("The coded table carries no classes to count by; code it together with its target.")
-        found: ContingencyCounts = coded.once("counts", lambda: cls._of(coded, class_codes))
-        return found
-
-    @classmethod
-    def _of(cls, coded: CodedTable, class_codes: np.ndarray) -> ContingencyCounts:
-        offsets = np.concatenate([[0], np.cumsum(coded.n_levels)]).astype(np.int64)
-        counts = np.zeros((offsets[-1], coded.n_classes))
-        weights = np.zeros(0) if coded.weights is None else coded.weights
-        if isinstance(coded, IndicatorTable):
-            _count_indicators(coded, class_codes, weights, offsets, counts)
-        else:
-            from bayesieve.counts._kernels import count_codes, count_sorted
-
-            if coded.weights is None and coded.codes.dtype == np.uint8 and coded.is_sorted_by_class:
-                starts = np.searchsorted(class_codes, np.arange(coded.n_classes + 1))
-                count_sorted(coded.codes, starts, coded.n_levels, offsets, counts)
-            else:
-                count_codes(coded.codes, class_codes, weights, coded.n_levels, offsets, counts)
-        class_counts = np.bincount(class_codes, weights=coded.weights, minlength=coded.n_classes).astype(float)
-        return cls(counts, offsets, class_counts)
 
     @property
     def n_features(self) -> int:
@@ -85,16 +57,45 @@ def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
     return left
 
 
+def count_features(coded: CodedTable) -> ContingencyCounts:
+    """Count a coded table that carries its classes.
+
+    All indicators of one score are counted together, in one histogram of the score.
+    """
+    class_codes, weights = coded.class_codes, coded.weights
+    if class_codes is None:
+        raise ValueError("The coded table carries no classes to count by; code it together with its target.")
+    offsets = np.concatenate([[0], np.cumsum(coded.n_levels)]).astype(np.int64)
+    counts = np.zeros((offsets[-1], coded.n_classes))
+    weighing = np.zeros(0) if weights is None else weights
+    if coded.families is not None:
+        _count_indicators(coded.stored, coded.families, class_codes, weighing, coded.n_levels, offsets, counts)
+    else:
+        from bayesieve.counts._kernels import count_codes, count_sorted
+
+        if weights is None and coded.stored.dtype == np.uint8 and coded.is_sorted_by_class:
+            starts = np.searchsorted(class_codes, np.arange(coded.n_classes + 1))
+            count_sorted(coded.stored, starts, coded.n_levels, offsets, counts)
+        else:
+            count_codes(coded.stored, class_codes, weighing, coded.n_levels, offsets, counts)
+    class_counts = np.bincount(class_codes, weights=weights, minlength=coded.n_classes).astype(float)
+    return ContingencyCounts(counts, offsets, class_counts)
+
+
 def _count_indicators(
-    coded: IndicatorTable, class_codes: np.ndarray, weights: np.ndarray, offsets: np.ndarray, counts: np.ndarray
+    stored: np.ndarray,
+    families: Families,
+    class_codes: np.ndarray,
+    weights: np.ndarray,
+    n_levels: np.ndarray,
+    offsets: np.ndarray,
+    counts: np.ndarray,
 ) -> None:
     from bayesieve.counts._kernels import count_families, cumulate_families
 
-    ends = np.cumsum(coded.n_thresholds + 2)
-    starts = ends - (coded.n_thresholds + 2)
+    sizes = families.n_thresholds
+    ends = np.cumsum(sizes + 2)
+    starts = ends - (sizes + 2)
     histogram = np.zeros((int(ends[-1]), counts.shape[1]))
-    count_families(coded.family_codes, class_codes, weights, coded.n_thresholds, starts, histogram)
-    cumulate_families(
-        *(histogram, starts, coded.n_thresholds),
-        *(coded.family_of, coded.threshold_of, coded.n_levels, offsets, counts),
-    )
+    count_families(stored, class_codes, weights, sizes, starts, histogram)
+    cumulate_families(histogram, starts, sizes, families.family_of, families.threshold_of, n_levels, offsets, counts)

@@ -110,11 +110,11 @@ def class_information(counts: ContingencyCounts) -> np.ndarray:
     >>> import numpy as np
     >>> from bayesieve.counts import ContingencyCounts
     >>> from bayesieve.counts.information import class_information
-    >>> from bayesieve.table import CodedTable
+    >>> from bayesieve.counts import CodedTable
     >>> codes = np.array([[0, 1, 0, 1], [0, 0, 1, 1]], dtype=np.uint8)
     >>> target = {"class_codes": np.array([0, 0, 1, 1], dtype=np.uint8), "classes": np.array(["no", "yes"])}
     >>> coded = CodedTable(codes, np.array([2, 2]), ("a", "b"), **target)
-    >>> class_information(ContingencyCounts.of(coded)).round(6).tolist()
+    >>> class_information(coded.counts).round(6).tolist()
     [0.0, 0.693147]
     """
     return _Parts(counts).information

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.counts import CodedTable
 from bayesieve.counts.bit_planes import BitPlanes, Segments
 from bayesieve.engine import effective_jobs, map_in_threads
-from bayesieve.table import CodedTable
 
 _MOST_LEVELS = 20  # of a feature kept as bit planes; with more, counting row by row is faster
 _COUNTS_AT_ONCE = 1 << 17  # counts of pairs of planes that stay in the cache until they are made use of
@@ -87,7 +87,7 @@ class PairInformation:
     --------
     >>> import numpy as np
     >>> from bayesieve.counts.pairs import PairInformation
-    >>> from bayesieve.table import CodedTable
+    >>> from bayesieve.counts import CodedTable
     >>> codes = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 1, 0, 1]], dtype=np.uint8)
     >>> pairs = PairInformation(CodedTable(codes, np.array([2, 2, 2]), ("a", "b", "c")))
     >>> pairs.mutual_information([0]).round(6).tolist()

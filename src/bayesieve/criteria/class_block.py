@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table import CodedTable
-from bayesieve.table.indicator_table import IndicatorTable
+from bayesieve.counts import CodedTable
 
 # How a kernel finds the factor of a row's code, fastest first.
 TWO_WAY, THREE_WAY, FOUR_CODES, LOOK_UP = range(4)
@@ -74,9 +73,9 @@ class ClassBlock:
             codes = np.zeros((1, codes.shape[1]), dtype=np.uint8)  # something to read where there is no feature
         highest = codes.max(axis=1, initial=0).astype(np.int64)
         dtype = codes.dtype
-        if isinstance(coded, IndicatorTable):
-            columns, lows = coded.family_of, coded.threshold_of
-            highs = coded.n_thresholds[columns] + 1  # the code of a missing score
+        if coded.families is not None:
+            columns, lows = coded.families.family_of, coded.families.threshold_of
+            highs = coded.families.missing_codes[columns]
             kinds = np.where(highest[columns] >= highs, THREE_WAY, TWO_WAY)
         else:
             columns = np.arange(coded.n_features)

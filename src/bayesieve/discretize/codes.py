@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_non_negative, validate_data
 
-from bayesieve.table import CodedTable
+from bayesieve.counts import CodedTable
 from bayesieve.table.frames import as_array
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import is_missing

@@ -8,13 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from bayesieve.counts import CodedTable
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
 from bayesieve.discretize.column_blocks import code_columns, fit_columns
 from bayesieve.discretize.column_coder import ColumnCoder, LevelsCoder, read_classes
 from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.values import ValueCoder
-from bayesieve.table import CodedTable, Table
+from bayesieve.table import Table
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.table_levels import TableLevels
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import gammaln
 
-from bayesieve.counts import ContingencyCounts
+from bayesieve.counts import CodedTable, ContingencyCounts
+from bayesieve.counts.families import Families
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.criterion import interval_prior
 from bayesieve.discretize.thresholds import quantile_thresholds
 from bayesieve.engine import map_in_threads
-from bayesieve.table import Column, FeatureLevels
+from bayesieve.table import Column, FeatureLevels, Rows
 from bayesieve.table.indicator_levels import indicator_name, score_values
-from bayesieve.table.indicator_table import IndicatorTable
 from bayesieve.table.levels import smallest_unsigned
 
 _PARALLEL_ROWS = 20_000  # below, starting threads costs more than coding
@@ -51,26 +51,23 @@ def code_families(columns: Sequence[Column], families: Sequence[FeatureLevels], 
     return codes
 
 
-def indicator_table(codes: np.ndarray, families: Sequence[FeatureLevels], n_levels: np.ndarray) -> IndicatorTable:
+def indicator_table(
+    codes: np.ndarray, families: Sequence[FeatureLevels], n_levels: np.ndarray, rows: Rows | None = None
+) -> CodedTable:
     """All indicators of these families; ``n_levels`` has an entry for each indicator."""
     sizes = np.array([one.n_levels - 1 for one in families])
     names = [indicator_name(one.name, cut) for one in families for cut in np.asarray(one.cut_points).tolist()]
-    return IndicatorTable(
-        family_codes=codes,
+    stored = Families(
         n_thresholds=sizes,
         family_of=np.repeat(np.arange(sizes.size), sizes),
         threshold_of=np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes),
-        n_levels=n_levels,
-        names=tuple(names),
     )
+    return CodedTable(codes, n_levels, names, families=stored, rows=rows)
 
 
-def indicator_values(coded: IndicatorTable) -> np.ndarray:
+def indicator_values(coded: CodedTable) -> np.ndarray:
     """1 where the score is at most the threshold, shape (n_rows, n_indicators)."""
-    met = np.empty((coded.n_features, coded.n_rows), dtype=bool)
-    for k, (family, threshold) in enumerate(zip(coded.family_of.tolist(), coded.threshold_of.tolist(), strict=True)):
-        np.less_equal(coded.family_codes[family], threshold, out=met[k])
-    return met.view(np.uint8).T
+    return (coded.codes == 0).view(np.uint8).T
 
 
 def level_scores(counts: ContingencyCounts, n_levels: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.counts import ContingencyCounts
+from bayesieve.counts import CodedTable
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_coder import LevelsCoder, read_classes
 from bayesieve.discretize.families import (
@@ -22,11 +22,10 @@ from bayesieve.discretize.families import (
 )
 from bayesieve.discretize.parametric_scores import as_parametric_scores, compute_table
 from bayesieve.discretize.thresholds import thresholds_of
-from bayesieve.table import FeatureLevels, Table
+from bayesieve.table import FeatureLevels, Rows, Table
 from bayesieve.table.estimator_input import new_table, remember_features
 from bayesieve.table.frames import as_table
-from bayesieve.table.indicator_levels import IndicatorLevels, score_values
-from bayesieve.table.indicator_table import MISSING_LEVEL, IndicatorTable
+from bayesieve.table.indicator_levels import MISSING_LEVEL, IndicatorLevels, score_values
 
 
 class IndicatorEncoder(LevelsCoder):
@@ -137,8 +136,8 @@ class IndicatorEncoder(LevelsCoder):
         """Fit, and return the indicators of the same rows."""
         return indicator_values(self._fit(X, y, sample_weight))
 
-    def fit_coded(self, X: Any, y: Any, sample_weight: Any = None) -> IndicatorTable:
-        """Fit, and return the level codes of the same rows as an `IndicatorTable` with classes, weights and levels."""
+    def fit_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
+        """Fit, and return the level codes of the same rows as a `CodedTable` with classes, weights and levels."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         return self._fit(X, y, sample_weight)
@@ -153,21 +152,20 @@ class IndicatorEncoder(LevelsCoder):
         """
         return indicator_values(self.transform_coded(X))
 
-    def transform_coded(self, X: Any, owner: Any = None) -> IndicatorTable:
-        """Level codes as an `IndicatorTable` without classes; ``X`` may be the result of `read`."""
+    def transform_coded(self, X: Any, owner: Any = None) -> CodedTable:
+        """Level codes as a `CodedTable` without classes; ``X`` may be the result of `read`."""
         check_is_fitted(self, "levels_")
         table = X if isinstance(X, Table) else self.read(X, owner)
         families = [make_family(name, thresholds) for name, thresholds in self.thresholds_.items()]
         codes = code_families([table.column(i) for i in range(table.n_columns)], families, self.n_jobs)
         coded = indicator_table(codes, families, np.array([level.n_levels for level in self.levels_]))
-        coded.levels = self.levels_
         if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
             self.unseen_counts_ = self.unseen_counts_.copy()
         unseen = np.array([np.count_nonzero(row == f.unseen_code) for row, f in zip(codes, families, strict=True)])
         # Counted under no lock: two concurrent calls may lose counts, never codes.
-        coded.unseen = np.where(coded.n_levels == MISSING_LEVEL, unseen[coded.family_of], 0)
-        self.unseen_counts_ += coded.unseen
-        return coded
+        unseen = np.where(coded.n_levels == MISSING_LEVEL, unseen[self.family_of_], 0)
+        self.unseen_counts_ += unseen
+        return coded.with_levels(self.levels_, unseen)
 
     def read(self, X: Any, owner: Any = None) -> Table:
         """The scores of ``X`` as a table with one column each; messages speak of ``owner``, an estimator that this
@@ -214,7 +212,7 @@ class IndicatorEncoder(LevelsCoder):
                 rows.append(row)
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> IndicatorTable:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
         if self.missing not in ("level", "ignore"):
             raise ValueError(f"missing must be 'level' or 'ignore', got {self.missing!r}.")
         table, groups = self._training_scores(X)
@@ -222,11 +220,11 @@ class IndicatorEncoder(LevelsCoder):
         columns = [table.column(i) for i in range(table.n_columns)]
         families = fit_families(columns, thresholds_of(self.thresholds, table.names, groups), order, self.n_jobs)
         codes = code_families(columns, families, self.n_jobs)
-        coded = indicator_table(codes, families, self._n_levels(codes, families, order))
-        coded.class_codes, coded.classes, coded.weights = target.codes, target.classes, weights
+        rows = Rows(target.codes, target.classes, weights)
+        coded = indicator_table(codes, families, self._n_levels(codes, families, order), rows=rows)
         self.thresholds_ = {family.name: np.array(family.cut_points) for family in families}
-        self.family_of_ = coded.family_of
-        self._set_levels(coded)
+        self.family_of_ = np.repeat(np.arange(len(families)), [family.n_levels - 1 for family in families])
+        coded = self._with_levels(coded)
         self.unseen_counts_ = np.zeros(coded.n_features, dtype=np.int64)
         self.classes_ = target.classes
         return coded
@@ -239,12 +237,12 @@ class IndicatorEncoder(LevelsCoder):
             found += [MISSING_LEVEL + as_level] * (family.n_levels - 1)
         return np.array(found, dtype=np.int64)
 
-    def _set_levels(self, coded: IndicatorTable) -> None:
-        """Count the levels by class, and say how much each indicator tells."""
-        counts = ContingencyCounts.of(coded)
+    def _with_levels(self, coded: CodedTable) -> CodedTable:
+        """The same table with its levels, counted by class, each with the score of what it says about the classes."""
+        counts = coded.counts
         self.level_scores_ = level_scores(counts, coded.n_levels)
         parts = [(score, threshold) for score, found in self.thresholds_.items() for threshold in found.tolist()]
-        self.levels_ = coded.levels = tuple(
+        self.levels_ = tuple(
             IndicatorLevels.of(
                 score,
                 threshold,
@@ -254,6 +252,7 @@ class IndicatorEncoder(LevelsCoder):
             )
             for k, (score, threshold) in enumerate(parts)
         )
+        return coded.with_levels(self.levels_)
 
     def _training_scores(self, X: Any) -> tuple[Table, Sequence[str]]:
         """The scores of the training rows, and what each belongs to."""

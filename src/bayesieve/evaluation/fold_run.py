@@ -11,11 +11,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from sklearn.base import clone
 
+from bayesieve.counts import CodedTable
 from bayesieve.evaluation.fold_measures import MEASURES, fold_measures, log_probabilities
 from bayesieve.evaluation.folds import Fold
 from bayesieve.evaluation.identity import describe
 from bayesieve.evaluation.protocol import take_rows
-from bayesieve.table import CodedTable
 from bayesieve.table.cautions import silenced
 
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from bayesieve.counts import Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.probabilities import log_probabilities, smoothed_logs
 from bayesieve.search.trace import Clock
-from bayesieve.table import CodedTable
 
 PRIOR_DEVIATION = 0.2
 """Standard deviation of the prior on each weight around its averaged value ..."""

@@ -9,12 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.counts import ContingencyCounts, Smoothing, check_smoothing
+from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.counts.probabilities import log_probabilities_of_all
 from bayesieve.discretize.codes import read_codes
 from bayesieve.naive_bayes.explanation import Explanation
 from bayesieve.selection.base import with_classes
-from bayesieve.table import CodedTable
 
 
 class DiscreteNB(ClassifierMixin, BaseEstimator):
@@ -116,7 +115,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
             self.classes_ = np.unique(np.asarray(coded.classes if classes is None else classes))
             self.class_count_ = np.zeros(len(self.classes_))
         column = self._class_columns(coded.classes)
-        counts = ContingencyCounts.of(coded)
+        counts = coded.counts
         self.class_count_[column] += counts.class_counts
         if first and self.min_categories is None and len(self.classes_) == coded.n_classes:
             self.feature_count_ = _tables_of(counts.counts.copy(), counts.offsets)

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayesieve.counts import ContingencyCounts, Smoothing, log_probabilities
+from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing, log_probabilities
 from bayesieve.counts.contingency import left_over
 from bayesieve.counts.probabilities import log_probabilities_of_all, smoothed_logs
 from bayesieve.criteria import ClassBlock, RatioTables
 from bayesieve.criteria.ratio_tables import keeps
 from bayesieve.criteria.row_ratios import IMPOSSIBLE
-from bayesieve.table import CodedTable
 
 _MOST_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
 
@@ -77,7 +76,7 @@ class ScoredRows:
             met = np.bincount(train, minlength=coded.n_rows) + np.bincount(test, minlength=coded.n_rows)
             complement = bool(np.all(met == 1))
             # Usually the training rows are all but the test rows: counting the few is enough.
-            part = ContingencyCounts.of(coded.take(test if complement else train))
+            part = coded.take(test if complement else train).counts
             learnt.append(_Learnt(counts - part if complement else part, smoothing, prior))
             rows.append(test)
             which.append(number * coded.n_classes + np.asarray(coded.class_codes)[test].astype(np.int64))

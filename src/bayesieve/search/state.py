@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.counts import ContingencyCounts, Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import ClassBlock, Criterion, MAPCost, RatioTables
 from bayesieve.engine import InMemory, effective_jobs, map_in_threads
 from bayesieve.search.scored_rows import ScoredRows
-from bayesieve.table import CodedTable
 
 _PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads cost more than they bring
 _CANDIDATES_AT_ONCE = 1024  # the kernels keep a few cache lines for each
@@ -50,7 +49,7 @@ class SubsetProblem:
         ``class_smoothing`` is added to the count of every class; ``every_feature`` makes candidates of features of one
         level, too.
         """
-        counts = ContingencyCounts.of(coded)
+        counts = coded.counts
         rows = ScoredRows.training(coded, counts, smoothing, class_smoothing)
         return cls.on(rows, coded, criterion, every_feature=every_feature)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.counts import Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.search import SearchState, SearchTrace, SubsetProblem, TraceRecorder
 from bayesieve.search.trace import Clock
 from bayesieve.selection.base import CodedSelector
-from bayesieve.table import CodedTable
 
 _TOLD_TOGETHER = 1000  # features added between two looks at the clock
 

@@ -14,10 +14,10 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.codes import read_codes
-from bayesieve.table import CodedTable, as_sample_weight, as_target
+from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.backends.sparse import is_sparse
 from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.estimator_input import copy_features, new_table
@@ -78,9 +78,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         self.encoder_ = make_encoder(self.encoder)
         coded = self.encoder_.fit_coded(X, y, sample_weight)
         issue([weights_caution(coded.weights)])
-        if not self._rows_in_order:
-            coded.sort_by_class()  # these codes are nobody else's
-        return coded
+        return coded if self._rows_in_order else coded.by_class
 
     @property
     def _rows_in_order(self) -> bool:
@@ -217,13 +215,6 @@ def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:
 def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
     """The same codes with class codes and row weights."""
     target = as_target(y)
-    check_consistent_length(codes.codes.T, target.codes)
-    return CodedTable(
-        codes=codes.codes,
-        n_levels=codes.n_levels,
-        names=codes.names,
-        class_codes=target.codes,
-        classes=target.classes,
-        weights=as_sample_weight(sample_weight, codes.n_rows),
-        levels=codes.levels,
-    )
+    check_consistent_length(codes.stored.T, target.codes)
+    weights = as_sample_weight(sample_weight, codes.n_rows)
+    return codes.with_rows(class_codes=target.codes, classes=target.classes, weights=weights)

@@ -6,14 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesieve.counts import ContingencyCounts, Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.information import class_symmetrical_uncertainty
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.search import SearchTrace
 from bayesieve.search.trace import Clock
 from bayesieve.selection.base import CodedSelector
 from bayesieve.selection.merit_search import MeritSearch
-from bayesieve.table import CodedTable
 
 Search = Literal["best-first", "forward", "backward"]
 SEARCHES = ("best-first", "forward", "backward")
@@ -99,7 +98,7 @@ class CFSSelector(CodedSelector):
 
     def _search(self, coded: CodedTable) -> np.ndarray:
         clock = Clock(None)
-        self.class_correlations_ = class_symmetrical_uncertainty(ContingencyCounts.of(coded))
+        self.class_correlations_ = class_symmetrical_uncertainty(coded.counts)
         merits = SubsetMerits(coded, self.class_correlations_, self.independent_as_redundant, self.n_jobs)
         search = MeritSearch(merits, clock)
         selected = {"best-first": search.best_first, "forward": search.forward, "backward": search.backward}[

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from bayesieve.counts import ContingencyCounts, Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.search import ScoredRows
-from bayesieve.table import CodedTable
 
 NAMES = ("train", "holdout", "loo")
 
@@ -38,9 +37,9 @@ def evaluation_rows(
     """
     if isinstance(evaluation, str) and evaluation == "holdout":
         fit, rest = hold_out(coded, validation_size, seed)
-        counts = ContingencyCounts.of(fit)
+        counts = fit.counts
         return EvaluationRows(ScoredRows.training(fit, counts, smoothing), ScoredRows.training(rest, counts, smoothing))
-    counts = ContingencyCounts.of(coded)
+    counts = coded.counts
     if isinstance(evaluation, str) and evaluation == "train":
         return EvaluationRows(ScoredRows.training(coded, counts, smoothing))
     if isinstance(evaluation, str):
@@ -86,10 +85,7 @@ def hold_out(
         held[rows[: min(max(0, rows.size - 1), round(rows.size * validation_size))]] = True
     if not held.any() or held.all():
         raise ValueError(f"There are too few rows ({coded.n_rows}) to hold {validation_size:g} of them out; {remedy}.")
-    halves = coded.take(~held), coded.take(held)
-    for half in halves:
-        half.sort_by_class()  # they are nobody else's
-    return halves
+    return coded.take(~held).by_class, coded.take(held).by_class
 
 
 def _splits(coded: CodedTable, evaluation: Any, groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.counts import ContingencyCounts, Smoothing
+from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.imprecise import LEVEL_PROBABILITIES, LevelProbabilities, class_imprecise_information
 from bayesieve.search.trace import Clock
 from bayesieve.selection.filters import FilterSelector, above, check_number, rank
 from bayesieve.selection.ranked_path import ranking_trace
-from bayesieve.table import CodedTable
 
 
 class ImpreciseInformationGainSelector(FilterSelector):
@@ -74,7 +73,7 @@ class ImpreciseInformationGainSelector(FilterSelector):
 
     def _search(self, coded: CodedTable) -> np.ndarray:
         clock = Clock(None)
-        counts = ContingencyCounts.of(coded)
+        counts = coded.counts
         there = counts.class_counts > 0.0
         seen = ContingencyCounts(counts.counts[:, there], counts.offsets, counts.class_counts[there])
         scores = class_imprecise_information(seen, self.s, self.level_probabilities)

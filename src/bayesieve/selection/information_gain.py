@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesieve.counts import ContingencyCounts, Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.information import class_information
 from bayesieve.criteria import Criterion
 from bayesieve.search.trace import Clock
@@ -14,7 +14,6 @@ from bayesieve.selection.base import seed_of
 from bayesieve.selection.evaluation_rows import hold_out
 from bayesieve.selection.filters import FilterSelector, above, check_number, rank
 from bayesieve.selection.ranked_path import NestedPath, check_size, leading, ranking_trace
-from bayesieve.table import CodedTable
 
 
 class InformationGainSelector(FilterSelector):
@@ -95,7 +94,7 @@ class InformationGainSelector(FilterSelector):
         if automatic:
             remedy = "pass n_features_to_select as a number, or a threshold"
             fit, held_out = hold_out(coded, float(self.validation_size), seed_of(self.random_state), remedy)
-        scores = class_information(ContingencyCounts.of(fit))
+        scores = class_information(fit.counts)
         ranking = rank(scores)
         if automatic:
             path = NestedPath.measure(ranking, fit, held_out, self.validation, self.smoothing)

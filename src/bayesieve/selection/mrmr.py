@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesieve.counts import ContingencyCounts, Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.information import class_information
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.criteria import Criterion
@@ -17,7 +17,6 @@ from bayesieve.search.trace import Clock
 from bayesieve.selection.base import seed_of
 from bayesieve.selection.evaluation_rows import hold_out
 from bayesieve.selection.ranked_path import NestedPath, RankedSelector, check_size, leading, ranking_trace
-from bayesieve.table import CodedTable
 
 Form = Literal["difference", "quotient"]
 FORMS = ("difference", "quotient")
@@ -168,13 +167,13 @@ def rank_by_mrmr(
     --------
     >>> import numpy as np
     >>> from bayesieve.selection.mrmr import rank_by_mrmr
-    >>> from bayesieve.table import CodedTable
+    >>> from bayesieve.counts import CodedTable
     >>> codes = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 1, 1, 0]], dtype=np.uint8)
     >>> target = {"class_codes": np.array([0, 0, 1, 1], dtype=np.uint8), "classes": np.array(["no", "yes"])}
     >>> rank_by_mrmr(CodedTable(codes, np.array([2, 2, 2]), ("a", "copy", "c"), **target))[0].tolist()
     [0, 1, 2]
     """
-    relevance = class_information(ContingencyCounts.of(coded))
+    relevance = class_information(coded.counts)
     pairs = PairInformation(coded, n_jobs=n_jobs)
     matrix = pairs.mutual_information() if coded.n_features <= _WHOLE_MATRIX else None
     n = relevance.size

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.discretize.codes import read_codes
 from bayesieve.selection.base import make_encoder, with_classes
-from bayesieve.table import CodedTable
 
 STATISTICS = ("mutual_information", "symmetrical_uncertainty")
 

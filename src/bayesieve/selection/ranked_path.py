@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.counts import ContingencyCounts, Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion
 from bayesieve.criteria.registry import make_criterion
 from bayesieve.search import ScoredRows, SearchState, SearchTrace, SubsetProblem, TraceRecorder
 from bayesieve.selection.base import CodedSelector
-from bayesieve.table import CodedTable
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class NestedPath:
         smoothing : of the probabilities
         n_jobs : threads
         """
-        rows = ScoredRows.training(held_out, ContingencyCounts.of(fit), smoothing)
+        rows = ScoredRows.training(held_out, fit.counts, smoothing)
         return cls.on(rows, fit, ranking, criterion, n_jobs)
 
     @classmethod

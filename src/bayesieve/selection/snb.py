@@ -6,10 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bayesieve.counts import Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.selection.base import CodedSelector
 from bayesieve.selection.wrapper import WrapperSelector
-from bayesieve.table import CodedTable
 
 
 class _EndsAtBest(WrapperSelector):

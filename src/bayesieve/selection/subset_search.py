@@ -9,13 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesieve.counts import Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.search import MultiStart, SearchTrace, SubsetProblem, search_exhaustively
 from bayesieve.search.every_subset import evaluate_every_subset, obstacle_to_walk
 from bayesieve.search.multi_start import Progress
 from bayesieve.selection.base import CodedSelector, seed_of
-from bayesieve.table import CodedTable
 
 _AUTO_FEATURES = 15  # features up to which exhaustive="auto" enumerates ...
 _AUTO_WORK = 1_500_000_000  # ... unless subsets x rows x (classes - 1) exceed about a second of work

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from bayesieve.counts import Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion
 from bayesieve.criteria.registry import make_criterion
 from bayesieve.engine.progress import SearchProgress
@@ -17,7 +17,6 @@ from bayesieve.search import DIRECTIONS, GreedySearch, ScoredRows, SearchTrace, 
 from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.selection.callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
 from bayesieve.selection.evaluation_rows import check_evaluation, evaluation_rows
-from bayesieve.table import CodedTable
 
 Direction = Literal["forward", "backward", "forward-backward", "backward-forward", "fast"]
 

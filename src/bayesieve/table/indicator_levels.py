@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from bayesieve.table.columns import Column
-from bayesieve.table.indicator_table import MISSING_LEVEL
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.levels_json import _counts_from_json, _number
+
+MISSING_LEVEL = 2
+"""The code of a missing score in every indicator."""
 
 _KEYS = {"score", "threshold", "missing", "counts", "level_score"}
 

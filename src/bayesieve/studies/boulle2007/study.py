@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesieve.classifier import SelectiveNB
-from bayesieve.counts import Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import AUC
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.comparison_result import Comparison
@@ -25,7 +25,6 @@ from bayesieve.studies.boulle2007.waveform import WaveformStudy
 from bayesieve.studies.boulle2007.waveform_file import kept_waveform, make_waveform
 from bayesieve.studies.cross_validated import CrossValidatedStudy
 from bayesieve.studies.study import Options, Report
-from bayesieve.table import CodedTable
 
 WAVEFORM = "waveform21"
 

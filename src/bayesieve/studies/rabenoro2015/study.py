@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import FixedSplit
 from bayesieve.studies.rabenoro2015.subset_choice import FILTERS, Method, SubsetChoice
 from bayesieve.studies.study import Options, Report, Study
-from bayesieve.table import CodedTable
 
 GRIDS = ("levels", "quantiles")
 LAPLACE = 1.0

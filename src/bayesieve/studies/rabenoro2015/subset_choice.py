@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from bayesieve.counts import ContingencyCounts, Smoothing
+from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.information import class_information
 from bayesieve.criteria.registry import make_criterion
 from bayesieve.naive_bayes import DiscreteNB
@@ -20,14 +19,13 @@ from bayesieve.search.trace import Point
 from bayesieve.selection.filters import rank
 from bayesieve.selection.mrmr import rank_by_mrmr
 from bayesieve.selection.ranked_path import NestedPath
-from bayesieve.table import CodedTable
 
 _TIE = 1e-12
 
 
 def by_information(fit: CodedTable) -> np.ndarray:
     """(n_features,) features by their mutual information with the class, the best first."""
-    return rank(class_information(ContingencyCounts.of(fit)))
+    return rank(class_information(fit.counts))
 
 
 def by_mrmr(fit: CodedTable) -> np.ndarray:
@@ -103,7 +101,7 @@ def halve(train: CodedTable, smoothing: Smoothing) -> Halves:
         rows = np.flatnonzero(classes == code)
         first[rows[: (rows.size + 1) // 2]] = True
     fit = train.take(first)
-    counts = ContingencyCounts.of(fit)
+    counts = fit.counts
     guide, validation = (ScoredRows.training(part, counts, smoothing) for part in (fit, train.take(~first)))
     return Halves(fit, counts, smoothing, guide, validation)
 
@@ -211,10 +209,9 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
 
 
 def _with_classes(rows: CodedTable, codes: np.ndarray, classes: np.ndarray) -> CodedTable:
-    """The same rows with their classes; they are shared with other methods, and stay as they are."""
-    known = copy(rows)
-    known.class_codes, known.classes = codes.astype(np.uint8 if len(classes) <= 256 else np.uint32), classes
-    return known
+    """The same rows with their classes."""
+    dtype = np.uint8 if len(classes) <= 256 else np.uint32
+    return rows.with_rows(class_codes=codes.astype(dtype), classes=classes)
 
 
 def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesieve.counts import ContingencyCounts
-from bayesieve.table import CodedTable, as_table
+from bayesieve.counts import CodedTable
+from bayesieve.counts.families import Families
+from bayesieve.table import as_table
 from bayesieve.table.indicator_levels import IndicatorLevels, indicator_name, number_text, scores_of
-from bayesieve.table.indicator_table import IndicatorTable
 from bayesieve.table.levels import smallest_unsigned
 
 
@@ -27,7 +27,7 @@ def indicators(
     weighted: bool = False,
     missing: float = 0.2,
     as_level: bool = True,
-) -> IndicatorTable:
+) -> CodedTable:
     """All indicators of random scores; a share of the scores is missing."""
     rng = np.random.default_rng(seed)
     sizes = np.array(n_thresholds)
@@ -37,11 +37,9 @@ def indicators(
     has_level = (codes == sizes[:, None] + 1).any(axis=1) & as_level
     family_of = np.repeat(np.arange(sizes.size), sizes)
     threshold_of = np.concatenate([np.arange(size) for size in sizes])
-    return IndicatorTable(
-        family_codes=codes,
-        n_thresholds=sizes,
-        family_of=family_of,
-        threshold_of=threshold_of,
+    return CodedTable(
+        codes,
+        families=Families(sizes, family_of, threshold_of),
         n_levels=np.where(has_level[family_of], 3, 2),
         names=tuple(f"s{f}<={t}" for f, t in zip(family_of, threshold_of, strict=True)),
         class_codes=rng.integers(0, n_classes, n_rows).astype(np.uint8),
@@ -50,12 +48,18 @@ def indicators(
     )
 
 
-def written_out(table: IndicatorTable) -> CodedTable:
+def families_of(table: CodedTable) -> Families:
+    assert table.families is not None
+    return table.families
+
+
+def written_out(table: CodedTable) -> CodedTable:
     """The same table as plain codes, from the definition."""
     rows = []
-    for family, threshold in zip(table.family_of, table.threshold_of, strict=True):
-        size = table.n_thresholds[family]
-        rows.append([2 if c > size else int(c > threshold) for c in table.family_codes[family].tolist()])
+    families = families_of(table)
+    for family, threshold in zip(families.family_of, families.threshold_of, strict=True):
+        size = families.n_thresholds[family]
+        rows.append([2 if c > size else int(c > threshold) for c in table.stored[family].tolist()])
     return CodedTable(
         codes=np.array(rows, dtype=np.uint8),
         n_levels=table.n_levels.copy(),
@@ -66,8 +70,8 @@ def written_out(table: IndicatorTable) -> CodedTable:
     )
 
 
-def check_same(table: IndicatorTable, plain: CodedTable) -> None:
-    assert isinstance(table, IndicatorTable)
+def check_same(table: CodedTable, plain: CodedTable) -> None:
+    assert table.families is not None
     assert (table.n_rows, table.n_features, table.n_classes) == (plain.n_rows, plain.n_features, plain.n_classes)
     assert table.names == plain.names
     np.testing.assert_array_equal(table.n_levels, plain.n_levels)
@@ -91,12 +95,12 @@ def test_one_code_per_score_is_stored() -> None:
     rows, families, size = 500, 74, 11
     table = indicators(1, rows, [size] * families)
     assert table.n_features == 814
-    assert table.family_codes.nbytes == families * rows
+    assert table.stored.nbytes == families * rows
     stored = [value for value in vars(table).values() if isinstance(value, np.ndarray)]
     for part in (table, table.take(np.arange(rows)), table.select(np.arange(814))):
-        part.sort_by_class()
-        ContingencyCounts.of(part)
-        of_rows = [value for value in vars(part).values() if isinstance(value, np.ndarray) and value.ndim == 2]
+        by_class = part.by_class
+        assert by_class.counts.total == rows
+        of_rows = [value for value in vars(by_class).values() if isinstance(value, np.ndarray) and value.ndim == 2]
         assert sum(array.nbytes for array in of_rows) == families * rows
     assert max(array.nbytes for array in stored) == families * rows
 
@@ -112,24 +116,17 @@ def test_select_drops_the_scores_nobody_asks_for(features: Any) -> None:
     table = indicators(3, 40, [2, 4, 1], weighted=True)
     part = table.select(features)
     check_same(part, written_out(table).select(features))
-    assert part.n_families == len(np.unique(table.family_of[features]))
+    assert families_of(part).n_families == len(np.unique(families_of(table).family_of[features]))
     check_same(part.take([0, 1]), written_out(table).select(features).take([0, 1]))
-    counts, expected = ContingencyCounts.of(part), ContingencyCounts.of(written_out(part))
+    counts, expected = part.counts, written_out(part).counts
     np.testing.assert_allclose(counts.counts, expected.counts, rtol=1e-13, atol=0)
 
 
-def test_sort_by_class_in_place() -> None:
+def test_rows_class_after_class() -> None:
     table = indicators(4, 50, [2, 3], weighted=True)
-    plain = written_out(table)
-    memory = table.family_codes
     assert table.codes.shape == (5, 50)  # written out before the rows move
-    table.sort_by_class()
-    plain.sort_by_class()
-    assert table.family_codes is memory
-    assert table.is_sorted_by_class
-    check_same(table, plain)
-    table.sort_by_class()
-    check_same(table, plain)
+    assert table.by_class.is_sorted_by_class
+    check_same(table.by_class, written_out(table).by_class)
 
 
 @given(
@@ -144,37 +141,37 @@ def test_counts_from_one_histogram_per_score(
     seed: int, n_rows: int, n_thresholds: list[int], n_classes: int, weighted: bool, as_level: bool
 ) -> None:
     table = indicators(seed, n_rows, n_thresholds, n_classes=n_classes, weighted=weighted, as_level=as_level)
-    counts, expected = ContingencyCounts.of(table), ContingencyCounts.of(written_out(table))
+    counts, expected = table.counts, written_out(table).counts
     np.testing.assert_array_equal(counts.offsets, expected.offsets)
     np.testing.assert_array_equal(counts.class_counts, expected.class_counts)
     if weighted:  # the same sums in another order
         np.testing.assert_allclose(counts.counts, expected.counts, rtol=1e-13, atol=0)
     else:
         np.testing.assert_array_equal(counts.counts, expected.counts)
-    assert table._codes is None
+    assert "codes" not in vars(table)
 
 
 def test_counts_of_a_family_with_more_thresholds_than_a_byte_holds() -> None:
     table = indicators(5, 400, [300, 2, 255], n_classes=2)
-    assert table.family_codes.dtype == np.uint16
-    np.testing.assert_array_equal(ContingencyCounts.of(table).counts, ContingencyCounts.of(written_out(table)).counts)
+    assert table.stored.dtype == np.uint16
+    np.testing.assert_array_equal(table.counts.counts, written_out(table).counts.counts)
 
 
 def test_threads_and_processes_get_the_compact_form() -> None:
     table = indicators(6, 30, [4, 4])
     check_same(pickle.loads(pickle.dumps(table)), written_out(table))
-    assert repr(table) == "IndicatorTable(30 rows, 8 indicators of 2 scores)"
+    assert repr(table) == "CodedTable(30 rows, 8 features of 2 scores, 3 classes)"
 
 
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"family_codes": np.zeros(4, dtype=np.uint8)}, "family_codes must be a 2-D array of unsigned integers"),
-        ({"family_codes": np.zeros((1, 4))}, "family_codes must be a 2-D array of unsigned integers"),
-        ({"names": ["a"]}, "family_of has 2 features but names has 1 entries"),
+        ({"codes": np.zeros(4, dtype=np.uint8)}, "codes must be a 2-D array of unsigned integers"),
+        ({"codes": np.zeros((1, 4))}, "codes must be a 2-D array of unsigned integers"),
+        ({"names": ["a"]}, "codes has 2 features but names has 1 entries"),
         ({"threshold_of": [0]}, "family_of has 2 features but threshold_of has 1 entries"),
-        ({"class_codes": np.zeros(3)}, "family_codes has 4 rows but class_codes has 3"),
-        ({"weights": np.zeros(3)}, "family_codes has 4 rows but weights has 3"),
+        ({"class_codes": np.zeros(3)}, "codes has 4 rows but class_codes has 3"),
+        ({"weights": np.zeros(3)}, "codes has 4 rows but weights has 3"),
         ({"n_thresholds": [2, 2]}, "1 families but n_thresholds has 2 entries"),
         ({"family_of": [0, 1]}, "family_of must hold families, from 0 to 0"),
         ({"threshold_of": [0, 2]}, "threshold_of must hold thresholds"),
@@ -183,16 +180,15 @@ def test_threads_and_processes_get_the_compact_form() -> None:
 )
 def test_contradictions_are_refused(parts: dict[str, Any], message: str) -> None:
     whole: dict[str, Any] = {
-        "family_codes": np.array([[0, 1, 2, 3]], dtype=np.uint8),
-        "n_thresholds": [2],
-        "family_of": [0, 0],
-        "threshold_of": [0, 1],
+        "codes": np.array([[0, 1, 2, 3]], dtype=np.uint8),
         "n_levels": [2, 3],
         "names": ["a<=1", "a<=2"],
-        **parts,
     }
+    families = {"n_thresholds": [2], "family_of": [0, 0], "threshold_of": [0, 1]}
+    families |= {name: part for name, part in parts.items() if name in families}
+    whole |= {name: part for name, part in parts.items() if name not in families}
     with pytest.raises(ValueError, match=message):
-        IndicatorTable(**whole)
+        CodedTable(**whole, families=Families(**families))
 
 
 @pytest.mark.parametrize(

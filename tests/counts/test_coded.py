@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bayesieve.table import CodedTable, FeatureLevels
+from bayesieve.counts import CodedTable
+from bayesieve.table import FeatureLevels, Rows
 
 
 def _table(**parts: Any) -> CodedTable:
@@ -79,26 +80,56 @@ def test_contradictions_are_refused(parts: dict[str, Any], message: str) -> None
         _table(**parts)
 
 
-def test_sort_by_class_lists_whole_rows_in_place() -> None:
+def test_rows_class_after_class() -> None:
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 5, (3, 40)).astype(np.uint8)
     classes, weights = rng.integers(0, 3, 40).astype(np.uint8), rng.random(40)
     coded = CodedTable(codes.copy(), np.full(3, 5), ("a", "b", "c"), classes, np.arange(3), weights)
-    memory = coded.codes
     assert not coded.is_sorted_by_class
-    coded.sort_by_class()
+    by_class = coded.by_class
     order = np.argsort(classes, kind="stable")
-    assert coded.codes is memory
-    np.testing.assert_array_equal(coded.codes, codes[:, order])
-    np.testing.assert_array_equal(coded.class_codes, classes[order])
-    np.testing.assert_array_equal(coded.weights, weights[order])
-    assert coded.is_sorted_by_class
-    coded.sort_by_class()
-    np.testing.assert_array_equal(coded.codes, codes[:, order])
+    np.testing.assert_array_equal(by_class.codes, codes[:, order])
+    np.testing.assert_array_equal(by_class.class_codes, classes[order])
+    np.testing.assert_array_equal(by_class.weights, weights[order])
+    assert by_class.is_sorted_by_class
+    assert by_class.by_class is by_class
+    np.testing.assert_array_equal(coded.codes, codes)
+
+
+def test_a_table_is_frozen() -> None:
+    table = _table()
+    with pytest.raises(AttributeError, match="cannot assign"):
+        table.class_codes = np.zeros(4)  # type: ignore[misc]
+    with pytest.raises(AttributeError, match="cannot assign"):
+        table.rows.weights = None  # type: ignore[misc]
+
+
+def test_every_column_of_the_rows_moves_with_them() -> None:
+    rows = Rows(
+        np.array([1, 0, 1, 0], dtype=np.uint8),
+        np.array(["no", "yes"]),
+        groups=np.array(["a", "b", "b", "c"]),
+        columns={"benefit": np.arange(8).reshape(4, 2)},
+    )
+    table = _table(class_codes=None, classes=None, weights=None, rows=rows)
+    part = table.by_class.take([1, 2]).rows
+    assert part.groups is not None
+    assert (part.groups.tolist(), part.columns["benefit"].tolist()) == (["c", "a"], [[6, 7], [0, 1]])
+    with pytest.raises(ValueError, match="codes has 4 rows but benefit has 3"):
+        table.with_rows(columns={"benefit": np.zeros((3, 2))})
+
+
+def test_levels_are_attached_without_counting_again() -> None:
+    table = _table(levels=None)
+    counts = table.counts
+    levels = _table().levels
+    assert levels is not None
+    assert table.with_levels(levels).counts is counts
+    assert table.with_levels(levels).levels is levels
+    assert table.levels is None
 
 
 def test_without_classes_there_is_nothing_to_sort_by() -> None:
     coded = CodedTable(np.array([[1, 0]], dtype=np.uint8), np.array([2]), ("a",))
-    coded.sort_by_class()
-    assert coded.codes.tolist() == [[1, 0]]
+    assert coded.by_class is coded
     assert not coded.is_sorted_by_class

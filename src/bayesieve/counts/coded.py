@@ -1,0 +1,195 @@
+"""`CodedTable`: the table every count and every search reads, one contiguous run of codes per feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayesieve.counts.contingency import ContingencyCounts, count_features
+from bayesieve.counts.families import Families
+from bayesieve.table.levels import FeatureLevels
+from bayesieve.table.rows import Rows
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class CodedTable:
+    """Codes of all features over some rows. Nothing is changed in place.
+
+    Parameters
+    ----------
+    codes : unsigned array, shape (n_features, n_rows)
+        uint8, or uint16/uint32 when a feature has over 255/65535 levels. A code of ``n_levels[k]`` or larger is
+        "unseen": it contributes nothing. With ``families``, shape (n_families, n_rows): the ordered codes that the
+        features compare with their thresholds.
+    n_levels : array of int, shape (n_features,)
+    names : sequence of str
+    class_codes, classes, weights : as `Rows` has them; ``rows`` in their place gives all that is known of the rows.
+    levels : sequence of FeatureLevels or None
+        The levels behind the codes, where they came from raw values.
+    families : Families or None
+        How features are stored as thresholds on ordered codes; None: each has codes of its own.
+    unseen : int array, shape (n_features,), or None
+        Rows without a level, of each feature, where an encoder counted them.
+
+    Attributes
+    ----------
+    stored : unsigned array, shape (n_features or n_families, n_rows), C-contiguous
+        The codes that are kept in memory.
+
+    Raises
+    ------
+    ValueError
+        If the parts contradict each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve import CodedTable
+    >>> codes, classes = np.array([[0, 1, 1]], dtype=np.uint8), np.array(["no", "yes"])
+    >>> table = CodedTable(codes, n_levels=[2], names=["sex"], class_codes=np.array([1, 0, 0]), classes=classes)
+    >>> table.counts.feature(0).tolist()
+    [[0.0, 1.0], [2.0, 0.0]]
+    """
+
+    stored: np.ndarray
+    n_levels: np.ndarray
+    names: tuple[str, ...]
+    rows: Rows
+    levels: Sequence[FeatureLevels] | None
+    families: Families | None
+    unseen: np.ndarray | None
+
+    def __init__(
+        self,
+        codes: np.ndarray,
+        n_levels: Any,
+        names: Sequence[str],
+        class_codes: np.ndarray | None = None,
+        classes: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+        levels: Sequence[FeatureLevels] | None = None,
+        *,
+        rows: Rows | None = None,
+        families: Families | None = None,
+        unseen: np.ndarray | None = None,
+    ) -> None:
+        if codes.ndim != 2 or codes.dtype.kind != "u":
+            raise ValueError("codes must be a 2-D array of unsigned integers, one row per feature.")
+        vars(self).update(
+            stored=np.ascontiguousarray(codes),
+            n_levels=np.asarray(n_levels, dtype=np.int64),
+            names=tuple(names),
+            rows=Rows(class_codes, classes, weights) if rows is None else rows,
+            levels=levels,
+            families=families,
+            unseen=unseen,
+        )
+        if families is not None:
+            families.check(len(codes), self.n_levels)
+        for what, length in (("n_levels", len(self.n_levels)), ("names", len(self.names))):
+            if length != self.n_features:
+                raise ValueError(f"codes has {self.n_features} features but {what} has {length} entries.")
+        for what, length in self.rows.lengths().items():
+            if length != self.n_rows:
+                raise ValueError(f"codes has {self.n_rows} rows but {what} has {length}.")
+
+    def __repr__(self) -> str:
+        scores = "" if self.families is None else f" of {self.families.n_families} scores"
+        return f"CodedTable({self.n_rows} rows, {self.n_features} features{scores}, {self.n_classes} classes)"
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.stored.shape[1])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.stored) if self.families is None else len(self.families.family_of)
+
+    @property
+    def class_codes(self) -> np.ndarray | None:
+        """Class of every row, shape (n_rows,)."""
+        return self.rows.class_codes
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Class labels, shape (n_classes,)."""
+        return self.rows.classes
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """Row weights, shape (n_rows,); None: every row counts once."""
+        return self.rows.weights
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; 0 when there is no target."""
+        return self.rows.n_classes
+
+    @property
+    def is_sorted_by_class(self) -> bool:
+        """Whether the rows are listed class after class."""
+        return self.rows.is_sorted_by_class
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """The codes of all features, shape (n_features, n_rows); those of families are written out once."""
+        return self.stored if self.families is None else self.families.codes_of(self.stored, slice(None))
+
+    @cached_property
+    def counts(self) -> ContingencyCounts:
+        """Rows (or weight) of every level of every feature by class, counted once; it must not be changed."""
+        return count_features(self)
+
+    @cached_property
+    def by_class(self) -> CodedTable:
+        """The same rows listed class after class, the order that counts and searches read fastest."""
+        if self.class_codes is None or self.is_sorted_by_class:
+            return self
+        return self.take(self.rows.class_order())
+
+    def codes_of(self, features: Any) -> np.ndarray:
+        """The codes of these features only (positions, a slice or a boolean mask), shape (n, n_rows)."""
+        return self.stored[features] if self.families is None else self.families.codes_of(self.stored, features)
+
+    def select(self, features: Any) -> CodedTable:
+        """The same rows, of these features only (positions, a slice or a boolean mask)."""
+        picked = np.arange(self.n_features)[features if isinstance(features, slice) else np.asarray(features)]
+        columns, families = (picked, None) if self.families is None else self.families.select(picked)
+        return CodedTable(
+            self.stored[columns],
+            self.n_levels[picked],
+            [self.names[k] for k in picked],
+            levels=None if self.levels is None else tuple(self.levels[k] for k in picked),
+            rows=self.rows,
+            families=families,
+        )
+
+    def take(self, positions: Any) -> CodedTable:
+        """The same features, of these rows only (positions, a slice or a boolean mask)."""
+        if not isinstance(positions, slice):
+            positions = np.asarray(positions)
+            if positions.dtype == bool:
+                positions = np.flatnonzero(positions)
+        stored = self.stored[:, positions] if isinstance(positions, slice) else np.take(self.stored, positions, axis=1)
+        return self._with(stored, self.rows.take(positions))
+
+    def with_rows(self, **parts: Any) -> CodedTable:
+        """The same codes, with other parts of `Rows`: ``with_rows(class_codes=..., classes=...)``."""
+        return self._with(self.stored, replace(self.rows, **parts))
+
+    def with_levels(self, levels: Sequence[FeatureLevels], unseen: np.ndarray | None = None) -> CodedTable:
+        """The same rows and codes, with the levels behind the codes; counts are not taken again."""
+        table = copy(self)
+        vars(table).pop("by_class", None)
+        vars(table).update(levels=levels, unseen=unseen)
+        return table
+
+    def _with(self, stored: np.ndarray, rows: Rows) -> CodedTable:
+        return CodedTable(stored, self.n_levels, self.names, levels=self.levels, rows=rows, families=self.families)
