@@ -217,8 +217,8 @@ def directly(seed: int, number: int, n_series: int) -> dict[str, dict[str, float
     coded = encoder.fit_coded(pl.DataFrame(score_columns(scores[:, :FEW], names[:FEW])), train.labels)
     scores, _ = engine_scores(test, grid="levels")
     coded_test = encoder.transform_coded(pl.DataFrame(score_columns(scores[:, :FEW], names[:FEW])))
-    coded_test.classes = coded.classes
-    coded_test.class_codes = np.searchsorted(coded.classes, test.labels).astype(np.uint8)
+    class_codes = np.searchsorted(coded.classes, test.labels).astype(np.uint8)
+    coded_test = coded_test.with_rows(classes=coded.classes, class_codes=class_codes)
     random = np.random.default_rng(draws[2])
     first = np.zeros(n_series, dtype=bool)
     for code in range(4):
