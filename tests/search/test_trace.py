@@ -143,7 +143,6 @@ def small() -> SearchTrace:
         {"start": "x"},
         {"feature": ["x"]},
         {"n_models": "many"},
-        {"null_criterion": None},
         {"cost": [float("nan")]},
         {"cost": [float("inf")]},
         {"null_criterion": float("inf")},
@@ -174,6 +173,22 @@ def test_nothing_may_be_missing_from_the_json(key: str) -> None:
     del data[key]
     with pytest.raises(ValueError, match=f"the search has no '{key}'"):
         SearchTrace.from_json(data, ("a", "b", "c", "d"))
+
+
+def test_a_criterion_without_a_value_survives() -> None:
+    names = ("a", "b", "c", "d")
+    move = {"start": [0], "feature": [0], "adding": [True], "move_seconds": [0.0]}
+    data = small().to_json() | move | {"cost": ["-inf"], "null_criterion": None, "best_criterion": "inf"}
+    again = SearchTrace.from_json(data, names)
+    assert np.isnan(again.null_criterion)
+    assert again.best_criterion == np.inf
+    assert -np.inf in again.to_frame()["criterion"].to_list()
+    written = again.to_json()
+    assert {key: written[key] for key in data if key in ("cost", "null_criterion", "best_criterion")} == {
+        "cost": ["-inf"],
+        "null_criterion": None,
+        "best_criterion": "inf",
+    }
 
 
 def test_costs_of_the_trace_are_those_of_the_subsets() -> None:

@@ -66,3 +66,11 @@ def test_refused_places(tmp_path: Path) -> None:
         write_atomically(tmp_path, "x")
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere"):
         write_atomically(tmp_path / "nowhere" / "a.txt", "x")
+    with pytest.raises(ValueError, match=r"cannot be opened .File name too long.; give another path"):
+        write_atomically(tmp_path / ("x" * 300), "x")
+    for name in ("", "\0", "\ud800"):
+        with pytest.raises(ValueError, match=r"A file cannot have the name .*; give another path"):
+            write_atomically(name, "x")
+    for odd in (5, None, b"name"):
+        with pytest.raises(TypeError, match=rf"A path must be text or a pathlib\.Path, got {odd!r}"):
+            write_atomically(odd, "x")  # type: ignore[arg-type]

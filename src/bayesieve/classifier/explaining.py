@@ -10,6 +10,7 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.naive_bayes import Explanation
+from bayesieve.table.choices import is_choice
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.labels import interval_labels
 
@@ -27,7 +28,7 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
     ValueError
         If ``by`` is neither "feature" nor "score".
     """
-    if by not in ("feature", "score"):
+    if not is_choice(by, ("feature", "score")):
         raise ValueError(f"by must be 'feature' or 'score', got {by!r}.")
     table = model.encoder_.read(X, owner=model)
     coded = model.encoder_.transform_coded(table)

@@ -13,7 +13,7 @@ import numpy as np
 from bayesieve.classifier.model_json import model_from_json, model_to_json
 from bayesieve.classifier.plain_values import Damaged
 from bayesieve.classifier.selective import SelectiveNB
-from bayesieve.table.writing import write_atomically
+from bayesieve.table.writing import checked_path, write_atomically
 
 FORMAT = "bayesieve.SelectiveNB"
 VERSION = 2
@@ -69,7 +69,7 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
     >>> bool((bayesieve.load(path).predict_proba(X) == model.predict_proba(X)).all())
     True
     """
-    file = Path(path)
+    file = checked_path(path)
     if not file.exists():
         raise FileNotFoundError(f"There is no model file {file}; check the name, or fit a model first.")
     if file.is_dir():

@@ -16,6 +16,7 @@ from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.values import ValueCoder
 from bayesieve.table import Table
+from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.table_levels import TableLevels
 
@@ -115,10 +116,15 @@ class TableEncoder(LevelsCoder):
             "numeric": _coder(self.numeric, _NUMERIC, "numeric"),
             "categorical": _coder(self.categorical, _CATEGORICAL, "categorical"),
         }
-        if self.missing not in ("level", "ignore"):
+        if not is_choice(self.missing, ("level", "ignore")):
             raise ValueError(f"missing must be 'level' or 'ignore', got {self.missing!r}.")
-        if self.unseen != "ignore":
+        if not is_choice(self.unseen, ("ignore",)):
             raise ValueError(f"unseen must be 'ignore', got {self.unseen!r}.")
+        if self.kinds is not None and not isinstance(self.kinds, Mapping):
+            raise ValueError(
+                "kinds must be None or a dict from names of columns to 'numeric' or 'categorical', "
+                f"got {type(self.kinds).__name__}."
+            )
         table = fit_table(self, X, kinds=self.kinds)
         target, weights, order = read_classes(self, table, y, sample_weight)
         fitted = fit_columns(table, [coders[kind] for kind in table.kinds()], order, self.missing, self.n_jobs)
@@ -198,6 +204,6 @@ def _coder(choice: str | ColumnCoder, known: dict[str, Any], kind: str) -> Colum
             raise ValueError(f"{type(choice).__name__} does not code {kind} columns; pass another coder as {kind}=.")
         choice._check_options()
         return choice
-    if not isinstance(choice, str) or choice not in known:
+    if not is_choice(choice, known):
         raise ValueError(f"{kind} must be one of {', '.join(map(repr, known))} or a coder, got {choice!r}.")
-    return known[choice]()
+    return known[str(choice)]()

@@ -23,6 +23,7 @@ from bayesieve.discretize.families import (
 from bayesieve.discretize.parametric_scores import as_parametric_scores, compute_table
 from bayesieve.discretize.thresholds import thresholds_of
 from bayesieve.table import FeatureLevels, Rows, Table
+from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import new_table, remember_features
 from bayesieve.table.frames import as_table
 from bayesieve.table.indicator_levels import MISSING_LEVEL, IndicatorLevels, score_values
@@ -213,7 +214,7 @@ class IndicatorEncoder(LevelsCoder):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
-        if self.missing not in ("level", "ignore"):
+        if not is_choice(self.missing, ("level", "ignore")):
             raise ValueError(f"missing must be 'level' or 'ignore', got {self.missing!r}.")
         table, groups = self._training_scores(X)
         target, weights, order = read_classes(self, table, y, sample_weight)

@@ -13,6 +13,7 @@ from bayesieve.discretize.grouping import group_values, read_values
 from bayesieve.discretize.intervals import TooManyBlocks, discretize_block, discretize_column, fits_blocks
 from bayesieve.discretize.partition import Partition
 from bayesieve.table import Column, FeatureLevels
+from bayesieve.table.choices import is_choice
 
 
 class _MODLCoder(ColumnCoder):
@@ -23,7 +24,7 @@ class _MODLCoder(ColumnCoder):
         self.n_jobs = n_jobs
 
     def _check_options(self) -> None:
-        if self.method not in ("greedy", "optimal"):
+        if not is_choice(self.method, ("greedy", "optimal")):
             raise ValueError(f"method must be 'greedy' or 'optimal', got {self.method!r}.")
 
 

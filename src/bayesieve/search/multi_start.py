@@ -46,7 +46,7 @@ class MultiStart:
         found so far.
         """
         clock = Clock(self.max_seconds)
-        n_starts = self.n_starts or max(1, math.ceil(math.log2(max(2.0, problem.n_features * problem.total))))
+        n_starts = int(self.n_starts or 0) or max(1, math.ceil(math.log2(max(2.0, problem.n_features * problem.total))))
         rng = np.random.default_rng(self.seed)
         zobrist = rng.integers(1, 2**63, size=problem.n_features, dtype=np.uint64)
         seeds = rng.integers(0, 2**63, size=n_starts)

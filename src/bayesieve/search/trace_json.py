@@ -22,16 +22,16 @@ def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
     """
     walks = [trace.walk_moves(start) for start in range(trace.n_starts)]
     data: dict[str, Any] = {
-        "null_criterion": trace.null_criterion,
-        "best_criterion": trace.best_criterion,
+        "null_criterion": _plain(trace.null_criterion),
+        "best_criterion": _plain(trace.best_criterion),
         "n_starts": trace.n_starts,
-        "n_models": trace.n_models,
-        "complete": trace.complete,
+        "n_models": int(trace.n_models),
+        "complete": bool(trace.complete),
         "seconds": trace.seconds,
         "start": [start for start, walk in enumerate(walks) for _ in range(walk.feature.size)],
         "feature": _joined(walk.feature for walk in walks),
         "adding": _joined(walk.adding for walk in walks),
-        "cost": _joined(walk.cost for walk in walks),
+        "cost": [_plain(cost) for walk in walks for cost in walk.cost.tolist()],
         "move_seconds": _joined(walk.seconds for walk in walks),
     }
     if not _is_plain(trace):
@@ -41,10 +41,15 @@ def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
             "validation": trace.validation_name,
             "validation_lower_is_better": trace.validation_lower_is_better,
             "validation_total": trace.validation_total,
-            "starts": [[s.features.tolist(), s.criterion, or_none(s.validation)] for s in trace.starts],
-            "move_validation": [or_none(v) for walk in walks for v in walk.validation.tolist()],
+            "starts": [[s.features.tolist(), _plain(s.criterion), _plain(s.validation)] for s in trace.starts],
+            "move_validation": [_plain(v) for walk in walks for v in walk.validation.tolist()],
         }
     return data
+
+
+def _plain(value: float) -> float | str | None:
+    """A number that JSON has: infinity as text, NaN, of a criterion without a value on these rows, as null."""
+    return str(value) if np.isinf(value) else or_none(value)
 
 
 def _is_plain(trace: SearchTrace) -> bool:
@@ -67,15 +72,14 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
         start=start,
         feature=feature,
         adding=_read(data["adding"], bool),
-        cost=_read(data["cost"], float),
+        cost=_read_or_nan(data["cost"]),
         accepted=np.ones(feature.size, dtype=bool),
         distinct=np.ones(feature.size, dtype=bool),
         seconds=_read(data["move_seconds"], float),
         validation=_read_or_nan(validation),
     )
-    null_criterion, best_criterion, seconds = _read(
-        [data[name] for name in ("null_criterion", "best_criterion", "seconds")], float
-    ).tolist()
+    null_criterion, best_criterion = _read_or_nan([data["null_criterion"], data["best_criterion"]]).tolist()
+    seconds = float(_read([data["seconds"]], float)[0])
     n_starts, n_models = _read([data["n_starts"], data["n_models"]], int).tolist()
     sizes = {part.size for part in (feature, start, moves.adding, moves.cost, moves.seconds, moves.validation)}
     fit = len(sizes) == 1 and feature.min(initial=0) >= 0 and feature.max(initial=0) < len(names)
@@ -112,7 +116,7 @@ def _read_starts(data: dict[str, Any], n_starts: int, null_criterion: float, n_f
         held = _read(features, int)
         if held.size != np.unique(held).size or held.min(initial=0) < 0 or held.max(initial=0) >= n_features:
             raise ValueError("a walk of the search starts from features that are not there")
-        value = float(_read([criterion], float)[0])
+        value = float(_read_or_nan([criterion])[0])
         starts.append(WalkStart(held, value, float(_read_or_nan([validation])[0])))
     if len(starts) != n_starts:
         raise ValueError("the walks of the search do not all say where they start")
@@ -142,9 +146,12 @@ def _read(values: Any, kind: type) -> np.ndarray:
 def _read_or_nan(values: Any) -> np.ndarray:
     if type(values) is not list:
         raise ValueError("the moves of the search are not lists of numbers")
-    known = _read([v for v in values if v is not None], float)
     array = np.full(len(values), np.nan)
-    array[[v is not None for v in values]] = known
+    finite = [i for i, value in enumerate(values) if value is not None and value not in ("inf", "-inf")]
+    array[finite] = _read([values[i] for i in finite], float)
+    for i, value in enumerate(values):
+        if isinstance(value, str):
+            array[i] = float(value)
     return array
 
 

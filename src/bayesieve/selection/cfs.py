@@ -13,6 +13,7 @@ from bayesieve.search import SearchTrace
 from bayesieve.search.trace import Clock
 from bayesieve.selection.base import CodedSelector
 from bayesieve.selection.merit_search import MeritSearch
+from bayesieve.table.choices import is_choice
 
 Search = Literal["best-first", "forward", "backward"]
 SEARCHES = ("best-first", "forward", "backward")
@@ -123,7 +124,7 @@ class CFSSelector(CodedSelector):
         return int(np.count_nonzero(self.support_))
 
     def _check_options(self) -> None:
-        if self.search not in SEARCHES:
+        if not is_choice(self.search, SEARCHES):
             raise ValueError(f"search must be one of {', '.join(map(repr, SEARCHES))}, got {self.search!r}.")
 
 

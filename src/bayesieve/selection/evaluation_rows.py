@@ -56,7 +56,7 @@ def check_evaluation(evaluation: Any) -> None:
     elif isinstance(evaluation, Integral) and not isinstance(evaluation, bool):
         if int(evaluation) >= 2:
             return
-    elif hasattr(evaluation, "split") or isinstance(evaluation, Iterable):
+    elif (hasattr(evaluation, "split") or isinstance(evaluation, Iterable)) and not isinstance(evaluation, bytes):
         return
     raise ValueError(
         "evaluation must be 'train', 'holdout', 'loo', a number of folds of at least 2, a scikit-learn splitter or "

@@ -11,6 +11,7 @@ from bayesieve.counts.imprecise import LEVEL_PROBABILITIES, LevelProbabilities, 
 from bayesieve.search.trace import Clock
 from bayesieve.selection.filters import FilterSelector, above, check_number, rank
 from bayesieve.selection.ranked_path import ranking_trace
+from bayesieve.table.choices import is_choice
 
 
 class ImpreciseInformationGainSelector(FilterSelector):
@@ -85,7 +86,7 @@ class ImpreciseInformationGainSelector(FilterSelector):
     def _check_options(self) -> None:
         check_number("s", self.s, "a number above 0", np.nextafter(0.0, 1.0))
         check_number("threshold", self.threshold, "a number of nats")
-        if self.level_probabilities not in LEVEL_PROBABILITIES:
+        if not is_choice(self.level_probabilities, LEVEL_PROBABILITIES):
             raise ValueError(
                 f"level_probabilities must be one of {', '.join(map(repr, LEVEL_PROBABILITIES))}, "
                 f"got {self.level_probabilities!r}."

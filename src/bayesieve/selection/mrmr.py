@@ -17,6 +17,7 @@ from bayesieve.search.trace import Clock
 from bayesieve.selection.base import seed_of
 from bayesieve.selection.evaluation_rows import hold_out
 from bayesieve.selection.ranked_path import NestedPath, RankedSelector, check_size, leading, ranking_trace
+from bayesieve.table.choices import is_choice
 
 Form = Literal["difference", "quotient"]
 FORMS = ("difference", "quotient")
@@ -136,7 +137,7 @@ class MRMRSelector(RankedSelector):
 
     def _check_options(self) -> None:
         check_size(self.n_features_to_select)
-        if self.form not in FORMS:
+        if not is_choice(self.form, FORMS):
             raise ValueError(f"form must be one of {', '.join(map(repr, FORMS))}, got {self.form!r}.")
         if not (isinstance(self.validation_size, Real) and 0 < float(self.validation_size) < 1):
             raise ValueError(f"validation_size must lie between 0 and 1, got {self.validation_size!r}.")

@@ -11,6 +11,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.discretize.codes import read_codes
 from bayesieve.selection.base import make_encoder, with_classes
+from bayesieve.table.choices import is_choice
 
 STATISTICS = ("mutual_information", "symmetrical_uncertainty")
 
@@ -74,7 +75,7 @@ def pair_statistics(
     >>> pair_statistics(codes, encoder=None, statistic="symmetrical_uncertainty", features=[0], others=[1, 2]).tolist()
     [[1.0, 0.0]]
     """
-    if statistic not in STATISTICS:
+    if not is_choice(statistic, STATISTICS):
         raise ValueError(f"statistic must be one of {', '.join(map(repr, STATISTICS))}, got {statistic!r}.")
     coded = _coded(X, y, encoder, sample_weight)
     if given_class and coded.class_codes is None:

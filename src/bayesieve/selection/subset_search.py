@@ -15,6 +15,7 @@ from bayesieve.search import MultiStart, SearchTrace, SubsetProblem, search_exha
 from bayesieve.search.every_subset import evaluate_every_subset, obstacle_to_walk
 from bayesieve.search.multi_start import Progress
 from bayesieve.selection.base import CodedSelector, seed_of
+from bayesieve.table.choices import is_choice
 
 _AUTO_FEATURES = 15  # features up to which exhaustive="auto" enumerates ...
 _AUTO_WORK = 1_500_000_000  # ... unless subsets x rows x (classes - 1) exceed about a second of work
@@ -88,7 +89,7 @@ class SubsetSearchSelector(CodedSelector):
             value = getattr(self, name)
             if not (value is None and name == "n_starts") and (not isinstance(value, Integral) or value < lowest):
                 raise ValueError(f"{name} must be a whole number of at least {lowest}, got {value!r}.")
-        if not (isinstance(self.exhaustive, (bool, np.bool_)) or self.exhaustive == "auto"):
+        if not (isinstance(self.exhaustive, (bool, np.bool_)) or is_choice(self.exhaustive, ("auto",))):
             raise ValueError(f"exhaustive must be True, False or 'auto', got {self.exhaustive!r}.")
 
 

@@ -17,6 +17,7 @@ from bayesieve.search import DIRECTIONS, GreedySearch, ScoredRows, SearchTrace, 
 from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.selection.callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
 from bayesieve.selection.evaluation_rows import check_evaluation, evaluation_rows
+from bayesieve.table.choices import is_choice
 
 Direction = Literal["forward", "backward", "forward-backward", "backward-forward", "fast"]
 
@@ -237,7 +238,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
 
     def _check_options(self) -> None:
         check_evaluation(self.evaluation)
-        if self.direction not in DIRECTIONS:
+        if not is_choice(self.direction, DIRECTIONS):
             raise ValueError(f"direction must be one of {', '.join(map(repr, DIRECTIONS))}, got {self.direction!r}.")
         asked = self.n_features_to_select
         if not (

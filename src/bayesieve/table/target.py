@@ -155,7 +155,7 @@ def _numeric_labels(column: Column) -> tuple[np.ndarray, np.ndarray]:
             raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
         if (values != np.trunc(values)).any():
             raise ValueError(_CONTINUOUS)
-        if np.abs(values).max() < 2**53:
+        if float(np.abs(values).max()) < 2**53:
             values = values.astype(np.int64)
     offsets = whole_offsets(values)
     if offsets is not None:

@@ -25,7 +25,7 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
     ValueError
         If `path` is a folder, or cannot be written.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(checked_path(path)))
     if target.is_dir():
         raise ValueError(f"{path} is a folder; give the name of a file to write.")
     if not target.parent.is_dir():
@@ -44,6 +44,24 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
             ) from error
         raise
     _sync_folder(target.parent)
+
+
+def checked_path(path: object) -> Path:
+    """A path that a file system may have; TypeError or ValueError in one sentence otherwise."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"A path must be text or a pathlib.Path, got {path!r}.")
+    text = os.fspath(path)
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ValueError(f"A file cannot have the name {text!r}; give another path.")
+    try:
+        os.stat(text)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except UnicodeEncodeError:
+        raise ValueError(f"A file cannot have the name {text!r}; give another path.") from None
+    except OSError as error:
+        raise ValueError(f"{text[:100]} cannot be opened ({error.strerror}); give another path.") from None
+    return Path(text)
 
 
 def _mode(target: Path) -> int:

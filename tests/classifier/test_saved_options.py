@@ -1,0 +1,401 @@
+"""Every public option of a model and of its parts comes back from a file: what is loaded is what was saved."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn import model_selection
+from sklearn.base import BaseEstimator
+
+import bayesieve
+from bayesieve import (
+    AccuracySelector,
+    AllFeatures,
+    AUCSelector,
+    BayesianAveraging,
+    CFSSelector,
+    CompressionAveraging,
+    EqualFrequencyDiscretizer,
+    EqualWidthDiscretizer,
+    ImpreciseInformationGainSelector,
+    IndicatorEncoder,
+    InformationGainSelector,
+    MAPSelector,
+    MDLPDiscretizer,
+    MODLDiscretizer,
+    MODLGrouper,
+    MRMRSelector,
+    SelectiveNB,
+    TableEncoder,
+    WrapperSelector,
+)
+from bayesieve import criteria as c
+from bayesieve.selection import SELECTORS
+
+N = 60
+
+
+@cache
+def table() -> pl.DataFrame:
+    rng = np.random.default_rng(4)
+    y = codes()
+    moved = np.where(rng.random(N) < 0.3, rng.integers(0, 2, N), y)
+    return pl.DataFrame(
+        {
+            "size": rng.normal(2.0 * y, 1.5),
+            "visits": rng.poisson(1 + y).astype(float),
+            "town": [None if rng.random() < 0.1 else ["Köln", "Jena", "Ulm"][m + rng.integers(2)] for m in moved],
+            "noise": rng.random(N),
+        }
+    )
+
+
+@cache
+def codes() -> np.ndarray:
+    return np.random.default_rng(3).permutation(np.arange(N) % 2)
+
+
+LABELS: dict[str, Any] = {
+    "str": lambda y: np.array(["no", "yés"])[y],
+    "object": lambda y: np.array(["no", "yés"], dtype=object)[y],
+    "list": lambda y: ["b" if one else "a" for one in y],
+    "bool": lambda y: y == 1,
+    "object-bool": lambda y: (y == 1).astype(object),
+    "object-int": lambda y: (y - 1).astype(object),
+    **{
+        kind: lambda y, kind=kind: y.astype(kind)
+        for kind in ("int8", "uint8", "int16", "uint32", "int64", "uint64", "float16", "float32", "float64")
+    },
+    "large": lambda y: y.astype(np.uint64) + np.uint64(2**63),
+    "polars": lambda y: pl.Series("target", ["a", "b"])[y],
+    "pandas": lambda y: pl.Series("target", ["a", "b"])[y].to_pandas(),
+    "categorical": lambda y: pl.Series("target", ["a", "b"])[y].cast(pl.Categorical).to_pandas(),
+}
+
+
+def check_same(again: SelectiveNB, model: SelectiveNB, X: Any) -> None:
+    np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
+    predicted, expected = again.predict(X), model.predict(X)
+    assert predicted.dtype == expected.dtype
+    np.testing.assert_array_equal(predicted, expected)
+
+
+def plain(value: Any) -> Any:
+    """An option in a form that can be compared: of parts their types and options."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(item) for item in value]
+    if isinstance(value, BaseEstimator):
+        return type(value), {name: plain(item) for name, item in value.get_params(deep=False).items()}
+    if isinstance(value, (c.Criterion, model_selection.BaseCrossValidator, model_selection.BaseShuffleSplit)):
+        options = {name: plain(item) for name, item in vars(value).items() if not name.startswith("_")}
+        return type(value), options
+    return value
+
+
+def check_round_trip(model: SelectiveNB, folder: Path, X: Any, y: Any) -> SelectiveNB:
+    path = folder / "model.json"
+    model.save(path)
+    again = bayesieve.load(path)
+    check_same(again, model, X)
+    again.save(folder / "again.json")
+    assert (folder / "again.json").read_bytes() == path.read_bytes()
+    check_same(again.fit(X, y), model, X)
+    return bayesieve.load(path)
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_of_every_type(tmp_path: Path, kind: str) -> None:
+    y = LABELS[kind](codes())
+    model = SelectiveNB("map").fit(table(), y)
+    again = check_round_trip(model, tmp_path, table(), y)
+    assert again.target_name_ == model.target_name_
+    assert [type(label) for label in again.classes_.tolist()] == [type(label) for label in model.classes_.tolist()]
+
+
+smoothings = st.sampled_from(["m-estimate", 0.5, 1, np.float32(0.25), np.float64(2.0), np.str_("m-estimate")])
+seeds = st.sampled_from([None, 0, 2**32 - 1, np.int64(3), np.uint8(7)])
+limits = st.sampled_from([None, math.inf, 1000, np.float64(1e6)])
+jobs = st.sampled_from([None, -1, 1, 2, np.int64(1)])
+named_criteria = st.sampled_from(["error", "error_probability", "brier", "log_loss", "auc", "balanced_error", "map"])
+
+
+def criterion_objects(labels: Any) -> st.SearchStrategy[Any]:
+    last = np.unique(np.asarray(labels))[-1]
+    return st.sampled_from(
+        [
+            *(c.AUC, c.BalancedError, c.Brier, c.Error, c.ErrorProbability, c.LogLoss, lambda: c.MAPCost(4)),
+            *(lambda: c.Recall(last), lambda: c.Precision(last), lambda: c.Precision(last.item())),
+            *(lambda: c.ExpectedCost([[0, 1], [5, 0]]), lambda: c.ExpectedCost(np.array([[0.0, 1.5], [3.0, -0.1]]))),
+        ]
+    ).map(lambda make: make())
+
+
+def _pairs(n_rows: int) -> list[tuple[Any, Any]]:
+    rows = np.arange(n_rows)
+    return [(rows[: n_rows // 2], rows[n_rows // 2 :]), (list(range(20, n_rows)), tuple(range(20)))]
+
+
+splitters = st.sampled_from(
+    [
+        lambda: model_selection.KFold(3, shuffle=True, random_state=np.int64(1)),
+        lambda: model_selection.StratifiedKFold(np.int64(2)),
+        lambda: model_selection.RepeatedKFold(n_splits=2, n_repeats=2, random_state=0),
+        lambda: model_selection.RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0),
+        lambda: model_selection.ShuffleSplit(2, test_size=0.4, random_state=1),
+        lambda: model_selection.StratifiedShuffleSplit(2, train_size=30, random_state=1),
+        lambda: model_selection.LeavePOut(1),
+        lambda: model_selection.LeaveOneOut(),
+        lambda: model_selection.TimeSeriesSplit(2, gap=1),
+        lambda: model_selection.PredefinedSplit(np.arange(N) % 3),
+        lambda: _pairs(N),
+    ]
+).map(lambda make: make())
+
+
+def options_of(kind: type, labels: Any) -> dict[str, st.SearchStrategy[Any]]:
+    """What is drawn for the constructor of a part."""
+    criteria = named_criteria | criterion_objects(labels)
+    validation = {"validation": named_criteria | criterion_objects(labels), "validation_size": st.floats(0.3, 0.7)}
+    machine = {"n_jobs": jobs, "verbose": st.sampled_from([0, False])}
+    search = {"max_seconds": limits, **machine}
+    multi_start = {
+        "n_starts": st.sampled_from([None, 1, np.int64(3)]),
+        "max_iter": st.integers(1, 4),
+        "exhaustive": st.sampled_from([True, False, "auto", np.True_]),
+        "random_state": seeds,
+        **search,
+    }
+    own: dict[type, dict[str, st.SearchStrategy[Any]]] = {
+        AllFeatures: {},
+        MAPSelector: multi_start,
+        BayesianAveraging: multi_start,
+        CompressionAveraging: multi_start,
+        AccuracySelector: search,
+        AUCSelector: search,
+        WrapperSelector: {
+            "criterion": criteria,
+            "direction": st.sampled_from(["forward", "backward", "forward-backward", "backward-forward", "fast"]),
+            "evaluation": st.sampled_from(["train", "holdout", "loo", 2, np.int64(3)]) | splitters,
+            "n_features_to_select": st.sampled_from(["best", 1, np.int32(2)]),
+            "tol": st.sampled_from([None, 0.0, 1e-3, math.inf]),
+            "random_state": seeds,
+            **validation,
+            **search,
+        },
+        InformationGainSelector: {
+            "n_features_to_select": st.sampled_from([None, "auto", 2, np.int64(1)]),
+            "random_state": seeds,
+            **validation,
+        },
+        ImpreciseInformationGainSelector: {
+            "s": st.sampled_from([1.0, 0.5, np.float64(2.0)]),
+            "threshold": st.sampled_from([0.0, 0.01, -math.inf]),
+            "level_probabilities": st.sampled_from(["frequency", "maximum-entropy"]),
+        },
+        MRMRSelector: {
+            "n_features_to_select": st.sampled_from(["auto", 2, np.int64(1)]),
+            "form": st.sampled_from(["difference", "quotient"]),
+            "random_state": seeds,
+            **validation,
+            **machine,
+        },
+        CFSSelector: {
+            "search": st.sampled_from(["best-first", "forward", "backward"]),
+            "locally_predictive": st.booleans() | st.just(np.True_),
+            "independent_as_redundant": st.booleans(),
+            "n_jobs": jobs,
+        },
+    }
+    return {"smoothing": smoothings, **own[kind]}
+
+
+coders = {
+    "numeric": st.sampled_from(["modl", "mdlp", "equal-frequency", "equal-width"])
+    | st.builds(MODLDiscretizer, method=st.sampled_from(["greedy", "optimal"]), n_jobs=jobs)
+    | st.builds(MDLPDiscretizer, n_jobs=jobs)
+    | st.builds(EqualFrequencyDiscretizer, st.integers(2, 5) | st.just(np.int64(3)), n_jobs=jobs)
+    | st.builds(EqualWidthDiscretizer, st.integers(2, 5), n_jobs=jobs),
+    "categorical": st.sampled_from(["modl", "values"])
+    | st.builds(MODLGrouper, method=st.sampled_from(["greedy", "optimal"]), n_jobs=jobs),
+}
+table_encoders = st.builds(
+    TableEncoder,
+    **coders,
+    missing=st.sampled_from(["level", "ignore"]),
+    unseen=st.just("ignore"),
+    kinds=st.sampled_from([None, {}, {"visits": "categorical"}, {"noise": np.str_("numeric"), "size": "categorical"}]),
+    n_jobs=jobs,
+)
+indicator_encoders = st.builds(
+    IndicatorEncoder,
+    st.sampled_from(
+        [3, np.int64(2), [0.5, 1], (0.0, 2.5), np.array([1.5]), {"size": [0, 2], "visits": 4, "noise": (0.5,)}]
+    ),
+    missing=st.sampled_from(["level", "ignore"]),
+    n_jobs=jobs,
+)
+
+
+@st.composite
+def models(draw: st.DrawFn, labels: Any) -> SelectiveNB:
+    name = draw(st.sampled_from(sorted(SELECTORS)))
+    selector: Any = name
+    encoder = draw(st.just("modl") | table_encoders | indicator_encoders)
+    if draw(st.integers(0, 3)):
+        options = options_of(SELECTORS[name], labels)
+        chosen = draw(st.sets(st.sampled_from(sorted(options)), max_size=5))
+        selector = SELECTORS[name](**{option: draw(options[option]) for option in sorted(chosen)})
+        if draw(st.integers(0, 4)) == 0:
+            selector.set_params(encoder=encoder)
+            encoder = "modl"
+    return SelectiveNB(
+        selector,
+        encoder=encoder,
+        smoothing=draw(smoothings),
+        calibrate=draw(st.sampled_from([True, False, "auto", np.True_, np.False_])),
+        max_seconds=draw(limits),
+        random_state=draw(seeds | st.just(5).map(np.random.RandomState) | st.just(5).map(np.random.default_rng)),
+        n_jobs=draw(jobs),
+        verbose=draw(st.sampled_from([0, False, np.int64(0)])),
+    )
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_option_comes_back(tmp_path: Path, data: st.DataObject) -> None:
+    y = LABELS[data.draw(st.sampled_from(["str", "int8", "bool", "float32"]))](codes())
+    model = data.draw(models(y))
+    encoder = model.new_encoder()
+    X = table().drop("town") if isinstance(encoder, IndicatorEncoder) else table()
+    try:
+        model.fit(X, y)
+    except ValueError:  # options that exclude each other, or a criterion that has no value here
+        return
+    again = check_round_trip(model, tmp_path, X, y)
+    given, read = plain(model)[1], plain(again)[1]
+    if not isinstance(model.random_state, (np.random.RandomState, np.random.Generator)):
+        assert read["random_state"] == given["random_state"]
+    for name in ("smoothing", "calibrate", "max_seconds", "n_jobs", "verbose"):
+        assert read[name] == given[name], name
+    if isinstance(model.selector, str):
+        assert again.selector == model.selector
+    else:
+        del given["selector"][1]["encoder"], read["selector"][1]["encoder"]  # the model's stands for it
+        assert read["selector"] == given["selector"]
+    if isinstance(encoder, TableEncoder):
+        assert plain(again.new_encoder()) == plain(encoder)
+
+
+def test_a_loaded_model_is_reported_with_its_options(tmp_path: Path) -> None:
+    y = LABELS["str"](codes())
+    selector = WrapperSelector(c.Recall("yés"), evaluation=model_selection.StratifiedKFold(3), tol=math.inf)
+    encoder = TableEncoder(numeric=EqualFrequencyDiscretizer(4), categorical=MODLGrouper(method="optimal"))
+    model = SelectiveNB(selector, encoder=encoder).fit(table(), y)
+    again = check_round_trip(model, tmp_path, table(), y)
+    figures = [m.report(tmp_path / "report.html", table(), y, cv=3) for m in (model, again)]
+    assert figures[0].accuracy == figures[1].accuracy
+    assert again.summary().equals(model.summary())
+
+
+class Mine(c.RowLoss):
+    name = "mine"
+
+    def losses(self, probability: np.ndarray, true_class: int) -> np.ndarray:
+        return 1.0 - probability[true_class]
+
+
+class MyFolds(model_selection.KFold):
+    pass
+
+
+class MyCoder(MODLDiscretizer):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (
+            SelectiveNB(WrapperSelector(Mine())),
+            "criterion=<.*Mine object.*> cannot be saved as JSON, .*; pickle the model",
+        ),
+        (SelectiveNB(WrapperSelector(validation=Mine())), "validation=<"),
+        (SelectiveNB(WrapperSelector(evaluation=MyFolds(2))), r"evaluation=MyFolds\(.*\) cannot be saved as JSON"),
+        (
+            SelectiveNB(
+                WrapperSelector(
+                    evaluation=model_selection.KFold(2, shuffle=True, random_state=np.random.RandomState(0))
+                )
+            ),
+            r"evaluation's random_state=RandomState.* cannot be saved",
+        ),
+        (SelectiveNB("all", encoder=TableEncoder(numeric=MyCoder())), r"numeric=MyCoder\(\) cannot be saved"),
+    ],
+)
+def test_what_no_file_can_hold_is_one_sentence(tmp_path: Path, model: SelectiveNB, message: str) -> None:
+    path = tmp_path / "model.json"
+    path.write_text("an older file")
+    with pytest.raises(ValueError, match=f"^{message}") as error:
+        model.fit(table(), LABELS["str"](codes())).save(path)
+    assert "\n" not in str(error.value)
+    assert path.read_text() == "an older file"
+
+
+def test_a_trace_to_go_on_with_is_no_option_of_the_file(tmp_path: Path) -> None:
+    y = LABELS["str"](codes())
+    first = WrapperSelector(direction="forward").fit(table(), y)
+    model = SelectiveNB(WrapperSelector(direction="forward", resume=first.trace_)).fit(table(), y)
+    assert check_round_trip(model, tmp_path, table(), y).selector.resume is None
+
+
+def test_categories_that_are_infinite(tmp_path: Path) -> None:
+    X = pl.DataFrame({"x": [math.inf if one else -1.5 for one in codes()]})
+    y = LABELS["str"](codes())
+    model = SelectiveNB("all", encoder=TableEncoder(kinds={"x": "categorical"})).fit(X, y)
+    check_round_trip(model, tmp_path, X, y)
+    texts = np.where(codes() == 1, "inf", "nan").astype(object)[:, None]
+    model = SelectiveNB("all").fit(texts, y)
+    check_round_trip(model, tmp_path, texts, y)
+
+
+BROKEN = "caf\ud800"
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.array([[BROKEN if one else "a"] for one in codes()], dtype=object), codes(), "Column 'x0' holds"),
+        (codes()[:, None], np.array([BROKEN if one else "a" for one in codes()], dtype=object), "The target holds"),
+    ],
+)
+def test_half_a_character_is_refused_before_anything_is_searched(X: Any, y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{message} 'caf\\ud800', which is not valid Unicode; decode it again"):
+        SelectiveNB("all").fit(X, y)
+
+
+def test_a_model_that_contradicts_itself_is_not_saved(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text("an older file")
+    y = LABELS["str"](codes())
+    for spoil, message in (
+        (lambda model: model.naive_bayes_.class_count_.fill(-1.0), "its class counts are out of range"),
+        (lambda model: model.naive_bayes_.feature_log_prob_[0].fill(np.nan), "holds a number that is not finite"),
+        (lambda model: model.feature_weights_.fill(2.0), "feature weights are out of range"),
+        (lambda model: setattr(model, "n_rows_", 0), "n_rows is not a positive whole number"),
+    ):
+        model = SelectiveNB("all").fit(table(), y)
+        spoil(model)
+        with pytest.raises(ValueError, match=f"^This model cannot be saved as JSON: .*{message}; pickle it.$"):
+            model.save(path)
+        assert path.read_text() == "an older file"
