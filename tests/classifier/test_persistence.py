@@ -393,7 +393,7 @@ def test_several_hostile_changes(tmp_path: Path, data: st.DataObject) -> None:
             parent = parent[key]
         what = data.draw(st.sampled_from(["replace", "drop", "move", "wrap", "again"]))
         if what == "replace":
-            parent[last] = data.draw(st.sampled_from(ODD))
+            parent[last] = copy.deepcopy(data.draw(st.sampled_from(ODD)))
         elif what == "drop":
             del parent[last]
         elif what == "move":
