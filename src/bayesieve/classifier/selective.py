@@ -88,7 +88,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         Training rows.
     cautions_ : tuple of Caution
         What deserves a look in the data or in the model, each with its ``kind``, ``columns`` and ``sentence``. ``fit``
-        warns (`UserWarning`) of the graver ones; a report shows all of them.
+        warns (`UserWarning`) of the graver ones; a report shows all of them. ``fit_coded`` sees no raw columns: it
+        lists what follows from the model, and does not warn.
 
     References
     ----------
