@@ -171,3 +171,22 @@ def test_nothing_to_count() -> None:
     np.testing.assert_array_equal(PairInformation(no_rows).symmetrical_uncertainty(), np.zeros((3, 3)))
     with pytest.raises(ValueError, match="no classes to be given"):
         PairInformation(nothing, given_class=True)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("given_class", [False, True])
+def test_pairs_of_very_many_values_do_not_take_a_table(
+    monkeypatch: pytest.MonkeyPatch, weighted: bool, given_class: bool
+) -> None:
+    """Where a table of counts would be too large only its cells with rows are kept, with the same sums."""
+    coded = random_pairs(5, 300, [60, 2, 300, 150, 30], weighted=weighted, unseen=True)
+    tables = PairInformation(coded, given_class=given_class).mutual_information()
+    monkeypatch.setattr(counting, "_MOST_CELLS", 1)
+    np.testing.assert_array_equal(PairInformation(coded, given_class=given_class).mutual_information(), tables)
+
+
+def test_a_pair_of_identifiers() -> None:
+    rows = np.random.default_rng(0).permutation(30_000)
+    codes = np.array([rows, rows[::-1]], dtype=np.uint16)
+    coded = CodedTable(codes=codes, n_levels=np.array([30_000, 30_000]), names=("a", "b"))
+    np.testing.assert_allclose(PairInformation(coded).mutual_information(), np.log(30_000))

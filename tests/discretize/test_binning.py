@@ -106,3 +106,12 @@ class TestBoth:
     def test_the_number_of_bins_is_checked(self, kind: type, n_bins: object) -> None:
         with pytest.raises(ValueError, match="n_bins must be a positive whole number"):
             kind(n_bins=n_bins).fit(column([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("kind", [EqualFrequencyDiscretizer, EqualWidthDiscretizer])
+def test_billions_of_bins_and_tables_without_numbers_are_refused(kind: type) -> None:
+    for n_bins in (10**9, 2**70, True):
+        with pytest.raises(ValueError, match=r"n_bins must be a positive whole number up to 1,000,000, got"):
+            kind(n_bins=n_bins).fit([[1.0], [2.0]])
+    with pytest.raises(ValueError, match=f"{kind.__name__} found no numeric column among the columns of X"):
+        kind().fit([["a"], ["b"]])

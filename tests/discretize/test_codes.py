@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import BaseEstimator
 
@@ -58,3 +59,31 @@ def test_a_coded_table_is_taken_as_it_is() -> None:
 def test_what_is_no_code_is_refused(X: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_codes(Reader(), X, reset=True)
+
+
+ODD_CODES = {
+    "fractions": (np.full((4, 2), 0.5), "Column 0 holds the code 0.5; codes are the numbers 0, 1, 2"),
+    "text": (np.array([[0, "b"]] * 4, dtype=object), "Column 1 holds the code 'b'"),
+    "beyond integers": (np.full((4, 2), 1e300), r"holds the code 1e\+300"),
+    "beyond 64 bits": (np.full((4, 2), 2**70, dtype=object), "holds the code"),
+    "unsigned": (np.full((4, 2), 2**63, dtype=np.uint64), "holds the code 9223372036854775808"),
+    "dates": (np.full((4, 1), np.datetime64("2020-01-01")), "Column 0 holds a value of type date"),
+    "None": (np.array([[0], [None]], dtype=object), r"contains NaN"),
+    "masked": (np.ma.array([[0], [1]], mask=[[1], [0]]), "contains NaN"),
+    "polars text": (pl.DataFrame({"a": ["x"]}), "Column 0 holds the code 'x'"),
+    "polars lists": (pl.DataFrame({"a": [[1]]}), "Column 0 holds a value of type ndarray"),
+    "pyarrow text": (pa.table({"a": ["x"]}), "Column 0 holds the code 'x'"),
+    "ragged": ([[1], [1, 2]], "rows of X differ in length"),
+}
+
+
+@pytest.mark.parametrize("name", ODD_CODES)
+def test_values_that_are_not_codes_are_one_sentence(name: str) -> None:
+    X, message = ODD_CODES[name]
+    with pytest.raises((ValueError, TypeError), match=message):
+        read_codes(Reader(), X, reset=True)
+
+
+@pytest.mark.parametrize("X", [[[0.0], [1.0]], [["0"], ["1"]], [[False], [True]], np.array([[0], [1]], dtype=object)])
+def test_whole_numbers_of_any_type_are_codes(X: object) -> None:
+    assert read_codes(Reader(), X, reset=True).codes.tolist() == [[0, 1]]

@@ -305,3 +305,37 @@ def test_refitting_forgets_the_first_fit() -> None:
     assert not hasattr(encoder, "feature_names_in_")
     assert encoder.n_features_in_ == 1
     assert encoder.unseen_counts_.tolist() == [0]
+
+
+@pytest.mark.parametrize("numeric", ["modl", "mdlp", "equal-frequency", "equal-width"])
+@pytest.mark.parametrize("categorical", ["modl", "values"])
+@pytest.mark.parametrize("missing", ["level", "ignore"])
+def test_a_row_of_weight_0_is_no_row(numeric: str, categorical: str, missing: Any) -> None:
+    """Its values make no level, not even that of missing values."""
+    weights = RNG.integers(1, 4, N).astype(float)
+    extra = pl.DataFrame(
+        {
+            name: [-1e9 if FRAME[name].dtype.is_numeric() else f"new {name}", None, None]
+            for name in ("age", "job", "noise", "visits")
+        },
+        schema={name: FRAME[name].dtype for name in ("age", "job", "noise", "visits")},
+        strict=False,
+    )
+    rows = FRAME.select(extra.columns).with_columns(pl.col("job").fill_null("none"))
+    options: dict[str, Any] = {"numeric": numeric, "categorical": categorical, "missing": missing}
+    without = TableEncoder(**options).fit(rows, Y, weights)
+    with_extra = TableEncoder(**options).fit(
+        pl.concat([rows, extra]), np.append(Y, ["no", "yes", "no"]), np.append(weights, [0, 0, 0])
+    )
+    for level, other in zip(without.levels_, with_extra.levels_, strict=True):
+        assert level.to_json() == other.to_json()
+    np.testing.assert_array_equal(without.transform(rows), with_extra.transform(rows))
+
+
+@pytest.mark.parametrize("n_jobs", ["a", 1.5, True, 0, float("nan"), [1]])
+def test_n_jobs_is_a_number_of_threads(n_jobs: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"n_jobs must be a positive number of threads, -1 for all cores, or None .* got"
+    ):
+        fitted(n_jobs=n_jobs)
+    assert fitted(n_jobs=np.int64(2)).n_features_in_ == FRAME.shape[1]

@@ -320,3 +320,11 @@ def test_more_features_than_an_exponent_holds() -> None:
     codes = np.where(rng.random((60, 1100)) < 0.6, y[:, None], rng.integers(0, 2, (60, 1100)))
     selector = MAPSelector(encoder=None, n_starts=1).fit(codes, y)
     assert 1 <= selector.support_.sum() < 1100
+
+
+def test_set_output_of_a_pyarrow_table() -> None:
+    table = FRAME.to_arrow()
+    for output, kind in (("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("default", pa.Table)):
+        selected = MAPSelector().set_output(transform=output).fit(table, Y).transform(table)
+        assert isinstance(selected, kind)
+        assert list(getattr(selected, "column_names", None) or selected.columns) == ["number", "text"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
-from bayesieve.table import as_sample_weight, as_target
+from bayesieve.table import Target, as_sample_weight, as_target
+from bayesieve.table.target import refuse_identifiers
 from tests.table.libraries import LIBRARIES
 
 LABELS: dict[str, list[Any]] = {
@@ -173,7 +176,7 @@ def test_weights() -> None:
         ([[1, 1, 1]], "Sample weights must be 1D array or scalar"),
         (["a", "b", "c"], "sample_weight must hold one number per row"),
         ([0, 0, 0], "at least one non-zero number; all weights are zero"),
-        ([1, 1e19, 1], r"add up to 1e\+19; scale them so that their sum is between 1e-300 and 1e\+18"),
+        ([1, 1e19, 1], r"add up to 1e\+19; scale them so that their sum is between 1e-100 and 1e\+18"),
         ([1e308, 1e308, 1e308], "add up to inf; scale them"),
         ([0, 5e-324, 0], "scale them so that their sum"),
     ],
@@ -181,3 +184,44 @@ def test_weights() -> None:
 def test_refused_weights(weights: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         as_sample_weight(weights, 3)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (pd.Series([(1, 2), (3, 4)]), "Unknown label type: tuple"),
+        (pd.cut(pd.Series([1, 2, 3]), 2), "Unknown label type: Interval"),
+        ([uuid.UUID(int=1), uuid.UUID(int=2)], r"Unknown label type: UUID.* \[str\(label\) for label in y\]"),
+        (pl.Series([[1], [2]]), "Unknown label type: list"),
+        (pl.Series([{"a": 1}, {"a": 2}]), "Unknown label type: dict"),
+        ([frozenset([1]), frozenset([2])], "Unknown label type: frozenset"),
+        ([Decimal("1.5"), Decimal(2)], "Unknown label type: continuous"),
+        ([10**25, 10**25 + 1], "whole numbers beyond 64 bits; convert them to text"),
+        ([-1, 2**63], "beyond 64 bits"),
+        (pl.Series([10**20, 10**20 + 1], dtype=pl.Int128), "beyond 64 bits"),
+        (pd.Categorical([10**25, 10**25 + 1]), "beyond 64 bits"),
+        ([True, 1, 0], "mix booleans and numbers"),
+        (np.ma.array([0, 1], mask=[1, 0]), r"missing labels \(first in row 0\)"),
+    ],
+)
+def test_labels_that_would_merge_or_become_text_are_refused(y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        as_target(y)
+
+
+def test_long_labels_stay_apart() -> None:
+    assert as_target([2**63, 2**63 + 1]).classes.tolist() == [2**63, 2**63 + 1]
+    assert as_target([2**60 + 1, 2**60, 1.0]).classes.tolist() == [1, 2**60, 2**60 + 1]
+    assert as_target(pl.Series([Decimal(2), Decimal(1)])).classes.tolist() == [1, 2]
+    assert as_target(np.array([b"\xfe", b"\xff"])).n_classes == 2
+
+
+def test_identifiers_as_target_are_refused_before_they_fill_the_memory() -> None:
+    many = Target(np.zeros(70_000, dtype=np.int32), np.arange(70_000))
+    with pytest.raises(ValueError, match=r"70,000 classes in 70,000 rows, .* 37 GiB of memory; is it an identifier\?"):
+        refuse_identifiers(many)
+    with pytest.warns(UserWarning, match=r"3,000 classes in 6,000 rows; is it an identifier\?"):
+        refuse_identifiers(Target(np.zeros(6_000, dtype=np.int32), np.arange(3_000)))
+    refuse_identifiers(Target(np.zeros(531, dtype=np.uint8), np.arange(48)))
+    refuse_identifiers(Target(np.zeros(10_000, dtype=np.int32), np.arange(1_000)))
+    refuse_identifiers(Target(np.zeros(100_000_000, dtype=np.uint8), np.arange(100)))

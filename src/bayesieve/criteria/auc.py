@@ -69,7 +69,7 @@ class AUC(Criterion):
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         totals = np.asarray(class_totals, dtype=float)
         rest = _others(totals)
-        usable = np.flatnonzero((totals > 0.0) & (rest > 0.0))
+        usable = np.flatnonzero(totals * rest > 0.0)  # the weights of a class may be too small to multiply
         sums = np.atleast_2d(sums)
         if usable.size == 0:
             return np.full(sums.shape[0], np.nan)

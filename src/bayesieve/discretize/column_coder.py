@@ -17,6 +17,7 @@ from bayesieve.table.cautions import Caution, issue, named
 from bayesieve.table.columns import Kind
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.target import refuse_identifiers
 
 
 class LevelsCoder(TransformerMixin, BaseEstimator):
@@ -156,6 +157,7 @@ def read_classes(
         raise ValueError(f"{type(coder).__name__} requires y to be passed, but the target y is None.")
     else:
         target = as_target(y)
+        refuse_identifiers(target)
         check_consistent_length(target.codes, np.empty(table.n_rows))
     order = ClassOrder.of(target.codes, target.n_classes, weights)
     if order.rows.size == 0:

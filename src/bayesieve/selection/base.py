@@ -22,6 +22,7 @@ from bayesieve.table.backends.sparse import is_sparse
 from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.estimator_input import copy_features, new_table
 from bayesieve.table.frames import as_array
+from bayesieve.table.target import refuse_identifiers
 
 
 class CodedSelector(SelectorMixin, BaseEstimator):
@@ -215,6 +216,7 @@ def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:
 def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
     """The same codes with class codes and row weights."""
     target = as_target(y)
+    refuse_identifiers(target)
     check_consistent_length(codes.stored.T, target.codes)
     weights = as_sample_weight(sample_weight, codes.n_rows)
     return codes.with_rows(class_codes=target.codes, classes=target.classes, weights=weights)

@@ -79,13 +79,16 @@ def hold_out(
     """
     rng = np.random.default_rng(seed)
     classes = np.asarray(coded.class_codes)
+    counted = np.ones(coded.n_rows, dtype=bool) if coded.weights is None else np.asarray(coded.weights) > 0
     held = np.zeros(coded.n_rows, dtype=bool)
     for code in range(coded.n_classes):
-        rows = rng.permutation(np.flatnonzero(classes == code))
+        rows = rng.permutation(np.flatnonzero(counted & (classes == code)))
         held[rows[: min(max(0, rows.size - 1), round(rows.size * validation_size))]] = True
-    if not held.any() or held.all():
-        raise ValueError(f"There are too few rows ({coded.n_rows}) to hold {validation_size:g} of them out; {remedy}.")
-    return coded.take(~held).by_class, coded.take(held).by_class
+    fitted = counted & ~held  # rows of weight 0 are in neither half
+    if not held.any() or not fitted.any():
+        n_rows = np.count_nonzero(counted)
+        raise ValueError(f"There are too few rows ({n_rows}) to hold {validation_size:g} of them out; {remedy}.")
+    return coded.take(fitted).by_class, coded.take(held).by_class
 
 
 def _splits(coded: CodedTable, evaluation: Any, groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:

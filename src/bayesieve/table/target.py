@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.columns import Column, whole_offsets
+from bayesieve.table.columns import Column, warn_caller, whole_offsets
 from bayesieve.table.frames import holds_exactly, unmasked
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import drop_unused
@@ -19,7 +19,8 @@ _CONTINUOUS = (
     "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on a "
     "regression target with continuous values."
 )
-_LEAST_WEIGHT, _MOST_WEIGHT = 1e-300, 1e18  # one over it must be a number, and rounded it must fit into 64 bits
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e18  # products must not vanish, and rounded it must fit into 64 bits
+_MANY_CLASSES, _FEW_ROWS, _MOST_GIBIBYTES = 1000, 5, 4  # beyond any target that is not an identifier, or close to it
 _TOO_LARGE = "The labels in y are whole numbers beyond 64 bits; convert them to text, for example with y.astype(str)."
 _MIXED = "The labels in y mix text with other types; convert them all to text, for example with y.astype(str)."
 
@@ -84,6 +85,24 @@ def as_target(y: Any) -> Target:
             f"Unknown label type: {column.type}. Classes must be text, booleans or whole numbers; convert y to text."
         )
     return Target(_smallest(codes, len(labels)), labels)
+
+
+def refuse_identifiers(target: Target) -> None:
+    """ValueError before a fit on very many classes takes all memory, for which it needs a number per row and class."""
+    n_rows, n_classes = len(target.codes), target.n_classes
+    gibibytes = n_rows * n_classes * 8 / 2**30
+    if n_classes > _MANY_CLASSES and gibibytes > _MOST_GIBIBYTES:
+        raise ValueError(
+            f"The target has {n_classes:,} classes in {n_rows:,} rows, which takes at least {gibibytes:,.0f} GiB of "
+            "memory; is it an identifier? Choose another target, or join rare classes."
+        )
+    if n_classes > _MANY_CLASSES and n_rows < _FEW_ROWS * n_classes:
+        warn_caller(
+            [
+                f"The target has {n_classes:,} classes in {n_rows:,} rows; is it an identifier? Classes of so few rows "
+                "are hardly learnt, and the fit may take long."
+            ]
+        )
 
 
 def _label_column(y: Any) -> tuple[Column, bool]:
