@@ -126,7 +126,7 @@ def _explained(succeeds: Run, model: Path, path: Path) -> list[list[str]]:
     return list(rows.values())
 
 
-@pytest.mark.filterwarnings("ignore:Column")
+@pytest.mark.filterwarnings("ignore:Column", "ignore:Some values were never seen")
 def test_python_and_the_command_line_score_the_same(succeeds: Run, mixed: Path, tmp_path: Path) -> None:
     rows = _rows_to_score()
     printed = pl.read_csv(io.StringIO(succeeds("predict", mixed, _write(tmp_path / "all.csv", rows)).stdout))

@@ -12,7 +12,7 @@ from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.coded_block import CodedBlock, CodedColumn
 from bayesieve.engine import map_in_threads
 from bayesieve.table import FeatureLevels, Table
-from bayesieve.table.columns import warn_caller
+from bayesieve.table.cautions import warn_caller
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
 
@@ -172,7 +172,7 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
         together = np.zeros(table.n_columns, dtype=bool)
     pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * table.n_columns >= _PARALLEL_CELLS
     map_in_threads(code_block, _runs(together, table.n_rows), n_jobs if pays else None)
-    warn_caller(complaints)
+    warn_caller(sorted(complaints))  # in one order, whichever thread met them
     return codes.matrix(highest=int(levels.n_levels.max())), unseen
 
 

@@ -42,11 +42,14 @@ class Caution:
 
 def issue(cautions: Iterable[Caution | None]) -> None:
     """Warn (`UserWarning`) of each caution that is worth it, at the line that called the library."""
-    if _silent.get():
-        return
-    for caution in cautions:
-        if caution is not None and caution.warns:
-            warnings.warn(caution.sentence, UserWarning, stacklevel=_callers_level())
+    warn_caller([caution.sentence for caution in cautions if caution is not None and caution.warns])
+
+
+def warn_caller(sentences: Iterable[str]) -> None:
+    """Warn (`UserWarning`) at the line that called the library."""
+    if not _silent.get():
+        for sentence in sentences:
+            warnings.warn(sentence, UserWarning, stacklevel=_callers_level())
 
 
 @contextmanager
@@ -60,7 +63,7 @@ def silenced() -> Iterator[None]:
 
 
 def _callers_level() -> int:
-    """The stack level of the first frame outside the library and scikit-learn, for a warning of `issue`."""
+    """The stack level of the first frame outside the library and scikit-learn, for `warn_caller`."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
         level, frame = level + 1, frame.f_back

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesieve.table.backends import backend, objects
+from bayesieve.table.cautions import warn_caller
 from bayesieve.table.temporal import MICROSECONDS_PER_DAY, TEMPORAL, format_temporal, parse_number
 from bayesieve.table.values import Scalar, canonical_text, drop_unused, is_missing, sort_codes
 
@@ -326,15 +325,6 @@ def _unreadable(column: Column, row: int, type_: str) -> ValueError:
         f"Column {column.name!r} is read as a {type_} but row {row} holds {text}; "
         f"correct the value or read the column as categorical."
     )
-
-
-def warn_caller(sentences: Iterable[str]) -> None:
-    """Warn (`UserWarning`) at the line that called the library."""
-    for sentence in sorted(sentences):
-        level, frame = 1, sys._getframe(0)
-        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("bayesieve.", "sklearn.")):
-            level, frame = level + 1, frame.f_back
-        warnings.warn(sentence, UserWarning, stacklevel=level)
 
 
 def _encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.ndarray, Sequence[Any]]:
