@@ -42,14 +42,14 @@ class Caution:
 
 def issue(cautions: Iterable[Caution | None]) -> None:
     """Warn (`UserWarning`) of each caution that is worth it, at the line that called the library."""
-    warn_caller([caution.sentence for caution in cautions if caution is not None and caution.warns])
+    if not _silent.get():
+        warn_caller([caution.sentence for caution in cautions if caution is not None and caution.warns])
 
 
 def warn_caller(sentences: Iterable[str]) -> None:
     """Warn (`UserWarning`) at the line that called the library."""
-    if not _silent.get():
-        for sentence in sentences:
-            warnings.warn(sentence, UserWarning, stacklevel=_callers_level())
+    for sentence in sentences:
+        warnings.warn(sentence, UserWarning, stacklevel=_callers_level())
 
 
 @contextmanager
