@@ -146,8 +146,11 @@ def map_cost(scored: Scored, subset: Subset) -> float:
 def auc(scored: Scored, subset: Subset) -> float:
     """Area under the ROC curve; of several classes, each against the others, weighted by its share of the rows.
 
-    Rows are ranked by the log odds of the class, rounded so that equal rows stay equal.
+    Rows are ranked by the log odds of the class, rounded so that equal rows stay equal. Without features no row is
+    ranked before another, whatever class shares the folds have.
     """
+    if not subset:
+        return 0.5
     joint = scored.log_joint(subset)
     there = scored.weights > 0
     areas, shares = [], []

@@ -90,7 +90,7 @@ def test_a_copy_is_passed_over() -> None:
 
 def test_size_is_that_of_the_smallest_best_subset_on_held_out_rows() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    selector = MRMRSelector(smoothing=1.0).fit(X, y)
+    selector = MRMRSelector(smoothing=1.0, recode=False).fit(X, y)
     coded = selector.encoder_.transform_coded(X)
     coded = coded.with_rows(class_codes=y.astype(np.uint8), classes=np.array([0, 1])).by_class
     fit, held_out = hold_out(coded, 0.5, 0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,20 @@ from bayesieve.counts.contingency import ContingencyCounts, count_features
 from bayesieve.counts.families import Families
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.rows import Rows
+
+
+class Recoder(Protocol):
+    """Codes the rows of a coded table again, from their raw values, with levels learnt from some of them only."""
+
+    @property
+    def uses_classes(self) -> bool:
+        """Whether the levels depend on the classes of the rows."""
+
+    def take(self, rows: np.ndarray) -> Recoder:
+        """The same for some of the rows, in this order."""
+
+    def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
+        """The rows at the positions ``fit``, which the levels are learnt from, and those at ``rows`` (None: all)."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -35,6 +49,8 @@ class CodedTable:
         How features are stored as thresholds on ordered codes; None: each has codes of its own.
     unseen : int array, shape (n_features,), or None
         Rows without a level, of each feature, where an encoder counted them.
+    recoder : Recoder or None
+        Learns the levels again from some of the rows, where the raw values are at hand.
 
     Attributes
     ----------
@@ -63,6 +79,7 @@ class CodedTable:
     levels: Sequence[FeatureLevels] | None
     families: Families | None
     unseen: np.ndarray | None
+    recoder: Recoder | None
 
     def __init__(
         self,
@@ -77,6 +94,7 @@ class CodedTable:
         rows: Rows | None = None,
         families: Families | None = None,
         unseen: np.ndarray | None = None,
+        recoder: Recoder | None = None,
     ) -> None:
         if codes.ndim != 2 or codes.dtype.kind != "u":
             raise ValueError("codes must be a 2-D array of unsigned integers, one row per feature.")
@@ -88,6 +106,7 @@ class CodedTable:
             levels=levels,
             families=families,
             unseen=unseen,
+            recoder=recoder,
         )
         if families is not None:
             families.check(len(codes), self.n_levels)
@@ -178,7 +197,10 @@ class CodedTable:
             if positions.dtype == bool:
                 positions = np.flatnonzero(positions)
         stored = self.stored[:, positions] if isinstance(positions, slice) else np.take(self.stored, positions, axis=1)
-        return self._with(stored, self.rows.take(positions))
+        recoder = self.recoder
+        if recoder is not None:
+            recoder = recoder.take(np.arange(self.n_rows)[positions])
+        return self._with(stored, self.rows.take(positions), recoder)
 
     def with_rows(self, **parts: Any) -> CodedTable:
         """The same codes, with other parts of `Rows`: ``with_rows(class_codes=..., classes=...)``."""
@@ -191,5 +213,6 @@ class CodedTable:
         vars(table).update(levels=levels, unseen=unseen)
         return table
 
-    def _with(self, stored: np.ndarray, rows: Rows) -> CodedTable:
-        return CodedTable(stored, self.n_levels, self.names, levels=self.levels, rows=rows, families=self.families)
+    def _with(self, stored: np.ndarray, rows: Rows, recoder: Recoder | None = None) -> CodedTable:
+        kept = (self.n_levels, self.names)
+        return CodedTable(stored, *kept, levels=self.levels, rows=rows, families=self.families, recoder=recoder)

@@ -24,7 +24,11 @@ class AUC(Criterion):
     The share of pairs of a row of class 1 and a row of class 0 that the model puts in the right order, a tie counting
     one half (Mann-Whitney). Several classes: the areas of every class against the rest, weighted by class share
     (Provost & Domingos 2001). Classes without rows, or with all of them, are left out; NaN when none is left. Scores
-    are pooled over all rows, whatever tables they come from. A pair of weighted rows counts the product of the weights.
+    are pooled over all rows, whatever tables they come from; the empty subset puts no row before another: 0.5. A pair
+    of weighted rows counts the product of the weights.
+
+    With leave-one-out, rows of the same levels do not tie: each lacks its own count, which puts it behind those of
+    other classes. Where many rows share their levels, folds measure the area better.
 
     Scores are sums of logarithms rounded to whole steps, so that rows with the same product of probabilities tie
     however it came about, and no others do: scores tie when they differ by no more than rounding can explain, about
@@ -52,6 +56,7 @@ class AUC(Criterion):
     name = "auc"
     lower_is_better = False
     best = 1.0
+    of_empty = 0.5
     additive = False
 
     def start(

@@ -25,6 +25,8 @@ class Criterion(ABC):
     lower_is_better : bool
     best : float or None
         The value that no subset exceeds, where there is one.
+    of_empty : float or None
+        The value of the empty subset, where that does not depend on the rows.
     additive : bool
         Whether sums of several blocks of rows may be added; False: the criterion needs all rows at once.
     exact : bool
@@ -34,6 +36,7 @@ class Criterion(ABC):
     name: str
     lower_is_better: bool = True
     best: ClassVar[float | None] = None
+    of_empty: ClassVar[float | None] = None
     additive: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 

@@ -14,6 +14,7 @@ from bayesieve.discretize.column_blocks import code_columns, fit_columns
 from bayesieve.discretize.column_coder import ColumnCoder, LevelsCoder, read_classes
 from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
+from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.discretize.values import ValueCoder
 from bayesieve.table import Table
 from bayesieve.table.choices import is_choice
@@ -127,7 +128,8 @@ class TableEncoder(LevelsCoder):
             )
         table = fit_table(self, X, kinds=self.kinds)
         target, weights, order = read_classes(self, table, y, sample_weight)
-        fitted = fit_columns(table, [coders[kind] for kind in table.kinds()], order, self.missing, self.n_jobs)
+        each = [coders[kind] for kind in table.kinds()]
+        fitted = fit_columns(table, each, order, self.missing, self.n_jobs)
         self.levels_ = fitted.levels
         self.level_scores_ = fitted.levels.level_scores
         self.unseen_counts_ = np.zeros(table.n_columns, dtype=np.int64)
@@ -140,6 +142,7 @@ class TableEncoder(LevelsCoder):
             classes=target.classes,
             weights=weights,
             levels=self.levels_,
+            recoder=TableRecoder(table, each, self.missing, target.codes, target.classes, weights, self.n_jobs),
         )
 
     def transform(self, X: Any) -> np.ndarray:

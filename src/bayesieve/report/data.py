@@ -123,6 +123,9 @@ class SearchSummary:
         Number (or weight) of the validation rows.
     chosen : (start, step) or None
         Where on the path the selected subset was met; None where weights are read from all models together.
+    measured : str or None
+        Where the criterion was measured, and which rows the levels were learnt from, for example ``"on 10 folds, levels
+        learnt from the rows of the other folds"``.
     """
 
     name: str
@@ -140,6 +143,7 @@ class SearchSummary:
     validation_lower_is_better: bool = True
     validation_total: float | None = None
     chosen: tuple[int, int] | None = None
+    measured: str | None = None
 
 
 @dataclass(frozen=True)

@@ -222,6 +222,9 @@ def _spread_caption(searches: Sequence[SearchSummary]) -> str:
             formats.plural(high, "feature") if low == high else f"{low:,} to {high:,} features, {mean:.1f} on average"
         )
         told.append(f"Dots are the subsets chosen: {several}.")
+    measured = {search.measured for search in searches}
+    if len(measured) == 1 and None not in measured:
+        told.append(f"Measured {searches[0].measured}.")
     if stopped:
         told.append(f"{formats.plural(stopped, 'search was', 'searches were')} interrupted.")
     return " ".join(told)

@@ -40,6 +40,7 @@ def summarise_trace(
         validation_name=trace.validation_name,
         validation_lower_is_better=trace.validation_lower_is_better,
         validation_total=trace.validation_total,
+        measured=trace.measured,
         chosen=None if support is None else _first_met(trace, support),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing, log_probabilities
+from bayesieve.counts import CodedTable, ContingencyCounts, Recoder, Smoothing, log_probabilities
 from bayesieve.counts.contingency import left_over
 from bayesieve.counts.probabilities import log_probabilities_of_all, smoothed_logs
 from bayesieve.criteria import ClassBlock, RatioTables
@@ -43,23 +43,31 @@ class ScoredRows:
         cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing, prior: float = 0.0
     ) -> ScoredRows:
         """Every row scored by the tables of all others: its own count is taken out of its class at its own levels."""
-        classes = np.asarray(coded.class_codes, dtype=np.int64)
-        if coded.weights is None:
-            own = np.ones(1)
-            which = classes
-        else:
-            own, inverse = np.unique(coded.weights, return_inverse=True)
-            if own.size * coded.n_classes > _MOST_SEGMENTS:
-                raise ValueError(
-                    f"Leave-one-out needs tables for every distinct row weight and class, {own.size} x "
-                    f"{coded.n_classes} here, more than {_MOST_SEGMENTS}; use cross-validation, evaluation=10, or "
-                    "rounded weights."
-                )
-            which = inverse * coded.n_classes + classes
+        own, which = _weights_and_classes(coded)
         order, offsets = _by_segment(which, own.size * coded.n_classes)
         block = ClassBlock.gather(coded, order, offsets, np.tile(np.arange(coded.n_classes), own.size))
         learnt = [_LeftOut(counts, smoothing, prior, weight) for weight in own.tolist()]
         return cls._of(block, learnt, np.repeat(np.arange(own.size), coded.n_classes))
+
+    @classmethod
+    def leave_one_out_of_folds(
+        cls, coded: CodedTable, recoder: Recoder, n_folds: int, smoothing: Smoothing, prior: float = 0.0
+    ) -> ScoredRows:
+        """As `leave_one_out`, each row by levels that are learnt from the rows of all other folds."""
+        own, which = _weights_and_classes(coded, n_folds)
+        fold = folds_by_class(coded, n_folds)
+        learnt: list[_Learnt] = []
+        tests = []
+        for number in range(n_folds):
+            _, every = recoder.learn(np.flatnonzero(fold != number))
+            counts = every.counts
+            learnt += [_LeftOut(counts, smoothing, prior, weight) for weight in own.tolist()]
+            tests.append(every.take(fold == number))
+        per_fold = own.size * coded.n_classes
+        rows = np.argsort(fold, kind="stable")
+        order, offsets = _by_segment(fold[rows] * per_fold + which[rows], n_folds * per_fold)
+        block = ClassBlock.gather(_joined(tests), order, offsets, np.tile(np.arange(coded.n_classes), len(learnt)))
+        return cls._of(block, learnt, np.repeat(np.arange(len(learnt)), coded.n_classes))
 
     @classmethod
     def folds(
@@ -69,21 +77,33 @@ class ScoredRows:
         splits: Sequence[tuple[np.ndarray, np.ndarray]],
         smoothing: Smoothing,
         prior: float = 0.0,
+        recoder: Recoder | None = None,
     ) -> ScoredRows:
-        """The test rows of every split, each scored by the tables of the split's training rows."""
-        learnt, rows, which = [], [], []
+        """The test rows of every split, each scored by the tables of the split's training rows.
+
+        ``recoder`` learns the levels of each split from its training rows; without it they are those of ``coded``.
+        """
+        learnt, rows, which, tests = [], [], [], []
         for number, (train, test) in enumerate(splits):
+            rows.append(test)
+            which.append(number * coded.n_classes + np.asarray(coded.class_codes)[test].astype(np.int64))
+            if recoder is not None:
+                fit, rest = recoder.learn(train, test)
+                learnt.append(_Learnt(fit.counts, smoothing, prior))
+                tests.append(rest)
+                continue
             met = np.bincount(train, minlength=coded.n_rows) + np.bincount(test, minlength=coded.n_rows)
             complement = bool(np.all(met == 1))
             # Usually the training rows are all but the test rows: counting the few is enough.
             part = coded.take(test if complement else train).counts
             learnt.append(_Learnt(counts - part if complement else part, smoothing, prior))
-            rows.append(test)
-            which.append(number * coded.n_classes + np.asarray(coded.class_codes)[test].astype(np.int64))
         n_segments = len(splits) * coded.n_classes
         order, offsets = _by_segment(np.concatenate(which), n_segments)
         classes = np.tile(np.arange(coded.n_classes), len(splits))
-        block = ClassBlock.gather(coded, np.concatenate(rows)[order], offsets, classes)
+        if recoder is None:
+            block = ClassBlock.gather(coded, np.concatenate(rows)[order], offsets, classes)
+        else:
+            block = ClassBlock.gather(_joined(tests), order, offsets, classes)
         return cls._of(block, learnt, np.repeat(np.arange(len(splits)), coded.n_classes))
 
     @classmethod
@@ -98,7 +118,8 @@ class ScoredRows:
             factors = np.zeros((classes.size, n_classes - 1, int(block.n_codes[feature])))
             for segment in range(classes.size):
                 true_class = classes[segment]
-                factors[segment, :, :-1] = logs[source[segment]][true_class][others[true_class]]
+                ratios = logs[source[segment]][true_class][others[true_class]]
+                factors[segment, :, : ratios.shape[1]] = ratios  # codes beyond are unseen there: 0
             return factors
 
         prior = np.array([learnt[s].prior_of(c) for s, c in zip(source, classes, strict=True)])
@@ -144,6 +165,11 @@ class _Learnt:
         self._smoothing = smoothing
         self._prior = prior
         self.class_prior = self._shares(counts.class_counts)
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """(n_features + 1,) where each feature starts in `all_logs`."""
+        return self._counts.offsets
 
     def _shares(self, class_counts: np.ndarray) -> np.ndarray:
         smoothed = class_counts + self._prior
@@ -195,12 +221,58 @@ def _flat_log_factors(
 
     if any(type(tables) is not _Learnt for tables in learnt):
         return None
-    logs = np.stack([tables.all_logs() for tables in learnt])
+    offsets = np.concatenate([[0], np.cumsum(n_codes - 1)])
+    logs = np.stack([_in_places(tables.all_logs(), tables.offsets, offsets) for tables in learnt])
     n_classes = logs.shape[2]
     flat = np.empty(int(n_codes.sum()) * classes.size * (n_classes - 1))
-    offsets = np.concatenate([[0], np.cumsum(n_codes - 1)])
     write_log_factors(logs, offsets, classes, source, flat)
     return flat
+
+
+def _in_places(logs: np.ndarray, starts: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Logarithms of the levels of all features where ``offsets`` has room for more levels: 0 in between."""
+    if np.array_equal(starts, offsets):
+        return logs
+    wide = np.zeros((int(offsets[-1]), logs.shape[1]))
+    n_levels = np.diff(starts)
+    wide[np.arange(len(logs)) + np.repeat(offsets[:-1] - starts[:-1], n_levels)] = logs
+    return wide
+
+
+def _joined(parts: Sequence[CodedTable]) -> CodedTable:
+    """Rows of several parts, each with levels of its own, one part after another."""
+    first = parts[0]
+    dtype = max(part.codes.dtype for part in parts)
+    return CodedTable(
+        codes=np.concatenate([part.codes.astype(dtype, copy=False) for part in parts], axis=1),
+        n_levels=np.max([part.n_levels for part in parts], axis=0),
+        names=first.names,
+        class_codes=np.concatenate([np.asarray(part.class_codes) for part in parts]),
+        classes=first.classes,
+        weights=None if first.weights is None else np.concatenate([np.asarray(part.weights) for part in parts]),
+    )
+
+
+def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
+    """(n_rows,) fold of every row: the rows of each class are dealt out in turn."""
+    fold = np.empty(coded.n_rows, dtype=np.int64)
+    fold[np.argsort(np.asarray(coded.class_codes), kind="stable")] = np.arange(coded.n_rows) % n_folds
+    return fold
+
+
+def _weights_and_classes(coded: CodedTable, n_folds: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct row weights, and for each row which of them and of the classes it has, as one number."""
+    classes = np.asarray(coded.class_codes, dtype=np.int64)
+    if coded.weights is None:
+        return np.ones(1), classes
+    own, inverse = np.unique(coded.weights, return_inverse=True)
+    if own.size * coded.n_classes * n_folds > _MOST_SEGMENTS:
+        raise ValueError(
+            f"Leave-one-out needs tables for every distinct row weight and class, {own.size} x "
+            f"{coded.n_classes} here, more than {_MOST_SEGMENTS // n_folds}; use cross-validation, evaluation=10, or "
+            "rounded weights."
+        )
+    return own, inverse * coded.n_classes + classes
 
 
 def _by_segment(which: np.ndarray, n_segments: int) -> tuple[np.ndarray, np.ndarray]:

@@ -33,6 +33,8 @@ class SubsetProblem:
     class_prior: np.ndarray
     validation_rows: ScoredRows | None = None
     validation_criterion: Criterion | None = None
+    evaluation: str | None = None
+    recoded: bool | None = None
 
     @classmethod
     def of(
@@ -63,8 +65,12 @@ class SubsetProblem:
         every_feature: bool = False,
         validation_rows: ScoredRows | None = None,
         validation_criterion: Criterion | None = None,
+        evaluation: str | None = None,
+        recoded: bool | None = None,
     ) -> SubsetProblem:
-        """Search by the criterion on the given rows of a coded table."""
+        """Search by the criterion on the given rows of a coded table; ``evaluation`` and ``recoded`` are what its trace
+        says of them.
+        """
         return cls(
             rows=rows,
             criterion=MAPCost(coded.n_features) if criterion is None else criterion,
@@ -73,6 +79,8 @@ class SubsetProblem:
             class_prior=rows.class_totals / rows.class_totals.sum(),
             validation_rows=validation_rows,
             validation_criterion=validation_criterion,
+            evaluation=evaluation,
+            recoded=recoded,
         )
 
     @property
@@ -109,6 +117,8 @@ class SubsetProblem:
             "validation_name": None if validation is None else validation.name,
             "validation_lower_is_better": validation is None or validation.lower_is_better,
             "validation_total": float(self.validation_rows.class_totals.sum()) if self.validation_rows else None,
+            "evaluation": self.evaluation,
+            "recoded": self.recoded,
         }
 
 
@@ -143,17 +153,22 @@ class _Measured:
         else:
             self._state.update(_prepare)
             sums = np.concatenate(map_in_threads(part, pieces, self._n_jobs))
-        return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
+        return self._costs(sums, sizes)
 
     def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Add features one after another; the costs of the subsets on the way."""
         sums = self._state.reduce(self._criterion.path_sums, self._rows.tables, features)  # type: ignore[attr-defined]
-        return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
+        return self._costs(sums, sizes)
 
     def own(self, size: int) -> float:
         sums = self._state.reduce(self._criterion.own_sums, self._rows.tables)
-        values = self._criterion.values(sums[None, :], np.array([size]), self._rows.class_totals)
-        return float(self.sign * values[0])
+        return float(self._costs(sums[None, :], np.array([size]))[0])
+
+    def _costs(self, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        values = self._criterion.values(sums, sizes, self._rows.class_totals)
+        if self._criterion.of_empty is not None:
+            values = np.where((sizes == 0) & ~np.isnan(values), self._criterion.of_empty, values)
+        return self.sign * values
 
     def _pieces(self, n: int) -> list[slice]:
         """Candidates evaluated together: how they are cut decides who computes them, never what comes out."""

@@ -108,6 +108,10 @@ class SearchTrace:
     lower_is_better : whether low values of the criterion are the good ones.
     validation_name, validation_lower_is_better : the same of what is measured on the validation rows; None without.
     validation_total : number (or weight) of the validation rows, or None.
+    evaluation : where the criterion was measured: "train", "holdout", "loo", or a number of folds such as "10 folds";
+        None where there is only one way, on the training rows.
+    recoded : whether levels were learnt again without the rows that are scored; None where they do not depend on the
+        classes, or all rows are training rows.
     null_criterion : criterion of the empty subset.
     best_criterion : best criterion met.
     n_starts, n_models : walks, and distinct subsets evaluated (the empty one included).
@@ -131,6 +135,8 @@ class SearchTrace:
         validation_name: str | None = None,
         validation_lower_is_better: bool = True,
         validation_total: float | None = None,
+        evaluation: str | None = None,
+        recoded: bool | None = None,
     ) -> None:
         self.names = names
         self.criterion_name = criterion_name
@@ -138,6 +144,8 @@ class SearchTrace:
         self.validation_name = validation_name
         self.validation_lower_is_better = validation_lower_is_better
         self.validation_total = validation_total
+        self.evaluation = evaluation
+        self.recoded = recoded
         self.starts = starts
         self.null_criterion = null_criterion
         self.best_criterion = best_criterion
@@ -157,16 +165,13 @@ class SearchTrace:
         seconds: float,
         null_criterion: float | None = None,
         n_models: int | None = None,
-        criterion_name: str = "map",
         lower_is_better: bool = True,
-        validation_name: str | None = None,
-        validation_lower_is_better: bool = True,
-        validation_total: float | None = None,
+        **words: Any,
     ) -> SearchTrace:
         """The trace of one walk or several, in the order of their starts.
 
         ``null_criterion`` is needed where the first walk does not start from the empty subset; ``n_models`` where not
-        every subset evaluated was recorded.
+        every subset evaluated was recorded. ``words`` are further attributes of the trace.
         """
         keys = _join([part for walk in walks for part in walk.keys], np.uint64)
         # A subset counts once however often it is met: at its first record, in the order of the starts. Key 0 is the
@@ -196,16 +201,24 @@ class SearchTrace:
             complete=complete,
             seconds=seconds,
             starts=[WalkStart(walk.initial, walk.null_cost, walk.start_validation) for walk in walks],
-            criterion_name=criterion_name,
             lower_is_better=lower_is_better,
-            validation_name=validation_name,
-            validation_lower_is_better=validation_lower_is_better,
-            validation_total=validation_total,
+            **words,
         )
 
     @property
     def n_features(self) -> int:
         return len(self.names)
+
+    @property
+    def measured(self) -> str | None:
+        """Where the criterion was measured, in words; None where the selector knows of the training rows only."""
+        if self.evaluation is None:
+            return None
+        where = _EVALUATIONS.get(self.evaluation, f"on {self.evaluation}")
+        others = "the fitted rows only" if self.evaluation == "holdout" else "the rows of the other folds"
+        return (
+            where if self.recoded is None else f"{where}, levels learnt from {others if self.recoded else 'these rows'}"
+        )
 
     def was_interrupted(self, max_seconds: float | None) -> bool:
         """Whether something else than this limit of time ended the search early: the user, or a callback."""
@@ -352,6 +365,7 @@ class SearchTrace:
         return pl.DataFrame({name: columns[name] for name in names}, schema_overrides=schema)
 
 
+_EVALUATIONS = {"train": "on training rows", "holdout": "on fitted and held-out rows", "loo": "by leave-one-out"}
 _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "validation", "seconds", "accepted")
 
 

@@ -41,6 +41,8 @@ def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
             "validation": trace.validation_name,
             "validation_lower_is_better": trace.validation_lower_is_better,
             "validation_total": trace.validation_total,
+            "evaluation": trace.evaluation,
+            "recoded": trace.recoded,
             "starts": [[s.features.tolist(), _plain(s.criterion), _plain(s.validation)] for s in trace.starts],
             "move_validation": [_plain(v) for walk in walks for v in walk.validation.tolist()],
         }
@@ -103,6 +105,8 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
         validation_name=None if data.get("validation") is None else _text(data["validation"]),
         validation_lower_is_better=data.get("validation_lower_is_better", True) is True,
         validation_total=or_none(float(_read_or_nan([data.get("validation_total")])[0])),
+        evaluation=None if data.get("evaluation") is None else _text(data["evaluation"]),
+        recoded=data.get("recoded") if data.get("recoded") in (True, False) else None,
     )
 
 

@@ -6,46 +6,118 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.counts import CodedTable, Recoder, Smoothing
+from bayesieve.criteria import Criterion
+from bayesieve.criteria.registry import make_criterion
 from bayesieve.search import ScoredRows
+from bayesieve.table.choices import is_choice
 
 NAMES = ("train", "holdout", "loo")
+RECODED_FOLDS = 10
+"""Times that levels are learnt again for leave-one-out, each time from the rows of all folds but one."""
+MOST_RECODED_CELLS = 10_000_000
+"""Rows x columns x times up to which levels are learnt again unless asked otherwise."""
+BLIND_SHARE = 0.8
+"""Share of a class beyond which most subsets have the same error: that of always answering this class."""
 
 
 @dataclass(frozen=True)
 class EvaluationRows:
-    """The rows that guide a search, and those that choose the size of the subset, if any."""
+    """The rows that guide a search, and those that choose the size of the subset, if any.
+
+    evaluation : where that is, as a `SearchTrace` has it; recoded : whether the levels were learnt without the rows
+    that are scored, None where levels do not depend on the classes, or all rows are training rows.
+    """
 
     guide: ScoredRows
     validation: ScoredRows | None = None
+    evaluation: str = "train"
+    recoded: bool | None = None
 
 
 def evaluation_rows(
-    coded: CodedTable, evaluation: Any, smoothing: Smoothing, *, seed: int, validation_size: float, groups: Any = None
+    coded: CodedTable,
+    evaluation: Any,
+    smoothing: Smoothing,
+    *,
+    seed: int,
+    validation_size: float,
+    groups: Any = None,
+    recode: bool | Literal["auto"] = False,
 ) -> EvaluationRows:
     """Rows and tables for ``evaluation``: a name, a number of folds, a splitter or pairs of (train, test) rows.
+
+    ``recode`` is `WrapperSelector`'s.
 
     Raises
     ------
     ValueError
-        If the rows cannot be split that way.
+        If the rows cannot be split that way, or their levels cannot be learnt again.
     """
     if isinstance(evaluation, str) and evaluation == "holdout":
-        fit, rest = hold_out(coded, validation_size, seed)
-        counts = fit.counts
-        return EvaluationRows(ScoredRows.training(fit, counts, smoothing), ScoredRows.training(rest, counts, smoothing))
-    counts = coded.counts
+        recoder, recoded = recoder_for(coded, recode, 1)
+        fit, rest = hold_out(coded, validation_size, seed, recoder=recoder)
+        guide, validation = (ScoredRows.training(half, fit.counts, smoothing) for half in (fit, rest))
+        return EvaluationRows(guide, validation, "holdout", recoded)
     if isinstance(evaluation, str) and evaluation == "train":
-        return EvaluationRows(ScoredRows.training(coded, counts, smoothing))
+        return EvaluationRows(ScoredRows.training(coded, coded.counts, smoothing))
     if isinstance(evaluation, str):
-        return EvaluationRows(ScoredRows.leave_one_out(coded, counts, smoothing))
+        n_folds = min(RECODED_FOLDS, coded.n_rows)
+        recoder, recoded = recoder_for(coded, recode, n_folds)
+        if recoder is not None and recoder.uses_classes:
+            rows = ScoredRows.leave_one_out_of_folds(coded, recoder, n_folds, smoothing)
+        else:  # a row's own count is all that it has to do with its levels
+            rows = ScoredRows.leave_one_out(coded, coded.counts, smoothing)
+        return EvaluationRows(rows, None, "loo", recoded)
     splits = _splits(coded, evaluation, groups)
-    return EvaluationRows(ScoredRows.folds(coded, counts, splits, smoothing))
+    recoder, recoded = recoder_for(coded, recode, len(splits))
+    rows = ScoredRows.folds(coded, coded.counts, splits, smoothing, recoder=recoder)
+    return EvaluationRows(rows, None, f"{len(splits)} folds", recoded)
+
+
+def recoder_for(coded: CodedTable, recode: bool | Literal["auto"], n_times: int) -> tuple[Recoder | None, bool | None]:
+    """What learns the levels again as often as this, if it is to be done, and whether it is; None: no need for it.
+
+    Raises
+    ------
+    ValueError
+        If it is asked for, and the raw values are not at hand.
+    """
+    recoder = coded.recoder
+    learnt = coded.levels is not None and coded.families is None
+    if not isinstance(recode, str) and recode:
+        if recoder is None and coded.families is None:
+            raise ValueError(
+                "recode=True learns levels again from raw values, but the table is coded already; fit the selector on "
+                "the raw table, or use recode=False."
+            )
+        return recoder, True if recoder is not None and recoder.uses_classes else None
+    if not learnt or (recoder is not None and not recoder.uses_classes):
+        return None, None
+    if recode == "auto" and recoder is not None and coded.n_rows * coded.n_features * n_times <= MOST_RECODED_CELLS:
+        return recoder, True
+    return None, False
+
+
+def check_recode(recode: Any) -> None:
+    """Raise ValueError unless ``recode`` is True, False or "auto"."""
+    if not isinstance(recode, (bool, np.bool_)) and not is_choice(recode, ("auto",)):
+        raise ValueError(f"recode must be True, False or 'auto', got {recode!r}.")
+
+
+def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Criterion:
+    """The criterion of the held-out rows; ``"auto"``: the log loss where the error is blind, for a class has over 80 %
+    of the rows, or of their weight.
+    """
+    if isinstance(validation, str) and validation == "auto":
+        shares = np.bincount(np.asarray(coded.class_codes), weights=coded.weights, minlength=coded.n_classes)
+        validation = "log_loss" if shares.max() > BLIND_SHARE * shares.sum() else "error"
+    return make_criterion(validation, coded.n_features, coded.classes)
 
 
 def check_evaluation(evaluation: Any) -> None:
@@ -69,8 +141,11 @@ def hold_out(
     validation_size: float,
     seed: int,
     remedy: str = "use evaluation='loo' or 'train'",
+    recoder: Recoder | None = None,
 ) -> tuple[CodedTable, CodedTable]:
     """Rows to fit and rows to validate, with the shares of the classes; a class of one row is fitted.
+
+    ``recoder`` learns the levels again, from the rows to fit.
 
     Raises
     ------
@@ -88,7 +163,10 @@ def hold_out(
     if not held.any() or not fitted.any():
         n_rows = np.count_nonzero(counted)
         raise ValueError(f"There are too few rows ({n_rows}) to hold {validation_size:g} of them out; {remedy}.")
-    return coded.take(fitted).by_class, coded.take(held).by_class
+    if recoder is None:
+        return coded.take(fitted).by_class, coded.take(held).by_class
+    fit, rest = recoder.learn(np.flatnonzero(fitted), np.flatnonzero(held))
+    return fit.by_class, rest.by_class
 
 
 def _splits(coded: CodedTable, evaluation: Any, groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:

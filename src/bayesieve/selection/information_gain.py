@@ -11,7 +11,7 @@ from bayesieve.counts.information import class_information
 from bayesieve.criteria import Criterion
 from bayesieve.search.trace import Clock
 from bayesieve.selection.base import seed_of
-from bayesieve.selection.evaluation_rows import hold_out
+from bayesieve.selection.evaluation_rows import check_recode, hold_out, recoder_for, validation_criterion
 from bayesieve.selection.filters import FilterSelector, above, check_number, rank
 from bayesieve.selection.ranked_path import NestedPath, check_size, leading, ranking_trace
 
@@ -33,10 +33,16 @@ class InformationGainSelector(FilterSelector):
     n_features_to_select : int, "auto" or None, default=None
         In place of a threshold: this many features of largest gain, the lower column on ties. "auto": as many as do
         best on rows that are held out, the fewest of equals; gains are then those of the other rows.
-    validation : str or Criterion, default="error"
-        What the held-out rows measure, as `WrapperSelector` takes it.
+    validation : str or Criterion, default="auto"
+        What the held-out rows measure: ``"error"``, ``"error_probability"``, or any other that
+        `WrapperSelector` takes. ``"auto"``: ``"error"``, or ``"log_loss"`` where a class has over 80 % of the rows (or
+        of their weight), for the error is blind there; ``trace_.validation_name`` says which.
     validation_size : float, default=0.5
         Share of the rows that is held out, of every class.
+    recode : bool or "auto", default="auto"
+        Whether the levels of the ranking are learnt again from the rows that are not held out; those of the model are
+        learnt from all rows in any case. "auto": where the raw table is at hand and not too large, as `WrapperSelector`
+        has it; ``trace_.recoded`` says whether it was done.
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it, for the held-out rows.
     encoder : "modl", TableEncoder or None, default="modl"
@@ -73,8 +79,9 @@ class InformationGainSelector(FilterSelector):
         threshold: float = 0.0,
         alpha: float | None = None,
         n_features_to_select: Literal["auto"] | int | None = None,
-        validation: str | Criterion = "error",
+        validation: str | Criterion = "auto",
         validation_size: float = 0.5,
+        recode: bool | Literal["auto"] = "auto",
         smoothing: Smoothing = "m-estimate",
         encoder: Any = "modl",
         random_state: Any = None,
@@ -85,20 +92,25 @@ class InformationGainSelector(FilterSelector):
         self.n_features_to_select = n_features_to_select
         self.validation = validation
         self.validation_size = validation_size
+        self.recode = recode
         self.random_state = random_state
 
     def _search(self, coded: CodedTable) -> np.ndarray:
         clock = Clock(None)
-        fit, path = coded, None
+        fit, path, recoded = coded, None, None
         automatic = isinstance(self.n_features_to_select, str)
         if automatic:
             remedy = "pass n_features_to_select as a number, or a threshold"
-            fit, held_out = hold_out(coded, float(self.validation_size), seed_of(self.random_state), remedy)
+            recoder, recoded = recoder_for(coded, self.recode, 1)
+            fit, held_out = hold_out(coded, float(self.validation_size), seed_of(self.random_state), remedy, recoder)
         scores = class_information(fit.counts)
         ranking = rank(scores)
         if automatic:
-            path = NestedPath.measure(ranking, fit, held_out, self.validation, self.smoothing)
-        self.trace_ = ranking_trace(coded.names, ranking, scores[ranking], "information_gain", clock.seconds, path)
+            path = NestedPath.measure(
+                ranking, fit, held_out, validation_criterion(self.validation, coded), self.smoothing
+            )
+        name, ranked = "information_gain", scores[ranking]
+        self.trace_ = ranking_trace(coded.names, ranking, ranked, name, clock.seconds, path, recoded)
         if automatic:
             return self.trace_.best_on_path().astype(float)
         if self.n_features_to_select is not None:
@@ -112,6 +124,7 @@ class InformationGainSelector(FilterSelector):
         if self.n_features_to_select is not None:
             check_size(self.n_features_to_select)
         check_number("validation_size", self.validation_size, "a share between 0 and 1", 1e-9, 1.0 - 1e-9)
+        check_recode(self.recode)
         given = [self.threshold != 0.0, self.alpha is not None, self.n_features_to_select is not None]
         if sum(given) > 1:
             raise ValueError("threshold, alpha and n_features_to_select exclude each other; give one of them.")

@@ -15,7 +15,7 @@ from bayesieve.criteria import Criterion
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.search.trace import Clock
 from bayesieve.selection.base import seed_of
-from bayesieve.selection.evaluation_rows import hold_out
+from bayesieve.selection.evaluation_rows import check_recode, hold_out, recoder_for, validation_criterion
 from bayesieve.selection.ranked_path import NestedPath, RankedSelector, check_size, leading, ranking_trace
 from bayesieve.table.choices import is_choice
 
@@ -39,11 +39,16 @@ class MRMRSelector(RankedSelector):
         et al. (2015) do. A number: all rows are ranked, and that many features are kept.
     form : "difference" or "quotient", default="difference"
         MID or MIQ.
-    validation : str or Criterion, default="error"
+    validation : str or Criterion, default="auto"
         What chooses the size on the held-out rows: ``"error"``, ``"error_probability"``, or any other that
-        `WrapperSelector` takes.
+        `WrapperSelector` takes. ``"auto"``: ``"error"``, or ``"log_loss"`` where a class has over 80 % of the rows (or
+        of their weight), for the error is blind there; ``trace_.validation_name`` says which.
     validation_size : float, default=0.5
         Share of the rows held out.
+    recode : bool or "auto", default="auto"
+        Whether the levels of the ranking are learnt again from the rows that are not held out; those of the model are
+        learnt from all rows in any case. "auto": where the raw table is at hand and not too large, as `WrapperSelector`
+        has it; ``trace_.recoded`` says whether it was done.
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it; only used with "auto".
     encoder : "modl", TableEncoder, IndicatorEncoder or None, default="modl"
@@ -98,8 +103,9 @@ class MRMRSelector(RankedSelector):
         n_features_to_select: Literal["auto"] | int = "auto",
         *,
         form: Form = "difference",
-        validation: str | Criterion = "error",
+        validation: str | Criterion = "auto",
         validation_size: float = 0.5,
+        recode: bool | Literal["auto"] = "auto",
         smoothing: Smoothing = "m-estimate",
         encoder: Any = "modl",
         random_state: Any = None,
@@ -111,6 +117,7 @@ class MRMRSelector(RankedSelector):
         self.form = form
         self.validation = validation
         self.validation_size = validation_size
+        self.recode = recode
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -118,25 +125,28 @@ class MRMRSelector(RankedSelector):
     def _search(self, coded: CodedTable) -> np.ndarray:
         clock = Clock(None)
         automatic = isinstance(self.n_features_to_select, str)
-        fit = coded
+        fit, recoded = coded, None
         if automatic:
             seed = seed_of(self.random_state)
             remedy = "pass n_features_to_select as a number"
-            fit, held_out = hold_out(coded, float(self.validation_size), seed, remedy)
+            recoder, recoded = recoder_for(coded, self.recode, 1)
+            fit, held_out = hold_out(coded, float(self.validation_size), seed, remedy, recoder)
         worthwhile = np.ones(coded.n_features, dtype=bool) if coded.levels is None else coded.n_levels > 1
         with SearchProgress(f"{type(self).__name__}: ranking", self.verbose, "score") as progress:
             ranking, scores = rank_by_mrmr(fit, self.form, worthwhile, self.n_jobs, progress)
         path = None
         if automatic:
-            path = NestedPath.measure(ranking, fit, held_out, self.validation, self.smoothing, self.n_jobs)
+            validation = validation_criterion(self.validation, coded)
+            path = NestedPath.measure(ranking, fit, held_out, validation, self.smoothing, self.n_jobs)
         name = f"mrmr_{self.form}"
-        self.trace_ = ranking_trace(coded.names, ranking, scores, name, clock.seconds, path)
+        self.trace_ = ranking_trace(coded.names, ranking, scores, name, clock.seconds, path, recoded)
         if automatic:
             return self.trace_.best_on_path(int(worthwhile.sum())).astype(float)
         return leading(ranking, int(self.n_features_to_select), int(worthwhile.sum()))
 
     def _check_options(self) -> None:
         check_size(self.n_features_to_select)
+        check_recode(self.recode)
         if not is_choice(self.form, FORMS):
             raise ValueError(f"form must be one of {', '.join(map(repr, FORMS))}, got {self.form!r}.")
         if not (isinstance(self.validation_size, Real) and 0 < float(self.validation_size) < 1):

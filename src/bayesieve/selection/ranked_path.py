@@ -109,6 +109,7 @@ def ranking_trace(
     criterion_name: str,
     seconds: float,
     path: NestedPath | None = None,
+    recoded: bool | None = None,
 ) -> SearchTrace:
     """The trace that adds all features in the order of a ranking: its criterion is their score, its validation, where
     there is one, that of the subset of leading features.
@@ -120,6 +121,7 @@ def ranking_trace(
     criterion_name : what the scores are
     seconds : that the ranking took
     path : of the same ranking
+    recoded : of the path, as `SearchTrace` has it
     """
     recorder = TraceRecorder(0.0)
     validation: np.ndarray | float = float("nan")
@@ -130,6 +132,8 @@ def ranking_trace(
             "validation_name": path.criterion_name,
             "validation_lower_is_better": path.lower_is_better,
             "validation_total": path.total,
+            "evaluation": "holdout",
+            "recoded": recoded,
         }
     every = np.ones(ranking.size, dtype=bool)
     keys = np.arange(1, ranking.size + 1, dtype=np.uint64)

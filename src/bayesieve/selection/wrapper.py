@@ -16,7 +16,7 @@ from bayesieve.engine.progress import SearchProgress
 from bayesieve.search import DIRECTIONS, GreedySearch, ScoredRows, SearchTrace, SubsetProblem
 from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.selection.callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
-from bayesieve.selection.evaluation_rows import check_evaluation, evaluation_rows
+from bayesieve.selection.evaluation_rows import check_evaluation, check_recode, evaluation_rows, validation_criterion
 from bayesieve.table.choices import is_choice
 
 Direction = Literal["forward", "backward", "forward-backward", "backward-forward", "fast"]
@@ -53,10 +53,18 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         when the best removal worsens it by more. None: the path is followed to its end.
     max_seconds : float or None, default=None
         The search stops after this many seconds and keeps the best so far; so does Ctrl-C.
-    validation : str or Criterion, default="error"
-        What chooses the subset on the held-out half.
+    validation : str or Criterion, default="auto"
+        What chooses the subset on the held-out half. ``"auto"``: ``"error"``, or ``"log_loss"`` where a class has over
+        80 % of the rows (or of their weight), for the error is blind there; ``trace_.validation_name`` says which.
     validation_size : float, default=0.5
         Share of the rows held out.
+    recode : bool or "auto", default="auto"
+        Whether the levels that the criterion is measured with are learnt again without the rows that are scored: from
+        the fitted half, or from the training rows of every fold; for ``"loo"`` from the rows of nine folds of ten,
+        which the row is not in, with its own count taken out as ever. Otherwise levels learnt from the classes of all
+        rows make the criterion look better than it is, the more so the fewer rows a value has. "auto": where the raw
+        table is at hand, levels depend on the classes, and rows x columns x folds stay below 10 million. The features
+        selected keep the levels of all rows; ``trace_.recoded`` says whether it was done.
     resume : SearchTrace or None, default=None
         ``trace_`` of a search that was stopped: its moves are made again without scanning, and the search goes on.
     smoothing : "m-estimate" or float, default="m-estimate"
@@ -81,10 +89,9 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
 
     Notes
     -----
-    Ties (within 1e-12) go to the lowest column, whether features are added or dropped. Levels are found on all rows
-    before the search; a level that a fold never shows is smoothed there like any count of zero. A row of a class that
-    its
-    training part never shows is wrong for sure; the AUC leaves it out, and ``"log_loss"`` and ``"map"`` refuse it.
+    Ties (within 1e-12) go to the lowest column, whether features are added or dropped. A level that a fold never shows
+    is smoothed there like any count of zero. A row of a class that its training part never shows is wrong for sure; the
+    AUC leaves it out, and ``"log_loss"`` and ``"map"`` refuse it.
 
     References
     ----------
@@ -113,8 +120,9 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         n_features_to_select: Literal["best"] | int = "best",
         tol: float | None = None,
         max_seconds: float | None = None,
-        validation: str | Criterion = "error",
+        validation: str | Criterion = "auto",
         validation_size: float = 0.5,
+        recode: bool | Literal["auto"] = "auto",
         resume: SearchTrace | None = None,
         smoothing: Smoothing = "m-estimate",
         encoder: Any = "modl",
@@ -131,6 +139,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         self.max_seconds = max_seconds
         self.validation = validation
         self.validation_size = validation_size
+        self.recode = recode
         self.resume = resume
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -186,11 +195,15 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         seed = seed_of(self.random_state)
         criterion = make_criterion(self.criterion, coded.n_features, coded.classes)
         rows = evaluation_rows(
-            coded, self.evaluation, self.smoothing, seed=seed, validation_size=self.validation_size, groups=groups
+            coded,
+            self.evaluation,
+            self.smoothing,
+            seed=seed,
+            validation_size=self.validation_size,
+            groups=groups,
+            recode=self.recode,
         )
-        validation = None
-        if rows.validation is not None:
-            validation = make_criterion(self.validation, coded.n_features, coded.classes)
+        validation = None if rows.validation is None else validation_criterion(self.validation, coded)
         problem = SubsetProblem.on(
             _with_learnt_classes(rows.guide, coded, criterion),
             coded,
@@ -198,6 +211,8 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
             every_feature=coded.levels is None,
             validation_rows=rows.validation,
             validation_criterion=validation,
+            evaluation=rows.evaluation,
+            recoded=rows.recoded,
         )
         search = GreedySearch(
             direction=self.direction,
@@ -238,6 +253,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
 
     def _check_options(self) -> None:
         check_evaluation(self.evaluation)
+        check_recode(self.recode)
         if not is_choice(self.direction, DIRECTIONS):
             raise ValueError(f"direction must be one of {', '.join(map(repr, DIRECTIONS))}, got {self.direction!r}.")
         asked = self.n_features_to_select

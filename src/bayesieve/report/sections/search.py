@@ -63,6 +63,8 @@ def path_sentence(search: SearchSummary) -> str:
         f"On the rows that guide the search, the {guide.title} is {guide.text(search.null_criterion)} without features "
         f"and {guide.text(search.best_criterion)} at best."
     )
+    if search.measured is not None:
+        told.append(f"Measured {search.measured}.")
     step = chosen_step(search)
     if step is not None:
         value = _validated(search, step, held_out) or f"{guide.title} {guide.text(step.criterion)}"
@@ -95,7 +97,8 @@ def _ranking_sentence(search: SearchSummary, guide: Measure, held_out: Measure |
         else:
             told += f". The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
         told += f"; {validated}" if validated else ""
-    return f"{told}."
+    measured = f" Measured {search.measured}." if search.measured is not None else ""
+    return f"{told}.{measured}"
 
 
 def _sentence(search: SearchSummary) -> str:
