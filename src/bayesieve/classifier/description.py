@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -107,6 +107,24 @@ def smoothing_in_words(model: SelectiveNB) -> str:
     if isinstance(model.smoothing_, str) or model.smoothing_ == model.smoothing:
         return str(model.smoothing_)
     return f"Laplace's, alpha = {model.smoothing_:g}, which calibration preferred to the {model.smoothing}"
+
+
+def summarise(model: SelectiveNB) -> Any:
+    """One row per feature, heaviest first (polars)."""
+    import polars as pl
+
+    levels = model.encoder_.levels_
+    frame = pl.DataFrame(
+        {
+            "feature": model._names(),
+            "kind": [level.kind for level in levels],
+            "weight": model.feature_weights_,
+            "level_score": model.encoder_.level_scores_,
+            "importance": model.feature_importances_,
+            "n_levels": [level.n_levels for level in levels],
+        }
+    )
+    return frame.sort(["weight", "level_score"], descending=True, maintain_order=True)
 
 
 def _class_shares(model: SelectiveNB) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable, check_smoothing
+from bayesieve.naive_bayes import DiscreteNB
+from bayesieve.naive_bayes.calibration import Calibration, calibrate
+from bayesieve.search.trace import Clock
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table.table_levels import TableLevels
@@ -66,6 +70,40 @@ def encoder_asked_for(model: SelectiveNB) -> Any:
             "the selector's encoder at 'modl'."
         )
     return other
+
+
+def name_of(y: Any) -> str | None:
+    """The name of a series of labels, if it has one."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
+def groups_of(selector: CodedSelector, groups: Any) -> dict[str, Any]:
+    """The groups as an option of the search, with a warning where it makes no use of them."""
+    if selector.takes_groups:
+        return {"groups": groups}
+    warnings.warn(
+        f"groups are ignored: {type(selector).__name__} splits no rows by them; leave them out, or use "
+        "WrapperSelector(evaluation=GroupKFold()).",
+        UserWarning,
+        stacklevel=4,
+    )
+    return {}
+
+
+def calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock) -> Calibration:
+    """The weights of a predictor calibrated, with a warning where that was ended early."""
+    counts, log_prior = predictor.feature_count_, predictor.class_log_prior_
+    found = calibrate(coded, counts, log_prior, predictor.feature_weights_, predictor.smoothing, clock)
+    if not found.complete:
+        reason = "ran out of time (max_seconds)" if clock.is_up else "was interrupted"
+        warnings.warn(
+            f"Calibration {reason}: the model keeps the weights of the search"
+            f"{'' if found.factor == 1.0 else f' times {found.factor:.2g}'}, and may be overconfident.",
+            UserWarning,
+            stacklevel=5,
+        )
+    return found
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:

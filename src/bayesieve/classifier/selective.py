@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,12 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from bayesieve.classifier import model_parts as parts
 from bayesieve.classifier.cautions import model_cautions, table_cautions, unseen_caution
-from bayesieve.classifier.model_parts import check_options, check_texts, new_encoder_of, new_selector_of
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes import DiscreteNB, Explanation
-from bayesieve.naive_bayes.calibration import calibrate
 from bayesieve.naive_bayes.importance import importances
 from bayesieve.search.trace import Clock
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
@@ -163,7 +161,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
             are copies of the target or of each other, identifiers or dates; see ``cautions_``.
         """
         self._prepare()
-        self.target_name_ = _name_of(y)
+        self.target_name_ = parts.name_of(y)
         encoder = self.new_encoder()
         if self.normalize:
             sample_weight = normalized_weights(sample_weight)
@@ -199,7 +197,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
     def new_encoder(self) -> Any:
         """The encoder, not fitted yet, that ``fit`` would code rows with."""
-        return new_encoder_of(self)
+        return parts.new_encoder_of(self)
 
     @property
     def takes_groups(self) -> bool:
@@ -207,29 +205,19 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         return make_selector(self.selector).takes_groups
 
     def _prepare(self) -> None:
-        check_options(self)
-        self.selector_ = new_selector_of(self)
+        parts.check_options(self)
+        self.selector_ = parts.new_selector_of(self)
         self.selector_.check_options()
 
     def _learn(self, coded: CodedTable, encoder: Any, *, seen: Sequence[Caution] = (), groups: Any = None) -> None:
-        check_texts(coded, self.target_name_)
+        parts.check_texts(coded, self.target_name_)
         self.encoder_ = encoder
         copy_features(self, encoder)
         self.classes_ = np.asarray(coded.classes)
         self.n_rows_ = coded.n_rows
         if not self.selector_._rows_in_order:
             coded = coded.by_class
-        options = {}
-        if groups is not None:
-            if self.takes_groups:
-                options["groups"] = groups
-            else:
-                warnings.warn(
-                    f"groups are ignored: {type(self.selector_).__name__} splits no rows by them; leave them out, or "
-                    "use WrapperSelector(evaluation=GroupKFold()).",
-                    UserWarning,
-                    stacklevel=3,
-                )
+        options = {} if groups is None else parts.groups_of(self.selector_, groups)
         clock = Clock(getattr(self.selector_, "max_seconds", None))
         self.selector_.fit_coded(coded, **options)
         self.trace_ = self.selector_.trace_
@@ -244,17 +232,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         averaged = isinstance(self.selector_, CompressionAveraging)
         wanted = averaged if isinstance(self.calibrate, str) else bool(self.calibrate)
         if weights.any() and wanted:
-            found = calibrate(
-                coded, predictor.feature_count_, predictor.class_log_prior_, weights, self.smoothing, clock
-            )
-            if not found.complete:
-                reason = "ran out of time (max_seconds)" if clock.is_up else "was interrupted"
-                warnings.warn(
-                    f"Calibration {reason}: the model keeps the weights of the search"
-                    f"{'' if found.factor == 1.0 else f' times {found.factor:.2g}'}, and may be overconfident.",
-                    UserWarning,
-                    stacklevel=4,
-                )
+            found = parts.calibrated(coded, predictor, clock)
             self.weight_factor_ = found.factor
             predictor.set_params(smoothing=found.smoothing, feature_weights=found.weights).update()
         self._adopt(predictor)
@@ -331,21 +309,10 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
     def summary(self) -> Any:
         """One row per feature, heaviest first (polars): feature, kind, weight, level_score, importance, n_levels."""
-        import polars as pl
+        from bayesieve.classifier.description import summarise
 
         check_is_fitted(self, "naive_bayes_")
-        levels = self.encoder_.levels_
-        frame = pl.DataFrame(
-            {
-                "feature": self._names(),
-                "kind": [level.kind for level in levels],
-                "weight": self.feature_weights_,
-                "level_score": self.encoder_.level_scores_,
-                "importance": self.feature_importances_,
-                "n_levels": [level.n_levels for level in levels],
-            }
-        )
-        return frame.sort(["weight", "level_score"], descending=True, maintain_order=True)
+        return summarise(self)
 
     def describe(self) -> str:
         """What was found, in one paragraph."""
@@ -405,12 +372,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON: every parameter, exact to the last bit; read it with `bayesieve.load`.
 
-        The file is read back before it replaces an older one. The seed drawn from a random generator stands for it.
-
-        Raises
-        ------
-        ValueError
-            If the model holds what no file can, such as a criterion of your own; pickle it then.
+        It is read back before it replaces an older file. ValueError for what no file can hold, such as your own classes.
         """
         from bayesieve.classifier.persistence import save
 
@@ -435,8 +397,3 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
         return tags
-
-
-def _name_of(y: Any) -> str | None:
-    name = getattr(y, "name", None)
-    return name if isinstance(name, str) and name else None
