@@ -372,7 +372,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON: every parameter, exact to the last bit; read it with `bayesieve.load`.
 
-        It is read back before it replaces an older file. ValueError for what no file can hold, such as your own classes.
+        It is read back before it replaces an older file; what no file can hold, such as your own classes, is refused.
         """
         from bayesieve.classifier.persistence import save
 
