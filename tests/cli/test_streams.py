@@ -123,6 +123,13 @@ def test_the_output_folder_is_made_when_there_is_something_to_write(fails: Run) 
     assert "part of it is a file" in fails("fit", "nothing.csv", "-t", "y", "-o", "file/deep")
 
 
+def test_names_of_tables_are_no_formulas(succeeds: Run) -> None:
+    pl.DataFrame({"a": [1, 2, 3, 4] * 10, "y": ["u", "v"] * 20}).write_csv("=x.csv")
+    succeeds("compare", "=x.csv", "-t", "y", "-s", "all", "--folds", 2, "-q")
+    folds = pl.read_csv("bayesieve-comparison/folds.csv", infer_schema=False)
+    assert "'=x" in folds.rows()[0]
+
+
 def test_text_is_no_formula_in_a_spreadsheet(succeeds: Run) -> None:
     names = ["=cmd|' /C calc'!A0", "+sum", "-name", "@at", "plain", "a=b", "-1"]
     columns: dict[str, Any] = {name: [i % (k + 2) + 3 * (i % 2) for i in range(60)] for k, name in enumerate(names)}

@@ -76,6 +76,9 @@ def test_numeric_levels_read_other_types() -> None:
     assert days.code(_column(moments)).tolist() == [0, 1, 2]
     assert days.code(_column([dt.date(2020, 1, 1), dt.date(2020, 1, 2)])).tolist() == [0, 1]
     assert days.code(_column(["2020-01-01", "2020-01-02"])).tolist() == [0, 1]
+    texts = ["1d", "1 days 00:00:00.5", "1 day, 0:00:01", "-1 days +23:00:00", "-1d 01:00:00", "23:59:59", "NA"]
+    spans = _numeric([-86400.5e6, -1e6, 86400e6], type_="duration").code(_column(texts))
+    assert spans.tolist() == [2, 3, 3, 1, 0, 2, 4]
     with pytest.raises(ValueError, match="Column 'a' is read as a number but row 0 holds 'x'"):
         _numeric([2.0]).code(_column(["x"]))
     with pytest.raises(ValueError, match="type number where values of type date"):

@@ -200,7 +200,7 @@ def _measured(
 
 def _write(found: Any, tables: Sequence[ComparedTable], measure: str, output: Path) -> list[tuple[str, Path]]:
     """Write the folds and the page; refused where no method has any figures."""
-    found.write_csv(output / _FOLDS)
+    files.write_frame(found.frame, output / _FOLDS)
     if all(row["error"] is not None for row in found.rows):
         _, name, _, error = found.errors()[0]
         raise CommandError(f"No method could be measured; {quoted(name)} says: {error}")

@@ -93,6 +93,11 @@ def _format_duration(microseconds: int) -> str:
 
 
 def _parse_duration(text: str) -> float:
+    if "day" in text:  # as Python and pandas write them: "-1 day, 23:00:00" is an hour before zero
+        whole, _, clock = text.partition("day")
+        clock = clock.lstrip("s, +")
+        clock = f"0{clock}" if clock[1:2] == ":" else clock or "00:00"
+        return float(int(whole) * MICROSECONDS_PER_DAY + time_to_microseconds(dt.time.fromisoformat(clock)))
     sign, body = (-1, text[1:]) if text.startswith("-") else (1, text)
     days, _, clock = body.rpartition("d") if "d" in body else ("0", "", body)
     microseconds = int(days or 0) * MICROSECONDS_PER_DAY
