@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesieve.counts import CodedTable, Smoothing
+from bayesieve import SelectiveNB, TableEncoder
+from bayesieve.counts import CodedTable, Smoothing, log_probabilities
 from bayesieve.naive_bayes import DiscreteNB, calibration
 from bayesieve.naive_bayes.calibration import (
     PRIOR_DEVIATION,
@@ -244,3 +246,57 @@ def test_calibration_ends_when_the_time_is_up() -> None:
     np.testing.assert_array_equal(steps[0].weights, averaged)
     np.testing.assert_array_equal(steps[8].weights, steps[8].factor * averaged)
     np.testing.assert_array_equal(steps[-1].weights, calibrated(coded, averaged).weights)
+
+
+def many_values(n_rows: int = 540, seed: int = 0) -> tuple[pl.DataFrame, np.ndarray]:
+    """Columns of 300 to 400 categories, each of which leans to a class: a value has one or two rows."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n_rows)
+    columns = {}
+    for k in range(4):
+        values = rng.integers(0, int(rng.integers(300, 401)), n_rows)
+        columns[f"c{k}"] = np.where(rng.random(n_rows) < 0.75, values // 2 * 2 + y, values).astype(str)
+    return pl.DataFrame(columns | {"size": rng.normal(size=n_rows) + y}), y
+
+
+def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> None:
+    X, y = many_values()
+    coded = TableEncoder().fit_coded(X, y)
+    rows = CalibrationRows(coded, np.arange(5), 2)
+    assert list(rows.counts_of_folds) == [0, 1, 2, 3]  # numbers keep the levels of all rows
+    assert all(len(tables) == calibration.FOLDS for tables in rows.counts_of_folds.values())
+    folds = calibration._folds(coded)
+    loss = LeaveOneOutLoss(rows, [coded.counts.feature(k) for k in range(5)], np.log([0.5, 0.5]), 1.0)
+    expected = np.zeros((y.size, 2))
+    for number in range(calibration.FOLDS):
+        own = folds == number
+        assert abs(own.sum() - y.size / calibration.FOLDS) <= 2
+        encoder = TableEncoder()
+        fit = encoder.fit_coded(X.filter(~own), y[~own])
+        part = encoder.transform_coded(X.filter(own))
+        for k in range(4):
+            logs = np.vstack([log_probabilities(fit.counts.feature(k), y.size, 1.0), np.zeros((1, 2))])
+            expected[own] += logs[part.codes[k]]
+    np.testing.assert_allclose(loss.evidence(np.array([1.0, 1.0, 1.0, 1.0, 0.0])), expected, rtol=0, atol=1e-10)
+
+
+def test_rare_values_no_longer_make_predictions_overconfident(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = many_values()
+    new, truth = many_values(540, seed=0)[0][270:], y[270:]
+    losses = []
+    for least in (0, calibration.LEAST_ROWS_PER_VALUE):
+        monkeypatch.setattr(calibration, "LEAST_ROWS_PER_VALUE", least)
+        model = SelectiveNB().fit(X[:270], y[:270])
+        losses.append(-model.predict_log_proba(new)[np.arange(270), truth].mean())
+    assert losses[1] < 0.9 * losses[0]
+
+
+def test_rare_values_keep_the_order_of_rows_and_repeated_rows_without_effect() -> None:
+    X, y = many_values(300)
+    times = np.random.default_rng(1).integers(0, 3, 300)
+    order = np.random.default_rng(2).permutation(300)
+    plain = SelectiveNB().fit(X, y).feature_weights_
+    np.testing.assert_allclose(SelectiveNB().fit(X[order], y[order]).feature_weights_, plain, rtol=0, atol=1e-6)
+    weighted = SelectiveNB().fit(X, y, sample_weight=times.astype(float)).feature_weights_
+    rows = np.repeat(np.arange(300), times)
+    np.testing.assert_allclose(SelectiveNB().fit(X[rows], y[rows]).feature_weights_, weighted, rtol=0, atol=1e-6)

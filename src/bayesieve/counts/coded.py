@@ -26,6 +26,12 @@ class Recoder(Protocol):
     def take(self, rows: np.ndarray) -> Recoder:
         """The same for some of the rows, in this order."""
 
+    def select(self, features: np.ndarray) -> Recoder:
+        """The same of these features only (ascending positions)."""
+
+    def fingerprints(self) -> np.ndarray:
+        """(n_rows,) numbers that are equal where all raw values are, whatever the order of the rows."""
+
     def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
         """The rows at the positions ``fit``, which the levels are learnt from, and those at ``rows`` (None: all)."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import numpy as np
 
@@ -12,9 +13,12 @@ from bayesieve.counts import CodedTable
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import code_columns, fit_columns
 from bayesieve.table import Table
+from bayesieve.table.values import canonical_text
 
 if TYPE_CHECKING:
     from bayesieve.discretize.column_coder import ColumnCoder
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: every bit of a value has a say in the high bits
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,27 @@ class TableRecoder:
 
     def take(self, rows: np.ndarray) -> TableRecoder:
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
+
+    def select(self, features: np.ndarray) -> TableRecoder:
+        positions = features.tolist()
+        return replace(self, table=self.table.select(positions), coders=[self.coders[k] for k in positions])
+
+    def fingerprints(self) -> np.ndarray:
+        table = self.table if self.rows is None else self.table.take(self.rows)
+        found = np.zeros(table.n_rows, dtype=np.uint64)
+        for i, kind in enumerate(table.kinds()):
+            column = table.column(i)
+            if kind == "numeric":
+                numbers = column.numbers() + 0.0  # one zero
+                numbers[np.isnan(numbers)] = np.nan  # and one NaN
+                own = numbers.view(np.uint64)
+            else:
+                categories = column.categories()
+                texts = [crc32(canonical_text(value).encode("utf-8", "surrogatepass")) for value in categories.values]
+                own = np.array([*texts, 1 << 32], dtype=np.uint64)[categories.codes]
+            found = (found ^ own) * _MULTIPLIER
+            found ^= found >> np.uint64(29)
+        return found
 
     def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
         every = np.arange(self.table.n_rows) if self.rows is None else self.rows

@@ -11,6 +11,8 @@ from scipy.optimize import minimize
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.probabilities import log_probabilities, smoothed_logs
 from bayesieve.search.trace import Clock
+from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.table_levels import TableLevels
 
 PRIOR_DEVIATION = 0.2
 """Standard deviation of the prior on each weight around its averaged value ..."""
@@ -19,6 +21,12 @@ ROWS_PER_WEIGHT = 5
 SMOOTHINGS: tuple[Smoothing, ...] = ("m-estimate", 0.1, 0.25, 0.5, 1.0)
 """What calibration chooses from in place of the m-estimate, whose 1/N leaves a level that a class never showed next to
 impossible: right for a hundred thousand rows, overconfident for a hundred."""
+
+LEAST_ROWS_PER_VALUE = 10
+"""Groups of values that have fewer rows on average say more about the rows they were learnt from than about others:
+calibration learns them again from the other folds, for the rows of each ..."""
+FOLDS = 5
+"""... of so many folds."""
 
 _MOST_ROWS = 20_000  # rows are enough to fit a few numbers; of more, a sample is taken
 _MOST_TERMS = 40_000_000  # rows x features x classes of one evaluation
@@ -128,13 +136,39 @@ class CalibrationRows:
         if rows.size < coded.n_rows:
             # A sample stands for all rows, so that the prior keeps its share.
             self.weights = self.weights * (self.total / self.weights.sum())
+        self.counts_of_folds: dict[int, list[np.ndarray]] = {}  # of the features at these positions in ``codes``
+        rare = _rare_values(coded, features)
+        if rare.size:
+            self._learn_again(coded, features, rare, rows)
+
+    def _learn_again(self, coded: CodedTable, features: np.ndarray, rare: np.ndarray, rows: np.ndarray) -> None:
+        """Code features for each fold by the levels of the other folds, those of one fold after those of another."""
+        assert coded.recoder is not None
+        fold = _folds(coded)
+        recoder = coded.recoder.select(features[rare])
+        codes = np.empty((rare.size, coded.n_rows), dtype=np.int64)
+        first = np.zeros((rare.size, 1), dtype=np.int64)
+        self.counts_of_folds = {k: [] for k in rare.tolist()}
+        for number in range(FOLDS):
+            own = np.flatnonzero(fold == number)
+            fit, rest = recoder.learn(np.flatnonzero((fold != number) & (fold >= 0)), own)
+            counts = fit.counts
+            for at, tables in enumerate(self.counts_of_folds.values()):
+                tables.append(counts.feature(at))
+            known = rest.codes < fit.n_levels[:, None]
+            codes[:, own] = np.where(known, first + rest.codes, -1)
+            first = first + fit.n_levels[:, None]
+        codes = np.where(codes < 0, first, codes)  # the code of no level
+        self.codes = self.codes.astype(max(self.codes.dtype, smallest_unsigned(int(first.max()))), copy=False)
+        self.codes[rare] = codes[:, rows]
 
 
 class LeaveOneOutLoss:
     """Log loss of a naive Bayes model as a function of its feature weights, every row predicted from all others.
 
     Taking a row out changes only the counts of its own class: P(level | class) of that class is read from a second
-    table, (N_ij - 1) smoothed over (N_j - 1) smoothed. Class priors are those of all rows.
+    table, (N_ij - 1) smoothed over (N_j - 1) smoothed. Class priors are those of all rows. Features whose values have
+    few rows each take levels and counts from the other folds instead: their levels would know the row, too.
 
     Parameters
     ----------
@@ -149,12 +183,14 @@ class LeaveOneOutLoss:
     ) -> None:
         self._rows = rows
         self._log_prior = log_prior
-        self._n_levels = np.array([len(table) for table in counts], dtype=np.int64)
-        sizes = [table.size for table in counts]
-        self._starts = np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64)
-        self._feature = np.repeat(np.arange(len(counts)), sizes)
         whole = [log_probabilities(table, rows.total, smoothing) for table in counts]
         without = [_without_a_row(table, rows.left_out, rows.total, smoothing) for table in counts]
+        for k, tables in rows.counts_of_folds.items():
+            whole[k] = without[k] = np.concatenate([log_probabilities(t, rows.total, smoothing) for t in tables])
+        self._n_levels = np.array([len(table) for table in whole], dtype=np.int64)
+        sizes = [table.size for table in whole]
+        self._starts = np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64)
+        self._feature = np.repeat(np.arange(len(counts)), sizes)
         self._table = np.concatenate([table.ravel() for table in whole])
         # What the own class of a row differs by, in the same places.
         self._own = np.concatenate([table.ravel() for table in without]) - self._table
@@ -250,6 +286,35 @@ def _without_a_row(counts: np.ndarray, left_out: float, total: float, smoothing:
     others = np.maximum(counts - left_out, 0.0)
     of_class = np.maximum(counts.sum(axis=0) - left_out, 0.0)
     return smoothed_logs(others, of_class, n_levels, n_classes, total, smoothing)
+
+
+def _rare_values(coded: CodedTable, features: np.ndarray) -> np.ndarray:
+    """Positions in ``features`` of groups of values with few rows each, where they can be learnt again."""
+    if coded.recoder is None or coded.levels is None:
+        return np.zeros(0, dtype=np.int64)
+    n_rows = coded.n_rows if coded.weights is None else np.count_nonzero(coded.weights)
+    types = coded.levels.types if isinstance(coded.levels, TableLevels) else None
+    rare = []
+    for k in features.tolist():
+        numeric = types is not None and types[k] == "number"  # levels are not made just to be looked at
+        groups = None if numeric or coded.n_levels[k] == 1 else coded.levels[k].groups
+        n_values = 0 if groups is None else sum(map(len, groups))
+        rare.append(n_values > coded.n_levels[k] and n_values * LEAST_ROWS_PER_VALUE > n_rows)
+    return np.flatnonzero(np.array(rare, dtype=bool))
+
+
+def _folds(coded: CodedTable) -> np.ndarray:
+    """(n_rows,) fold of every row, -1 without weight: the distinct rows of each class are dealt out in turn, so that
+    neither the order of the rows nor writing a weight as repeated rows makes a difference.
+    """
+    assert coded.recoder is not None
+    fold = np.full(coded.n_rows, -1)
+    kept = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
+    prints, classes = coded.recoder.fingerprints()[kept], np.asarray(coded.class_codes)[kept]
+    order = np.lexsort((prints, classes))
+    new = (prints[order][1:] != prints[order][:-1]) | (classes[order][1:] != classes[order][:-1])
+    fold[kept[order]] = np.concatenate([[0], np.cumsum(new)]) % FOLDS
+    return fold
 
 
 def _sampled_rows(coded: CodedTable, most: int) -> np.ndarray:
