@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +51,49 @@ def _compiled(function: Callable[..., Any]) -> Any:
     try:
         compiled: Any = njit(cache=True, **_OPTIONS)(function)
         _depend_on_all_kernels(compiled)
-        return compiled
     except RuntimeError:
         _tell_once()
-        return njit(**_OPTIONS)(function)
+        compiled = njit(**_OPTIONS)(function)
+    compiled.compile = _TIMER.timed(compiled.compile)  # called once for each combination of types
+    return compiled
+
+
+def compile_seconds() -> float:
+    """Seconds that this process has spent so far on compiling kernels, or on loading them from disk."""
+    return _TIMER.seconds
+
+
+class _Timer:
+    """Seconds during which any of the functions timed runs, in whatever thread; they may call each other."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._spent, self._began, self._depth = 0.0, 0.0, 0
+
+    @property
+    def seconds(self) -> float:
+        with self._lock:
+            return self._spent + (time.perf_counter() - self._began if self._depth else 0.0)
+
+    def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def run(*arguments: Any, **options: Any) -> Any:
+            with self._lock:
+                if not self._depth:
+                    self._began = time.perf_counter()
+                self._depth += 1
+            try:
+                return function(*arguments, **options)
+            finally:
+                with self._lock:
+                    self._depth -= 1
+                    if not self._depth:
+                        self._spent += time.perf_counter() - self._began
+
+        return run
+
+
+_TIMER = _Timer()
 
 
 def _depend_on_all_kernels(compiled: Any) -> None:

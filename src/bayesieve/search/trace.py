@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.compiling import compile_seconds
+
 
 @dataclass
 class TraceRecorder:
@@ -370,15 +372,15 @@ _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "vali
 
 
 class Clock:
-    """Seconds since a search began, and whether its time is up."""
+    """Seconds since a search began, without those in which kernels were compiled, and whether its time is up."""
 
     def __init__(self, max_seconds: float | None) -> None:
-        self._begin = time.perf_counter()
+        self._begin = time.perf_counter() - compile_seconds()
         self._max_seconds = max_seconds
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self._begin
+        return max(0.0, time.perf_counter() - compile_seconds() - self._begin)
 
     @property
     def is_up(self) -> bool:
