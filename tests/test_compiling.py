@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import pytest
+
+from bayesieve import compiling
 from bayesieve.compiling import kernel_sources
+from bayesieve.search.trace import Clock
 
 READ_ONLY = """
 import warnings
@@ -72,3 +77,18 @@ def test_sources_are_those_of_all_kernels() -> None:
     names = [name for name, *_ in kernel_sources()]
     assert {"criteria/_kernels.py", "criteria/_decision_kernels.py", "table/_kernels.py"} <= set(names)
     assert names == sorted(names)
+
+
+def test_seconds_of_a_search_leave_out_the_compiling_of_its_kernels() -> None:
+    timer = compiling._TIMER
+    inner = timer.timed(lambda: time.sleep(0.1))
+    clock, began, compiled = Clock(None), time.perf_counter(), compiling.compile_seconds()
+    timer.timed(lambda: (inner(), inner()))()  # a kernel that calls others is counted once
+    spent = compiling.compile_seconds() - compiled
+    assert spent >= 0.2
+    time.sleep(0.05)
+    whole = time.perf_counter() - began
+    assert clock.seconds == pytest.approx(whole - spent, abs=0.02)
+    with pytest.raises(ZeroDivisionError):
+        timer.timed(lambda: 1 / 0)()
+    assert timer._depth == 0

@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts, count_features
 from bayesieve.counts.families import Families
+from bayesieve.short_repr import ShortRepr
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.rows import Rows
 
@@ -37,7 +38,7 @@ class Recoder(Protocol):
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class CodedTable:
+class CodedTable(ShortRepr):
     """Codes of all features over some rows. Nothing is changed in place.
 
     Parameters
@@ -122,6 +123,10 @@ class CodedTable:
         for what, length in self.rows.lengths().items():
             if length != self.n_rows:
                 raise ValueError(f"codes has {self.n_rows} rows but {what} has {length}.")
+
+    def _facts(self) -> dict[str, Any]:
+        facts = {"n_rows": self.n_rows, "n_features": self.n_features, "n_classes": self.n_classes}
+        return facts | {"weighted": self.weights is not None, "names": self.names}
 
     def __repr__(self) -> str:
         scores = "" if self.families is None else f" of {self.families.n_families} scores"

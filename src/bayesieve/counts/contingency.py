@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesieve.short_repr import ShortRepr
+
 if TYPE_CHECKING:
     from bayesieve.counts.coded import CodedTable
     from bayesieve.counts.families import Families
 
 
-@dataclass(frozen=True)
-class ContingencyCounts:
+@dataclass(frozen=True, repr=False)
+class ContingencyCounts(ShortRepr):
     """Counts (or sums of weights) of every level of every feature by class.
 
     counts : (levels of all features, n_classes) float; offsets : (n_features + 1,) where each feature starts in it;

@@ -13,11 +13,12 @@ import numpy as np
 from bayesieve.evaluation.comparison_file import NUMBERS, Key
 from bayesieve.evaluation.fold_measures import LOWER_IS_BETTER
 from bayesieve.evaluation.folds import Split
+from bayesieve.short_repr import ShortRepr
 from bayesieve.table import write_atomically
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(ShortRepr):
     """Every method on every fold of every data set.
 
     Attributes
@@ -51,6 +52,15 @@ class Comparison:
         places = [(repeat, fold) for repeat in range(protocol.n_repeats) for fold in range(protocol.n_folds)]
         order = [(name, method, *place) for name in data for place in places for method in methods]
         return cls(data, methods, protocol, tuple(rows[key] for key in order if key in rows), complete)
+
+    def _facts(self) -> dict[str, Any]:
+        names = ("data", "methods", "protocol", "complete")
+        return {name: getattr(self, name) for name in names} | {"n_rows": len(self.rows), "n_failed": self.n_failed}
+
+    @property
+    def n_failed(self) -> int:
+        """Folds of methods without figures."""
+        return sum(row["error"] is not None for row in self.rows)
 
     @property
     def frame(self) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from bayesieve.selection.evaluation_rows import pairs_of
+from bayesieve.short_repr import ShortRepr
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Protocol:
+class Protocol(ShortRepr):
     """Repeated stratified cross-validation, shuffled anew in every repeat.
 
     The folds are those of scikit-learn's ``RepeatedStratifiedKFold`` with the same three numbers; more repeats leave
@@ -86,7 +87,7 @@ class Protocol:
 
 
 @dataclass(frozen=True)
-class FixedSplit:
+class FixedSplit(ShortRepr):
     """One fold: the first rows of the table train, all others test.
 
     Parameters

@@ -15,12 +15,13 @@ from bayesieve.evaluation.protocol import row_splits
 from bayesieve.evaluation.selector_folds import run_folds
 from bayesieve.selection import make_selector
 from bayesieve.selection.base import seed_of
+from bayesieve.short_repr import ShortRepr
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import issue, weights_caution
 
 
-@dataclass(frozen=True)
-class SelectionStability:
+@dataclass(frozen=True, repr=False)
+class SelectionStability(ShortRepr):
     """What a selector chose on every fold.
 
     Attributes

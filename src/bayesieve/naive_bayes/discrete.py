@@ -176,6 +176,10 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         self.feature_weights_ = check_weights(self.feature_weights, len(self.feature_count_))
         return self
 
+    def __repr__(self, N_CHAR_MAX: int = 400) -> str:  # as scikit-learn calls it
+        with np.printoptions(threshold=6, edgeitems=2):  # there may be a weight for each of a thousand features
+            return str(super().__repr__(N_CHAR_MAX))
+
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Log joint probabilities: log prior plus the weighted log probabilities of the levels.
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.short_repr import ShortRepr
 
-@dataclass(frozen=True)
-class Explanation:
+
+@dataclass(frozen=True, repr=False)
+class Explanation(ShortRepr):
     """Contributions of the features to the log joint probability of rows, in nats.
 
     rows : (n_rows,) row numbers; features : names; classes : labels; prior : (n_classes,) log prior;

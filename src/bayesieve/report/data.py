@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from bayesieve.short_repr import ShortRepr
 
-@dataclass(frozen=True)
-class LevelRow:
+
+@dataclass(frozen=True, repr=False)
+class LevelRow(ShortRepr):
     """One level (interval or group of values) of a feature.
 
     Attributes
@@ -42,8 +44,8 @@ class LevelRow:
     evidence: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class FeatureSummary:
+@dataclass(frozen=True, repr=False)
+class FeatureSummary(ShortRepr):
     """One feature of the table, kept or not.
 
     Attributes
@@ -93,8 +95,8 @@ class PathStep:
     validation: float | None = None
 
 
-@dataclass(frozen=True)
-class SearchSummary:
+@dataclass(frozen=True, repr=False)
+class SearchSummary(ShortRepr):
     """How the weights were found.
 
     Attributes
@@ -164,8 +166,8 @@ class ReliabilityBin:
     count: int
 
 
-@dataclass(frozen=True)
-class Performance:
+@dataclass(frozen=True, repr=False)
+class Performance(ShortRepr):
     """How well the model predicts rows, and on which rows that was measured.
 
     Attributes
@@ -204,8 +206,8 @@ class Performance:
     measured: str = ""
 
 
-@dataclass(frozen=True)
-class Contribution:
+@dataclass(frozen=True, repr=False)
+class Contribution(ShortRepr):
     """What one feature adds to the log joint of each class for one row, in nats."""
 
     feature: str
@@ -215,8 +217,8 @@ class Contribution:
     contributions: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class ExplainedRow:
+@dataclass(frozen=True, repr=False)
+class ExplainedRow(ShortRepr):
     """One row taken apart: log prior plus the contributions give the log joint of each class.
 
     Attributes
@@ -243,8 +245,8 @@ class ExplainedRow:
     contributions: tuple[Contribution, ...]
 
 
-@dataclass(frozen=True)
-class ReportData:
+@dataclass(frozen=True, repr=False)
+class ReportData(ShortRepr):
     """Everything that a report shows.
 
     Attributes

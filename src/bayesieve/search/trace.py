@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.compiling import compile_seconds
+from bayesieve.short_repr import ShortRepr
 
 
 @dataclass
@@ -96,7 +97,7 @@ class WalkStart:
     validation: float = float("nan")
 
 
-class SearchTrace:
+class SearchTrace(ShortRepr):
     """Every subset of features that a search evaluated.
 
     A subset is stored as the move that leads to it from the walk's current subset, so that a record costs the same
@@ -206,6 +207,10 @@ class SearchTrace:
             lower_is_better=lower_is_better,
             **words,
         )
+
+    def _facts(self) -> dict[str, Any]:
+        names = ("n_features", "n_starts", "n_models", "criterion_name", "null_criterion", "best_criterion")
+        return {name: getattr(self, name) for name in (*names, "validation_name", "complete", "seconds")}
 
     @property
     def n_features(self) -> int:

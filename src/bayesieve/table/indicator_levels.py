@@ -20,7 +20,7 @@ MISSING_LEVEL = 2
 _KEYS = {"score", "threshold", "missing", "counts", "level_score"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class IndicatorLevels(FeatureLevels):
     """Levels of one indicator: 0 "score <= threshold", 1 above, and 2 for missing scores where training had them.
 

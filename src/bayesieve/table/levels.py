@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.short_repr import ShortRepr
 from bayesieve.table.columns import Categories, Column, Kind
 from bayesieve.table.labels import group_labels, interval_labels
 from bayesieve.table.temporal import format_temporal
@@ -17,8 +18,8 @@ from bayesieve.table.values import Scalar, canonical_text, canonical_value
 TYPES = ("number", "boolean", "text", "category", "date", "datetime", "duration", "time", "mixed")
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureLevels:
+@dataclass(frozen=True, eq=False, repr=False)
+class FeatureLevels(ShortRepr):
     """The levels of one feature: intervals of a numeric column, or groups of the values of a categorical one.
 
     Parameters

@@ -7,10 +7,11 @@ from typing import Any, overload
 
 import numpy as np
 
+from bayesieve.short_repr import ShortRepr
 from bayesieve.table.levels import FeatureLevels
 
 
-class TableLevels(Sequence[FeatureLevels]):
+class TableLevels(ShortRepr, Sequence[FeatureLevels]):
     """A sequence of `FeatureLevels` that are made when they are asked for: a table may have a hundred thousand.
 
     Parameters
@@ -87,8 +88,8 @@ class TableLevels(Sequence[FeatureLevels]):
             found = self._made[i] = self._make(i)
         return found
 
-    def __repr__(self) -> str:
-        return f"TableLevels({len(self)} features, {int(self.n_levels.sum())} levels)"
+    def _facts(self) -> dict[str, Any]:
+        return {"features": len(self), "levels": int(self.n_levels.sum())}
 
     def _make(self, i: int) -> FeatureLevels:
         missing = int(self._missing[i])

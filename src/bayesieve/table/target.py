@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.short_repr import ShortRepr
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.columns import Column, whole_offsets
 from bayesieve.table.frames import holds_exactly, unmasked
@@ -26,8 +27,8 @@ _TOO_LARGE = "The labels in y are whole numbers beyond 64 bits; convert them to 
 _MIXED = "The labels in y mix text with other types; convert them all to text, for example with y.astype(str)."
 
 
-@dataclass(frozen=True)
-class Target:
+@dataclass(frozen=True, repr=False)
+class Target(ShortRepr):
     """Class labels as codes.
 
     Attributes
