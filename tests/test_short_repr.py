@@ -11,7 +11,6 @@ import pytest
 
 import bayesieve as b
 from bayesieve.classifier.report_data import report_data
-from bayesieve.counts import ContingencyCounts
 from bayesieve.short_repr import shown
 from bayesieve.table import as_table, as_target
 
@@ -40,7 +39,7 @@ def public_objects() -> dict[str, Any]:
             model.encoder_.levels_[69],
             model.explanation(X),
             coded,
-            ContingencyCounts.of(coded),
+            coded.counts,
         ),
         *(indicators, indicators.levels[0], report, report.performance, report.search, report.features[0]),
         *(report.features[0].levels[0], report.explained[0], report.explained[0].contributions[0]),
