@@ -62,7 +62,6 @@ def test_what_is_no_code_is_refused(X: object, message: str) -> None:
 
 
 ODD_CODES = {
-    "fractions": (np.full((4, 2), 0.5), "Column 0 holds the code 0.5; codes are the numbers 0, 1, 2"),
     "text": (np.array([[0, "b"]] * 4, dtype=object), "Column 1 holds the code 'b'"),
     "beyond integers": (np.full((4, 2), 1e300), r"holds the code 1e\+300"),
     "beyond 64 bits": (np.full((4, 2), 2**70, dtype=object), "holds the code"),
@@ -87,3 +86,12 @@ def test_values_that_are_not_codes_are_one_sentence(name: str) -> None:
 @pytest.mark.parametrize("X", [[[0.0], [1.0]], [["0"], ["1"]], [[False], [True]], np.array([[0], [1]], dtype=object)])
 def test_whole_numbers_of_any_type_are_codes(X: object) -> None:
     assert read_codes(Reader(), X, reset=True).codes.tolist() == [[0, 1]]
+
+
+def test_fractions_are_rounded_down_with_a_warning() -> None:
+    with pytest.warns(
+        UserWarning, match="Column 1 holds the code 1.7, which is rounded down to 1; codes are the"
+    ) as said:
+        codes = read_codes(Reader(), [[0.0, 1.7], [2.0, 0.5]], reset=True).codes
+    assert codes.tolist() == [[0, 2], [1, 0]]
+    assert said[0].filename == __file__

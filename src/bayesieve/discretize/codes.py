@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from bayesieve.counts import CodedTable
+from bayesieve.table.cautions import warn_caller
 from bayesieve.table.frames import as_array
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import is_missing
@@ -20,7 +21,8 @@ the memory.
 
 
 def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | None = None) -> CodedTable:
-    """Integer codes of a 2-D array or dataframe as a `CodedTable` without classes.
+    """Integer codes of a 2-D array or dataframe as a `CodedTable` without classes. Fractions are rounded down, with a
+    warning, as scikit-learn's estimators of codes do.
 
     Parameters
     ----------
@@ -31,7 +33,7 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
     Raises
     ------
     ValueError
-        For negative codes, codes above 10 million, fractions, text, missing or infinite values.
+        For negative codes, codes above 10 million, text, missing or infinite values.
     TypeError
         For values that are neither numbers nor text, and for sparse matrices.
     """
@@ -50,7 +52,8 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
     if codes.dtype.kind not in "biuf":
         codes = _numbers_of_objects(codes.astype(object))
     check_non_negative(codes, f"{type(estimator).__name__} (input X)")
-    _refuse_other_numbers(codes)
+    _refuse_large_numbers(codes)
+    _warn_of_fractions(codes)
     codes = codes.astype(np.int64, copy=False)
     highest = codes.max(axis=0)
     if n_levels is None:
@@ -65,14 +68,20 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
 _REMEDY = "codes are the numbers 0, 1, 2, ... of levels: code raw values with TableEncoder first."
 
 
-def _refuse_other_numbers(codes: np.ndarray) -> None:
-    """Fractions, and numbers so large that the counts of their levels would fill the memory."""
+def _refuse_large_numbers(codes: np.ndarray) -> None:
+    """Numbers so large that the counts of their levels would fill the memory."""
     wrong = codes > MAX_CODE
-    if codes.dtype.kind == "f":
-        wrong |= codes != np.trunc(codes)
     if wrong.any():
         row, column = (int(at[0]) for at in np.nonzero(wrong))
         raise ValueError(f"Column {column} holds the code {codes[row, column]}; {_REMEDY}")
+
+
+def _warn_of_fractions(codes: np.ndarray) -> None:
+    fractions = codes != np.trunc(codes) if codes.dtype.kind == "f" else np.zeros((1, 1), dtype=bool)
+    if fractions.any():
+        row, column = (int(at[0]) for at in np.nonzero(fractions))
+        code = codes[row, column]
+        warn_caller([f"Column {column} holds the code {code}, which is rounded down to {int(code)}; {_REMEDY}"])
 
 
 def _numbers_of_objects(codes: np.ndarray) -> np.ndarray:
