@@ -6,6 +6,10 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from bayesieve.compiling import ALONE
+
+os.environ[ALONE] = "1"  # no test waits for processes that compile what others test
+
 # Kernels compile the first time they run, so the first example of a property may take seconds: no deadlines.
 # Continuous integration draws the same examples each time; elsewhere every run draws new ones.
 settings.register_profile(

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import subprocess
+import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache, wraps
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +127,54 @@ def _tell_once() -> None:
         RuntimeWarning,
         stacklevel=2,
     )
+
+
+ALONE = "BAYESIEVE_COMPILE_ALONE"
+"""Environment variable: 1 in processes that compile for others, or where no such processes are wanted."""
+
+
+@cache
+def _folder() -> Path | None:
+    """Where compiled code is kept, if it can be."""
+    folder = getattr(jit(_nothing).stats, "cache_path", None)
+    return None if folder is None else Path(folder)
+
+
+def _nothing() -> None:
+    """A kernel that is never called."""
+
+
+def stamp(family: str) -> Path | None:
+    """The file that says that a family of kernels is on disk, compiled for this processor by these versions; None where
+    nothing can be kept.
+    """
+    import llvmlite.binding
+    import numba
+
+    folder = _folder()
+    if folder is None:
+        return None
+    versions = (kernel_sources(), numba.__version__, sys.version, llvmlite.binding.get_host_cpu_name())
+    return folder / f"compiled-{family}-{hashlib.sha256(repr(versions).encode()).hexdigest()[:16]}"
+
+
+@contextmanager
+def compiling_elsewhere(families: Sequence[str]) -> Iterator[None]:
+    """Families of kernels that are not on disk yet are compiled by other processes while the block runs, and a little
+    longer if need be: Numba compiles one kernel at a time in a process. What they do not compile, this process does.
+    """
+    started = []
+    if families and os.environ.get(ALONE) != "1" and (os.cpu_count() or 1) > 1 and parent_process() is None:
+        missing = [family for family in families if (file := stamp(family)) is not None and not file.exists()]
+        with suppress(OSError):
+            started = [start(family) for family in missing]
+    yield
+    for process in started:
+        process.wait()
+
+
+def start(family: str) -> subprocess.Popen[bytes]:
+    """A process that compiles a family."""
+    command = [sys.executable, "-m", "bayesieve", "compile", family, "--quiet"]
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, env={**os.environ, ALONE: "1"})

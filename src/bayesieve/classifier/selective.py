@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import model_parts as parts
 from bayesieve.classifier.cautions import model_cautions, table_cautions, unseen_caution
+from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes import DiscreteNB, Explanation
@@ -167,7 +168,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
             sample_weight = normalized_weights(sample_weight)
         mixed = isinstance(encoder, TableEncoder)
         table = as_table(X) if mixed else X
-        coded = encoder.fit_coded(table, y, sample_weight)
+        with compiling_elsewhere(self.selector_.kernel_families):
+            coded = encoder.fit_coded(table, y, sample_weight)
         seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder.levels_) if mixed else []
         del table, X  # its columns may be copies
         self._learn(coded, encoder, seen=seen, groups=groups)

@@ -1,4 +1,4 @@
-"""The command line: `bayesieve fit | predict | explain | info`."""
+"""The command line: `bayesieve fit | predict | explain | info | compile`."""
 
 from __future__ import annotations
 

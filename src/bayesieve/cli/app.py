@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from bayesieve.cli.compare import compare
+from bayesieve.cli.compile import compile_kernels
 from bayesieve.cli.errors import Commands
 from bayesieve.cli.explain import explain
 from bayesieve.cli.fit import fit
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 for command in (fit, predict, explain, info, compare, reproduce):
     app.command()(command)
+app.command("compile")(compile_kernels)
 
 
 @app.callback(invoke_without_command=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from bayesieve.cli.screen import Screen
 
-COMPILING = "Compiling kernels, once after installation: this takes 10 to 20 seconds ..."
+COMPILING = "Compiling the kernels of coding, search and prediction, once after installation: about 10 seconds ..."
 _TRIAL_ROWS = 60
 _PATIENCE = 1.0  # seconds: what is refused at once, with one line, is not announced first
 

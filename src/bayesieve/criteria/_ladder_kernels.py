@@ -47,10 +47,14 @@ class Ladder(NamedTuple):
 def _sort(scores, begin, end):
     """Scores of some rows in order, and the rows."""
     n = end - begin
-    rows = np.arange(begin, end).astype(np.float64)
-    ordered, ordered_rows = np.empty(n, dtype=np.int64), np.empty(n)
+    rows, ordered_rows = np.empty(n), np.empty(n)
+    for i in range(n):
+        rows[i] = begin + i
+    ordered, numbers = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.uint32)
     order_items(scores[begin:end], rows, n, ordered, ordered_rows, np.empty(2 * n + 2, dtype=np.int32))
-    return ordered, ordered_rows.astype(np.uint32)
+    for i in range(n):
+        numbers[i] = np.uint32(ordered_rows[i])
+    return ordered, numbers
 
 
 @jit

@@ -31,7 +31,9 @@ def sum_like_numpy(values):
         for i in range(n):
             total += values[i]
         return total
-    lane = values[:8].copy()
+    lane = np.empty(8)
+    for k in range(8):
+        lane[k] = values[k]
     i = 8
     while i + 8 <= n:
         for k in range(8):
@@ -63,11 +65,18 @@ def _levels_cost(counts, prior, log_factorials, scratch):
 def _exact_bounds(cumulated, prior, log_factorials, scratch):
     """`intervals.search_bounds` of columns small enough to be solved exactly."""
     n_blocks = cumulated.shape[0] - 1
-    everything = np.arange(n_blocks + 1)
+    bounds = np.empty(n_blocks + 1, dtype=np.int64)
+    for i in range(n_blocks + 1):
+        bounds[i] = i
     if n_blocks <= 1:
-        return everything
-    vanished, step = greedy_merge(cumulated, everything, prior, log_factorials)
-    start = improve_bounds(cumulated, everything[vanished > step], prior, log_factorials)
+        return bounds
+    vanished, step = greedy_merge(cumulated, bounds, prior, log_factorials)
+    n = 0
+    for i in range(n_blocks + 1):
+        if vanished[i] > step:
+            bounds[n] = i
+            n += 1
+    start = improve_bounds(cumulated, bounds[:n], prior, log_factorials)
     parts = np.empty((start.size - 1, cumulated.shape[1]))
     for i in range(start.size - 1):
         for j in range(cumulated.shape[1]):
@@ -78,7 +87,8 @@ def _exact_bounds(cumulated, prior, log_factorials, scratch):
     while max_parts < n_blocks and prior[1 + max_parts] + lowest < reached + 1e-6:
         max_parts += 1
     if max_parts <= 1:
-        return np.array([0, n_blocks])
+        bounds[0], bounds[1] = 0, n_blocks
+        return bounds[:2]
     return optimal_bounds(cumulated, prior, log_factorials, max_parts)
 
 

@@ -2,7 +2,7 @@
 
 Every loop sees a column as *blocks* (runs of neighbouring distinct values) through ``cumulated``, the (blocks + 1,
 classes) table of class counts summed from the left, so that the counts of any interval are one subtraction.
-``prior[i]`` is the cost in nats of announcing ``i`` intervals; ``log_factorials[n]`` is log n!, or empty when the
+``prior[i]`` is the cost in nats of announcing ``i`` intervals; ``log_factorials[n]`` is log n!, or None when the
 counts are fractional weights.
 """
 
@@ -19,10 +19,11 @@ EPSILON = 1e-9  # nats: smaller changes of cost are rounding noise
 
 @jit_inner
 def log_factorial(n, table):
-    # Fractional counts (non-integer weights) have no table; x! is then Gamma(x + 1).
-    if table.size == 0:
+    # Fractional counts (non-integer weights) have no table; x! is then Gamma(x + 1). One of both is compiled.
+    if table is None:
         return math.lgamma(n + 1.0)
-    return table[int(n)]
+    else:  # noqa: RET505
+        return table[np.int64(n)]
 
 
 @jit_inner
@@ -166,17 +167,18 @@ def greedy_merge(cumulated, bounds, prior, log_factorials):
         costs[i] = part_cost(cumulated, bounds[i], bounds[i + 1], log_factorials)
         total += costs[i]
     # Pair i joins the interval starting at bound i with the next living one; bound `after[i]` disappears with it.
-    before = np.arange(-1, n)
-    after = np.arange(1, n + 2)
-    key = np.empty(n)
-    heap = np.arange(n - 1)
-    position = np.arange(n)
+    before, after = np.empty(n + 1, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
+    heap, position = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    vanished, key = np.empty(n + 1, dtype=np.int64), np.empty(n)
+    for i in range(n + 1):
+        before[i], after[i], vanished[i] = i - 1, i + 1, n + 1
+    for i in range(n):
+        heap[i] = position[i] = i
     for i in range(n - 1):
         key[i] = part_cost(cumulated, bounds[i], bounds[i + 2], log_factorials) - costs[i] - costs[i + 1]
     size = n - 1
     for at in range((size >> 1) - 1, -1, -1):
         _sift_down(heap, position, key, at, size)
-    vanished = np.full(n + 1, n + 1)
     best = total - n * constant + prior[n] if n < prior.size else np.inf
     best_step = 0
     for step in range(1, n):
@@ -347,8 +349,9 @@ def optimal_bounds(cumulated, prior, log_factorials, max_parts):
     """
     n = cumulated.shape[0] - 1
     constant = log_factorial(cumulated.shape[1] - 1, log_factorials)
-    lowest = np.full((n + 1, max_parts + 1), np.inf)
-    origin = np.zeros((n + 1, max_parts + 1), dtype=np.int32)
+    lowest, origin = np.empty((n + 1, max_parts + 1)), np.empty((n + 1, max_parts + 1), dtype=np.int32)
+    lowest[:] = np.inf
+    origin[:] = 0
     lowest[0, 0] = 0.0
     for stop in range(1, n + 1):
         row = lowest[stop]

@@ -21,11 +21,11 @@ _table = np.zeros(0)
 _table_lock = threading.Lock()
 
 
-def log_factorials(n: int) -> np.ndarray:
-    """Table of log i! for i = 0..n at least; empty (compute instead) beyond 16 million rows."""
+def log_factorials(n: int) -> np.ndarray | None:
+    """Table of log i! for i = 0..n at least; None (compute instead) beyond 16 million rows."""
     global _table
     if n > _TABLE_LIMIT:
-        return np.zeros(0)
+        return None
     with _table_lock:
         if _table.size <= n:
             # Grown by doubling, so that many small columns or growing tables do not rebuild it each time.

@@ -118,8 +118,8 @@ def _sums(counts: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return table, row
 
 
-def _table_for(counts: np.ndarray) -> np.ndarray:
-    return np.zeros(0) if counts.dtype == np.float64 else log_factorials(int(counts.sum()) + counts.shape[1])
+def _table_for(counts: np.ndarray) -> np.ndarray | None:
+    return None if counts.dtype == np.float64 else log_factorials(int(counts.sum()) + counts.shape[1])
 
 
 def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:

@@ -195,7 +195,7 @@ def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> n
     if n_blocks <= 1:
         return np.arange(n_blocks + 1)
     fractional = cumulated.dtype == np.float64
-    table = np.zeros(0) if fractional else log_factorials(int(cumulated[-1].sum()) + n_classes)
+    table = None if fractional else log_factorials(int(cumulated[-1].sum()) + n_classes)
     everything = np.arange(n_blocks + 1)
     if method == "optimal" and n_blocks > MAX_OPTIMAL_BLOCKS:
         raise TooManyBlocks(
@@ -219,7 +219,9 @@ def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> n
     return kernels.improve_bounds(cumulated, chosen, prior, table)
 
 
-def _exact_bounds(cumulated: np.ndarray, everything: np.ndarray, prior: np.ndarray, table: np.ndarray) -> np.ndarray:
+def _exact_bounds(
+    cumulated: np.ndarray, everything: np.ndarray, prior: np.ndarray, table: np.ndarray | None
+) -> np.ndarray:
     """Optimal bounds among all blocks."""
     from bayesieve.discretize import _interval_kernels as kernels
 

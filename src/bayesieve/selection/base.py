@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.codes import read_codes
@@ -67,6 +69,11 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             copy_features(self, self.encoder_)  # the columns that it was given, not the features it made of them
         return self
 
+    @property
+    def kernel_families(self) -> Sequence[str]:
+        """Families of compiled code that a search runs, by their names in `bayesieve compile`."""
+        return ()
+
     def _code(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
         """The rows as codes, listed class after class where their order does not matter."""
         if self.encoder is None:
@@ -77,7 +84,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             issue([weights_caution(coded.weights)])
             return coded
         self.encoder_ = make_encoder(self.encoder)
-        coded = self.encoder_.fit_coded(X, y, sample_weight)
+        with compiling_elsewhere(self.kernel_families):
+            coded = self.encoder_.fit_coded(X, y, sample_weight)
         issue([weights_caution(coded.weights)])
         return coded if self._rows_in_order else coded.by_class
 

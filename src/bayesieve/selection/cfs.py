@@ -81,6 +81,8 @@ class CFSSelector(CodedSelector):
     (['petal length (cm)', 'petal width (cm)'], 0.898)
     """
 
+    kernel_families = ("pairs",)
+
     def __init__(
         self,
         search: Search = "best-first",

@@ -98,6 +98,8 @@ class MRMRSelector(RankedSelector):
     ([3, 2, 1, 0], ['petal length (cm)', 'petal width (cm)'])
     """
 
+    kernel_families = ("pairs",)
+
     def __init__(
         self,
         n_features_to_select: Literal["auto"] | int = "auto",

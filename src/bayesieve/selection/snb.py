@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,6 +49,11 @@ class _ForwardOnTraining(CodedSelector):
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
+
+    @property
+    def kernel_families(self) -> Sequence[str]:
+        """Those of the wrapper."""
+        return self._wrapper().kernel_families
 
     def _check_options(self) -> None:
         self._wrapper()._check_options()

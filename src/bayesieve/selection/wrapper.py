@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -177,6 +178,12 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     def takes_groups(self) -> bool:
         """Whether ``groups`` make a difference to the search: a splitter may keep them together."""
         return hasattr(self.evaluation, "split") and not isinstance(self.evaluation, str)
+
+    @property
+    def kernel_families(self) -> Sequence[str]:
+        """By criterion: AUC has kernels of its own."""
+        name = getattr(self.criterion, "name", self.criterion)
+        return ("auc", "auc-levels") if name == "auc" else ("wrapper",)
 
     _until_best: ClassVar[bool] = False  # whether a forward search ends where nothing better can come
 

@@ -1,0 +1,151 @@
+"""`bayesieve compile`: the kernels, compiled ahead of the first fit by several processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from bayesieve.cli.choices import require_choice
+from bayesieve.cli.errors import CommandError
+from bayesieve.cli.options import Debug, Quiet
+from bayesieve.cli.screen import Screen
+
+
+def compile_kernels(
+    families: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FAMILY]...", help="What to compile; everything unless said.", show_default=False),
+    ] = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Compile ahead of the first fit, in one process for each core.
+
+    A fit compiles what it needs when it needs it, once after an installation or an update.
+    """
+    from bayesieve import compiling
+
+    for family in families or []:
+        require_choice(family, FAMILIES, "family")
+    screen = Screen(quiet)
+    if compiling.stamp("columns") is None:
+        raise CommandError(
+            "Compiled code cannot be kept, as no cache folder can be written; set NUMBA_CACHE_DIR to one that can"
+        )
+    wanted = families or list(FAMILIES)
+    if len(wanted) == 1:
+        FAMILIES[wanted[0]]()
+        _compiled(wanted[0])
+        return
+    begin = time.perf_counter()
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(partial(_compile_elsewhere, screen), wanted))
+    screen.line(f"compiled in {time.perf_counter() - begin:.0f} s")
+
+
+def _compile_elsewhere(screen: Screen, family: str) -> None:
+    from bayesieve import compiling
+
+    screen.note(f"Compiling kernels of {family} ...")
+    if compiling.start(family).wait():
+        raise CommandError(f"The kernels of {family} cannot be compiled; see `bayesieve compile {family} --debug`")
+
+
+def _compiled(family: str) -> None:
+    from bayesieve import compiling
+
+    file = compiling.stamp(family)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+
+
+def _columns() -> None:
+    """Coding of numbers and words, of few and of many rows."""
+    import numpy as np
+    import polars as pl
+
+    from bayesieve import TableEncoder
+
+    rng = np.random.default_rng(0)
+    for n_rows in (60, 6000):
+        numbers = rng.normal(size=n_rows)
+        words = rng.choice(np.array(["red", "green", "blue"]), n_rows)
+        frame = pl.DataFrame({"number": numbers, "few": np.round(4 * numbers) / 4, "word": words})
+        for target in (numbers > 0, np.digitize(numbers, [-0.5, 0.5])):
+            encoder = TableEncoder().fit(frame, target)
+            encoder.transform(frame)
+
+
+def _fit(name: str, n_levels: int = 3) -> None:
+    """The search of a selector among codes of two classes, and all that `SelectiveNB` makes of it."""
+    import numpy as np
+
+    from bayesieve import DiscreteNB
+    from bayesieve.naive_bayes.calibration import calibrate
+    from bayesieve.selection import make_selector
+
+    coded = _coded(n_levels)
+    weights = make_selector(name).set_params(encoder=None).fit_coded(coded).weights_
+    predictor = DiscreteNB(feature_weights=weights).fit(coded)
+    calibrate(coded, predictor.feature_count_, predictor.class_log_prior_, weights, "m-estimate")
+    predictor.predict_proba(coded)
+    DiscreteNB().fit(coded.take(np.arange(coded.n_rows)[::-1]))  # rows that are not listed class after class
+
+
+def _search(name: str, n_levels: int) -> None:
+    """The search of a selector among codes of two classes."""
+    from bayesieve.selection import make_selector
+
+    make_selector(name).set_params(encoder=None).fit_coded(_coded(n_levels))
+
+
+def _auc_of_levels() -> None:
+    """The order of rows of which some, or hardly any, share a score."""
+    import numpy as np
+
+    from bayesieve.criteria import AUC
+    from bayesieve.search import SubsetProblem
+
+    criterion = AUC()
+    rows = SubsetProblem.of(_coded(6), criterion=criterion).rows
+    scores = criterion.start(rows.blocks[0], rows.tables, rows.priors)
+    for feature in range(6):
+        scores.multiply(rows.tables, feature, True)
+        if feature >= 2:
+            criterion.sums(scores, rows.tables, np.array([feature + 1]), np.array([True]))
+
+
+def _coded(n_levels: int) -> Any:
+    import numpy as np
+
+    from bayesieve.counts import CodedTable
+
+    n_features, n_rows = 12, 300
+    rng = np.random.default_rng(0)
+    classes = np.sort(rng.integers(0, 2, n_rows)).astype(np.uint8)
+    codes = np.where(rng.random((n_features, n_rows)) < 0.4, classes, rng.integers(0, n_levels, (n_features, n_rows)))
+    return CodedTable(
+        codes=codes.astype(np.uint8),
+        n_levels=np.full(n_features, n_levels),
+        names=tuple(f"x{k}" for k in range(n_features)),
+        class_codes=classes,
+        classes=np.arange(2),
+    )
+
+
+# What runs the kernels of each family. Levels decide how AUC counts pairs, so that it is compiled in two processes.
+FAMILIES: dict[str, Callable[[], None]] = {
+    "columns": _columns,
+    "search": partial(_fit, "compression"),
+    "wrapper": partial(_fit, "wrapper"),
+    "auc": partial(_fit, "auc", 2),
+    "auc-levels": _auc_of_levels,
+    "pairs": partial(_search, "mrmr", 3),
+}

@@ -1,0 +1,97 @@
+"""`bayesieve compile`: what each family compiles, and where that is written down."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from bayesieve import SelectiveNB, compiling
+from bayesieve.cli.compile import FAMILIES
+from tests.cli.conftest import GERMAN, Run
+
+
+def signatures(packages: tuple[str, ...]) -> set[tuple[str, Any]]:
+    """Every kernel that this process has compiled, or read from disk, with the types of its arguments."""
+    modules = [module for name, module in sys.modules.items() if name.startswith(packages) and "kernels" in name]
+    kernels = {value for module in modules for value in vars(module).values() if hasattr(value, "py_func")}
+    return {(str(kernel.py_func), signature) for kernel in kernels for signature in kernel.signatures}
+
+
+@pytest.mark.parametrize(("family", "selector"), [("search", "compression"), ("auc", "auc")])
+def test_a_fit_needs_nothing_that_its_families_did_not_compile(family: str, selector: str) -> None:
+    packages = ("bayesieve.counts", "bayesieve.criteria", "bayesieve.naive_bayes")
+    FAMILIES[family]()
+    if family == "auc":
+        FAMILIES["auc-levels"]()
+    compiled = signatures(packages)
+    table = pl.read_csv(GERMAN)
+    model = SelectiveNB(selector).fit(table.drop("class"), table["class"])
+    model.predict_proba(table.drop("class"))
+    assert signatures(packages) == compiled
+    assert all(name in FAMILIES for name in model.selector_.kernel_families)
+
+
+def test_rows_of_many_scores_are_compiled_apart() -> None:
+    from bayesieve.criteria._pair_kernels import ranked_sums
+    from bayesieve.criteria._slot_kernels import slot_sums
+
+    FAMILIES["auc-levels"]()
+    assert ranked_sums.signatures
+    assert slot_sums.signatures
+
+
+def test_every_family_that_a_selector_names_exists() -> None:
+    from bayesieve.selection import SELECTORS, make_selector
+
+    assert {name for selector in SELECTORS for name in make_selector(selector).kernel_families} <= set(FAMILIES)
+
+
+def test_compiled_families_are_not_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, succeeds: Run
+) -> None:
+    started: list[str] = []
+
+    def start(family: str) -> Any:
+        started.append(family)
+        return SimpleNamespace(wait=lambda: 0)
+
+    monkeypatch.setattr(compiling, "_folder", lambda: tmp_path / "kernels")
+    monkeypatch.setattr(compiling, "start", start)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setitem(FAMILIES, "search", lambda: None)
+    with compiling.compiling_elsewhere(["search"]):
+        assert not started  # the tests ask for no other processes
+    monkeypatch.delenv(compiling.ALONE)
+    with compiling.compiling_elsewhere(["search", "pairs"]):
+        assert started == ["search", "pairs"]
+    succeeds("compile", "search", "--quiet")
+    with compiling.compiling_elsewhere(["search", "pairs"]):
+        assert started == ["search", "pairs", "pairs"]
+    monkeypatch.setattr(compiling, "kernel_sources", lambda: ("changed",))
+    with compiling.compiling_elsewhere(["search"]):
+        assert started[3:] == ["search"]
+
+
+def test_everything_is_compiled_by_other_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, fails: Run
+) -> None:
+    codes = dict.fromkeys(FAMILIES, 0)
+    monkeypatch.setattr(compiling, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiling, "start", lambda family: SimpleNamespace(wait=lambda: codes[family]))
+    result = run("compile")
+    assert result.exit_code == 0
+    assert sorted(result.stderr.splitlines()) == sorted(f"Compiling kernels of {name} ..." for name in FAMILIES)
+    assert result.stdout.startswith("compiled in ")
+    codes["pairs"] = 1
+    assert "kernels of pairs cannot be compiled" in fails("compile", "--quiet")
+    assert "There is no family 'serach'; did you mean 'search'?" in fails("compile", "serach")
+
+
+def test_nowhere_to_keep_what_is_compiled(monkeypatch: pytest.MonkeyPatch, fails: Run) -> None:
+    monkeypatch.setattr(compiling, "_folder", lambda: None)
+    assert "set NUMBA_CACHE_DIR" in fails("compile")
