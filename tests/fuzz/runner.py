@@ -38,7 +38,7 @@ def _work(connection: Any, limit: float, only: tuple[str, ...]) -> None:
         while True:
             seed, number = connection.recv()
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            faulthandler.dump_traceback_later(limit, file=file)
+            faulthandler.dump_traceback_later(0.8 * limit, file=file)
             case, seconds = run_case(seed, number, only=only, at=lambda step: connection.send(("at", step)))
             faulthandler.cancel_dump_traceback_later()
             after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -66,8 +66,9 @@ class _Worker:
     def run(self, seed: int, number: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Findings and facts of a case. What was slow once may have compiled; what is slow twice hangs."""
         for limit in sorted({self._patience, self._limit}, reverse=True):
+            limit *= _busy()
             lines, facts, lost = self._once(seed, number, limit)
-            if lost is None and facts["seconds"] <= self._limit:
+            if lost is None and facts["seconds"] <= self._limit * _busy():
                 return lines, facts
         where = lost or "slow"
         key = f"{where}: {facts['operation']} {self._innermost()}"
@@ -128,6 +129,11 @@ class _Worker:
     def close(self) -> None:
         self.stop()
         self._place.unlink(missing_ok=True)
+
+
+def _busy() -> float:
+    """How much longer everything takes, because others use the processors, too."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)) if hasattr(os, "getloadavg") else 1.0
 
 
 @dataclass

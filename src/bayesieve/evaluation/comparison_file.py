@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesieve.evaluation.fold_measures import MEASURES
+from bayesieve.table.writing import checked_path
 
 NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")
 """Columns of numbers in `Comparison.frame`, and of every result."""
@@ -49,7 +50,7 @@ class ComparisonFile:
         methods: Mapping[str, str],
     ) -> None:
         self.rows: dict[Key, dict[str, Any]] = {}
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else checked_path(path)
         self._lock = threading.Lock()
         if self.path is None:
             return
@@ -119,7 +120,7 @@ def read_results(path: str | os.PathLike[str]) -> dict[Key, dict[str, Any]]:
     ValueError
         If the file holds something else, or cannot be read.
     """
-    return _read(Path(path))[1]
+    return _read(checked_path(path))[1]
 
 
 def _read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[Key, dict[str, Any]], int | None]:

@@ -109,6 +109,8 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
 
     def _count(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> DiscreteNB:
         check_smoothing(self.smoothing)
+        if not isinstance(self.fit_prior, (bool, np.bool_)):
+            raise ValueError(f"fit_prior must be True or False, got {self.fit_prior!r:.80}.")
         first = not hasattr(self, "feature_count_")
         coded = self._coded(X, y, sample_weight, first)
         if first:
@@ -297,7 +299,12 @@ def check_weights(weights: Any, n_features: int) -> np.ndarray:
     """Feature weights as an array; ValueError unless there is one for each feature, finite and not negative."""
     if weights is None:
         return np.ones(n_features)
-    weights = np.asarray(weights, dtype=float)
+    try:
+        weights = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"feature_weights must hold one number for each of the {n_features} features, got {weights!r:.80}."
+        ) from None
     if weights.shape != (n_features,):
         raise ValueError(
             f"feature_weights must hold one weight for each of the {n_features} features, got shape {weights.shape}."

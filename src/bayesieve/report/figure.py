@@ -6,7 +6,6 @@ import os
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from bayesieve.report import formats
@@ -20,7 +19,7 @@ from bayesieve.report.render import fill, page_style
 from bayesieve.report.sections.search import path_sentence
 from bayesieve.report.sections.tables import Table, moves_table, sizes_table
 from bayesieve.report.traces import chosen_subset, summarise_trace
-from bayesieve.table.writing import write_atomically
+from bayesieve.table.writing import checked_path, write_atomically
 
 WIDTH = 960
 _LEFT, _RIGHT = 78, 28
@@ -65,7 +64,7 @@ class Figure:
         FileNotFoundError
             If the folder does not exist.
         """
-        suffix = Path(path).suffix.lower()
+        suffix = checked_path(path).suffix.lower()
         if suffix not in (".html", ".svg"):
             raise ValueError(f"A figure is written as .html or .svg, got the name {os.fspath(path)!r}; change its end.")
         write_atomically(path, self.to_html() if suffix == ".html" else self.to_svg())

@@ -23,7 +23,7 @@ from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.backends.sparse import is_sparse
 from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.estimator_input import copy_features, new_table
-from bayesieve.table.frames import as_array
+from bayesieve.table.frames import as_array, whole_frame
 from bayesieve.table.target import refuse_identifiers
 
 
@@ -151,7 +151,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         if table.named:
             import narwhals as nw
 
-            frame = nw.from_native(X, eager_only=True).select([table.names[i] for i in kept])
+            frame = nw.from_native(whole_frame(X), eager_only=True).select([table.names[i] for i in kept])
             # scikit-learn makes a pandas frame of anything but a pyarrow table.
             wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
             return frame.to_pandas() if wanted == "pandas" else frame.to_native()

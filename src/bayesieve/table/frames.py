@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -58,6 +59,19 @@ def as_table(X: Any, *, kinds: Mapping[str, str] | None = None, feature_names: S
     return table if feature_names is None and not kinds and isinstance(X, Table) else table.read_as(names, kinds or {})
 
 
+def whole_frame(X: Any) -> Any:
+    """A batch or a stream of Arrow data as a table, which dataframe libraries read; anything else as it is."""
+    from narwhals.dependencies import is_into_dataframe
+
+    if is_into_dataframe(X) or not hasattr(X, "__arrow_c_stream__"):
+        return X
+    if "pyarrow" in sys.modules:  # it holds every type that Arrow has
+        return sys.modules["pyarrow"].table(X)
+    import polars as pl
+
+    return pl.DataFrame(X)
+
+
 def _read(X: Any) -> Table:
     import narwhals as nw
 
@@ -69,16 +83,13 @@ def _read(X: Any) -> Table:
         )
     if dependencies.is_polars_lazyframe(X) or dependencies.is_dask_dataframe(X) or dependencies.is_ibis_table(X):
         raise TypeError(f"{type(X)} is not in memory yet; call its collect(), compute() or execute() first.")
+    X = whole_frame(X)
     if dependencies.is_into_dataframe(X):
         try:
             return _read_frame(nw.from_native(X, eager_only=True))
         except nw.exceptions.DuplicateError:
             _refuse_duplicates([str(name) for name in getattr(X, "column_names", X.columns)])
             raise
-    if hasattr(X, "__arrow_c_stream__"):
-        import polars as pl
-
-        return _read_frame(nw.from_native(pl.DataFrame(X), eager_only=True))
     matrix = as_csc(X) if is_sparse(X) else as_array(X)
     names = [f"x{i}" for i in range(matrix.shape[1])]
     if matrix.dtype.kind in "biuf":
@@ -239,8 +250,10 @@ def _refuse_duplicates(names: Sequence[str]) -> None:
 
 
 def _check_kinds(kinds: Mapping[str, str] | None, names: Sequence[str]) -> None:
+    if kinds is not None and not isinstance(kinds, Mapping):
+        raise ValueError(f"kinds must map names of columns to 'numeric' or 'categorical', got {kinds!r:.80}.")
     for name, kind in (kinds or {}).items():
         if name not in names:
             raise ValueError(f"kinds names column {name!r}, which X does not have.")
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             raise ValueError(f"kinds[{name!r}] is {kind!r}; it must be 'numeric' or 'categorical'.")

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from bayesieve.table.writing import checked_path
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -54,7 +56,7 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     """
     import polars as pl
 
-    path = Path(path)
+    path = checked_path(path)
     if not is_stream(path) and not path.exists():
         raise FileNotFoundError(f"There is no file {path}; check its name and folder.")
     if path.is_dir():
@@ -90,7 +92,7 @@ def read_header(path: str | os.PathLike[str]) -> list[str]:
     """
     import polars as pl
 
-    path = Path(path)
+    path = checked_path(path)
     if _kind(path) in _TEXT and path.is_file():
         from bayesieve.table import csv_files
 
