@@ -53,6 +53,8 @@ def test_names_cannot_move_the_cursor() -> None:
     assert visible("a\x1b[31m\nb\u2028\u202e") == "a\\x1b[31m\\nb\\u2028\\u202e"
     assert visible("[bold]größe 色 👩‍👧[/bold]") == "[bold]größe 色 👩‍👧[/bold]"
     assert quoted("it's") == "'it's'"
+    assert quoted("x" * 200) == f"'{'x' * 200}'"
+    assert quoted("x" * 1_000_000) == f"'{'x' * 197}...'"
 
 
 def test_sentences() -> None:

@@ -83,7 +83,14 @@ def test_values_that_are_not_codes_are_one_sentence(name: str) -> None:
         read_codes(Reader(), X, reset=True)
 
 
-@pytest.mark.parametrize("X", [[[0.0], [1.0]], [["0"], ["1"]], [[False], [True]], np.array([[0], [1]], dtype=object)])
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "X",
+    [
+        *([[0.0], [1.0]], [["0"], ["1"]], [[False], [True]], np.array([[0], [1]], dtype=object)),
+        np.array([[0], [1]], dtype=np.float16),
+    ],
+)
 def test_whole_numbers_of_any_type_are_codes(X: object) -> None:
     assert read_codes(Reader(), X, reset=True).codes.tolist() == [[0, 1]]
 

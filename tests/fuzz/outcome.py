@@ -31,9 +31,9 @@ FOREIGN = re.compile(
             r"could not (be )?broadcast|shape mismatch|cannot reshape|zero-size|non-empty|inhomogeneous",
             r"out of bounds|index out of range|list index|list indices|not subscriptable|not iterable|truth value",
             r"not supported between|unsupported operand|invalid literal|could not convert|cannot convert|can't convert",
-            r"positional argument|keyword argument|argument must|takes no|must be str\b|expected (str|string|bytes)",
+            r"positional argument|keyword argument|\(\) argument must|takes no|expected (str|string|bytes)",
             r"can't (decode|encode)|codec can|surrogates not allowed|not JSON serializable|Out of range float",
-            r"int too large|too large to convert|too many values|not enough values|cannot unpack|dictionary update",
+            r"must be str\b|int too large|too large to convert|too many values|not enough values|cannot unpack",
             r"division by zero|math range|ConversionSyntax|maximum recursion|year -?\d+ is out of|day is out",
             r"Arrow[A-Z]|polars\.exceptions|numpy\.core|numpy\._core|ufunc|array is too big",
         )

@@ -12,27 +12,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-import bayesieve
 import tests.fuzz.operations  # noqa: F401  (registers them)
 from bayesieve.table import as_sample_weight, as_target
 from tests.fuzz.__main__ import main
 from tests.fuzz.case import OPERATIONS, Case, Ended, run_case
 from tests.fuzz.runner import Results, run
 
-KNOWN: set[tuple[str, int]] = {
-    ("compare", 0),
-    ("damaged_model", 1),
-    ("damaged_model", 2),
-    ("damaged_model", 3),
-    ("encode", 0),
-    ("fit_and_use", 0),
-    ("odd_paths", 0),
-    ("odd_paths", 2),
-    ("odd_paths", 3),
-    ("score_rows", 0),
-    ("score_rows", 2),
-    ("weights_count", 0),
-}
+KNOWN: set[tuple[str, int]] = set()
 """Cases of the short run that are known to fail."""
 
 
@@ -72,7 +58,7 @@ def foreign_words() -> None:
         (lambda: warnings.warn("No feature says anything.", UserWarning, stacklevel=1), None),
         (lambda: [][0], "IndexError"),
         (lambda: np.zeros(2) + np.zeros(3), "ValueError"),
-        (lambda: bayesieve.load(5), "TypeError"),
+        (lambda: len(5), "TypeError"),
         (foreign_words, "ValueError"),
         (lambda: pl.Series([1]).cast(pl.Utf8).str.to_date("%Y"), "InvalidOperationError"),
         (lambda: np.divide([1.0], [0.0]), "RuntimeWarning: divide by zero"),

@@ -169,11 +169,33 @@ def test_explanations_add_up_exactly() -> None:
         ([1.0, np.inf], "weight of feature 1 is inf"),
         ([[1.0, 1.0]], "got shape"),
         (1.0, "got shape"),
+        ("a", "feature_weights must hold one number for each of the 2 features, got 'a'"),
+        ([1.0, {}], "one number for each of the 2 features"),
     ],
 )
 def test_feature_weights_are_checked(weights: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         DiscreteNB(feature_weights=weights).fit([[0, 1], [1, 0]], [0, 1])
+
+
+@pytest.mark.parametrize("fit_prior", [None, "yes", [True, False], np.array([1, 2])])
+def test_fit_prior_is_checked(fit_prior: Any) -> None:
+    with pytest.raises(ValueError, match="fit_prior must be True or False"):
+        DiscreteNB(fit_prior=fit_prior).fit([[0, 1], [1, 0]], [0, 1])
+
+
+def test_levels_without_rows_must_not_fill_the_memory() -> None:
+    with pytest.raises(ValueError, match="Column 0 has 4294967296 levels, whose counts in 2 classes would fill"):
+        DiscreteNB(min_categories=2**32).fit([[0, 1], [1, 0]], [0, 1])
+    codes = np.zeros((40, 4), dtype=int)
+    codes[0] = 10_000_000
+    with pytest.raises(ValueError, match="Column 0 has 10000001 levels, whose counts in 40 classes would fill"):
+        DiscreteNB().fit(codes, np.arange(40))
+
+
+def test_half_characters_are_spelt_out_in_explanations() -> None:
+    model = DiscreteNB().fit([[0], [1]], ["a", "\udcff"])
+    assert model.explain([[0]])["class"].to_list() == ["a", "\\udcff"]
 
 
 def test_changed_weights_are_taken_over_without_counting_again() -> None:

@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
+from bayesieve import MAPSelector
 from bayesieve.table import as_table
+from bayesieve.table.frames import polars_frame
 
 
 @pytest.mark.parametrize(
@@ -89,6 +91,11 @@ def test_kinds() -> None:
         as_table(X, kinds={"c": "numeric"})
     with pytest.raises(ValueError, match=r"kinds\['a'\] is 'nominal'; it must be 'numeric' or 'categorical'"):
         as_table(X, kinds={"a": "nominal"})
+    with pytest.raises(ValueError, match=r"kinds\['a'\] is \[\]; it must be"):
+        as_table(X, kinds={"a": []})  # type: ignore[dict-item]
+    for kinds in ("numeric", [1], 5, True):
+        with pytest.raises(ValueError, match="kinds must map names of columns to"):
+            as_table(X, kinds=kinds)  # type: ignore[arg-type]
 
 
 def test_a_table_can_be_read_again() -> None:
@@ -117,6 +124,21 @@ class _ArrowStream:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._frame.__arrow_c_stream__(requested_schema)
+
+
+def test_batches_hold_what_pyarrow_holds() -> None:
+    batch = pa.record_batch({"a": pa.array([1, 2]), "b": pa.array([b"x", None], pa.binary_view())})
+    table = as_table(batch)
+    assert (table.names, table.named) == (("a", "b"), True)
+    numbers = pa.record_batch({"a": pa.array([0.0, 1.0] * 20), "b": pa.array([0.0] * 40)})
+    selector = MAPSelector().fit(numbers, [0, 1] * 20)
+    assert selector.transform(numbers).column_names == ["a"]
+
+
+def test_half_characters_are_spelt_out() -> None:
+    frame = polars_frame({"a\ud800": ["x\udfff", None, "é"], "b": np.arange(3)})
+    assert frame.columns == ["a\\ud800", "b"]
+    assert frame["a\\ud800"].to_list() == ["x\\udfff", None, "é"]
 
 
 def test_other_containers() -> None:

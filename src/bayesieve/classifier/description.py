@@ -111,10 +111,10 @@ def smoothing_in_words(model: SelectiveNB) -> str:
 
 def summarise(model: SelectiveNB) -> Any:
     """One row per feature, heaviest first (polars)."""
-    import polars as pl
+    from bayesieve.table.frames import polars_frame
 
     levels = model.encoder_.levels_
-    frame = pl.DataFrame(
+    frame = polars_frame(
         {
             "feature": model._names(),
             "kind": [level.kind for level in levels],

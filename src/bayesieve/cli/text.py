@@ -30,8 +30,12 @@ def sentence(text: str) -> str:
 
 
 def quoted(name: object) -> str:
-    """A name in quotation marks."""
-    return f"'{visible(name)}'"
+    """A name in quotation marks, cut short where it would fill the screen."""
+    text = str(name)
+    return f"'{visible(text if len(text) <= _LONGEST else text[: _LONGEST - 3] + '...')}'"
+
+
+_LONGEST = 200
 
 
 def listed(names: Iterable[object], most: int = 5) -> str:

@@ -65,11 +65,25 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
     )
 
 
+def refuse_empty_tables(n_levels: np.ndarray, n_classes: int, n_codes: int) -> None:
+    """ValueError where tables of levels and classes would take gigabytes, nearly all of it for levels without rows."""
+    cells = int(np.sum(n_levels, dtype=np.float64)) * n_classes
+    if cells > _MOST_CELLS and cells > 100 * n_codes * n_classes:
+        k = int(np.argmax(n_levels))
+        raise ValueError(
+            f"Column {k} has {int(n_levels[k])} levels, whose counts in {n_classes} classes would fill the memory; "
+            f"{_REMEDY}"
+        )
+
+
+_MOST_CELLS = 30_000_000
 _REMEDY = "codes are the numbers 0, 1, 2, ... of levels: code raw values with TableEncoder first."
 
 
 def _refuse_large_numbers(codes: np.ndarray) -> None:
     """Numbers so large that the counts of their levels would fill the memory."""
+    if codes.dtype.kind == "f":
+        codes = codes.astype(np.float64, copy=False)  # half precision ends at 65,504
     wrong = codes > MAX_CODE
     if wrong.any():
         row, column = (int(at[0]) for at in np.nonzero(wrong))

@@ -177,7 +177,7 @@ class TableEncoder(LevelsCoder):
         """One row per feature and level (polars): label, whether it holds missing values, count, and the count of
         every class.
         """
-        import polars as pl
+        from bayesieve.table.frames import polars_frame
 
         check_is_fitted(self, "levels_")
         rows = []
@@ -195,7 +195,7 @@ class TableEncoder(LevelsCoder):
                 }
                 row.update({f"count_{c}": count for c, count in zip(self._class_names(), counts[code], strict=True)})
                 rows.append(row)
-        return pl.DataFrame(rows, infer_schema_length=None)
+        return polars_frame(rows, infer_schema_length=None)
 
     def _class_names(self) -> list[str]:
         return [str(label) for label in self.classes_]

@@ -198,7 +198,7 @@ class IndicatorEncoder(LevelsCoder):
 
     def to_frame(self) -> Any:
         """One row per indicator and level (polars): score, threshold, label, count, and the count of every class."""
-        import polars as pl
+        from bayesieve.table.frames import polars_frame
 
         check_is_fitted(self, "levels_")
         rows = []
@@ -211,7 +211,7 @@ class IndicatorEncoder(LevelsCoder):
                 )
                 row.update({f"count_{c}": n for c, n in zip(self.classes_.tolist(), counts[code], strict=True)})
                 rows.append(row)
-        return pl.DataFrame(rows, infer_schema_length=None)
+        return polars_frame(rows, infer_schema_length=None)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
         if not is_choice(self.missing, ("level", "ignore")):

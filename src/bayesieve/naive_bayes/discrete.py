@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.counts.probabilities import log_probabilities_of_all
-from bayesieve.discretize.codes import read_codes
+from bayesieve.discretize.codes import read_codes, refuse_empty_tables
 from bayesieve.naive_bayes.explanation import Explanation
 from bayesieve.selection.base import with_classes
 
@@ -148,7 +148,9 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
                 f"min_categories must be a whole number or one for each of the {coded.n_features} features, "
                 f"got {self.min_categories!r}."
             )
-        return np.maximum(coded.n_levels, least)
+        levels = np.maximum(coded.n_levels, least)
+        refuse_empty_tables(levels, len(self.classes_), coded.n_rows * coded.n_features)
+        return levels
 
     def _class_columns(self, labels: Any) -> np.ndarray:
         column = np.searchsorted(self.classes_, labels)

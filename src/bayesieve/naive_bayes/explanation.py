@@ -82,10 +82,12 @@ class Explanation(ShortRepr):
         ``weight``, ``contribution`` (nats) and ``prior``, the log prior of the class (the same on all its rows)."""
         import polars as pl
 
+        from bayesieve.table.frames import polars_frame
+
         n_rows, n_features, n_classes = self.contributions.shape
         labels = self.classes.tolist()
         per_row = n_classes * n_features
-        return pl.DataFrame(
+        return polars_frame(
             {
                 "row": np.repeat(np.asarray(self.rows, dtype=np.int64), per_row),
                 "class": [label for _ in range(n_rows) for label in labels for _ in range(n_features)],

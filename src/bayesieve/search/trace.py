@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesieve.compiling import compile_seconds
 from bayesieve.short_repr import ShortRepr
+from bayesieve.table.frames import polars_frame
 
 
 @dataclass
@@ -369,7 +370,7 @@ class SearchTrace(ShortRepr):
             "criterion": pl.Float64,
             "seconds": pl.Float64,
         }
-        return pl.DataFrame({name: columns[name] for name in names}, schema_overrides=schema)
+        return polars_frame({name: columns[name] for name in names}, schema_overrides=schema)
 
 
 _EVALUATIONS = {"train": "on training rows", "holdout": "on fitted and held-out rows", "loo": "by leave-one-out"}

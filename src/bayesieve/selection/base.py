@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
-from bayesieve.discretize.codes import read_codes
+from bayesieve.discretize.codes import read_codes, refuse_empty_tables
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.backends.sparse import is_sparse
 from bayesieve.table.cautions import issue, weights_caution
@@ -225,6 +225,7 @@ def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
     """The same codes with class codes and row weights."""
     target = as_target(y)
     refuse_identifiers(target)
+    refuse_empty_tables(codes.n_levels, target.n_classes, codes.n_rows * codes.n_features)
     check_consistent_length(codes.stored.T, target.codes)
     weights = as_sample_weight(sample_weight, codes.n_rows)
     return codes.with_rows(class_codes=target.codes, classes=target.classes, weights=weights)

@@ -257,3 +257,23 @@ def _check_kinds(kinds: Mapping[str, str] | None, names: Sequence[str]) -> None:
             raise ValueError(f"kinds names column {name!r}, which X does not have.")
         if not isinstance(kind, str) or kind not in KINDS:
             raise ValueError(f"kinds[{name!r}] is {kind!r}; it must be 'numeric' or 'categorical'.")
+
+
+def polars_frame(data: Any, **options: Any) -> Any:
+    """A polars dataframe of texts that come from data: half characters (lone surrogates), which polars cannot hold, are
+    spelt out.
+    """
+    import polars as pl
+
+    try:
+        return pl.DataFrame(data, **options)
+    except UnicodeEncodeError:
+        return pl.DataFrame(_spelt_out(data), **options)
+
+
+def _spelt_out(data: Any) -> Any:
+    if isinstance(data, str):
+        return data.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(data, Mapping):
+        return {_spelt_out(name): _spelt_out(value) for name, value in data.items()}
+    return [_spelt_out(value) for value in data] if isinstance(data, (list, tuple)) else data

@@ -265,7 +265,10 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     if sample_weight is None:
         return None
     try:
-        weights = unmasked(sample_weight).astype(np.float64, copy=False)
+        given = unmasked(sample_weight)
+        if given.dtype.kind == "c":
+            raise TypeError
+        weights = given.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise ValueError("sample_weight must hold one number per row.") from None
     if weights.ndim == 0:

@@ -101,7 +101,7 @@ def encode(case: Case) -> None:
             encoder.to_frame()
         for levels in getattr(encoder, "levels_", [])[:20]:
             case.check(len(levels.labels) == levels.n_levels, "a label for each level", levels)
-            if isinstance(levels, bs.FeatureLevels):
+            if type(levels) is bs.FeatureLevels:
                 again = bs.FeatureLevels.from_json(json.loads(json.dumps(levels.to_json())))
                 case.same(again.counts, levels.counts, "levels through JSON")
     with case.attempt("set_output"):
