@@ -270,3 +270,10 @@ def test_german_credit_in_batches_of_one(succeeds: Run, model: Path, german: pl.
     for row in range(0, 1000, 20):
         german[[row]].write_csv("one.csv")
         assert _lines(succeeds("predict", model, "one.csv").stdout) == [whole[row]]
+
+
+def test_whole_numbers_beyond_floats_are_unseen_like_others() -> None:
+    X = np.array([["a"], ["b"]] * 20, dtype=object)
+    model = SelectiveNB("all").fit(X, [0, 1] * 20)
+    unseen = model.predict_proba(np.array([["c"]], dtype=object))
+    np.testing.assert_array_equal(model.predict_proba(np.array([[10**400]], dtype=object)), unseen)

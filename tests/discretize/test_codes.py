@@ -72,6 +72,7 @@ ODD_CODES = {
     "polars text": (pl.DataFrame({"a": ["x"]}), "Column 0 holds the code 'x'"),
     "polars lists": (pl.DataFrame({"a": [[1]]}), "Column 0 holds a value of type ndarray"),
     "pyarrow text": (pa.table({"a": ["x"]}), "Column 0 holds the code 'x'"),
+    "complex": (np.full((4, 2), 1j), "^Complex data not supported; codes are the numbers 0, 1, 2"),
     "ragged": ([[1], [1, 2]], "rows of X differ in length"),
 }
 

@@ -48,7 +48,12 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
         return X
     if (isinstance(X, (list, tuple)) and np.ndim(X[:1]) > 1) or isinstance(X, np.ma.MaskedArray):
         X = as_array(X)
-    codes = validate_data(estimator, X, reset=reset, dtype=None, accept_sparse=False, ensure_all_finite=True)
+    try:
+        codes = validate_data(estimator, X, reset=reset, dtype=None, accept_sparse=False, ensure_all_finite=True)
+    except ValueError as error:
+        if not str(error).startswith("Complex data"):  # scikit-learn shows all of them
+            raise
+        raise ValueError(f"Complex data not supported; {_REMEDY}") from None
     if codes.dtype.kind not in "biuf":
         codes = _numbers_of_objects(codes.astype(object))
     check_non_negative(codes, f"{type(estimator).__name__} (input X)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -114,7 +115,8 @@ def other_texts(value: Scalar, type_: str, among: frozenset[type]) -> Iterator[s
 
 
 def _of_number(value: float, among: frozenset[type]) -> Iterator[str]:
-    yield repr(float(value))  # 7.0 where the text was "7.0"
+    with contextlib.suppress(OverflowError):  # whole numbers of hundreds of digits
+        yield repr(float(value))  # 7.0 where the text was "7.0"
     if bool in among and value in (0, 1):
         yield str(bool(value))
 

@@ -94,8 +94,9 @@ def encode(case: Case) -> None:
         with case.step("transform one row", must=True):
             alone = encoder.transform(take(X, row, row + 1))
         case.same(alone[0], codes[row], "codes of a row alone")
+    other = LIBRARIES[library](case, draw_again(case, table).columns)
     with case.attempt("transform other rows"):
-        encoder.transform(LIBRARIES[library](case, draw_again(case, table).columns))
+        encoder.transform(other)
     with case.step("to_frame", must=True):
         if hasattr(encoder, "to_frame"):
             encoder.to_frame()

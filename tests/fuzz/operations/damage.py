@@ -50,8 +50,9 @@ def odd_paths(case: Case) -> None:
     with case.attempt("load"):
         bayesieve.load(path)
     table = draw_table(case, plain=1.0, n_classes=2, most_rows=30)
+    _, X = hold(case, table, nonsense=False)
     with case.step("fit"):
-        model = bayesieve.SelectiveNB("all").fit(hold(case, table, nonsense=False)[1], table.codes)
+        model = bayesieve.SelectiveNB("all").fit(X, table.codes)
     with case.attempt("save"):
         model.save(path)
     with case.attempt("report"):
