@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bayesieve import load
+from bayesieve import SelectiveNB, load
 from bayesieve.cli.columns import levels_of_columns
 from bayesieve.table.reading import read_table
 from tests.cli.conftest import GERMAN, Run

@@ -18,7 +18,7 @@ from tests.fuzz.__main__ import main
 from tests.fuzz.case import OPERATIONS, Case, Ended, run_case
 from tests.fuzz.runner import Results, run
 
-KNOWN: set[tuple[str, int]] = {("compare", 0)}
+KNOWN: set[tuple[str, int]] = set()
 """Cases of the short run that are known to fail."""
 
 
