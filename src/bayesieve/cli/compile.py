@@ -83,16 +83,16 @@ def _columns() -> None:
             encoder.transform(frame)
 
 
-def _fit(name: str, n_levels: int = 3) -> None:
-    """The search of a selector among codes of two classes, and all that `SelectiveNB` makes of it."""
+def _fit() -> None:
+    """The default search among codes of two classes, and all that `SelectiveNB` makes of it."""
     import numpy as np
 
     from bayesieve import DiscreteNB
     from bayesieve.naive_bayes.calibration import calibrate
     from bayesieve.selection import make_selector
 
-    coded = _coded(n_levels)
-    weights = make_selector(name).set_params(encoder=None).fit_coded(coded).weights_
+    coded = _coded(3)
+    weights = make_selector("compression").set_params(encoder=None).fit_coded(coded).weights_
     predictor = DiscreteNB(feature_weights=weights).fit(coded)
     calibrate(coded, predictor.feature_count_, predictor.class_log_prior_, weights, "m-estimate")
     predictor.predict_proba(coded)
@@ -143,9 +143,9 @@ def _coded(n_levels: int) -> Any:
 # What runs the kernels of each family. Levels decide how AUC counts pairs, so that it is compiled in two processes.
 FAMILIES: dict[str, Callable[[], None]] = {
     "columns": _columns,
-    "search": partial(_fit, "compression"),
-    "wrapper": partial(_fit, "wrapper"),
-    "auc": partial(_fit, "auc", 2),
+    "search": _fit,
+    "wrapper": partial(_search, "wrapper", 3),
+    "auc": partial(_search, "auc", 2),
     "auc-levels": _auc_of_levels,
     "pairs": partial(_search, "mrmr", 3),
 }

@@ -183,7 +183,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     def kernel_families(self) -> Sequence[str]:
         """By criterion: AUC has kernels of its own."""
         name = getattr(self.criterion, "name", self.criterion)
-        return ("auc", "auc-levels") if name == "auc" else ("wrapper",)
+        return ("search", "auc", "auc-levels") if name == "auc" else ("search", "wrapper")
 
     _until_best: ClassVar[bool] = False  # whether a forward search ends where nothing better can come
 
