@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from bayesieve import MAPSelector
+from bayesieve import MAPSelector, SelectiveNB
+from bayesieve.evaluation.protocol import take_rows
 from bayesieve.table import as_table
 from bayesieve.table.frames import polars_frame
 
@@ -133,12 +134,17 @@ def test_batches_hold_what_pyarrow_holds() -> None:
     numbers = pa.record_batch({"a": pa.array([0.0, 1.0] * 20), "b": pa.array([0.0] * 40)})
     selector = MAPSelector().fit(numbers, [0, 1] * 20)
     assert selector.transform(numbers).column_names == ["a"]
+    assert take_rows(batch, np.array([1])).to_pylist() == [{"a": 2, "b": None}]
 
 
 def test_half_characters_are_spelt_out() -> None:
     frame = polars_frame({"a\ud800": ["x\udfff", None, "é"], "b": np.arange(3)})
     assert frame.columns == ["a\\ud800", "b"]
     assert frame["a\\ud800"].to_list() == ["x\\udfff", None, "é"]
+    model = SelectiveNB("all").fit(np.array([[1.0], [2.0]] * 20), [0, 1] * 20)
+    with pytest.warns(UserWarning, match="x0"):
+        p = model.predict_proba(np.array([["\ud800"]], dtype=object))
+    np.testing.assert_allclose(p, [[0.5, 0.5]])
 
 
 def test_other_containers() -> None:

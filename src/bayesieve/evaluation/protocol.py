@@ -15,7 +15,7 @@ from bayesieve.table import as_target
 from bayesieve.table.backends import backend
 from bayesieve.table.backends.sparse import is_sparse
 from bayesieve.table.cautions import silenced
-from bayesieve.table.frames import as_array
+from bayesieve.table.frames import as_array, whole_frame
 
 
 def out_of_fold_log_proba(
@@ -133,6 +133,7 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
         return as_array(X)[rows]
     import narwhals as nw
 
+    X = whole_frame(X)
     if nw.dependencies.is_pandas_dataframe(X) or nw.dependencies.is_pyarrow_table(X):
         return backend("pandas" if hasattr(X, "iloc") else "pyarrow").take_rows(X, rows)
     return X.iloc[rows] if hasattr(X, "iloc") else nw.from_native(X, eager_only=True)[rows].to_native()

@@ -14,7 +14,7 @@ import numpy as np
 from bayesieve.table.backends import backend, objects
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.temporal import MICROSECONDS_PER_DAY, TEMPORAL, format_temporal, parse_number
-from bayesieve.table.values import Scalar, canonical_text, drop_unused, is_missing, sort_codes
+from bayesieve.table.values import Scalar, canonical_text, drop_unused, is_missing, sort_codes, spelt_out
 
 Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
@@ -201,7 +201,8 @@ class Column:
         if isinstance(data, pl.Series) and data.dtype == pl.String:
             return numbers_of_texts(data, type_)
         categories = self.categories()
-        texts = pl.Series([*map(canonical_text, categories.values), None], dtype=pl.String)  # the missing code is -1
+        canonical = [spelt_out(canonical_text(value)) for value in categories.values]
+        texts = pl.Series([*canonical, None], dtype=pl.String)  # the missing code is -1
         numbers, unreadable = numbers_of_texts(texts, type_)
         return numbers[categories.codes], unreadable[categories.codes]
 

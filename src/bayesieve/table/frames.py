@@ -14,7 +14,7 @@ from bayesieve.table.backends.sparse import as_csc, is_sparse
 from bayesieve.table.columns import KINDS, Column
 from bayesieve.table.matrix import MatrixTable
 from bayesieve.table.raw_table import Table
-from bayesieve.table.values import text_of_bytes
+from bayesieve.table.values import spelt_out, text_of_bytes
 
 _WIDE = 256  # columns of one type from which a frame is read as one matrix
 
@@ -268,12 +268,4 @@ def polars_frame(data: Any, **options: Any) -> Any:
     try:
         return pl.DataFrame(data, **options)
     except UnicodeEncodeError:
-        return pl.DataFrame(_spelt_out(data), **options)
-
-
-def _spelt_out(data: Any) -> Any:
-    if isinstance(data, str):
-        return data.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(data, Mapping):
-        return {_spelt_out(name): _spelt_out(value) for name, value in data.items()}
-    return [_spelt_out(value) for value in data] if isinstance(data, (list, tuple)) else data
+        return pl.DataFrame(spelt_out(data), **options)

@@ -7,7 +7,7 @@ import decimal
 import fractions
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -193,3 +193,12 @@ def drop_unused(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list
     position = np.full(len(raw) + 1, -1, dtype=np.int32)
     position[rows] = np.arange(len(rows))
     return position[codes], [raw[int(i)] for i in rows]
+
+
+def spelt_out(data: Any) -> Any:
+    """Texts, also within lists and mappings, with half characters (lone surrogates) as escapes."""
+    if isinstance(data, str):
+        return data.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(data, Mapping):
+        return {spelt_out(name): spelt_out(value) for name, value in data.items()}
+    return [spelt_out(value) for value in data] if isinstance(data, (list, tuple)) else data
