@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import re
 from pathlib import Path
@@ -252,7 +253,8 @@ def test_explained_rows() -> None:
         np.testing.assert_allclose(row.probabilities, proba[row.row], rtol=1e-12)
         for part in row.contributions:
             raw = data()[part.feature][row.row]
-            assert part.value == ("missing" if raw is None else str(raw))
+            shown = raw.isoformat().removesuffix("T00:00:00") if isinstance(raw, dt.datetime) else str(raw)
+            assert part.value == ("missing" if raw is None else shown)
     titles = [row.title for row in report.explained]
     assert titles[:3] == ["A clear case, predicted rightly", "A close call", "The most confident mistake"]
     assert report.explained[0].truth == report.explained[0].predicted

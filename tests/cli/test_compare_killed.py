@@ -107,3 +107,36 @@ def test_ctrl_c_does_not_wait_for_a_fit_that_does_not_hear_it(toy: Path, tmp_pat
     )
     assert "Traceback" not in stderr
     assert results(tmp_path / "found") >= 1
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("command", ["compare", "reproduce"])
+def test_nothing_stays_of_a_run_without_a_finished_fold(
+    run: Run, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, there: bool
+) -> None:
+    def interrupted(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(10)
+
+    monkeypatch.setattr("bayesieve.evaluation.data_source.DataSource.fold", interrupted)
+    (tmp_path / "a").mkdir() if there or command == "reproduce" else None
+    before = sorted(tmp_path.rglob("*"))
+    what = (toy, "--target", "ziel", "--selectors", "all", "--output", "a/b")
+    if command == "reproduce":
+        what = ("rabenoro2015", "--quick", "--output", "a/b.md")
+    result = run(command, *what, "--jobs", 1)
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1] == "error: Interrupted: no fold was finished."
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_run_without_results_does_not_bind_the_next_one(succeeds: Run, fails: Run, toy: Path, tmp_path: Path) -> None:
+    """Another protocol is refused because of what was measured by the first one, and nothing was."""
+    known = ("--target", "ziel", "--selectors", "all", "--output", tmp_path / "found")
+    succeeds("compare", toy, *known, "--folds", 3)
+    kept = tmp_path / "found" / "results.jsonl"
+    lines = kept.read_text().splitlines(keepends=True)
+    assert "another protocol" in fails("compare", toy, *known, "--folds", 4)
+    kept.write_text("".join(line for line in lines if not line.startswith('{"result"')))
+    succeeds("compare", toy, *known, "--folds", 4)
+    assert results(tmp_path / "found") == 4

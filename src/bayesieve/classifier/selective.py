@@ -297,7 +297,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         -------
         polars.DataFrame
             One row per row, class and feature: ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``,
-            ``contribution`` (nats) and ``prior`` (log prior of the class). Contributions plus prior add up to
+            ``contribution`` (nats) and ``prior`` (log prior of the class); values as the model reads them, moments
+            in ISO 8601. Contributions plus prior add up to
             ``predict_joint_log_proba``: exactly by feature, to within the last digit of a float by score.
         """
         return self.explanation(X, by=by).to_frame()

@@ -114,10 +114,10 @@ def compare(
     require_choice(measure, MEASURES, "measure")
     chosen = _method_names(selectors, peers)
     screen = Screen(quiet)
+    files.check_folder(output)
     compared = compared_tables(tables, target, weight, ignore, numeric, categorical, normalize)
     methods = _methods(*chosen, compared[0].columns.kinds, seed, jobs)
     data = _data_sets(compared, folds, screen)
-    files.open_folder(output)
     found = _measured(methods, data, Protocol(folds, repeats, seed), output, weight is not None, jobs, screen)
     written = _write(found, compared, measure, output)
     if len(compared) == 1:
@@ -188,10 +188,10 @@ def _measured(
     from bayesieve.evaluation import compare_many
 
     kept = output / _KEPT
-    left = f"finished folds are in {kept}; the same command goes on from there"
-    with interruptible(left), compiling.announced(screen):
+    with interruptible(lambda: files.finished_in(kept)), compiling.announced(screen):
         compiling.warm_up(methods.values(), weighted)
-        found = compare_many(methods, data, protocol, results=kept, n_jobs=jobs, verbose=0 if screen.quiet else 1)
+        with files.opened_folder(output):
+            found = compare_many(methods, data, protocol, results=kept, n_jobs=jobs, verbose=0 if screen.quiet else 1)
         for name, table in data.items():
             if isinstance(table, LateTable) and not table.was_read:  # all was kept of it: is it still the same table?
                 compare_many(methods, {name: table()}, protocol, results=kept)

@@ -8,7 +8,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TextIO
@@ -35,15 +35,15 @@ class Interrupted(BaseException):
 
 
 @contextmanager
-def interruptible(consequence: str) -> Iterator[None]:
-    """Let Ctrl-C end the block and the command, saying what that leaves behind."""
+def interruptible(consequence: str | Callable[[], str]) -> Iterator[None]:
+    """Let Ctrl-C end the block and the command, saying what that leaves behind at that moment."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are none of this thread's business
         return
 
     def interrupt(*_: Any) -> None:
         signal.signal(signal.SIGINT, lambda *_: None)  # it is heard: another one would end its answer with a traceback
-        raise Interrupted(consequence)
+        raise Interrupted(consequence if isinstance(consequence, str) else consequence())
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:

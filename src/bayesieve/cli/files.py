@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +60,19 @@ def check_folder(path: Path) -> None:
         raise CommandError(f"{path} cannot be written (Permission denied); choose another --output")
 
 
+@contextmanager
+def opened_folder(path: Path) -> Iterator[None]:
+    """Make a folder for the block to write into; where it writes nothing, the folder goes again."""
+    new = [part for part in (path, *path.parents) if not part.exists()]
+    try:
+        open_folder(path)
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # the first that is not empty
+            for part in new:
+                part.rmdir()
+
+
 def open_folder(path: Path) -> None:
     """Make a folder to write into, unless it is there."""
     try:
@@ -67,6 +83,13 @@ def open_folder(path: Path) -> None:
         raise CommandError(f"{path} cannot be created, because part of it is a file; choose another --output") from None
     except OSError as error:
         raise CommandError(f"{path} cannot be created ({error.strerror}); choose another --output") from error
+
+
+def finished_in(results: Path | None) -> str:
+    """What an interrupted run of folds leaves behind."""
+    if results is not None and results.exists():
+        return f"finished folds are in {results}; the same command goes on from there"
+    return "no fold was finished" if results is not None else "nothing was kept"
 
 
 def to_stdout(path: Path | None) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bayesieve.cli import compiling
+from bayesieve.cli import compiling, files
 from bayesieve.cli.choices import require_choice, require_jobs
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.options import Debug
@@ -152,8 +152,7 @@ def _smoothing(text: str | None) -> Smoothing | None:
 
 
 def _run(study: Study, kept: Path | None, screen: Screen) -> Report:
-    left = f"finished folds are in {kept}; the same command goes on from there" if kept else "nothing was kept"
-    with interruptible(left), compiling.announced(screen):
+    with interruptible(lambda: files.finished_in(kept)), compiling.announced(screen):
         return study.run(kept, verbose=int(not screen.quiet))
 
 

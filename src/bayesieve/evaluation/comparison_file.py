@@ -25,9 +25,10 @@ _MARK = b'{"comparison":'
 class ComparisonFile:
     """A file of lines: the protocol first, then data sets and methods as they were, and every finished fold of each.
 
-    Data sets may be told later, by `tell`, before the first of their results. Lines are flushed to disk when they are
-    written; a last line that was cut off (the run was killed while it was
-    written) is dropped, and its fold is run again.
+    Data sets may be told later, by `tell`, before the first of their results. Nothing is written before the first
+    result: a run that ends without one leaves no file behind. Lines are flushed to disk when they are written; a last
+    line that was cut off (the run was killed while it was written) is dropped, and its fold is run again. A file
+    without results holds nothing to go on from and is written over.
 
     Parameters
     ----------
@@ -52,9 +53,11 @@ class ComparisonFile:
         self.rows: dict[Key, dict[str, Any]] = {}
         self.path = None if path is None else checked_path(path)
         self._lock = threading.Lock()
+        self._pending: list[dict[str, Any]] = []
         if self.path is None:
             return
         self._known, self.rows, n_whole = _read(self.path)
+        self._refuse_unwritable()
         if n_whole is not None:
             os.truncate(self.path, n_whole)
         found = self._known["comparison"]
@@ -81,11 +84,14 @@ class ComparisonFile:
         """Keep a finished fold of a method."""
         with self._lock:
             if self.path is not None:
-                self._write({"result": row})
+                self._write(*self._pending, {"result": row})
+                self._pending = []
             self.rows[key_of(row)] = row
 
     def _tell(self, lines: list[dict[str, Any]], wanted: Mapping[str, Mapping[str, str]]) -> None:
-        """Write these lines, and what is not known yet; nothing where something is known to be another."""
+        """Keep these lines, and what is not known yet, for the next write; nothing where something is known to be
+        another.
+        """
         for kind, what in (("data", "another table"), ("method", "a method with other options")):
             for name, description in wanted.get(kind, {}).items():
                 if self._known[kind].get(name, description) != description:
@@ -93,8 +99,15 @@ class ComparisonFile:
         for kind, named in wanted.items():
             lines = lines + [{kind: name, "is": what} for name, what in named.items() if name not in self._known[kind]]
             self._known[kind].update(named)
-        if lines:
-            self._write(*lines)
+        self._pending += lines
+
+    def _refuse_unwritable(self) -> None:
+        """Before any fold is run."""
+        assert self.path is not None
+        if not self.path.parent.is_dir():
+            raise ValueError(f"{self.path} cannot be written: there is no folder {self.path.parent}; create it first.")
+        if not os.access(self.path if self.path.exists() else self.path.parent, os.W_OK):
+            raise ValueError(f"{self.path} cannot be written (Permission denied); choose another file.")
 
     def _write(self, *lines: dict[str, Any]) -> None:
         assert self.path is not None
@@ -148,6 +161,8 @@ def _read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[Key, dict[str, An
             raise ValueError(
                 f"{path} is damaged in line {number} and holds no results to go on from; delete that line, or the file."
             ) from None
+    if not rows:
+        return {"comparison": {}, "data": {}, "method": {}}, {}, 0 if content else None
     return known, rows, len(whole) if len(whole) < len(content) else None
 
 

@@ -18,7 +18,8 @@ class Explanation(ShortRepr):
 
     rows : (n_rows,) row numbers; features : names; classes : labels; prior : (n_classes,) log prior;
     contributions : (n_rows, n_features, n_classes) weight * log P(level | class), 0 where the value has no level;
-    values, levels : (n_rows, n_features) object arrays: raw values as text (None: missing) and labels of their levels;
+    values, levels : (n_rows, n_features) object arrays: values as the model reads them, as text (dates and
+    times in ISO 8601, as in the levels; None: missing), and labels of their levels;
     weights : (n_features,).
     """
 
