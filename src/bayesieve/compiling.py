@@ -163,14 +163,21 @@ def compiling_elsewhere(families: Sequence[str]) -> Iterator[None]:
     """Families of kernels that are not on disk yet are compiled by other processes while the block runs, and a little
     longer if need be: Numba compiles one kernel at a time in a process. What they do not compile, this process does.
     """
-    started = []
-    if families and os.environ.get(ALONE) != "1" and (os.cpu_count() or 1) > 1 and parent_process() is None:
+    started: list[subprocess.Popen[bytes]] = []
+    wanted = bool(families and sys.executable) and os.environ.get(ALONE) != "1"
+    if wanted and (os.cpu_count() or 1) > 1 and parent_process() is None:
         missing = [family for family in families if (file := stamp(family)) is not None and not file.exists()]
         with suppress(OSError):
             started = [start(family) for family in missing]
-    yield
-    for process in started:
-        process.wait()
+    try:
+        yield
+    except BaseException:
+        for process in started:
+            process.terminate()
+        raise
+    finally:
+        for process in started:
+            process.wait()
 
 
 def start(family: str) -> subprocess.Popen[bytes]:
