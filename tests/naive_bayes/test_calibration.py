@@ -300,3 +300,14 @@ def test_rare_values_keep_the_order_of_rows_and_repeated_rows_without_effect() -
     weighted = SelectiveNB().fit(X, y, sample_weight=times.astype(float)).feature_weights_
     rows = np.repeat(np.arange(300), times)
     np.testing.assert_allclose(SelectiveNB().fit(X[rows], y[rows]).feature_weights_, weighted, rtol=0, atol=1e-6)
+
+
+def test_rare_values_are_counted_by_weight() -> None:
+    rng = np.random.default_rng(2)
+    times = rng.integers(0, 4, 60)
+    y = rng.integers(0, 3, 60)
+    X = np.array([[f"v{c}{i % 4}", f"w{(c + (i % 5 == 0)) % 3}{i % 3}"] for i, c in enumerate(y)], dtype=object)
+    again = np.repeat(np.arange(60), times)
+    weighted = SelectiveNB(calibrate=True).fit(X, y, times)
+    repeated = SelectiveNB(calibrate=True).fit(X[again], y[again])
+    np.testing.assert_allclose(weighted.feature_weights_, repeated.feature_weights_, rtol=1e-6)

@@ -103,3 +103,9 @@ def test_the_order_of_rows_does_not_matter() -> None:
     forward, backward = _column(values).categories(), _column(values[::-1]).categories()
     assert forward.values == backward.values
     np.testing.assert_array_equal(forward.codes, backward.codes[::-1])
+
+
+def test_half_characters_that_a_library_cannot_encode_are_named() -> None:
+    column = Column("name", pd.Series(["a", "b"], dtype="str"), "pandas")
+    with pytest.raises(ValueError, match="Column 'name' holds text with half a character"), column._reading():
+        "\ud800".encode()

@@ -292,7 +292,7 @@ def _rare_values(coded: CodedTable, features: np.ndarray) -> np.ndarray:
     """Positions in ``features`` of groups of values with few rows each, where they can be learnt again."""
     if coded.recoder is None or coded.levels is None:
         return np.zeros(0, dtype=np.int64)
-    n_rows = coded.n_rows if coded.weights is None else np.count_nonzero(coded.weights)
+    n_rows = coded.n_rows if coded.weights is None else coded.weights.sum()  # a weight of 2 is two rows
     types = coded.levels.types if isinstance(coded.levels, TableLevels) else None
     rare = []
     for k in features.tolist():

@@ -242,6 +242,11 @@ class Column:
                 f"Column {self.name!r} holds values of type {vars(self).get('_natural_type', 'object')} that are too "
                 f"large to count in 64 bits; replace them by a missing value, or convert the column to text."
             ) from None
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"Column {self.name!r} holds text with half a character (a lone surrogate), which this type of column "
+                "cannot have; convert the column to Python objects, or repair the text."
+            ) from None
         except (TypeError, MemoryError):
             raise
         except Exception as error:

@@ -81,7 +81,7 @@ def within_scikit_learn(case: Case) -> None:
     with case.attempt("set_output"):
         out = (
             clone(selector)
-            .set_output(transform=case.pick(("pandas", "polars", "default")))
+            .set_output(transform=case.pick(("pandas", "default")))
             .fit_transform(X, table.codes)
         )
         case.check(out.shape[1] == selector_width(pipeline[0]), "columns of the output", out.shape)
