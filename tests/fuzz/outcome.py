@@ -26,7 +26,7 @@ _RAISE = dis.opmap["RAISE_VARARGS"]
 FOREIGN = re.compile(
     "|".join(
         (
-            r"object has no attribute|object is not|object does not|object of type|unhashable|NoneType",
+            r"object has no attribute|object is not|object does not|object of type|unhashable|NoneType' object",
             r"must be real number|sequence item|embedded null|NotImplemented",
             r"could not (be )?broadcast|shape mismatch|cannot reshape|zero-size|non-empty|inhomogeneous",
             r"out of bounds|index out of range|list index|list indices|not subscriptable|not iterable|truth value",

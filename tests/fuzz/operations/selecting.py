@@ -79,11 +79,7 @@ def within_scikit_learn(case: Case) -> None:
         pipeline = make_pipeline(selector, SelectiveNB(case.pick(options.SELECTORS))).fit(X, table.codes)
     invariants.probabilities(case, pipeline, X)
     with case.attempt("set_output"):
-        out = (
-            clone(selector)
-            .set_output(transform=case.pick(("pandas", "default")))
-            .fit_transform(X, table.codes)
-        )
+        out = clone(selector).set_output(transform=case.pick(("pandas", "default"))).fit_transform(X, table.codes)
         case.check(out.shape[1] == selector_width(pipeline[0]), "columns of the output", out.shape)
 
 
