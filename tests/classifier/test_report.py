@@ -364,3 +364,9 @@ def test_features_that_a_ranking_left_out() -> None:
     chosen = model.selected_features_[0]
     assert notes.pop(chosen) is None
     assert set(notes.values()) == {"Informative alone, but ranked behind the features kept."}
+
+
+@pytest.mark.parametrize("options", [{"n_explained": "a"}, {"n_explained": -1}, {"n_explained": 1.5}, {"title": 1.5}])
+def test_odd_options_are_refused_before_anything_is_measured(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
+        report_data(fitted("map"), frame(), labels(), **options)

@@ -62,6 +62,10 @@ def report_data(
     performance: Performance | None = None
     explained: tuple[ExplainedRow, ...] = ()
     left_out: list[str] = []
+    if not isinstance(n_explained, Integral) or n_explained < 0:
+        raise ValueError(f"n_explained must be a number of rows, at least 0, got {n_explained!r:.80}.")
+    if title is not None and not isinstance(title, str):
+        raise ValueError(f"title must be text, got {title!r:.80}.")
     if (X is None) != (y is None):
         raise ValueError("A report on rows needs the rows and their classes: pass y together with X.")
     if X is not None:
