@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         ParametricScore,
         TableEncoder,
     )
-    from bayesieve.evaluation import Protocol, compare, selection_stability
+    from bayesieve.evaluation import Protocol, RepeatedFolds, compare, selection_stability
     from bayesieve.naive_bayes import DiscreteNB
     from bayesieve.report import path_figure, stability_figure
     from bayesieve.selection import (
@@ -62,6 +62,7 @@ _HOMES = {
     "MRMRSelector": "bayesieve.selection",
     "ParametricScore": "bayesieve.discretize",
     "Protocol": "bayesieve.evaluation",
+    "RepeatedFolds": "bayesieve.evaluation",
     "SelectiveNB": "bayesieve.classifier",
     "TableEncoder": "bayesieve.discretize",
     "WrapperSelector": "bayesieve.selection",
@@ -95,6 +96,7 @@ __all__ = [
     "MRMRSelector",
     "ParametricScore",
     "Protocol",
+    "RepeatedFolds",
     "SelectiveNB",
     "TableEncoder",
     "WrapperSelector",

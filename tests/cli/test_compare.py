@@ -91,7 +91,7 @@ def test_threads_change_nothing_and_a_second_run_reads_the_first(succeeds: Run, 
     assert one.drop("fit_seconds", "predict_seconds").equals(two.drop("fit_seconds", "predict_seconds"))
     again = succeeds(*known, "-o", "one")
     assert again.stdout == first.stdout
-    assert "9 of 9 folds of methods were finished before." in notes(again)
+    assert "9 of 9 folds of methods were already finished." in notes(again)
     assert pl.read_csv(tmp_path / "one" / "folds.csv").equals(one)
     silent = succeeds(*known, "-o", "one", "--quiet")
     assert (silent.stdout, silent.stderr) == ("", "")
@@ -124,7 +124,7 @@ def test_an_interrupted_command_goes_on(
     assert 1 <= n_kept <= 5
     monkeypatch.setattr(Classifier, "fit_coded", whole)
     resumed = succeeds(*known, "-o", "found")
-    assert f"{n_kept} of 9 folds of methods were finished before." in notes(resumed)
+    assert f"{n_kept} of 9 folds of methods were already finished." in notes(resumed)
     succeeds(*known, "-o", "straight")
     found, straight = (pl.read_csv(tmp_path / name / "folds.csv") for name in ("found", "straight"))
     assert found.drop("fit_seconds", "predict_seconds").equals(straight.drop("fit_seconds", "predict_seconds"))
@@ -184,7 +184,7 @@ def test_results_of_something_else_are_not_mixed(fails: Run, succeeds: Run, toy:
     known = ("compare", toy, "--target", "ziel", "-s", "all", "-o", "found")
     succeeds(*known, "--folds", 3)
     before = (tmp_path / "found" / "results.jsonl").read_text()
-    assert "another protocol (folds 3 in place of 4)" in fails(*known, "--folds", 4)
+    assert "another protocol (folds 3 instead of 4)" in fails(*known, "--folds", 4)
     assert "another table named 'toy'" in fails(*known, "--folds", 3, "--ignore", "id")
     assert "other options named 'all'" in fails(*known, "--folds", 3, "--categorical", "noise")
     assert (tmp_path / "found" / "results.jsonl").read_text() == before

@@ -56,7 +56,7 @@ def test_a_process_that_ends_in_the_middle_goes_on(
         with (tmp_path / "found" / "results.jsonl").open("ab") as file:
             file.write(b'{"result": {"data": "toy", "meth')  # as when it is killed while it writes
     resumed = succeeds("compare", toy, *known)
-    assert f"{n_kept} of {N_RESULTS} folds of methods were finished before." in resumed.stderr
+    assert f"{n_kept} of {N_RESULTS} folds of methods were already finished." in resumed.stderr
     succeeds("compare", toy, *KNOWN, "straight")
     found, other = (pl.read_csv(tmp_path / name / "folds.csv") for name in ("found", "straight"))
     assert found.height == N_RESULTS

@@ -121,7 +121,7 @@ def test_each_table_is_read_in_turn_and_a_second_run_goes_on(
     assert read == ["one 0", "two 4"]  # the second when the folds of the first are done
     del read[:]
     result = succeeds("compare", *three, *known)
-    assert "8 of 12 folds of methods were finished before." in notes(result)
+    assert "8 of 12 folds of methods were already finished." in notes(result)
     assert sorted(read) == [
         "one 12",
         "three 8",

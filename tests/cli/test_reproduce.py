@@ -53,7 +53,7 @@ def test_the_table_the_document_and_what_is_kept(succeeds: Run, tmp_path: Path) 
 
     again = succeeds("reproduce", "rabenoro2015", "--quick", "--repetitions", 2, "--output", "found.md")
     assert again.stdout == result.stdout
-    assert again.stderr == "22 of 22 folds of methods were finished before.\n"
+    assert again.stderr == "22 of 22 folds of methods were already finished.\n"
     assert (tmp_path / "found.md").read_text(encoding="utf-8") == markdown
 
 
@@ -95,7 +95,7 @@ def test_an_interrupted_command_says_where_it_goes_on(
     assert not (tmp_path / "found.md").exists()
     monkeypatch.setattr(Rabenoro2015, "draw", whole)
     resumed = succeeds(*arguments)
-    assert "11 of 22 folds of methods were finished before." in resumed.stderr
+    assert "11 of 22 folds of methods were already finished." in resumed.stderr
     straight = succeeds(*arguments[:8], "other.md", *arguments[9:])
     assert straight.stdout.replace("other", "found") == resumed.stdout
 
@@ -203,7 +203,7 @@ def test_results_of_other_settings_are_not_mixed(fails: Run, succeeds: Run, tmp_
     command = ("reproduce", "rabenoro2015", "--quick", "-r", 1, "--output", "found.md")
     succeeds(*command)
     before = (tmp_path / "found.jsonl").read_bytes()
-    assert "another protocol (seed 0 in place of 7)" in fails(*command, "--seed", 7)
+    assert "another protocol (seed 0 instead of 7)" in fails(*command, "--seed", 7)
     assert "a method with other options" in fails(*command, "--smoothing", 0.5)
     assert (tmp_path / "found.jsonl").read_bytes() == before
     (tmp_path / "found.jsonl").write_text('{"settings": {"paper": "rabenoro2015", "seed": 7}}\n')

@@ -1,4 +1,4 @@
-"""Blocks of rows in memory: reduce sums, update changes, collect joins."""
+"""Blocks of rows in memory: reduce sums, update changes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,6 @@ def test_reduce_sums_over_the_blocks(n_blocks: int) -> None:
     np.testing.assert_array_equal(found, [45.0, 285.0])
 
 
-@pytest.mark.parametrize("n_blocks", [1, 2, 3, 10])
-def test_collect_joins_in_row_order(n_blocks: int) -> None:
-    found = blocks(n_blocks).collect(lambda block, factor: factor * block, 3.0)
-    np.testing.assert_array_equal(found, 3.0 * np.arange(10))
-
-
 @pytest.mark.parametrize("n_blocks", [1, 3])
 def test_update_changes_the_state_of_every_block(n_blocks: int) -> None:
     rows = blocks(n_blocks)
@@ -32,7 +26,7 @@ def test_update_changes_the_state_of_every_block(n_blocks: int) -> None:
         block *= by
 
     rows.update(negate, -1.0)
-    np.testing.assert_array_equal(rows.collect(np.copy), -np.arange(10))
+    np.testing.assert_array_equal(np.concatenate(rows.blocks), -np.arange(10))
 
 
 def test_sums_are_taken_in_the_order_of_the_blocks() -> None:

@@ -24,13 +24,13 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from bayesieve import MAPSelector, Protocol, SelectiveNB, TableEncoder, WrapperSelector, compare
+from bayesieve import MAPSelector, RepeatedFolds, SelectiveNB, TableEncoder, WrapperSelector, compare
 from bayesieve.evaluation import Comparison, compare_many
 from bayesieve.evaluation.comparison_file import NUMBERS
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv"
 SECONDS = ("fit_seconds", "predict_seconds")
-THREE = Protocol(n_folds=3)
+THREE = RepeatedFolds(n_folds=3)
 
 
 @pytest.fixture(scope="module")
@@ -62,15 +62,15 @@ class Failing(ClassifierMixin, BaseEstimator):
 
 def test_folds_are_those_of_scikit_learn_and_of_the_seed() -> None:
     y = load_iris().target
-    folds = Protocol(4, 2, 7).split(y)
+    folds = RepeatedFolds(4, 2, 7).split(y)
     expected = RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=7).split(y, y)
     for fold, (train, test) in zip(folds, expected, strict=True):
         np.testing.assert_array_equal(fold.train, train)
         np.testing.assert_array_equal(fold.test, test)
     assert [(fold.repeat, fold.fold) for fold in folds] == [(r, f) for r in range(2) for f in range(4)]
-    first = Protocol(4, 1, 7).split(y)
+    first = RepeatedFolds(4, 1, 7).split(y)
     assert all((a.test == b.test).all() for a, b in zip(first, folds, strict=False))
-    assert any((a.test != b.test).any() for a, b in zip(first, Protocol(4, 1, 8).split(y), strict=True))
+    assert any((a.test != b.test).any() for a, b in zip(first, RepeatedFolds(4, 1, 8).split(y), strict=True))
 
 
 def test_figures_are_those_of_scikit_learn_on_refits() -> None:
@@ -80,7 +80,7 @@ def test_figures_are_those_of_scikit_learn_on_refits() -> None:
         "tree": DecisionTreeClassifier(max_depth=3, random_state=0),
         "map": SelectiveNB("map"),
     }
-    protocol = Protocol(5, 2, 3)
+    protocol = RepeatedFolds(5, 2, 3)
     found = compare(methods, X, y, protocol)
     rows = iter(found.rows)
     for fold in protocol.split(y.to_numpy()):
@@ -103,7 +103,7 @@ def test_figures_are_those_of_scikit_learn_on_refits() -> None:
 def test_weights_are_for_training_and_for_measures() -> None:
     X, y = load_wine(return_X_y=True)
     weight = np.random.default_rng(0).integers(1, 5, y.size).astype(float)
-    protocol = Protocol(4)
+    protocol = RepeatedFolds(4)
     found = compare({"gauss": GaussianNB(), "failing": Failing()}, X, y, protocol, sample_weight=weight)
     for fold, row in zip(protocol.split(y), found.rows[::2], strict=True):
         model = GaussianNB().fit(X[fold.train], y[fold.train], weight[fold.train])
@@ -115,7 +115,7 @@ def test_weights_are_for_training_and_for_measures() -> None:
         assert row["compression_rate"] == pytest.approx(1 - log_loss(truth, proba, sample_weight=w) / null)
         balanced = balanced_accuracy_score(truth, proba.argmax(axis=1), sample_weight=w)
         assert row["balanced_accuracy"] == pytest.approx(balanced)
-    assert {row["error"] for row in found.rows[1::2]} == {"Failing.fit takes no sample_weight."}
+    assert {row["error"] for row in found.rows[1::2]} == {"Failing.fit does not accept sample_weight."}
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -161,13 +161,13 @@ def _codes(model: SelectiveNB, y: pl.Series, rows: np.ndarray) -> np.ndarray:
 def test_threads_and_runs_change_nothing(german: tuple[pl.DataFrame, pl.Series], tmp_path: Path) -> None:
     X, y = german
     methods = {"map": SelectiveNB("map"), "auc": SelectiveNB("auc"), "all": SelectiveNB("all")}
-    protocol = Protocol(3, 2, 5)
+    protocol = RepeatedFolds(3, 2, 5)
     one = compare(methods, X, y, protocol)
     several = compare(methods, X, y, protocol, n_jobs=3, results=tmp_path / "found.jsonl")
     pandas = compare(methods, X.to_pandas(), y.to_pandas(), protocol, results=tmp_path / "found.jsonl")
     assert measured(one) == measured(several) == measured(pandas)
     assert pandas.rows == several.rows  # read, not run: whatever library holds the table
-    assert measured(compare(methods, X, y, Protocol(3, 2, 6))) != measured(one)
+    assert measured(compare(methods, X, y, RepeatedFolds(3, 2, 6))) != measured(one)
 
 
 def test_an_estimator_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -212,9 +212,9 @@ class Told(ClassifierMixin, BaseEstimator):
         (Told([0.0, 0.0], ["no", "yes"]), "Predicted probabilities of a row add up to 0, not to 1."),
         (Told([1.5, -0.5], ["no", "yes"]), "Predicted probabilities are not numbers (NaN), or negative."),
         (Told([0.5, np.nan], ["no", "yes"]), "Predicted probabilities are not numbers (NaN), or negative."),
-        (Told([0.5, 0.5], ["no", "zzz"]), "The model knows classes that the data set has not: ['no', 'zzz']."),
+        (Told([0.5, 0.5], ["no", "zzz"]), "The model has classes that the data set lacks: ['no', 'zzz']."),
         (Told([1.0], ["no", "yes"]), "Predicted probabilities have shape (4, 1), not one column for each class."),
-        (Told([0.5, 0.5], ["no", "yes"], 1), "Probabilities were predicted for 3 rows, not for all 4."),
+        (Told([0.5, 0.5], ["no", "yes"], 1), "Probabilities were predicted for 3 of 4 rows."),
     ],
 )
 def test_what_are_no_probabilities_has_no_figures(method: Told, message: str) -> None:
@@ -375,7 +375,7 @@ def test_ctrl_c_does_not_wait_for_a_fit_that_does_not_hear_it(n_jobs: int, tmp_p
     path = tmp_path / "found.jsonl"
     Deaf.may_end.clear()
     began = time.monotonic()
-    with pytest.warns(UserWarning, match=r"are kept; what still runs in the background \(deaf on data, fold \d"):
+    with pytest.warns(UserWarning, match=r"are kept; fits still running in the background \(deaf on data, fold \d"):
         found = compare(
             {"all": SelectiveNB("all"), "deaf": Deaf()}, *load_iris(return_X_y=True), THREE, results=path, n_jobs=n_jobs
         )
@@ -398,7 +398,7 @@ def test_a_fold_without_weight_is_an_error_in_words(part: str) -> None:
     weights[getattr(fold, "train" if part == "training" else "test")] = 0.0
     found = compare({"all": SelectiveNB("all"), "gauss": GaussianNB()}, X, y, THREE, sample_weight=weights)
     errors = {row["error"] for row in found.rows if row["fold"] == 0}
-    assert errors == {f"No {part} row of this fold has any weight."}
+    assert errors == {f"All {part} rows of this fold have weight 0."}
     assert part == "training" or all(row["error"] is None for row in found.rows if row["fold"] > 0)
 
 
@@ -406,7 +406,7 @@ def test_more_methods_and_repeats_are_added_to_a_file(whole: tuple[bytes, Compar
     path = tmp_path / "found.jsonl"
     path.write_bytes(whole[0])
     X, y = load_iris(return_X_y=True)
-    more = compare({**METHODS, "tree": DecisionTreeClassifier(random_state=0)}, X, y, Protocol(3, 2), results=path)
+    more = compare({**METHODS, "tree": DecisionTreeClassifier(random_state=0)}, X, y, RepeatedFolds(3, 2), results=path)
     assert len(more.rows) == 18
     old = [row for row in more.rows if row["repeat"] == 0 and row["method"] != "tree"]
     assert tuple(old) == whole[1].rows
@@ -417,14 +417,14 @@ def test_a_file_of_something_else_is_refused(whole: tuple[bytes, Comparison], tm
     path.write_bytes(whole[0])
     X, y = load_iris(return_X_y=True)
 
-    def refused(message: str, *, X: Any = X, methods: Any = METHODS, protocol: Protocol = THREE) -> None:
+    def refused(message: str, *, X: Any = X, methods: Any = METHODS, protocol: RepeatedFolds = THREE) -> None:
         before = path.read_bytes()
         with pytest.raises(ValueError, match=message):
             compare(methods, X, y, protocol, results=path)
         assert path.read_bytes() == before
 
-    refused(r"another protocol \(seed 0 in place of 4\)", protocol=Protocol(3, 1, 4))
-    refused(r"another protocol \(folds 3 in place of 5\)", protocol=Protocol(5))
+    refused(r"another protocol \(seed 0 instead of 4\)", protocol=RepeatedFolds(3, 1, 4))
+    refused(r"another protocol \(folds 3 instead of 5\)", protocol=RepeatedFolds(5))
     refused("another table named 'data'", X=X + (np.arange(600).reshape(150, 4) == 17))
     refused("a method with other options named 'map'", methods={"map": SelectiveNB("map", smoothing=1.0)})
     compare({"map": SelectiveNB("map", n_jobs=1, verbose=0)}, X, y, THREE, results=path)  # neither matters
@@ -472,12 +472,12 @@ def test_mistakes_are_told_before_any_work() -> None:
         ({"seed": 0.5}, "seed"),
     ):
         with pytest.raises(ValueError, match=message):
-            Protocol(**numbers)
+            RepeatedFolds(**numbers)
     with pytest.raises(ValueError, match=r"n_folds must be at most the rows of the most frequent class \(50\), got 51"):
-        compare(good, X, y, Protocol(51))
-    with pytest.raises(ValueError, match="protocol must be a Protocol or a FixedSplit, got 10"):
+        compare(good, X, y, RepeatedFolds(51))
+    with pytest.raises(ValueError, match="protocol must be a RepeatedFolds or a FixedSplit, got 10"):
         compare(good, X, y, 10)
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         compare(good, X, np.zeros(150, dtype=int))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         compare(good, X[:-1], y)
@@ -510,3 +510,11 @@ def test_progress_tells_the_seconds_left(capsys: pytest.CaptureFixture[str], mon
     assert lines[-1] == "Comparison: folds of methods: 6 of 6, 0 s left"
     compare({"g": GaussianNB()}, X, y, THREE)
     assert capsys.readouterr().err == ""
+
+
+def test_the_first_name_of_repeated_folds_still_works() -> None:
+    import bayesieve
+    from bayesieve import evaluation
+
+    assert bayesieve.Protocol is evaluation.Protocol is RepeatedFolds
+    assert bayesieve.RepeatedFolds is RepeatedFolds

@@ -21,12 +21,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 
-from bayesieve import Protocol, SelectiveNB
+from bayesieve import RepeatedFolds, SelectiveNB
 from bayesieve.counts import CodedTable
 from bayesieve.evaluation import Comparison, FixedSplit, compare, compare_many
 
 ROOT = Path(__file__).parents[2]
-THREE = Protocol(n_folds=3)
+THREE = RepeatedFolds(n_folds=3)
 LOADERS = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}
 METHODS = {"gauss": GaussianNB(), "map": SelectiveNB("map")}
 
@@ -143,7 +143,7 @@ def test_a_data_set_that_cannot_be_loaded_is_named(n_jobs: int | None, tmp_path:
     refused(lost, "Data set 'wine' cannot be loaded: FileNotFoundError: .*wine.csv")
     assert calls == [1]
     refused(lambda: load_wine(), "Data set 'wine': A data set is a pair")
-    refused(lambda: (load_wine().data, np.zeros(178, dtype=int)), "Data set 'wine': The target has one class only")
+    refused(lambda: (load_wine().data, np.zeros(178, dtype=int)), "Data set 'wine': The target has only one class")
     refused(lambda: (load_wine().data[:4], [0, 1, 0, 1]), r"Data set 'wine': n_folds must be at most .*\(2\), got 3")
     kept = [json.loads(line) for line in path.read_bytes().splitlines()]
     assert sum(line.get("result", {}).get("data") == "iris" for line in kept) >= 4  # what was finished stays
@@ -156,9 +156,9 @@ def test_another_table_of_the_same_name_is_refused_when_it_is_loaded(tmp_path: P
     compare_many({"gauss": GaussianNB()}, {"wine": lambda: (X, y)}, THREE, results=path)
     before = path.read_bytes()
     with pytest.raises(ValueError, match="results of another table named 'wine'"):
-        compare_many({"gauss": GaussianNB()}, {"wine": lambda: (X + 1, y)}, Protocol(3, 2), results=path)
+        compare_many({"gauss": GaussianNB()}, {"wine": lambda: (X + 1, y)}, RepeatedFolds(3, 2), results=path)
     assert path.read_bytes() == before
-    more = compare_many({"gauss": GaussianNB()}, {"wine": lambda: (X, y)}, Protocol(3, 2), results=path)
+    more = compare_many({"gauss": GaussianNB()}, {"wine": lambda: (X, y)}, RepeatedFolds(3, 2), results=path)
     assert len(more.rows) == 6
 
 
@@ -228,9 +228,9 @@ def test_results_of_a_fixed_split_are_its_own(tmp_path: Path) -> None:
     assert kept == {"train_rows": 120, "seed": 3}
     assert len(run(FixedSplit(120, seed=3)).rows) == 1
     for protocol, message in (
-        (FixedSplit(100, seed=3), r"train_rows 120 in place of 100"),
-        (FixedSplit(120), r"seed 3 in place of 0"),
-        (Protocol(5, seed=3), r"train_rows 120 in place of none and folds none in place of 5"),
+        (FixedSplit(100, seed=3), r"train_rows 120 instead of 100"),
+        (FixedSplit(120), r"seed 3 instead of 0"),
+        (RepeatedFolds(5, seed=3), r"train_rows 120 instead of none and folds none instead of 5"),
     ):
         with pytest.raises(ValueError, match=message):
             run(protocol)

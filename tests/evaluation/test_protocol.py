@@ -1,4 +1,4 @@
-"""Predictions for rows that the model has not seen."""
+"""Out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_as_many_folds_as_the_largest_class_has_rows() -> None:
     y = ["a", "a", "b"]
     log_proba, _, _ = out_of_fold_log_proba(SelectiveNB("all"), np.arange(3.0)[:, None], y, n_folds=10)
     assert log_proba.shape == (3, 2)
-    with pytest.raises(ValueError, match="at least two rows of some class"):
+    with pytest.raises(ValueError, match="at least one class with two rows"):
         out_of_fold_log_proba(SelectiveNB("all"), np.arange(2.0)[:, None], ["a", "b"])
 
 

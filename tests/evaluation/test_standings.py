@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesieve.evaluation import Comparison, Protocol
+from bayesieve.evaluation import Comparison, RepeatedFolds
 from bayesieve.evaluation.comparison_result import NUMBERS
 from bayesieve.evaluation.standings import standings
 from bayesieve.statistics import corrected_resampled_t
@@ -21,7 +21,7 @@ def comparison(measure: str, **values: list[float | None]) -> Comparison:
         for fold in range(n_folds)
         for method in values
     ]
-    return Comparison(("toy",), tuple(values), Protocol(n_folds), tuple(rows))
+    return Comparison(("toy",), tuple(values), RepeatedFolds(n_folds), tuple(rows))
 
 
 def test_the_best_the_ranks_and_who_beats_whom() -> None:

@@ -366,8 +366,8 @@ def test_results_of_other_options_are_not_taken_for_these(
     path = tmp_path / "kept.jsonl"
     FewIndicators(Options(repetitions=1, n_jobs=1), n_series=120).run(path)
     for options, n_series, message in (
-        (Options(repetitions=1, seed=1), 120, r"another protocol \(seed 0 in place of 1\)"),
-        (Options(repetitions=1), 240, r"another protocol \(train_rows 120 in place of 240\)"),
+        (Options(repetitions=1, seed=1), 120, r"another protocol \(seed 0 instead of 1\)"),
+        (Options(repetitions=1), 240, r"another protocol \(train_rows 120 instead of 240\)"),
         (Options(repetitions=1, smoothing=0.5), 120, "a method with other options named 'MI filter, error'"),
         (Options(repetitions=1, grid="quantiles"), 120, "a method with other options named 'MI filter, error'"),
     ):

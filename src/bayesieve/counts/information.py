@@ -137,11 +137,6 @@ def class_symmetrical_uncertainty(counts: ContingencyCounts) -> np.ndarray:
     return uncertainty(parts.information, parts.feature_entropy, parts.class_entropy)
 
 
-def level_entropy(counts: ContingencyCounts) -> np.ndarray:
-    """Entropy of the levels of every feature, shape (n_features,), in nats; rows of unseen levels do not count."""
-    return _Parts(counts).feature_entropy
-
-
 def uncertainty(information: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """2 I / (H + H) of arrays of informations and entropies that go together; 0 where both entropies are 0."""
     sums = one + other

@@ -1,4 +1,4 @@
-"""Where rows live: three verbs - reduce, update, collect - are all that searches know of them."""
+"""Access to rows: searches only *reduce* a function over blocks of rows or *update* the state of each block."""
 
 from bayesieve.engine.memory import InMemory
 from bayesieve.engine.parallel import effective_jobs, in_abandonable_threads, map_in_threads

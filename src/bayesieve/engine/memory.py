@@ -1,4 +1,4 @@
-"""Rows in this process: one block or several, visited in order."""
+"""Blocks of rows in memory, visited in order."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Total = TypeVar("Total", float, np.ndarray)
 class InMemory(Generic[Block]):
     """Blocks of rows in memory.
 
-    Blocks read from disk or held by other processes offer the same three verbs, so that nothing above changes. Sums are
-    taken in the order of the blocks: results do not depend on who computes them.
+    An engine for blocks on disk or in other processes has the same two methods. Sums are taken in the order of the
+    blocks, so that results are reproducible.
     """
 
     def __init__(self, blocks: Iterable[Block]) -> None:
@@ -29,10 +29,6 @@ class InMemory(Generic[Block]):
         return total
 
     def update(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Call ``function(block, *arguments)`` for its effect on the state that lives with each block."""
+        """Call ``function(block, *arguments)`` for its effect on the state of each block."""
         for block in self.blocks:
             function(block, *arguments)
-
-    def collect(self, function: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
-        """Results of ``function(block, *arguments)`` joined in row order."""
-        return np.concatenate([function(block, *arguments) for block in self.blocks])

@@ -13,13 +13,11 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_HEARING = 0.1  # seconds
+_POLL = 0.1  # seconds
 
 
 def effective_jobs(n_jobs: int | None) -> int:
-    """Number of threads for scikit-learn's ``n_jobs``: None is 1, -1 all cores this process may use, -2 all but one
-    ...
-    """
+    """Number of threads for scikit-learn's ``n_jobs``: None is 1, -1 all cores this process may use, -2 all but one."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
         return 1
@@ -41,7 +39,7 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
         try:
             return [future.result() for future in futures]
         except BaseException:
-            # An error or Ctrl-C must not wait for a queue of columns nobody wants any more.
+            # An error or Ctrl-C must not wait for a queue of columns that nobody wants any more.
             for future in futures:
                 future.cancel()
             raise
@@ -50,10 +48,10 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
 def in_abandonable_threads(
     function: Callable[[Item], None], items: Iterable[Item], n_jobs: int, stopped: threading.Event, patience: float
 ) -> None:
-    """Call ``function`` for every item in threads that an error or Ctrl-C need not wait for.
+    """Call ``function`` for every item in threads that an error or Ctrl-C can abandon.
 
-    ``stopped`` is set then, and what runs has ``patience`` seconds to end; what still runs after that goes on in the
-    background, and ends with the process.
+    An error or Ctrl-C sets ``stopped`` and waits ``patience`` seconds for running calls; calls that still run then
+    continue in the background and end with the process.
     """
     waiting: SimpleQueue[Item] = SimpleQueue()
     ended: SimpleQueue[BaseException | None] = SimpleQueue()
@@ -80,8 +78,8 @@ def in_abandonable_threads(
         for thread in threads:
             thread.start()
         while n_items:
-            try:  # a wait without end does not hear Ctrl-C once a library (polars) has its own handler of the signal
-                error = ended.get(timeout=_HEARING)
+            try:  # an endless wait misses Ctrl-C once a library (polars) has installed its own signal handler
+                error = ended.get(timeout=_POLL)
             except Empty:
                 continue
             if error is not None:

@@ -1,8 +1,8 @@
-"""Figures of merit, and the protocols that measure them on rows the model has not seen."""
+"""Cross-validated comparisons of methods, and the stability of their selections."""
 
 from bayesieve.evaluation.comparison import compare, compare_many
 from bayesieve.evaluation.comparison_result import Comparison
-from bayesieve.evaluation.folds import FixedSplit, Protocol
+from bayesieve.evaluation.folds import FixedSplit, Protocol, RepeatedFolds
 from bayesieve.evaluation.protocol import out_of_fold_log_proba, take_rows
 from bayesieve.evaluation.stability import SelectionStability, selection_stability
 
@@ -10,6 +10,7 @@ __all__ = [
     "Comparison",
     "FixedSplit",
     "Protocol",
+    "RepeatedFolds",
     "SelectionStability",
     "compare",
     "compare_many",

@@ -1,4 +1,4 @@
-"""Which method is best on a table: all of them on the same folds, with results that outlive an interruption."""
+"""Comparison of methods on the same folds; finished results survive an interruption."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from bayesieve.evaluation.comparison_file import ComparisonFile
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.data_source import DataSource
 from bayesieve.evaluation.fold_run import FoldRun, check_methods
-from bayesieve.evaluation.folds import FixedSplit, Protocol, Split
+from bayesieve.evaluation.folds import FixedSplit, RepeatedFolds, Split
 from bayesieve.evaluation.identity import describe
 from bayesieve.evaluation.selector_folds import was_interrupted
 
-_TEN_FOLDS = Protocol()
-_PATIENCE = 1.0  # seconds that a fit may take to end after Ctrl-C, before it is left behind
-_Job = tuple[DataSource, tuple[int, int], list[str]]  # the methods still to be run on a fold
+_TEN_FOLDS = RepeatedFolds()
+_PATIENCE = 1.0  # seconds a running fit may take to end after Ctrl-C before it is abandoned
+_Job = tuple[DataSource, tuple[int, int], list[str]]  # methods still to run on a fold
 
 
 def compare(
@@ -48,44 +48,44 @@ def compare(
     Parameters
     ----------
     estimators : mapping from names to classifiers
-        Any scikit-learn classifiers with ``predict_proba``. They get raw rows of ``X``, and labels as a NumPy array.
+        Any scikit-learn classifiers with ``predict_proba``. They get raw rows of ``X`` and labels as a NumPy array.
     X : dataframe or 2-D array, shape (n_rows, n_features)
     y : array-like, shape (n_rows,)
         Class labels.
-    protocol : Protocol or FixedSplit, default=Protocol()
-        Folds, repeats and seed; or which rows train.
+    protocol : RepeatedFolds or FixedSplit, default=RepeatedFolds()
+        Number of folds, repeats and seed; or a fixed split.
     data_name : str, default="data"
         Name of the data set in the results.
     sample_weight : array-like, shape (n_rows,), optional
-        For training and for all measures; `fit` of every estimator must take it.
+        Used in training and in all measures; `fit` of every estimator must accept it.
     results : path, optional
-        JSON-lines file to which every finished fold of a method is added at once. Where it exists, what it holds is
-        not run again, so that an interrupted run goes on to the same result; more methods or repeats may be added.
+        JSON-lines file to which every finished fold of a method is appended. Results already in the file are not
+        computed again: an interrupted run continues to the same result, and methods or repeats may be added.
     n_jobs : int or None, default=None
-        Folds at the same time, each method then with one thread; None: one after the other, with the methods' own
-        threads. Measures do not depend on it; seconds do. With a number, Ctrl-C does not wait for a fit that runs.
+        Number of folds run in parallel, each method then with one thread; None runs one fold after the other, with the
+        methods' own threads. Affects seconds only. With a number, Ctrl-C does not wait for running fits.
     verbose : int, default=0
-        1 shows the progress on the error stream.
+        1 shows progress on the error stream.
 
     Returns
     -------
     Comparison
-        After Ctrl-C with what was finished, and a warning.
+        After Ctrl-C, the folds finished so far, with a warning.
 
     Raises
     ------
     ValueError
-        For anything that is no classifier, a table that cannot be split, or results of something else.
+        If an estimator is not a classifier, the table cannot be split, or ``results`` belongs to another comparison.
 
     Examples
     --------
-    >>> from bayesieve import Protocol, SelectiveNB, compare
+    >>> from bayesieve import RepeatedFolds, SelectiveNB, compare
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> methods = {"selective": SelectiveNB(), "gaussian": GaussianNB()}
-    >>> found = compare(methods, X, y, Protocol(n_folds=5))
-    >>> found.summary().select("method", "n_folds", "accuracy").rows()[1]
+    >>> comparison = compare(methods, X, y, RepeatedFolds(n_folds=5))
+    >>> comparison.summary().select("method", "n_folds", "accuracy").rows()[1]
     ('gaussian', 5, 0.96)
     """
     return compare_many(
@@ -108,9 +108,8 @@ def compare_many(
     ----------
     estimators, protocol, results, n_jobs, verbose : as in `compare`.
     data : mapping from names to ``(X, y)``, ``(X, y, sample_weight)``, or callables without arguments that return them
-        A callable is called when the first fold of its data set that is missing is run, and what it returned is let go
-        when the last one is done: no more data sets are in memory at a time than there are threads. Where nothing is
-        missing, it is not called.
+        A callable is called before the first missing fold of its data set, and its result is released after the last:
+        at most one data set per thread is in memory. If no fold is missing, it is not called.
 
     Returns
     -------
@@ -119,35 +118,36 @@ def compare_many(
     Raises
     ------
     ValueError
-        As `compare`; the message names the data set. A data set that cannot be loaded ends the run; what was finished
-        by then stays in ``results``.
+        As `compare`; the message names the data set. A data set that cannot be loaded ends the run; folds finished so
+        far stay in ``results``.
 
     Examples
     --------
     >>> from bayesieve import SelectiveNB
-    >>> from bayesieve.evaluation import Protocol, compare_many
+    >>> from bayesieve.evaluation import RepeatedFolds, compare_many
     >>> from sklearn.datasets import load_iris, load_wine
     >>> data = {"iris": load_iris(return_X_y=True), "wine": load_wine(return_X_y=True)}
-    >>> found = compare_many({"map": SelectiveNB("map"), "all": SelectiveNB("all")}, data, Protocol(n_folds=3))
-    >>> found.matrix("auc").shape
+    >>> methods = {"map": SelectiveNB("map"), "all": SelectiveNB("all")}
+    >>> comparison = compare_many(methods, data, RepeatedFolds(n_folds=3))
+    >>> comparison.matrix("auc").shape
     (2, 2)
     """
     check_methods(estimators)
     effective_jobs(n_jobs)
-    if not isinstance(protocol, (Protocol, FixedSplit)):
-        raise ValueError(f"protocol must be a Protocol or a FixedSplit, got {protocol!r}.")
+    if not isinstance(protocol, (RepeatedFolds, FixedSplit)):
+        raise ValueError(f"protocol must be a RepeatedFolds or a FixedSplit, got {protocol!r}.")
     if not isinstance(data, Mapping) or not data:
         raise ValueError("data must be a mapping from names to (X, y), with at least one of them.")
     sources = []
-    for name, given in data.items():
+    for name, content in data.items():
         try:
-            sources.append(DataSource(name, given, protocol))
+            sources.append(DataSource(name, content, protocol))
         except ValueError as error:
             raise ValueError(str(error) if len(data) == 1 else f"Data set {name!r}: {error}") from error
-    kept = _results(estimators, sources, protocol, results)
+    finished = _results(estimators, sources, protocol, results)
     quiet = {name: _quiet(estimator, n_jobs) for name, estimator in estimators.items()}
-    complete = _run(quiet, sources, kept, n_jobs, verbose)
-    return Comparison.of(data, estimators, protocol, kept.rows, complete)
+    complete = _run(quiet, sources, finished, n_jobs, verbose)
+    return Comparison.of(data, estimators, protocol, finished.rows, complete)
 
 
 def _results(estimators: Mapping[str, Any], sources: Sequence[DataSource], split: Split, path: Any) -> ComparisonFile:
@@ -161,7 +161,7 @@ def _results(estimators: Mapping[str, Any], sources: Sequence[DataSource], split
 
 
 def _quiet(estimator: Any, n_jobs: int | None) -> Any:
-    """A clone that says nothing, and keeps to one thread, in all its parts, where folds have theirs."""
+    """A clone that prints nothing in any part, and uses one thread if folds run in parallel."""
     copy = clone(estimator)
     one_thread = n_jobs is not None and effective_jobs(n_jobs) > 1
     changes: dict[str, int] = {}
@@ -177,27 +177,27 @@ def _quiet(estimator: Any, n_jobs: int | None) -> Any:
 def _run(
     estimators: Mapping[str, Any],
     sources: Sequence[DataSource],
-    kept: ComparisonFile,
+    finished: ComparisonFile,
     n_jobs: int | None,
     verbose: int,
 ) -> bool:
-    """Run what is missing; False when Ctrl-C ended it."""
+    """Run the missing folds; False if Ctrl-C ended the run."""
     jobs: list[_Job] = []
     for source in sources:
         missing = {
-            place: [m for m in estimators if (source.name, m, *place) not in kept.rows] for place in source.places
+            place: [m for m in estimators if (source.name, m, *place) not in finished.rows] for place in source.places
         }
         jobs += [(source, place, methods) for place, methods in missing.items() if methods]
         source.expected = sum(map(bool, missing.values()))
     n_wanted = sum(len(missing) for *_, missing in jobs)
     n_known = sum(len(source.places) for source in sources) * len(estimators) - n_wanted
     if verbose and n_known:
-        sys.stderr.write(f"{n_known} of {n_known + n_wanted} folds of methods were finished before.\n")
+        sys.stderr.write(f"{n_known} of {n_known + n_wanted} folds of methods were already finished.\n")
     stopped, abandoned = threading.Event(), threading.Event()
 
     def run(job: _Job) -> None:
         source, place, missing = job
-        with source.fold(place, kept) as (data, fold):
+        with source.fold(place, finished) as (data, fold):
             on_fold = FoldRun(data, fold)
             for method in missing:
                 if stopped.is_set():
@@ -206,7 +206,7 @@ def _run(
                     row = on_fold(method, estimators[method], _raise_if_interrupted)
                 if abandoned.is_set():
                     return  # the comparison has ended without it
-                kept.append(row)
+                finished.append(row)
                 standing.one_more()
 
     progress = SearchProgress("Comparison: folds of methods", verbose, time_left)
@@ -220,7 +220,7 @@ def _run(
                 in_abandonable_threads(run, jobs, n_jobs, stopped, _PATIENCE)
         except KeyboardInterrupt:
             left = standing.running()
-            behind = f"; what still runs in the background ({', '.join(left)}) is not" if left else ""
+            behind = f"; fits still running in the background ({', '.join(left)}) are not" if left else ""
             warnings.warn(
                 f"Interrupted: {standing.done} of {n_wanted} folds of methods were finished, and are kept{behind}.",
                 UserWarning,
@@ -234,11 +234,11 @@ def _run(
 
 def _raise_if_interrupted(model: Any) -> None:
     if was_interrupted(model):
-        raise KeyboardInterrupt  # the search kept its best so far, but the fold is not finished
+        raise KeyboardInterrupt  # the search returned its best subset so far, but the fold is not finished
 
 
 class _Standing:
-    """What is finished and what runs, from all threads, shown with the seconds left at the pace so far."""
+    """Finished and running fits of all threads, shown with the time left at the current pace."""
 
     def __init__(self, progress: SearchProgress | None, total: int) -> None:
         self.done = 0
@@ -249,7 +249,7 @@ class _Standing:
 
     @contextmanager
     def at(self, what: str) -> Iterator[None]:
-        """Name what runs in this thread while the block does."""
+        """Show ``what`` as running in this thread while the block runs."""
         me = threading.get_ident()
         with self._lock:
             self._running[me] = what
@@ -262,12 +262,12 @@ class _Standing:
                 del self._running[me]
 
     def running(self) -> list[str]:
-        """What runs."""
+        """Fits running now."""
         with self._lock:
             return list(self._running.values())
 
     def one_more(self) -> None:
-        """Count a fold of a method that is finished."""
+        """Count a finished fold of a method."""
         with self._lock:
             self.done += 1
             if self._progress is not None:

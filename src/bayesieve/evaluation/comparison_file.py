@@ -1,4 +1,4 @@
-"""Results of a comparison as they are finished, one line of JSON each, so that an interrupted run goes on."""
+"""Results of a comparison, appended as one line of JSON per finished fold, so that an interrupted run can continue."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _MARK = b'{"comparison":'
 
 
 class ComparisonFile:
-    """A file of lines: the protocol first, then data sets and methods as they were, and every finished fold of each.
+    """A file of lines: the protocol first, then fingerprints of data sets, descriptions of methods and finished folds.
 
-    Data sets may be told later, by `tell`, before the first of their results. Nothing is written before the first
-    result: a run that ends without one leaves no file behind. Lines are flushed to disk when they are written; a last
-    line that was cut off (the run was killed while it was written) is dropped, and its fold is run again. A file
-    without results holds nothing to go on from and is written over.
+    Data sets may be added later by `add_data`, before the first of their results. Nothing is written before the first
+    result: a run that ends without one leaves no file behind. Lines are flushed to disk when they are written; an
+    incomplete last line (the run was killed) is dropped, and its fold is run again. A file without results is
+    overwritten.
 
     Parameters
     ----------
     path : the file; None keeps results in memory only.
-    settings : what the folds depend on; a file of other settings is refused.
-    data : fingerprint of every data set by name; the file may know others, but not other ones of these names.
+    settings : numbers that determine the folds; a file with other settings is rejected.
+    data : fingerprint of every data set by name; the file may hold more names, but no other data set of the same name.
     methods : description of every method by name, likewise.
 
     Raises
@@ -60,37 +60,37 @@ class ComparisonFile:
         self._refuse_unwritable()
         if n_whole is not None:
             os.truncate(self.path, n_whole)
-        found = self._known["comparison"]
-        other = [name for name in {**found, **settings} if found and found.get(name) != settings.get(name)]
+        saved = self._known["comparison"]
+        other = [name for name in {**saved, **settings} if saved and saved.get(name) != settings.get(name)]
         if other:
-            was_and_is = ((name, found.get(name, "none"), settings.get(name, "none")) for name in other)
-            told = " and ".join(f"{name} {was} in place of {wanted}" for name, was, wanted in was_and_is)
-            raise ValueError(f"{self.path} holds results of another protocol ({told}); choose another file.")
-        self._tell([] if found else [{"comparison": dict(settings)}], {"data": data, "method": methods})
+            pairs = ((name, saved.get(name, "none"), settings.get(name, "none")) for name in other)
+            difference = " and ".join(f"{name} {old} instead of {new}" for name, old, new in pairs)
+            raise ValueError(f"{self.path} holds results of another protocol ({difference}); choose another file.")
+        self._describe([] if saved else [{"comparison": dict(settings)}], {"data": data, "method": methods})
 
-    def tell(self, name: str, fingerprint: str) -> None:
-        """Say what a data set is.
+    def add_data(self, name: str, fingerprint: str) -> None:
+        """Record the fingerprint of a data set.
 
         Raises
         ------
         ValueError
-            If the file knows another one of this name, or cannot be written.
+            If the file holds another data set of this name, or cannot be written.
         """
         if self.path is not None:
             with self._lock:
-                self._tell([], {"data": {name: fingerprint}})
+                self._describe([], {"data": {name: fingerprint}})
 
     def append(self, row: dict[str, Any]) -> None:
-        """Keep a finished fold of a method."""
+        """Save a finished fold of a method."""
         with self._lock:
             if self.path is not None:
                 self._write(*self._pending, {"result": row})
                 self._pending = []
             self.rows[key_of(row)] = row
 
-    def _tell(self, lines: list[dict[str, Any]], wanted: Mapping[str, Mapping[str, str]]) -> None:
-        """Keep these lines, and what is not known yet, for the next write; nothing where something is known to be
-        another.
+    def _describe(self, lines: list[dict[str, Any]], wanted: Mapping[str, Mapping[str, str]]) -> None:
+        """Keep these lines and the descriptions the file lacks for the next write; nothing if one contradicts the
+        file.
         """
         for kind, what in (("data", "another table"), ("method", "a method with other options")):
             for name, description in wanted.get(kind, {}).items():
@@ -121,12 +121,12 @@ class ComparisonFile:
         except OSError as error:
             with contextlib.suppress(OSError):
                 if before is not None:
-                    os.truncate(self.path, before)  # no half line may stand before the next one
+                    os.truncate(self.path, before)  # the next line must not follow half a line
             raise ValueError(f"{self.path} cannot be written ({error.strerror}); choose another file.") from error
 
 
 def read_results(path: str | os.PathLike[str]) -> dict[Key, dict[str, Any]]:
-    """The finished folds in a file, whatever they are of.
+    """The finished folds in a file, by data set, method, repeat and fold.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def read_results(path: str | os.PathLike[str]) -> dict[Key, dict[str, Any]]:
 
 
 def _read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[Key, dict[str, Any]], int | None]:
-    """What a file says of itself, its results, and the bytes before a last line that was cut off, if one was."""
+    """The descriptions in a file, its results, and the number of bytes before an incomplete last line, if any."""
     try:
         content = path.read_bytes() if path.exists() else b""
     except OSError as error:
@@ -159,7 +159,7 @@ def _read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[Key, dict[str, An
                 known[kind][line[kind]] = line["is"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise ValueError(
-                f"{path} is damaged in line {number} and holds no results to go on from; delete that line, or the file."
+                f"{path} is damaged in line {number} and cannot be continued; delete the line or the file."
             ) from None
     if not rows:
         return {"comparison": {}, "data": {}, "method": {}}, {}, 0 if content else None
@@ -167,7 +167,7 @@ def _read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[Key, dict[str, An
 
 
 def _checked(row: dict[str, Any]) -> dict[str, Any]:
-    """A result as it was read, or ValueError, KeyError or TypeError where something of it is missing or another."""
+    """The result, if it has all fields of the right types; ValueError, KeyError or TypeError otherwise."""
     for name in ("repeat", "fold", "n_train", "n_test"):
         if type(row[name]) is not int or row[name] < 0:
             raise ValueError(name)
@@ -180,5 +180,5 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def key_of(row: Mapping[str, Any]) -> Key:
-    """Which fold of which method a result is of."""
+    """Data set, method, repeat and fold of a result."""
     return str(row["data"]), str(row["method"]), int(row["repeat"]), int(row["fold"])

@@ -1,8 +1,9 @@
-"""What a comparison found: every fold of every method, and summaries of them."""
+"""Results of a comparison: every fold of every method, and summaries."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,12 +25,12 @@ class Comparison(ShortRepr):
     Attributes
     ----------
     data, methods : tuple of str
-        Names, in the order in which they were given.
-    protocol : Protocol or FixedSplit
+        Names, in the order given to `compare`.
+    protocol : RepeatedFolds or FixedSplit
     rows : tuple of dict
-        One for each data set, method, repeat and fold, as in `frame`; ``figures`` holds what a method measures itself.
+        One for each data set, method, repeat and fold, as in `frame`; ``figures`` holds a method's own measures.
     complete : bool
-        False when Ctrl-C ended it: what was finished by then is kept.
+        False if Ctrl-C ended the run: the folds finished so far are kept.
     """
 
     data: tuple[str, ...]
@@ -47,7 +48,7 @@ class Comparison(ShortRepr):
         rows: Mapping[Key, dict[str, Any]],
         complete: bool = True,
     ) -> Comparison:
-        """Of all results known, those of these data sets, methods and folds, in their order."""
+        """Select the results of these data sets, methods and folds from ``rows``, in their order."""
         data, methods = tuple(data), tuple(methods)
         places = [(repeat, fold) for repeat in range(protocol.n_repeats) for fold in range(protocol.n_folds)]
         order = [(name, method, *place) for name in data for place in places for method in methods]
@@ -59,7 +60,7 @@ class Comparison(ShortRepr):
 
     @property
     def n_failed(self) -> int:
-        """Folds of methods without figures."""
+        """Number of folds on which a method failed."""
         return sum(row["error"] is not None for row in self.rows)
 
     @property
@@ -68,8 +69,8 @@ class Comparison(ShortRepr):
 
         Columns ``data``, ``method``, ``repeat``, ``fold`` (from 0), ``n_train``, ``n_test`` (rows), ``accuracy``,
         ``auc``, ``compression_rate``, ``log_loss`` (nats a row), ``brier``, ``balanced_accuracy``, ``n_features``
-        (null where the method does not tell), ``fit_seconds``, ``predict_seconds`` (coding included, also where it
-        was shared), ``error`` (null where all went well, else the figures are).
+        (null if the method does not report it), ``fit_seconds``, ``predict_seconds`` (both include coding, even if
+        shared), ``error`` (null on success; otherwise the measures are null).
         """
         import polars as pl
 
@@ -80,12 +81,12 @@ class Comparison(ShortRepr):
         return pl.DataFrame([{name: row[name] for name in order} for row in self.rows], schema=schema)
 
     def folds(self, measure: str, data: str | None = None) -> np.ndarray:
-        """A measure of every fold, shape (n_repeats * n_folds, n_methods); NaN where it is not known.
+        """Values of a measure on all folds, shape (n_repeats * n_folds, n_methods); NaN where missing.
 
         Parameters
         ----------
-        measure : a column of numbers of `frame`.
-        data : name of the data set; may be left out where there is one.
+        measure : a numeric column of `frame`.
+        data : name of the data set; optional if there is only one.
 
         Raises
         ------
@@ -97,12 +98,12 @@ class Comparison(ShortRepr):
         return self._of_folds(data, lambda row: row[measure])
 
     def figure(self, name: str, data: str | None = None) -> np.ndarray:
-        """A figure that methods measure themselves, of every fold, as `folds`; NaN where a method has none.
+        """Values of a method's own measure on all folds, as `folds`; NaN for methods without it.
 
         Parameters
         ----------
-        name : a key of what ``fold_figures`` of a method gives.
-        data : name of the data set; may be left out where there is one.
+        name : a key of the mapping that ``fold_figures`` of a method returns.
+        data : name of the data set; optional if there is only one.
 
         Raises
         ------
@@ -123,13 +124,13 @@ class Comparison(ShortRepr):
         values = np.full((self.protocol.n_splits, len(self.methods)), np.nan)
         places = {name: place for place, name in enumerate(self.methods)}
         for row in self.rows:
-            if row["data"] == data and (found := value(row)) is not None:
-                values[row["repeat"] * self.protocol.n_folds + row["fold"], places[row["method"]]] = found
+            if row["data"] == data and (number := value(row)) is not None:
+                values[row["repeat"] * self.protocol.n_folds + row["fold"], places[row["method"]]] = number
         return values
 
     def matrix(self, measure: str) -> np.ndarray:
-        """Mean of a measure over the folds, shape (n_data, n_methods); NaN where a method has no figures of some fold
-        that another method has figures of, for a mean over easier folds is no match.
+        """Mean of a measure over the folds, shape (n_data, n_methods); NaN if a method failed on a fold on which
+        another one succeeded, because means over different folds are not comparable.
         """
         means = np.full((len(self.data), len(self.methods)), np.nan)
         for i, data in enumerate(self.data):
@@ -141,22 +142,21 @@ class Comparison(ShortRepr):
 
     @property
     def test_share(self) -> float:
-        """Test rows for each training row of a fold, n_test / n_train, as `corrected_resampled_t` takes it."""
+        """Ratio n_test / n_train of a fold, as `corrected_resampled_t` takes it."""
         if self.protocol.n_folds > 1:
             return 1.0 / (self.protocol.n_folds - 1)
         return float(np.mean([row["n_test"] / row["n_train"] for row in self.rows])) if self.rows else float("nan")
 
     @staticmethod
     def higher_is_better(measure: str) -> bool:
-        """Whether a measure is the better the higher it is."""
+        """Whether higher values of a measure are better."""
         return measure not in LOWER_IS_BETTER and not measure.endswith("_seconds") and measure != "n_features"
 
     def summary(self) -> Any:
         """One line per data set and method as a polars dataframe, over the folds of all repeats.
 
         Columns ``data``, ``method``, ``n_folds`` (finished), ``n_failed``, and for every measure its mean and, ending
-        in ``_std``, its standard deviation (n - 1; null for a single fold), both over the folds that have it; means of
-        a method that failed on some folds are of the others only.
+        in ``_std``, its standard deviation (n - 1; null for a single fold), both over the folds that succeeded.
         """
         import polars as pl
 
@@ -175,13 +175,10 @@ class Comparison(ShortRepr):
         return pl.DataFrame(lines, schema=schema)
 
     def errors(self) -> list[tuple[str, str, int, str]]:
-        """What went wrong: data set, method, number of folds and the message of each, in the order of `frame`."""
-        found: dict[tuple[str, str, str], int] = {}
-        for row in self.rows:
-            if row["error"] is not None:
-                key = (row["data"], row["method"], row["error"])
-                found[key] = found.get(key, 0) + 1
-        return [(data, method, number, error) for (data, method, error), number in found.items()]
+        """Data set, method, number of folds and message of each error, in the order of `frame`."""
+        failed = (row for row in self.rows if row["error"] is not None)
+        counts = Counter((row["data"], row["method"], row["error"]) for row in failed)
+        return [(data, method, number, error) for (data, method, error), number in counts.items()]
 
     def report(
         self,
@@ -191,20 +188,20 @@ class Comparison(ShortRepr):
         measure: str = "accuracy",
         reference: str | None = None,
     ) -> None:
-        """Write an HTML page, complete in itself: means, tests of the folds, folds as dots; over several data sets
-        also average ranks with critical-difference diagrams, and tests of all pairs.
+        """Write a self-contained HTML page: means, tests over the folds, folds as dots; for several data sets also
+        average ranks with critical-difference diagrams, and tests of all pairs.
 
         Parameters
         ----------
         path : file to write.
         title : headline.
-        measure : a figure of merit that comes first, and orders the methods.
-        reference : the method that others are tested against; by default the one that is best by `measure`.
+        measure : performance measure shown first, by which methods are ordered.
+        reference : method that the others are tested against; by default the best by `measure`.
 
         Raises
         ------
         ValueError
-            If there is no method `reference`, or the file cannot be written.
+            If `reference` is not a method of the comparison, or the file cannot be written.
         """
         from bayesieve.report.comparison import ComparisonData, fold_results, render_comparison
         from bayesieve.version import __version__

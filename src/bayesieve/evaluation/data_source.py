@@ -1,4 +1,4 @@
-"""The data sets of a comparison: at hand from the start, or loaded when their turn comes and let go after it."""
+"""Data sets of a comparison: in memory from the start, or loaded when needed and released afterwards."""
 
 from __future__ import annotations
 
@@ -24,48 +24,48 @@ class DataSource:
 
     Parameters
     ----------
-    name : of the data set.
-    given : ``(X, y)``, ``(X, y, sample_weight)``, or a callable without arguments that returns one of these: it is
-        called when the first fold is asked for, and what it returned is let go when `expected` folds are done.
-    split : how to make folds.
+    name : name of the data set.
+    content : ``(X, y)``, ``(X, y, sample_weight)``, or a callable without arguments that returns one of these: it is
+        called for the first fold, and its result is released when `expected` folds are done.
+    split : rule that makes the folds.
 
     Raises
     ------
     ValueError
-        If the name is no text, or what is given at once is no data set that can be split so.
+        If the name is not a text, or the content cannot be split.
     """
 
-    def __init__(self, name: str, given: Any, split: Split) -> None:
+    def __init__(self, name: str, content: Any, split: Split) -> None:
         if not isinstance(name, str) or not name:
             raise ValueError(f"Names of data sets must be texts, got {name!r}.")
         self.name = name
         self.expected = 0
         self.places = [(repeat, fold) for repeat in range(split.n_repeats) for fold in range(split.n_folds)]
-        self.is_lazy = callable(given)
-        self._given = given
+        self.is_lazy = callable(content)
+        self._content = content
         self._split = split
         self._lock = threading.Lock()
         self._failure: Exception | None = None
-        self._opened: tuple[DataSet, list[Fold]] | None = None if self.is_lazy else self._read(given)
+        self._opened: tuple[DataSet, list[Fold]] | None = None if self.is_lazy else self._read(content)
 
     @property
     def fingerprint(self) -> str:
-        """Of what is at hand."""
+        """Fingerprint of a data set in memory."""
         assert self._opened is not None
         return _fingerprint(self._opened[0])
 
     @contextmanager
-    def fold(self, place: tuple[int, int], kept: ComparisonFile) -> Iterator[tuple[DataSet, Fold]]:
-        """The data set and one of its folds, by repeat and fold, for as long as the block runs.
+    def fold(self, place: tuple[int, int], results: ComparisonFile) -> Iterator[tuple[DataSet, Fold]]:
+        """The data set and one of its folds, by repeat and fold, while the block runs.
 
         Raises
         ------
         ValueError
-            If it cannot be loaded, or is another one than the results kept of it are of.
+            If the data set cannot be loaded, or differs from the one whose results are saved.
         """
         with self._lock:
             if self._opened is None:
-                self._opened = self._loaded(kept)
+                self._opened = self._loaded(results)
             data, folds = self._opened
         try:
             yield data, folds[self.places.index(place)]
@@ -75,14 +75,14 @@ class DataSource:
                 if self.is_lazy and self.expected <= 0:
                     self._opened = None
 
-    def _loaded(self, kept: ComparisonFile) -> tuple[DataSet, list[Fold]]:
-        """What the callable returns, called once: threads that wait for it get the same failure."""
+    def _loaded(self, results: ComparisonFile) -> tuple[DataSet, list[Fold]]:
+        """Call the callable, once: waiting threads get the same failure."""
         if self._failure is not None:
             raise self._failure
         try:
             opened = self._called()
-            if kept.path is not None:
-                kept.tell(self.name, _fingerprint(opened[0]))
+            if results.path is not None:
+                results.add_data(self.name, _fingerprint(opened[0]))
         except Exception as error:
             self._failure = error
             raise
@@ -90,7 +90,7 @@ class DataSource:
 
     def _called(self) -> tuple[DataSet, list[Fold]]:
         try:
-            parts = self._given()
+            parts = self._content()
         except Exception as error:
             raise ValueError(f"Data set {self.name!r} cannot be loaded: {one_line(error)}") from error
         try:
@@ -109,9 +109,9 @@ def _data_set(name: str, parts: Any) -> DataSet:
     X, y, weight = (*parts, None) if len(parts) == 2 else parts
     target = as_target(y)
     if target.n_classes < 2:
-        raise ValueError(f"The target has one class only ({target.classes.tolist()[0]!r}); it takes two to tell apart.")
+        raise ValueError(f"The target has only one class ({target.classes.tolist()[0]!r}); at least two are needed.")
     X = as_array(X) if isinstance(X, (list, tuple)) else X
-    as_table(X)  # refuses what is no table
+    as_table(X)  # raises if X is not a table
     check_consistent_length(X, target.codes)
     codes = target.codes.astype(np.int64)
     weights = as_sample_weight(weight, codes.size)

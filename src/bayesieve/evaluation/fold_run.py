@@ -1,4 +1,4 @@
-"""All methods on one fold, which is cut out, and coded, once for all of them."""
+"""Runs of all methods on one fold, whose rows are extracted and coded once."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from bayesieve.table.cautions import silenced
 
 @runtime_checkable
 class CodedClassifier(Protocol):
-    """A classifier that also learns from, and predicts, rows coded by somebody else: one coding serves many.
+    """A classifier that can also be fitted to coded rows, so that several classifiers share one coding.
 
-    ``new_encoder()`` is the encoder that ``fit`` would fit; ``fit_coded(coded, encoder)`` learns from the rows that
-    it coded (which it must leave as they are); ``predict_log_proba`` and ``predict_proba`` take a `CodedTable`.
+    ``new_encoder()`` returns the encoder that ``fit`` would fit; ``fit_coded(coded, encoder)`` learns from rows coded
+    by it, without changing them; ``predict_log_proba`` and ``predict_proba`` take a `CodedTable`.
     """
 
     def new_encoder(self) -> Any: ...
@@ -34,10 +34,10 @@ class CodedClassifier(Protocol):
 
 @runtime_checkable
 class FiguresOfItsOwn(Protocol):
-    """A classifier with figures of test rows that no other one has, kept beside the figures of merit.
+    """A classifier with measures of its own, saved next to the common performance measures.
 
-    ``rows`` are the test rows as it predicts them (a `CodedTable` for a `CodedClassifier`), ``codes`` (n_rows,) their
-    classes as positions among the sorted labels of the data set.
+    ``rows`` are the test rows in the form it predicts (a `CodedTable` for a `CodedClassifier`), ``codes`` (n_rows,)
+    their classes as positions among the sorted labels of the data set.
     """
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> Mapping[str, float | None]: ...
@@ -57,8 +57,8 @@ class DataSet:
 class FoldRun:
     """One fold of a data set; call with a method to get its result as plain values.
 
-    Codings are found by the options of their encoder. Seconds of a shared coding are added to each method that uses
-    it: as long as that method would take on its own.
+    Methods whose encoders have the same options share a coding. Its seconds count for each of them, as if each method
+    ran on its own.
     """
 
     def __init__(self, data: DataSet, fold: Fold) -> None:
@@ -72,9 +72,7 @@ class FoldRun:
         self._test_weights = None if data.weights is None else data.weights[fold.test]
 
     def __call__(self, name: str, estimator: Any, check: Callable[[Any], None] | None = None) -> dict[str, Any]:
-        """The result of a method; where it fails, what it said instead of figures. ``check`` may end the run on seeing
-        the fitted model.
-        """
+        """Measures of a method, or its error message. ``check`` gets the fitted model and may raise to end the run."""
         row: dict[str, Any] = {
             "data": self._data.name,
             "method": name,
@@ -87,7 +85,7 @@ class FoldRun:
         try:
             self._check_weights()
             model = clone(estimator)
-            # Weights that the classifier scales itself are not those of a shared coding.
+            # A classifier that normalizes weights cannot share a coding with the original ones.
             shares = isinstance(model, CodedClassifier) and not getattr(model, "normalize", False)
             with silenced():
                 row |= self._fit_coded(model) if shares else self._fit(model)
@@ -95,13 +93,13 @@ class FoldRun:
                 check(model)
         except Exception as error:
             row["error"] = one_line(error)
-            error.__traceback__ = None  # its frames would keep the rows of this fold
+            error.__traceback__ = None  # its frames would keep the rows of this fold in memory
         return row
 
     def _check_weights(self) -> None:
         for part, weights in (("training", self._train_weights), ("test", self._test_weights)):
             if weights is not None and not weights.any():
-                raise ValueError(f"No {part} row of this fold has any weight.")
+                raise ValueError(f"All {part} rows of this fold have weight 0.")
 
     def _fit(self, model: Any) -> dict[str, Any]:
         began = time.perf_counter()
@@ -128,25 +126,26 @@ class FoldRun:
         return self._measured(model, rows, log_proba, fit_seconds, predict_seconds)
 
     def _log_probabilities(self, model: Any, X: Any) -> np.ndarray:
-        found = log_probabilities(model, X, self._data.classes, self._fold.train.size)
-        if len(found) != self._fold.test.size:
-            raise ValueError(f"Probabilities were predicted for {len(found)} rows, not for all {self._fold.test.size}.")
-        return found
+        predicted = log_probabilities(model, X, self._data.classes, self._fold.train.size)
+        if len(predicted) != self._fold.test.size:
+            n_rows = self._fold.test.size
+            raise ValueError(f"Probabilities were predicted for {len(predicted)} of {n_rows} rows.")
+        return predicted
 
     def _weight_option(self, model: Any) -> dict[str, Any]:
         if self._train_weights is None:
             return {}
         if "sample_weight" not in inspect.signature(model.fit).parameters:
-            raise ValueError(f"{type(model).__name__}.fit takes no sample_weight.")
+            raise ValueError(f"{type(model).__name__}.fit does not accept sample_weight.")
         return {"sample_weight": self._train_weights}
 
     def _measured(self, model: Any, rows: Any, log_proba: np.ndarray, fit: float, predict: float) -> dict[str, Any]:
         codes = self._data.codes
         counts = np.bincount(codes[self._fold.train], weights=self._train_weights, minlength=self._data.classes.size)
-        found = fold_measures(log_proba, codes[self._fold.test], counts, self._test_weights)
-        kept = getattr(model, "n_features_selected_", None)
-        return _finite(found) | {
-            "n_features": None if kept is None else int(kept),
+        measures = fold_measures(log_proba, codes[self._fold.test], counts, self._test_weights)
+        n_features = getattr(model, "n_features_selected_", None)
+        return _finite(measures) | {
+            "n_features": None if n_features is None else int(n_features),
             "fit_seconds": round(fit, 6),
             "predict_seconds": round(predict, 6),
             "figures": self._figures(model, rows),
@@ -159,7 +158,7 @@ class FoldRun:
 
 
 class _Coding:
-    """Training and test rows of a fold as codes, made when first asked for; a failure is everybody's."""
+    """Training and test rows of a fold as codes, computed on first use; all methods that share it get its failure."""
 
     def __init__(self, encoder: Any) -> None:
         self.encoder = encoder
@@ -180,19 +179,19 @@ class _Coding:
 
 
 def _finite(figures: Mapping[str, float | None]) -> dict[str, Any]:
-    """Plain numbers, None for what is not one."""
+    """Plain floats, None in place of missing or infinite ones."""
     return {name: None if value is None or not np.isfinite(value) else float(value) for name, value in figures.items()}
 
 
 def one_line(error: Exception) -> str:
-    """What an exception says, as one line of a bearable length."""
+    """The message of an exception as one line of at most 300 characters."""
     text = " ".join(str(error).split()) or "no message"
-    told = text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
-    return told if len(told) <= 300 else f"{told[:297]}..."
+    text = text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
+    return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def check_methods(estimators: Mapping[str, Any]) -> None:
-    """Refuse what is no classifier with probabilities before any work is done."""
+    """Raise ValueError unless all estimators are classifiers with probabilities."""
     if not isinstance(estimators, Mapping) or not estimators:
         raise ValueError("estimators must be a mapping from names to classifiers, with at least one of them.")
     for name, estimator in estimators.items():

@@ -1,4 +1,4 @@
-"""How rows are split into folds: the same seed gives the same folds to every method, today and tomorrow."""
+"""Splits of rows into folds: the same seed always gives the same folds."""
 
 from __future__ import annotations
 
@@ -24,29 +24,31 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Protocol(ShortRepr):
-    """Repeated stratified cross-validation, shuffled anew in every repeat.
+class RepeatedFolds(ShortRepr):
+    """Repeated stratified cross-validation, shuffled differently in each repeat.
 
-    The folds are those of scikit-learn's ``RepeatedStratifiedKFold`` with the same three numbers; more repeats leave
-    the first ones as they are.
+    The folds are those of scikit-learn's ``RepeatedStratifiedKFold`` with the same three numbers; adding repeats does
+    not change the first ones.
 
     Parameters
     ----------
     n_folds : int, default=10
-        At least 2, at most the rows of the most frequent class.
+        At least 2, at most the number of rows of the most frequent class.
     n_repeats : int, default=1
+        At least 1.
     seed : int, default=0
+        At least 0.
 
     Raises
     ------
     ValueError
-        If a number has no meaning.
+        If a number is invalid.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesieve import Protocol
-    >>> folds = Protocol(n_folds=5, n_repeats=2).split(np.array(["no", "yes"] * 10))
+    >>> from bayesieve import RepeatedFolds
+    >>> folds = RepeatedFolds(n_folds=5, n_repeats=2).split(np.array(["no", "yes"] * 10))
     >>> len(folds), folds[0].train.size, folds[0].test.size
     (10, 16, 4)
     """
@@ -60,12 +62,12 @@ class Protocol(ShortRepr):
 
     @property
     def n_splits(self) -> int:
-        """Folds of all repeats together."""
+        """Number of folds over all repeats."""
         return self.n_folds * self.n_repeats
 
     @property
     def settings(self) -> dict[str, int]:
-        """What the folds depend on, as it stands in files; more repeats leave the first ones as they are."""
+        """Numbers that determine the folds, as saved in files; adding repeats does not change the first ones."""
         return {"folds": self.n_folds, "seed": self.seed}
 
     def split(self, labels: np.ndarray) -> list[Fold]:
@@ -74,7 +76,7 @@ class Protocol(ShortRepr):
         Raises
         ------
         ValueError
-            If even the most frequent class has fewer rows than there are folds.
+            If the most frequent class has fewer than ``n_folds`` rows.
         """
         largest = int(np.unique(labels, return_counts=True)[1].max(initial=0))
         if self.n_folds > largest:
@@ -88,20 +90,20 @@ class Protocol(ShortRepr):
 
 @dataclass(frozen=True)
 class FixedSplit(ShortRepr):
-    """One fold: the first rows of the table train, all others test.
+    """One fold: the first rows of the table are for training, all others for testing.
 
     Parameters
     ----------
     n_train : int
         Number of training rows, at least 2.
     seed : int, default=0
-        Of the rows, where they were drawn at random. The split does not depend on it: it is kept with results, so that
-        those of other rows are not taken for these.
+        Seed that the rows were drawn with, if any. It does not affect the split; it is saved with results, so that
+        they are not mistaken for those of other rows.
 
     Raises
     ------
     ValueError
-        If a number has no meaning.
+        If a number is invalid.
 
     Examples
     --------
@@ -120,7 +122,7 @@ class FixedSplit(ShortRepr):
 
     @property
     def n_folds(self) -> int:
-        """1, as there is one way to split."""
+        """1: there is a single split."""
         return 1
 
     @property
@@ -130,12 +132,12 @@ class FixedSplit(ShortRepr):
 
     @property
     def n_splits(self) -> int:
-        """Folds of all repeats together: 1."""
+        """Number of folds over all repeats: 1."""
         return 1
 
     @property
     def settings(self) -> dict[str, int]:
-        """What the fold depends on, as it stands in files."""
+        """Numbers that identify the fold, as saved in files."""
         return {"train_rows": self.n_train, "seed": self.seed}
 
     def split(self, labels: np.ndarray) -> list[Fold]:
@@ -144,19 +146,22 @@ class FixedSplit(ShortRepr):
         Raises
         ------
         ValueError
-            If no row is left to test.
+            If no row is left for testing.
         """
         if labels.size <= self.n_train:
             raise ValueError(f"n_train must leave rows to test: it is {self.n_train} of {labels.size} rows.")
         return [Fold(0, 0, np.arange(self.n_train), np.arange(self.n_train, labels.size))]
 
 
-Split = Protocol | FixedSplit
+Protocol = RepeatedFolds
+"""The name of `RepeatedFolds` in version 0.1."""
+
+Split = RepeatedFolds | FixedSplit
 """Ways to split the rows of a table."""
 
 
 def _make_whole(split: Any, **lowest: int) -> None:
-    """Make these fields plain whole numbers, as they are kept in files, or refuse them."""
+    """Convert these fields to plain integers, as files hold them; ValueError for any other value."""
     for name, least in lowest.items():
         value: Any = getattr(split, name)
         whole = isinstance(value, Integral) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""What an estimator and a table are, as short texts: to tell whether results kept in a file are still theirs."""
+"""Descriptions of estimators and tables as short texts, to check that saved results still belong to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from bayesieve.table import as_table
 
-_NO_MATTER = frozenset(("n_jobs", "verbose"))  # results do not depend on them
+_IRRELEVANT = frozenset(("n_jobs", "verbose"))  # results do not depend on them
 
 
 def describe(value: Any) -> str:
@@ -29,7 +29,7 @@ def describe(value: Any) -> str:
     "[sklearn.Normalizer(norm='l1'),sklearn...FunctionTransformer,0.5]"
     """
     if isinstance(value, BaseEstimator):
-        options = {k: describe(v) for k, v in value.get_params(deep=False).items() if k not in _NO_MATTER}
+        options = {k: describe(v) for k, v in value.get_params(deep=False).items() if k not in _IRRELEVANT}
         defaults = {k: describe(p.default) for k, p in inspect.signature(type(value)).parameters.items()}
         inside = ",".join(f"{k}={text}" for k, text in sorted(options.items()) if text != defaults.get(k))
         return f"{type(value).__module__.partition('.')[0]}.{type(value).__qualname__}({inside})"

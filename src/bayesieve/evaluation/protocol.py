@@ -1,4 +1,4 @@
-"""Predictions for rows that the model has not seen."""
+"""Out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -28,33 +28,32 @@ def out_of_fold_log_proba(
     sample_weight: np.ndarray | None = None,
     splits: Sequence[tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Log probabilities of every row from a model trained on other rows, by default on the other folds of a stratified
-    cross-validation.
+    """Log probabilities of every row from a model trained on other rows, by default in stratified cross-validation.
 
     Parameters
     ----------
     estimator : classifier with ``predict_log_proba``; cloned for every fold.
     X, y : table and labels.
-    n_folds : number of folds, at most the size of the largest class.
-    seed : of the shuffle before folding.
-    splits : pairs of (train, test) row positions in place of folds, as `row_splits` gives them.
+    n_folds : number of folds, at most the number of rows of the largest class.
+    seed : seed of the shuffle.
+    splits : pairs of (train, test) row positions to use instead of folds, as `row_splits` returns them.
 
     Returns
     -------
-    log_proba (n_rows, n_classes), NaN for rows that no split tests; class codes (n_rows,), class labels. A class
-    missing from a training fold gets half a row.
+    log_proba (n_rows, n_classes), NaN for rows outside all test parts; class codes (n_rows,); class labels. A class
+    missing from a training fold gets the probability of half a row.
 
     Raises
     ------
     ValueError
-        If every class has a single row.
+        If no class has two rows.
     """
     target = as_target(y)
     codes = target.codes.astype(np.int64)
     if splits is None:
         n_folds = min(n_folds, int(np.bincount(codes).max()))
         if n_folds < 2:
-            raise ValueError("Cross-validation needs at least two rows of some class.")
+            raise ValueError("Cross-validation needs at least one class with two rows.")
         splits = row_splits(n_folds, codes, seed=seed)
     log_proba = np.full((codes.size, target.n_classes), np.nan)
     for train, test in splits:
@@ -68,7 +67,7 @@ def out_of_fold_log_proba(
                 model.fit(take_rows(X, train), labels, **weights)
                 part[:, present] = model.predict_log_proba(take_rows(X, test))
         else:
-            part[:, present] = 0.0  # the only other row of the target is left out: nothing to tell apart
+            part[:, present] = 0.0  # a single class is left in the training rows
         log_proba[test] = part
     return log_proba, codes, target.classes
 
@@ -78,12 +77,12 @@ def row_splits(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Positions of (train, test) rows: ``cv`` is a number of stratified folds, a scikit-learn splitter or pairs.
 
-    No row may be tested twice; with ``tests_once=False`` the test rows do not matter, and are left as they are.
+    Test parts must not overlap; with ``tests_once=False`` they are not checked.
 
     Raises
     ------
     ValueError
-        If ``cv`` is none of these, or cannot split these rows; the sentence says what it must be.
+        If ``cv`` is none of these, or cannot split these rows.
     """
     n_rows = labels.size
     if isinstance(cv, Integral) and not isinstance(cv, bool):

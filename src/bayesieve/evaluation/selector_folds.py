@@ -20,7 +20,7 @@ from bayesieve.table.cautions import silenced
 
 @dataclass(frozen=True)
 class SelectorFold:
-    """What a selector chose from the training rows of one fold."""
+    """Selection from the training rows of one fold."""
 
     names: tuple[str, ...]
     weights: np.ndarray
@@ -38,10 +38,10 @@ def run_folds(
     folds: list[np.ndarray],
     n_jobs: int | None,
 ) -> tuple[list[SelectorFold], bool]:
-    """The folds that were finished, in order, and whether these are all."""
+    """The finished folds, in order, and whether these are all."""
     verbose = int(getattr(selector, "verbose", 0) or 0)
     quiet = _quiet(selector, one_thread=n_jobs is not None and effective_jobs(n_jobs) > 1)
-    found: dict[int, SelectorFold] = {}
+    finished: dict[int, SelectorFold] = {}
 
     def run(position: int) -> None:
         rows = folds[position]
@@ -56,11 +56,11 @@ def run_folds(
         except ValueError as error:
             raise ValueError(f"Fold {position + 1} of {len(folds)}: {error}") from error
         if was_interrupted(model):
-            raise KeyboardInterrupt  # the search kept its best so far, but the fold is not finished
+            raise KeyboardInterrupt  # the search returned its best subset so far, but the fold is not finished
         fold = SelectorFold(*_selection(model), time.perf_counter() - began, rows.size)
-        found[position] = fold
+        finished[position] = fold
         if progress is not None:
-            progress(len(found), len(folds), int((fold.weights > 0).sum()))
+            progress(len(finished), len(folds), int((fold.weights > 0).sum()))
 
     complete = True
     what = f"{type(selector).__name__}: folds"
@@ -69,18 +69,17 @@ def run_folds(
         try:
             map_in_threads(run, range(len(folds)), n_jobs)
         except KeyboardInterrupt:
-            if not found:
+            if not finished:
                 raise
             complete = False
     if not complete:
-        warnings.warn(
-            f"Interrupted: {len(found)} of {len(folds)} folds were finished, and are kept.", UserWarning, stacklevel=3
-        )
-    return [found[position] for position in sorted(found)], complete
+        message = f"Interrupted: {len(finished)} of {len(folds)} folds were finished, and are kept."
+        warnings.warn(message, UserWarning, stacklevel=3)
+    return [finished[position] for position in sorted(finished)], complete
 
 
 def _quiet(selector: Any, *, one_thread: bool) -> Any:
-    """A clone that says nothing while it searches, and keeps to one thread where folds have theirs."""
+    """A clone that prints nothing while it searches, and uses one thread if folds run in parallel."""
     copy, parameters = clone(selector), selector.get_params(deep=False)
     changes = {name: value for name, value in (("verbose", 0), ("n_jobs", 1)) if name in parameters}
     if not one_thread:

@@ -1,4 +1,4 @@
-"""Which features a selector keeps when it sees other rows of the same table."""
+"""Stability of a feature selection over subsets of the rows."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from bayesieve.table.cautions import issue, weights_caution
 
 @dataclass(frozen=True, repr=False)
 class SelectionStability(ShortRepr):
-    """What a selector chose on every fold.
+    """Features selected on every fold.
 
     Attributes
     ----------
     names : tuple of str, (n_features,)
     weights : float array, shape (n_folds, n_features)
-        Weight of each feature in each fold; 0: not selected.
+        Weight of each feature in each fold; 0 if not selected.
     traces : tuple of SearchTrace or None, one per fold
     seconds : float array, shape (n_folds,)
         Time to code and search each fold.
     n_rows : int array, shape (n_folds,)
         Training rows of each fold.
     selector : str
-        What was run.
+        The selector, as text.
     complete : bool
-        False when Ctrl-C ended it: the folds finished by then are kept.
+        False if Ctrl-C ended the run: the folds finished so far are kept.
 
     References
     ----------
@@ -68,26 +68,26 @@ class SelectionStability(ShortRepr):
 
     @property
     def frequency(self) -> np.ndarray:
-        """(n_features,) share of the folds that select each feature."""
+        """(n_features,) share of folds that select each feature."""
         return self.support.mean(axis=0)
 
     @property
     def mean_weight(self) -> np.ndarray:
-        """(n_features,) mean weight over all folds, a feature that is not selected counting 0."""
+        """(n_features,) mean weight over all folds, counting 0 where a feature is not selected."""
         return self.weights.mean(axis=0)
 
     @property
     def stability(self) -> float:
-        """Phi-hat of Nogueira et al. (2018): at most 1 (the same features in every fold), about 0 for
-        features drawn by lot; NaN for a single fold, or where all features, or none, are always selected.
+        """Phi-hat of Nogueira et al. (2018): 1 if every fold selects the same features, about 0 for features drawn at
+        random; NaN for a single fold, or if always all or none of the features are selected.
         """
         return stability_estimate(self.support)[0]
 
     def stability_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Asymptotic confidence interval of `stability` (Nogueira et al. 2018).
 
-        Training parts of cross-validation overlap, which the interval does not know: it describes how much folds
-        differ, not new tables.
+        The interval ignores that training parts of a cross-validation overlap: it describes differences between folds,
+        not between new tables.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class SelectionStability(ShortRepr):
         Raises
         ------
         ValueError
-            If `level` does not lie between 0 and 1.
+            If `level` is not between 0 and 1.
         """
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
@@ -108,8 +108,7 @@ class SelectionStability(ShortRepr):
     def to_frame(self) -> Any:
         """One line per feature as a polars dataframe, most often selected first.
 
-        Columns ``feature``, ``frequency`` (share of the folds), ``mean_weight``, and ``weights`` (a list, fold by
-        fold).
+        Columns ``feature``, ``frequency`` (share of folds), ``mean_weight`` and ``weights`` (a list over folds).
         """
         import polars as pl
 
@@ -125,7 +124,7 @@ class SelectionStability(ShortRepr):
         )
 
     def figure(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """The folds as a figure (`stability_figure`), written to ``path`` (.html or .svg) if one is given."""
+        """Draw the folds (`stability_figure`), and write the figure to ``path`` (.html or .svg) if given."""
         from bayesieve.report import stability_figure
 
         figure = stability_figure(self)
@@ -145,29 +144,29 @@ def selection_stability(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> SelectionStability:
-    """Run a selector on the training part of every fold, and see which features it keeps.
+    """Run a selector on the training part of every fold and compare the selected features.
 
-    Every fold codes its own rows, once: what is measured is the whole way from raw table to features.
+    Each fold codes its own rows: the stability of coding and selection is measured together.
 
     Parameters
     ----------
     selector : str or estimator
-        A name that `SelectiveNB` takes, a selector, `SelectiveNB` itself, or any scikit-learn selector of columns.
-        Cloned for every fold. ``verbose=1`` in it shows progress over the folds.
+        A name that `SelectiveNB` accepts, a selector, a `SelectiveNB`, or any scikit-learn feature selector. Cloned for
+        every fold. Its ``verbose=1`` shows progress over the folds.
     X : dataframe or 2-D array, shape (n_rows, n_features)
     y : array-like, shape (n_rows,)
         Class labels.
     cv : int, splitter or pairs of row positions, default=10
         A number of folds (stratified, shuffled), a scikit-learn splitter such as `RepeatedStratifiedKFold` or
-        `ShuffleSplit`, or (train, test) pairs, of which the first of each is used.
+        `ShuffleSplit`, or (train, test) pairs; only the training rows are used.
     sample_weight : array-like, shape (n_rows,), optional
     groups : array-like, shape (n_rows,), optional
         For splitters that keep the rows of a group together.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffle when ``cv`` is a number; None is a fixed seed.
+        Seed of the shuffle if ``cv`` is a number; None is a fixed seed.
     n_jobs : int or None, default=None
-        Folds at the same time, each then with one thread; None: one after the other, with the selector's threads.
-        Results do not depend on it.
+        Number of folds run in parallel, each with one thread; None runs one fold after the other, with the selector's
+        own threads. Does not affect results.
 
     Returns
     -------
@@ -176,7 +175,7 @@ def selection_stability(
     Raises
     ------
     ValueError
-        For folds that nothing can be learnt from, or a selector whose features differ from fold to fold.
+        If a fold cannot be fitted, or the candidate features differ from fold to fold.
 
     Examples
     --------
@@ -199,9 +198,9 @@ def selection_stability(
     issue([weights_caution(weights)])
     check_consistent_length(*(part for part in (X, labels, weights, groups) if part is not None))
     folds = [train for train, _ in row_splits(cv, labels, groups, seed_of(random_state), tests_once=False)]
-    found, complete = run_folds(selector, X, labels, weights, groups, folds, n_jobs)
-    names = found[0].names
-    different = next((fold for fold in found if fold.names != names), None)
+    fitted, complete = run_folds(selector, X, labels, weights, groups, folds, n_jobs)
+    names = fitted[0].names
+    different = next((fold for fold in fitted if fold.names != names), None)
     if different is not None:
         raise ValueError(
             f"The features differ from fold to fold ({len(names)} here, {len(different.names)} there, or other names) "
@@ -209,10 +208,10 @@ def selection_stability(
         )
     return SelectionStability(
         names=names,
-        weights=np.array([fold.weights for fold in found]),
-        traces=tuple(fold.trace for fold in found),
-        seconds=np.array([fold.seconds for fold in found]),
-        n_rows=np.array([fold.n_rows for fold in found]),
+        weights=np.array([fold.weights for fold in fitted]),
+        traces=tuple(fold.trace for fold in fitted),
+        seconds=np.array([fold.seconds for fold in fitted]),
+        n_rows=np.array([fold.n_rows for fold in fitted]),
         selector=type(selector).__name__,
         complete=complete,
     )

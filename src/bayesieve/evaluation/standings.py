@@ -1,4 +1,4 @@
-"""How methods stand to each other on one data set, by tests of their folds."""
+"""Ranking of methods on one data set, with tests over their folds."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Standing:
     Attributes
     ----------
     method : its name.
-    rank : mean of its ranks in every fold, 1 is best; a fold it failed in ranks last.
+    rank : mean rank over folds, 1 is best; it ranks last on folds on which it failed.
     beats, loses_to : number of methods that are significantly worse, better, by the corrected resampled t-test at 5 %
-        (Nadeau & Bengio 2003), not adjusted for being one of several.
-    against_best : the test of this method minus the best one; None for the best itself.
+        (Nadeau & Bengio 2003), not adjusted for multiple tests.
+    against_best : test of this method minus the best one; None for the best itself.
     """
 
     method: str
@@ -32,16 +32,16 @@ class Standing:
     against_best: PairedTest | None
 
 
-def standings(found: Comparison, measure: str, data: str | None = None) -> list[Standing]:
-    """All methods on a data set, the best mean first; methods without figures are left out.
+def standings(comparison: Comparison, measure: str, data: str | None = None) -> list[Standing]:
+    """All methods on a data set, the best mean first; methods without results are left out.
 
-    The best is the one of the best mean over its folds, among those that failed in none where there are any.
+    Methods that succeeded on all folds come before those that failed on some.
 
     Parameters
     ----------
-    found : from `compare`.
-    measure : a figure of merit, such as ``"auc"``.
-    data : name of the data set; may be left out where there is one.
+    comparison : result of `compare`.
+    measure : a performance measure, such as ``"auc"``.
+    data : name of the data set; optional if there is only one.
 
     Raises
     ------
@@ -50,26 +50,27 @@ def standings(found: Comparison, measure: str, data: str | None = None) -> list[
 
     Examples
     --------
-    >>> from bayesieve import Protocol, SelectiveNB, compare
+    >>> from bayesieve import RepeatedFolds, SelectiveNB, compare
     >>> from bayesieve.evaluation.standings import standings
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.dummy import DummyClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> found = compare({"shares": DummyClassifier(), "map": SelectiveNB("map")}, X, y, Protocol(n_folds=5))
-    >>> [(s.method, s.rank, s.beats, s.loses_to) for s in standings(found, "accuracy")]
+    >>> methods = {"shares": DummyClassifier(), "map": SelectiveNB("map")}
+    >>> comparison = compare(methods, X, y, RepeatedFolds(n_folds=5))
+    >>> [(s.method, s.rank, s.beats, s.loses_to) for s in standings(comparison, "accuracy")]
     [('map', 1.0, 1, 0), ('shares', 2.0, 0, 1)]
     """
-    values = found.folds(measure, data)
+    values = comparison.folds(measure, data)
     values = values[~np.isnan(values).all(axis=1)]
-    known = [place for place in range(len(found.methods)) if not np.isnan(values[:, place]).all()]
+    known = [place for place in range(len(comparison.methods)) if not np.isnan(values[:, place]).all()]
     if not known:
         return []
-    better = found.higher_is_better(measure)
+    better = comparison.higher_is_better(measure)
     sign = 1 if better else -1
     ranks = average_ranks(values, better)
 
     def test(one: int, other: int) -> PairedTest:
-        return corrected_resampled_t(values[:, one], values[:, other], found.test_share)
+        return corrected_resampled_t(values[:, one], values[:, other], comparison.test_share)
 
     def place_of(place: int) -> tuple[bool, float, int]:
         column = values[:, place]
@@ -79,7 +80,7 @@ def standings(found: Comparison, measure: str, data: str | None = None) -> list[
     outcomes = {one: [sign * test(one, other).sign(LEVEL) for other in known if other != one] for one in known}
     return [
         Standing(
-            method=found.methods[one],
+            method=comparison.methods[one],
             rank=float(ranks[one]),
             beats=outcomes[one].count(1),
             loses_to=outcomes[one].count(-1),

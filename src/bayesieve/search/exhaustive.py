@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.search.multi_start import Progress
+from bayesieve.engine.progress import Progress
 from bayesieve.search.state import SearchState, SubsetProblem
 from bayesieve.search.trace import Clock, SearchTrace, TraceRecorder
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from bayesieve.engine.progress import Progress
 from bayesieve.search.multi_start import MultiStart, first_record
 from bayesieve.search.state import SearchState, SubsetProblem
 from bayesieve.search.trace import Clock, Point, SearchTrace, TraceRecorder
-
-Progress = Callable[[int, int, float], Any]
-"""Called with the features selected, the features in all and the criterion; the search ends where it answers True."""
 
 DIRECTIONS = ("forward", "backward", "forward-backward", "backward-forward", "fast")
 

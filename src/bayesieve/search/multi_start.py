@@ -11,11 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesieve.engine import effective_jobs
+from bayesieve.engine.progress import Progress
 from bayesieve.search.state import SearchState, SubsetProblem
 from bayesieve.search.trace import Clock, SearchTrace, TraceRecorder
-
-Progress = Callable[[int, int, float], None]
-"""Called with the starts done, the starts in all and the best criterion so far."""
 
 _WAVE = 4  # starts that run without knowing of each other: fixed, so that threads do not change results
 _PARALLEL_WORK = 2_000_000  # rows x candidates below which threads cost more than they bring

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
+
+from bayesieve.engine.progress import Progress
 
 __all__ = ["CallbackSupportMixin", "SearchTasks", "with_callbacks"]
 
-Progress = Callable[[int, int, float], Any]
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -49,9 +49,9 @@ class SearchTasks:
     def after(self, progress: Progress | None) -> Progress:
         """A progress function that shows ``progress`` and then asks the callbacks."""
 
-        def told(done: int, total: int, best: float) -> bool:
+        def show_and_ask(done: int, total: int, best: float) -> bool:
             if progress is not None:
                 progress(done, total, best)
             return self.move()
 
-        return told
+        return show_and_ask

@@ -10,10 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.engine.progress import SearchProgress
+from bayesieve.engine.progress import Progress, SearchProgress
 from bayesieve.search import MultiStart, SearchTrace, SubsetProblem, search_exhaustively
 from bayesieve.search.every_subset import evaluate_every_subset, obstacle_to_walk
-from bayesieve.search.multi_start import Progress
 from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.table.choices import is_choice
 
