@@ -15,32 +15,17 @@ if TYPE_CHECKING:
 _MOST_CLASSES = 6
 _MOST_FEATURES = 3
 
-SELECTOR_SENTENCES = {
-    "all": "Every feature that says something about the target has weight 1 (classic naive Bayes).",
-    "map": "The most probable subset of features was selected (Boullé 2007, SNB(MAP)).",
-    "bayesian": "Weights are posterior probabilities, averaged over the models of the search (Boullé 2007, SNB(BMA)).",
-    "compression": (
-        "Weights are averaged over the models of the search, each counting by how well it compresses the classes "
-        "(Boullé 2007, SNB(CMA))."
-    ),
-    "wrapper": "The features with which naive Bayes itself does best were searched step by step.",
-    "accuracy": "A forward search selected the features of highest training accuracy (Langley & Sage 1994, SNB(ACC)).",
-    "auc": "A forward search selected the features of largest training AUC (SNB(AUC) of Boullé 2007).",
-    "information-gain": "Features were selected by their information gain, each on its own (Quinlan 1986).",
-    "imprecise-information-gain": (
-        "Features of positive imprecise information gain were selected, each on its own (Abellán & Castellano 2017)."
-    ),
-    "mrmr": (
-        "Features were ranked by what they say about the target and not about each other (mRMR; Peng, Long & Ding "
-        "2005)."
-    ),
-    "cfs": "Features correlated with the target and not with each other were selected together (CFS; Hall 1999).",
-}
+
+def selector_name(model: SelectiveNB) -> str:
+    """The name of the selector, or of its class where that has none of its own."""
+    kind = type(model.selector_)
+    return vars(kind).get("name", kind.__name__)
 
 
-def selector_sentence(model: SelectiveNB, name: str) -> str:
-    """What the selector of this name does, and how many features of a ranking it kept."""
-    told = SELECTOR_SENTENCES.get(name, "A selector of your own found the weights.")
+def selector_sentence(model: SelectiveNB) -> str:
+    """What the selector does, and how many features of a ranking it kept."""
+    # A class does not do what the class it is derived from says of itself.
+    told: str = vars(type(model.selector_)).get("sentence", "A selector of your own found the weights.")
     if isinstance(model.selector_, RankedSelector) and model.trace_.validation_name is not None:
         told += " How many of them to keep was measured on held-out rows."
     return told

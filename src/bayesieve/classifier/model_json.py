@@ -33,7 +33,6 @@ from bayesieve.table.estimator_input import copy_features
 _MOST_WEIGHT = 1e100  # counts, and
 _LEAST_LOG = -1e5  # log probabilities beyond which sums could overflow: no table has them
 
-_ELSEWHERE = ("encoder", "resume")  # options of selectors: the model's encoder stands for theirs; a trace is no option
 _RESTORED_0_1 = (
     *("n_starts", "max_iter", "exhaustive", "max_seconds", "random_state", "smoothing"),
     *("criterion", "direction", "evaluation", "n_features_to_select", "tol", "validation", "validation_size"),
@@ -128,17 +127,17 @@ def _caution(data: Any) -> Caution:
 
 
 def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
-    names = {kind: name for name, kind in SELECTORS.items()}
     kind = type(model.selector_)
-    if kind not in names:
+    if not SELECTORS.has(kind):
         raise ValueError(
-            f"Selector {kind.__name__} is not part of bayesieve, so its model cannot be saved as JSON; pickle it."
+            f"Selector {kind.__name__} is not part of bayesieve, nor registered by another package (entry points "
+            "'bayesieve.selectors'), so its model cannot be saved as JSON; pickle it."
         )
     by_name = isinstance(model.selector, str)
     options = model.get_params(deep=False)
     del options["selector"], options["encoder"]
     return {
-        "selector": names[kind],
+        "selector": kind.name,
         "selector_by_name": by_name,
         "selector_options": {} if by_name else _selector_options(model),
         "encoder_by_name": _encoder_is_default(model),
@@ -148,7 +147,7 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
 
 def _selector_options(model: SelectiveNB) -> dict[str, Any]:
     given = model.selector if type(model.selector) is type(model.selector_) else model.selector_
-    options = {name: value for name, value in given.get_params(deep=False).items() if name not in _ELSEWHERE}
+    options = {k: value for k, value in given.get_params(deep=False).items() if k not in given.unsaved_options}
     return {name: option_to_json(value, name) for name, value in _with_seed(options, model.selector_).items()}
 
 
@@ -189,7 +188,7 @@ def _known(kind: type, options: dict[str, Any]) -> dict[str, Any]:
 def _selector_of(parameters: dict[str, Any]) -> CodedSelector:
     name = member(parameters, "selector", str)
     if name not in SELECTORS:
-        raise Damaged(f"it names the unknown selector {name!r}")
+        raise Damaged(f"it names the unknown selector {name!r}, or a package that registers it is not installed")
     return SELECTORS[name]()
 
 

@@ -9,17 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn import model_selection
 
-from bayesieve import criteria, discretize
+from bayesieve import discretize
 from bayesieve.classifier.plain_values import Damaged, member
+from bayesieve.criteria.registry import CRITERIA
 
 _PARTS: dict[str, dict[str, type]] = {
     kind: {name: getattr(module, name) for name in names.split()}
     for kind, module, names in (
-        (
-            "criterion",
-            criteria,
-            "AUC BalancedError Brier Error ErrorProbability ExpectedCost LogLoss MAPCost Precision Recall",
-        ),
         (
             "coder",
             discretize,
@@ -34,7 +30,8 @@ _PARTS: dict[str, dict[str, type]] = {
         ),
     )
 }
-"""Objects that a file may name, by what they are: nothing else is ever created from one."""
+"""Objects that a file may name, by what they are: nothing but these and registered criteria is created from one."""
+_KINDS = (*_PARTS, "criterion")
 
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
@@ -58,8 +55,8 @@ def option_to_json(value: Any, name: str) -> Any:
         return float(value) if math.isfinite(value) else {"number": str(float(value))}
     if isinstance(value, (list, tuple, range, np.ndarray)):
         return [option_to_json(item, name) for item in value]
-    for kind, parts in _PARTS.items():
-        if parts.get(type(value).__name__) is type(value):
+    for kind in _KINDS:
+        if _part(kind, type(value).__name__) is type(value):
             options = {key: option_to_json(item, f"{name}'s {key}") for key, item in _options_of(value).items()}
             return {kind: type(value).__name__, "options": options}
     raise ValueError(
@@ -76,15 +73,23 @@ def option_from_json(data: Any) -> Any:
         return [option_from_json(item) for item in data]
     if type(data) is dict and set(data) == {"number"} and member(data, "number", str) in _INFINITE:
         return _INFINITE[data["number"]]
-    for kind, parts in _PARTS.items():
-        if type(data) is dict and set(data) == {kind, "options"} and member(data, kind, str) in parts:
-            part = parts[data[kind]]
+    for kind in _KINDS:
+        if type(data) is not dict or set(data) != {kind, "options"}:
+            continue
+        part = _part(kind, member(data, kind, str))
+        if part is not None:
             options = {key: option_from_json(item) for key, item in member(data, "options", dict).items()}
             try:
                 return part(**options)
             except Exception:  # whatever the constructors of two packages raise
                 raise Damaged(f"the options of its {data[kind]} cannot be used") from None
     raise Damaged("an option in it is neither a plain value nor a known part")
+
+
+def _part(kind: str, name: str) -> type | None:
+    if kind == "criterion":
+        return next((criterion for criterion in CRITERIA.values() if criterion.__name__ == name), None)
+    return _PARTS[kind].get(name)
 
 
 def _options_of(part: Any) -> dict[str, Any]:

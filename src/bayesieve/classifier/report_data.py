@@ -13,6 +13,7 @@ import numpy as np
 from bayesieve.classifier.description import (
     describe,
     feature_note,
+    selector_name,
     selector_sentence,
     smoothing_in_words,
     weights_in_words,
@@ -32,8 +33,6 @@ from bayesieve.report.data import (
     SearchSummary,
 )
 from bayesieve.report.traces import summarise_trace
-from bayesieve.selection import SELECTORS, AllFeatures
-from bayesieve.selection.subset_search import SubsetSearchSelector
 from bayesieve.table.cautions import silenced
 
 if TYPE_CHECKING:
@@ -146,9 +145,8 @@ def _levels(model: SelectiveNB, k: int) -> tuple[LevelRow, ...]:
 
 
 def _search(model: SelectiveNB) -> SearchSummary:
-    trace, name = model.trace_, _selector_name(model)
-    description = selector_sentence(model, name)
-    if not isinstance(model.selector_, (AllFeatures, SubsetSearchSelector)):
+    trace, name, description = model.trace_, selector_name(model), selector_sentence(model)
+    if model.selector_.chooses_on_path:
         return summarise_trace(trace, model.selector_.support_, name=name, description=description)
     search = summarise_trace(trace, name=name, description=description)
     if len(search.path) > _MOST_STEPS:
@@ -218,7 +216,7 @@ def _rows_worth_explaining(probability: np.ndarray, codes: np.ndarray, n_explain
 
 def _settings(model: SelectiveNB) -> tuple[tuple[str, str], ...]:
     return (
-        ("Selector", _selector_name(model)),
+        ("Selector", selector_name(model)),
         ("Smoothing", smoothing_in_words(model)),
         ("Calibration", weights_in_words(model)),
         *_encoder_settings(model.encoder_),
@@ -244,9 +242,3 @@ def _encoder_settings(encoder: TableEncoder | IndicatorEncoder) -> list[tuple[st
     if encoder.kinds:
         settings.append(("Kinds set by hand", ", ".join(f"{name}: {kind}" for name, kind in encoder.kinds.items())))
     return settings
-
-
-def _selector_name(model: SelectiveNB) -> str:
-    return next(
-        (name for name, kind in SELECTORS.items() if type(model.selector_) is kind), type(model.selector_).__name__
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from bayesieve.cli.choices import ListsSelectors
 from bayesieve.cli.compare import compare
 from bayesieve.cli.compile import compile_kernels
 from bayesieve.cli.errors import Commands
@@ -21,7 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for command in (fit, predict, explain, info, compare, reproduce):
+app.command(cls=ListsSelectors)(fit)
+for command in (predict, explain, info, compare, reproduce):
     app.command()(command)
 app.command("compile")(compile_kernels)
 

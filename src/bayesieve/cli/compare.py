@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -143,11 +143,11 @@ def _method_names(selectors: str | None, peers: str | None) -> tuple[list[str], 
     from bayesieve.selection import SELECTORS
     from bayesieve.studies.peers import PEERS
 
-    ours = list(SELECTORS) if selectors is None else _names(selectors, list(SELECTORS), "selector")
-    return ours, [] if peers is None else _names(peers, list(PEERS), "peer")
+    ours = list(SELECTORS) if selectors is None else _names(selectors, SELECTORS, "selector")
+    return ours, [] if peers is None else _names(peers, PEERS, "peer")
 
 
-def _names(text: str, known: Sequence[str], what: str) -> list[str]:
+def _names(text: str, known: Collection[str], what: str) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise CommandError(f"--{what}s names none; choose from {listed(known, most=len(known))}")

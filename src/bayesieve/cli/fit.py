@@ -33,9 +33,7 @@ def fit(
             "--selector",
             "-s",
             metavar="NAME",
-            help="How features are weighed: compression, bayesian (averages of models), map (the best subset), "
-            "wrapper, accuracy, auc (searches by the classifier's own performance), information-gain, "
-            "imprecise-information-gain, mrmr, cfs (filters) or all.",
+            help="How features are weighed: {selectors}.",
             rich_help_panel=_SEARCH,
         ),
     ] = "compression",

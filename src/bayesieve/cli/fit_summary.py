@@ -47,15 +47,15 @@ def kept(model: Any) -> str:
 
 def search(model: Any) -> str:
     """What was searched for how long."""
-    from bayesieve.selection import CFSSelector
-    from bayesieve.selection.ranked_path import RankedSelector
+    from bayesieve.report.measures import Measure
 
     trace = model.trace_
     early = "" if trace.complete else ", stopped early"
-    if isinstance(model.selector_, RankedSelector):  # no model takes part
+    measure = Measure(trace.criterion_name)
+    if measure.is_of_features:  # no model takes part
         done = f"{counted(len(model.feature_weights_), 'feature')} ranked"
     else:
-        done = f"{counted(trace.n_models, 'subset' if isinstance(model.selector_, CFSSelector) else 'model')} evaluated"
+        done = f"{counted(trace.n_models, measure.evaluated)} evaluated"
     return f"selector {model.selector!r}, {done} in {trace.seconds:.1f} s{early}"
 
 

@@ -54,6 +54,7 @@ class AUC(Criterion):
     """
 
     name = "auc"
+    title = "AUC"
     lower_is_better = False
     best = 1.0
     of_empty = 0.5

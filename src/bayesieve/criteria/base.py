@@ -22,6 +22,10 @@ class Criterion(ABC):
     Attributes
     ----------
     name : str
+        In traces, saved models and options of selectors.
+    title, unit : str
+        The criterion in words, for the middle of a sentence, and what it is measured in, for reports; a criterion that
+        has a name of its own and no title is called by its name.
     lower_is_better : bool
     best : float or None
         The value that no subset exceeds, where there is one.
@@ -31,14 +35,24 @@ class Criterion(ABC):
         Whether sums of several blocks of rows may be added; False: the criterion needs all rows at once.
     exact : bool
         Whether a row that is wrong beyond 1e-17 still has to say how wrong it is, as the log loss asks.
+    needs_options : bool
+        Whether a selector cannot take it by its name.
     """
 
-    name: str
+    name: str = ""
+    title: ClassVar[str] = ""
+    unit: ClassVar[str] = ""
     lower_is_better: bool = True
     best: ClassVar[float | None] = None
     of_empty: ClassVar[float | None] = None
     additive: ClassVar[bool] = True
     exact: ClassVar[bool] = False
+    needs_options: ClassVar[bool] = False
+
+    @classmethod
+    def by_default(cls, n_features: int) -> Criterion:
+        """The criterion that its name stands for, on a table with this many features."""
+        return cls()
 
     def saturation(self, n_classes: int) -> Saturation | None:
         """When a row may leave the scan because no single move can change what it contributes; None: never."""

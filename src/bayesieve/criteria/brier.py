@@ -20,6 +20,7 @@ class Brier(ScanCriterion):
     """
 
     name = "brier"
+    title = "Brier score"
 
     def saturation(self, n_classes: int) -> Saturation:
         # With several other classes it matters among which of them a wrong row is undecided.

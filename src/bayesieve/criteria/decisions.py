@@ -17,6 +17,7 @@ class Error(ScanCriterion):
     """Share of rows whose most probable class is not the true one; the lowest class wins a tie (within 1e-12)."""
 
     name = "error"
+    title = "error rate"
     best = 0.0
 
     def saturation(self, n_classes: int) -> Saturation:
@@ -33,6 +34,7 @@ class BalancedError(Error):
     """Mean over the classes of the share of their rows that is given another class."""
 
     name = "balanced_error"
+    title = "balanced error rate"
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         present = class_totals > 0
@@ -43,6 +45,7 @@ class _OneClass(Error):
     """A criterion of one class, given by its label."""
 
     lower_is_better = False
+    needs_options = True
 
     def __init__(self, label: Any) -> None:
         self.label = label
@@ -120,6 +123,7 @@ class ExpectedCost(ScanCriterion):
     """
 
     name = "expected_cost"
+    needs_options = True
 
     def __init__(self, costs: Any) -> None:
         self.costs = costs

@@ -17,6 +17,7 @@ class LogLoss(ScanCriterion):
     """(1/N) sum_i -log P_S(y_i | x_i), in nats per row."""
 
     name = "log_loss"
+    unit = "nats per row"
     exact = True
 
     def saturation(self, n_classes: int) -> Saturation:

@@ -20,6 +20,8 @@ class MAPCost(LogLoss):
     """
 
     name = "map"
+    title = "MAP cost"
+    unit = "nats"
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
@@ -27,6 +29,10 @@ class MAPCost(LogLoss):
         self._prior = np.full(n_features + 1, np.log(n_features + 1))
         # log C(K + m - 1, m), and nothing to choose when no feature is selected.
         self._prior[1:] += gammaln(n_features + selected) - gammaln(selected + 1.0) - gammaln(max(n_features, 1))
+
+    @classmethod
+    def by_default(cls, n_features: int) -> MAPCost:
+        return cls(n_features)
 
     def prior(self, n_selected: np.ndarray | int) -> np.ndarray | float:
         """Cost in nats of announcing a subset of this size."""

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 from bayesieve.criteria.auc import AUC
 from bayesieve.criteria.base import Criterion
 from bayesieve.criteria.brier import Brier
-from bayesieve.criteria.decisions import BalancedError, Error
+from bayesieve.criteria.decisions import BalancedError, Error, ExpectedCost, Precision, Recall
 from bayesieve.criteria.error_probability import ErrorProbability
 from bayesieve.criteria.log_loss import LogLoss
 from bayesieve.criteria.map_cost import MAPCost
+from bayesieve.parts import Registry
 
-_CRITERIA: dict[str, Callable[[], Criterion]] = {
-    "error": Error,
-    "error_probability": ErrorProbability,
-    "brier": Brier,
-    "log_loss": LogLoss,
-    "auc": AUC,
-    "balanced_error": BalancedError,
-}
-
-CRITERIA = (*_CRITERIA, "map")
-"""Names of the criteria that need no options."""
+CRITERIA: Registry[type[Criterion]] = Registry(
+    "bayesieve.criteria",
+    Criterion,
+    Error,
+    ErrorProbability,
+    Brier,
+    LogLoss,
+    AUC,
+    BalancedError,
+    MAPCost,
+    Recall,
+    Precision,
+    ExpectedCost,
+)
 
 
 def make_criterion(criterion: str | Criterion, n_features: int, classes: Any) -> Criterion:
@@ -37,14 +40,12 @@ def make_criterion(criterion: str | Criterion, n_features: int, classes: Any) ->
     """
     if isinstance(criterion, Criterion):
         made = copy.copy(criterion)
-    elif isinstance(criterion, str) and criterion == MAPCost.name:
-        made = MAPCost(n_features)
-    elif isinstance(criterion, str) and criterion in _CRITERIA:
-        made = _CRITERIA[criterion]()
+    elif isinstance(criterion, str) and criterion in CRITERIA and not CRITERIA[criterion].needs_options:
+        made = CRITERIA[criterion].by_default(n_features)
     else:
+        names = ", ".join(repr(name) for name, part in CRITERIA.items() if not part.needs_options)
         raise ValueError(
-            f"criterion must be one of {', '.join(map(repr, CRITERIA))} or a Criterion object such as Recall('yes'), "
-            f"got {criterion!r}."
+            f"criterion must be one of {names} or a Criterion object such as Recall('yes'), got {criterion!r}."
         )
     made.check(classes)
     return made

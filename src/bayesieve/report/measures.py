@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
+from bayesieve.criteria.registry import CRITERIA
+from bayesieve.parts import Score
 from bayesieve.report.data import PathStep
 from bayesieve.report.formats import format_number
-
-_TITLES = {
-    "map": "MAP cost",
-    "error": "error rate",
-    "error_probability": "error probability",
-    "balanced_error": "balanced error rate",
-    "brier": "Brier score",
-    "log_loss": "log loss",
-    "auc": "AUC",
-    "mrmr_difference": "mRMR score",
-    "mrmr_quotient": "mRMR score",
-    "cfs_merit": "CFS merit",
-}
-_UNITS = {
-    "map": "nats",
-    "log_loss": "nats per row",
-    "information_gain": "nats",
-    "imprecise_information_gain": "nats",
-    "mrmr_difference": "nats",
-}
-FEATURE_SCORES = ("information_gain", "imprecise_information_gain", "mrmr_difference", "mrmr_quotient")
-"""Criteria of filters, which are no property of a subset: the score of the feature that a step adds."""
+from bayesieve.selection.registry import SELECTORS
 
 
 @dataclass(frozen=True)
@@ -43,27 +26,45 @@ class Measure:
     @property
     def title(self) -> str:
         """In words, for the middle of a sentence."""
-        return _TITLES.get(self.name) or self.name.replace("_", " ").strip() or "criterion"
+        return self._facts.get("title") or self.name.replace("_", " ").strip() or "criterion"
+
+    @property
+    def unit(self) -> str:
+        """Such as "nats"; empty without."""
+        return str(self._facts.get("unit", ""))
+
+    @property
+    def is_of_features(self) -> bool:
+        """Whether it is no property of a subset: the score of the feature that a step of a filter adds."""
+        return self._facts.get("of") == "feature"
+
+    @property
+    def evaluated(self) -> str:
+        """What a search evaluated by it."""
+        return str(self._facts.get("of", "model"))
 
     @property
     def heading(self) -> str:
         """In words, for the head of a column or a panel, with the unit."""
-        unit = _UNITS.get(self.name)
-        return self._beginning + (f", {unit}" if unit else "")
+        return self._beginning + (f", {self.unit}" if self.unit else "")
 
     def on(self, rows: str) -> str:
         """The head of a panel: the measure on some rows (a filter's: of what), with the unit."""
-        unit = _UNITS.get(self.name)
-        where = "of the feature added" if self.name in FEATURE_SCORES else f"on {rows}"
-        return f"{self._beginning} {where}" + (f", in {unit}" if unit else "")
+        where = "of the feature added" if self.is_of_features else f"on {rows}"
+        return f"{self._beginning} {where}" + (f", in {self.unit}" if self.unit else "")
 
     def of(self, step: PathStep) -> float | None:
         """The value that guides a search at a step of its path; None where features are scored and none is added."""
-        return None if self.name in FEATURE_SCORES and step.feature is None else step.criterion
+        return None if self.is_of_features and step.feature is None else step.criterion
 
     def text(self, value: float | None) -> str:
         """A value, ready to print."""
         return format_number(value, self.digits)
+
+    @cached_property
+    def _facts(self) -> Mapping[str, Any]:
+        # A criterion under a name of its own does not inherit the title of another.
+        return vars(_described(self.name))
 
     @property
     def _beginning(self) -> str:
@@ -98,3 +99,15 @@ def measure(name: str, values: Iterable[float | None], lower_is_better: bool = T
     largest = max(known, default=0.0)
     digits = 1 if name == "map" or largest >= 1000 else 2 if largest >= 100 else 3 if largest >= 10 else 4
     return Measure(name, lower_is_better, digits)
+
+
+def _described(name: str) -> Any:
+    """The criterion of this name, or the score of a selector; those of other packages come last."""
+    for criteria, selectors in ((CRITERIA.own, SELECTORS.own), (CRITERIA, SELECTORS)):
+        if name in criteria:
+            return criteria[name]
+        for selector in selectors.values():
+            for score in selector.scores:
+                if score.name == name:
+                    return score
+    return Score(name)

@@ -1,9 +1,11 @@
 """Selectors: encode, search, set the weights."""
 
+from bayesieve.parts import Score
 from bayesieve.selection.all_features import AllFeatures
 from bayesieve.selection.averaging import BayesianAveraging, CompressionAveraging
 from bayesieve.selection.base import CodedSelector
 from bayesieve.selection.cfs import CFSSelector
+from bayesieve.selection.filters import FilterSelector
 from bayesieve.selection.imprecise_information_gain import ImpreciseInformationGainSelector
 from bayesieve.selection.information_gain import InformationGainSelector
 from bayesieve.selection.map import MAPSelector
@@ -22,10 +24,12 @@ __all__ = [
     "CFSSelector",
     "CodedSelector",
     "CompressionAveraging",
+    "FilterSelector",
     "ImpreciseInformationGainSelector",
     "InformationGainSelector",
     "MAPSelector",
     "MRMRSelector",
+    "Score",
     "WrapperSelector",
     "make_selector",
     "pair_statistics",

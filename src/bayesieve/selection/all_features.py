@@ -30,6 +30,11 @@ class AllFeatures(CodedSelector):
     [1.0, 1.0, 1.0, 1.0]
     """
 
+    name = "all"
+    title = "every feature"
+    sentence = "Every feature that says something about the target has weight 1 (classic naive Bayes)."
+    chooses_on_path = False
+
     def __init__(self, *, smoothing: Smoothing = "m-estimate", encoder: object = "modl") -> None:
         super().__init__(smoothing=smoothing, encoder=encoder)
 

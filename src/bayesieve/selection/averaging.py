@@ -56,6 +56,10 @@ class BayesianAveraging(SubsetSearchSelector):
     [0.04, 0.1, 0.89, 0.99]
     """
 
+    name = "bayesian"
+    title = "average of models by posterior probability"
+    sentence = "Weights are posterior probabilities, averaged over the models of the search (Boullé 2007, SNB(BMA))."
+
     def weigh(self, trace: SearchTrace) -> np.ndarray:
         # Relative to the best model, so that no exponential underflows where it matters.
         null_weight = float(np.exp(trace.best_criterion - trace.null_criterion))
@@ -111,6 +115,13 @@ class CompressionAveraging(SubsetSearchSelector):
     >>> weights.round(2).tolist()
     [0.53, 0.51, 0.59, 0.6]
     """
+
+    name = "compression"
+    title = "average of models by compression"
+    sentence = (
+        "Weights are averaged over the models of the search, each counting by how well it compresses the classes "
+        "(Boullé 2007, SNB(CMA))."
+    )
 
     def __init__(
         self,

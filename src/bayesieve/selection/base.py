@@ -6,7 +6,7 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import get_config
@@ -19,6 +19,7 @@ from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
+from bayesieve.parts import Score
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.backends.sparse import is_sparse
 from bayesieve.table.cautions import issue, weights_caution
@@ -39,7 +40,21 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     trace_ : SearchTrace
         Every subset that was evaluated.
     encoder_ : TableEncoder or None
+
+    Notes
+    -----
+    A selector describes itself in class attributes: ``name``, by which `SelectiveNB` and the command line know it;
+    ``title``, in a few words, for lists; ``sentence``, for reports; ``scores``, a `Score` for every name of a criterion
+    in its traces that is not a criterion of `bayesieve.criteria`; ``unsaved_options``, constructor options that are not
+    saved with a model; ``chooses_on_path``, whether it selects one of the subsets that its search passes through.
     """
+
+    name: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    sentence: ClassVar[str] = ""
+    scores: ClassVar[tuple[Score, ...]] = ()
+    unsaved_options: ClassVar[tuple[str, ...]] = ("encoder",)  # the encoder of the model stands for it
+    chooses_on_path: ClassVar[bool] = True
 
     def __init__(self, *, smoothing: Smoothing = "m-estimate", encoder: Any = "modl") -> None:
         self.smoothing = smoothing

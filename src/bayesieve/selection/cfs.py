@@ -9,6 +9,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.information import class_symmetrical_uncertainty
 from bayesieve.counts.pairs import PairInformation
+from bayesieve.parts import Score
 from bayesieve.search import SearchTrace
 from bayesieve.search.trace import Clock
 from bayesieve.selection.base import CodedSelector
@@ -81,6 +82,10 @@ class CFSSelector(CodedSelector):
     (['petal length (cm)', 'petal width (cm)'], 0.898)
     """
 
+    name = "cfs"
+    title = "filter by correlations"
+    sentence = "Features correlated with the target and not with each other were selected together (CFS; Hall 1999)."
+    scores = (Score("cfs_merit", "CFS merit", of="subset"),)
     kernel_families = ("pairs",)
 
     def __init__(
@@ -116,8 +121,8 @@ class CFSSelector(CodedSelector):
             complete=True,
             seconds=clock.seconds,
             null_criterion=0.0,
-            criterion_name="cfs_merit",
-            lower_is_better=False,
+            criterion_name=self.scores[0].name,
+            lower_is_better=self.scores[0].lower_is_better,
         )
         return selected.astype(float)
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.selection.ranked_path import RankedSelector
+from bayesieve.counts import CodedTable
+from bayesieve.search.trace import Clock
+from bayesieve.selection.ranked_path import RankedSelector, ranking_trace
 
 _DIGITS = 12  # of scores that are compared: rounding must not decide between copies of a feature, nor keep one of 0
 
@@ -23,7 +25,26 @@ class FilterSelector(RankedSelector):
         Positions of the features, the highest score first; the lower column on ties.
     weights_, support_, trace_
         As for every selector; the trace adds all features in the order of the ranking, its criterion is their score.
+
+    Notes
+    -----
+    A filter defines `score_features` and, unless it selects the features of positive score, `weigh`.
     """
+
+    def score_features(self, coded: CodedTable) -> np.ndarray:
+        """(n_features,) scores of the features of a coded table with classes, higher is better."""
+        raise NotImplementedError(f"{type(self).__name__} must define score_features().")
+
+    def weigh(self, scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
+        """(n_features,) weights, from the scores and the positions of the features, the highest score first."""
+        return above(scores, 0.0)
+
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        clock = Clock(None)
+        scores = self.score_features(coded)
+        ranking = rank(scores)
+        self.trace_ = ranking_trace(coded.names, ranking, scores[ranking], self.scores[0], clock.seconds)
+        return self.weigh(scores, ranking)
 
 
 def rank(scores: np.ndarray) -> np.ndarray:

@@ -8,9 +8,8 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.imprecise import LEVEL_PROBABILITIES, LevelProbabilities, class_imprecise_information
-from bayesieve.search.trace import Clock
-from bayesieve.selection.filters import FilterSelector, above, check_number, rank
-from bayesieve.selection.ranked_path import ranking_trace
+from bayesieve.parts import Score
+from bayesieve.selection.filters import FilterSelector, above, check_number
 from bayesieve.table.choices import is_choice
 
 
@@ -58,6 +57,13 @@ class ImpreciseInformationGainSelector(FilterSelector):
     ([0.131, 0.0], [True, False])
     """
 
+    name = "imprecise-information-gain"
+    title = "filter by imprecise information gain"
+    sentence = (
+        "Features of positive imprecise information gain were selected, each on its own (Abellán & Castellano 2017)."
+    )
+    scores = (Score("imprecise_information_gain", unit="nats", of="feature"),)
+
     def __init__(
         self,
         *,
@@ -72,15 +78,13 @@ class ImpreciseInformationGainSelector(FilterSelector):
         self.threshold = threshold
         self.level_probabilities = level_probabilities
 
-    def _search(self, coded: CodedTable) -> np.ndarray:
-        clock = Clock(None)
+    def score_features(self, coded: CodedTable) -> np.ndarray:
         counts = coded.counts
         there = counts.class_counts > 0.0
         seen = ContingencyCounts(counts.counts[:, there], counts.offsets, counts.class_counts[there])
-        scores = class_imprecise_information(seen, self.s, self.level_probabilities)
-        ranking = rank(scores)
-        name = "imprecise_information_gain"
-        self.trace_ = ranking_trace(coded.names, ranking, scores[ranking], name, clock.seconds)
+        return class_imprecise_information(seen, self.s, self.level_probabilities)
+
+    def weigh(self, scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
         return above(scores, self.threshold)
 
     def _check_options(self) -> None:

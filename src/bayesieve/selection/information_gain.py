@@ -9,6 +9,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.information import class_information
 from bayesieve.criteria import Criterion
+from bayesieve.parts import Score
 from bayesieve.search.trace import Clock
 from bayesieve.selection.base import seed_of
 from bayesieve.selection.evaluation_rows import check_recode, hold_out, recoder_for, validation_criterion
@@ -73,6 +74,11 @@ class InformationGainSelector(FilterSelector):
     ([0.47, 0.27, 0.94, 0.96], [False, False, True, True])
     """
 
+    name = "information-gain"
+    title = "filter by information gain"
+    sentence = "Features were selected by their information gain, each on its own (Quinlan 1986)."
+    scores = (Score("information_gain", unit="nats", of="feature"),)
+
     def __init__(
         self,
         *,
@@ -109,8 +115,8 @@ class InformationGainSelector(FilterSelector):
             path = NestedPath.measure(
                 ranking, fit, held_out, validation_criterion(self.validation, coded), self.smoothing
             )
-        name, ranked = "information_gain", scores[ranking]
-        self.trace_ = ranking_trace(coded.names, ranking, ranked, name, clock.seconds, path, recoded)
+        ranked, score = scores[ranking], self.scores[0]
+        self.trace_ = ranking_trace(coded.names, ranking, ranked, score, clock.seconds, path, recoded)
         if automatic:
             return self.trace_.best_on_path().astype(float)
         if self.n_features_to_select is not None:

@@ -53,5 +53,9 @@ class MAPSelector(SubsetSearchSelector):
     [False, False, True, True]
     """
 
+    name = "map"
+    title = "the most probable subset"
+    sentence = "The most probable subset of features was selected (Boullé 2007, SNB(MAP))."
+
     def weigh(self, trace: SearchTrace) -> np.ndarray:
         return trace.best_subset().astype(float)

@@ -13,6 +13,7 @@ from bayesieve.counts.information import class_information
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.criteria import Criterion
 from bayesieve.engine.progress import SearchProgress
+from bayesieve.parts import Score
 from bayesieve.search.trace import Clock
 from bayesieve.selection.base import seed_of
 from bayesieve.selection.evaluation_rows import check_recode, hold_out, recoder_for, validation_criterion
@@ -98,6 +99,16 @@ class MRMRSelector(RankedSelector):
     ([3, 2, 1, 0], ['petal length (cm)', 'petal width (cm)'])
     """
 
+    name = "mrmr"
+    title = "filter by minimal redundancy, maximal relevance"
+    sentence = (
+        "Features were ranked by what they say about the target and not about each other (mRMR; Peng, Long & Ding "
+        "2005)."
+    )
+    scores = (
+        Score("mrmr_difference", "mRMR score", "nats", of="feature"),
+        Score("mrmr_quotient", "mRMR score", of="feature"),
+    )
     kernel_families = ("pairs",)
 
     def __init__(
@@ -140,8 +151,8 @@ class MRMRSelector(RankedSelector):
         if automatic:
             validation = validation_criterion(self.validation, coded)
             path = NestedPath.measure(ranking, fit, held_out, validation, self.smoothing, self.n_jobs)
-        name = f"mrmr_{self.form}"
-        self.trace_ = ranking_trace(coded.names, ranking, scores, name, clock.seconds, path, recoded)
+        score = self.scores[FORMS.index(self.form)]
+        self.trace_ = ranking_trace(coded.names, ranking, scores, score, clock.seconds, path, recoded)
         if automatic:
             return self.trace_.best_on_path(int(worthwhile.sum())).astype(float)
         return leading(ranking, int(self.n_features_to_select), int(worthwhile.sum()))

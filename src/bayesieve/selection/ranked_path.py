@@ -11,6 +11,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion
 from bayesieve.criteria.registry import make_criterion
+from bayesieve.parts import Score
 from bayesieve.search import ScoredRows, SearchState, SearchTrace, SubsetProblem, TraceRecorder
 from bayesieve.selection.base import CodedSelector
 
@@ -106,7 +107,7 @@ def ranking_trace(
     names: tuple[str, ...],
     ranking: np.ndarray,
     scores: np.ndarray,
-    criterion_name: str,
+    score: Score,
     seconds: float,
     path: NestedPath | None = None,
     recoded: bool | None = None,
@@ -118,7 +119,7 @@ def ranking_trace(
     ----------
     names : of the features
     ranking, scores : (n_features,) positions, the best first, and the score of each of those
-    criterion_name : what the scores are
+    score : what the scores are
     seconds : that the ranking took
     path : of the same ranking
     recoded : of the path, as `SearchTrace` has it
@@ -138,7 +139,7 @@ def ranking_trace(
     every = np.ones(ranking.size, dtype=bool)
     keys = np.arange(1, ranking.size + 1, dtype=np.uint64)
     recorder.record(ranking, every, scores, every, keys, seconds, validation)
-    options = {"criterion_name": criterion_name, "lower_is_better": False, **words}
+    options = {"criterion_name": score.name, "lower_is_better": score.lower_is_better, **words}
     return SearchTrace.of(names, [recorder], complete=True, seconds=seconds, **options)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sklearn.base import clone
 
+from bayesieve.parts import Registry
 from bayesieve.selection.all_features import AllFeatures
 from bayesieve.selection.averaging import BayesianAveraging, CompressionAveraging
 from bayesieve.selection.base import CodedSelector
@@ -15,19 +16,21 @@ from bayesieve.selection.mrmr import MRMRSelector
 from bayesieve.selection.snb import AccuracySelector, AUCSelector
 from bayesieve.selection.wrapper import WrapperSelector
 
-SELECTORS: dict[str, type[CodedSelector]] = {
-    "all": AllFeatures,
-    "map": MAPSelector,
-    "bayesian": BayesianAveraging,
-    "compression": CompressionAveraging,
-    "wrapper": WrapperSelector,
-    "accuracy": AccuracySelector,
-    "auc": AUCSelector,
-    "information-gain": InformationGainSelector,
-    "imprecise-information-gain": ImpreciseInformationGainSelector,
-    "mrmr": MRMRSelector,
-    "cfs": CFSSelector,
-}
+SELECTORS: Registry[type[CodedSelector]] = Registry(
+    "bayesieve.selectors",
+    CodedSelector,
+    AllFeatures,
+    MAPSelector,
+    BayesianAveraging,
+    CompressionAveraging,
+    WrapperSelector,
+    AccuracySelector,
+    AUCSelector,
+    InformationGainSelector,
+    ImpreciseInformationGainSelector,
+    MRMRSelector,
+    CFSSelector,
+)
 
 
 def make_selector(selector: str | CodedSelector) -> CodedSelector:

@@ -95,6 +95,9 @@ class AccuracySelector(_ForwardOnTraining):
     [False, False, False, True]
     """
 
+    name = "accuracy"
+    title = "forward search by training accuracy"
+    sentence = "A forward search selected the features of highest training accuracy (Langley & Sage 1994, SNB(ACC))."
     _criterion = "error"
 
 
@@ -135,4 +138,7 @@ class AUCSelector(_ForwardOnTraining):
     [False, False, True, True]
     """
 
+    name = "auc"
+    title = "forward search by training AUC"
+    sentence = "A forward search selected the features of largest training AUC (SNB(AUC) of Boullé 2007)."
     _criterion = "auc"

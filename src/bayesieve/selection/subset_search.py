@@ -23,6 +23,8 @@ _AUTO_WORK = 1_500_000_000  # ... unless subsets x rows x (classes - 1) exceed a
 class SubsetSearchSelector(CodedSelector):
     """A selector that reads its weights from the trace of a search by the cost of Boulle (2007), equation 4."""
 
+    chooses_on_path = False  # weights are read from all models together
+
     kernel_families = ("search",)
 
     def __init__(

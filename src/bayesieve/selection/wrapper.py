@@ -185,6 +185,10 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         name = getattr(self.criterion, "name", self.criterion)
         return ("search", "auc", "auc-levels") if name == "auc" else ("search", "wrapper")
 
+    name = "wrapper"
+    title = "search by the classifier's own performance"
+    sentence = "The features with which naive Bayes itself does best were searched step by step."
+    unsaved_options = (*CodedSelector.unsaved_options, "resume")  # a trace is no option
     _until_best: ClassVar[bool] = False  # whether a forward search ends where nothing better can come
 
     @property

@@ -10,7 +10,7 @@ from bayesieve.report.figures.path import PathChart, best_start, path_chart, ste
 from bayesieve.report.figures.phases import alternates, measures_of, phase_drawing
 from bayesieve.report.figures.spread import chosen_step
 from bayesieve.report.formats import format_seconds, plural
-from bayesieve.report.measures import FEATURE_SCORES, Measure
+from bayesieve.report.measures import Measure
 from bayesieve.report.sections.tables import MAX_MOVES, Table, moves_table
 
 
@@ -50,13 +50,12 @@ def search_section(search: SearchSummary | None) -> SearchSection | None:
 def path_sentence(search: SearchSummary) -> str:
     """What a search along one path did, and what it chose."""
     guide, held_out = measures_of(search)
-    if search.criterion_name in FEATURE_SCORES:
+    if guide.is_of_features:
         return _ranking_sentence(search, guide, held_out)
     walks = steps_by_start(search.path)
     parts = "phase" if alternates(search) else "start"
-    evaluated = "subset" if search.criterion_name == "cfs_merit" else "model"
     told = [
-        f"{plural(search.n_models, evaluated)} evaluated in {format_seconds(search.seconds)}"
+        f"{plural(search.n_models, guide.evaluated)} evaluated in {format_seconds(search.seconds)}"
         f"{f', in {plural(len(walks), parts)}' if len(walks) > 1 else ''}. {_end(search)}"
     ]
     told.append(

@@ -1,0 +1,81 @@
+"""Parts that describe themselves, by name: those of bayesieve and those that installed packages register."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, Literal, TypeVar
+
+Part = TypeVar("Part", bound=type)
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a selector scores features or subsets by, as traces name it and reports describe it.
+
+    name : in traces and saved models; title : in words, for the middle of a sentence; unit : such as "nats", "" for
+    none; lower_is_better : its direction; of : "feature" where a step has the score of the feature it adds, "subset"
+    where no model takes part, else "model".
+    """
+
+    name: str
+    title: str = ""
+    unit: str = ""
+    lower_is_better: bool = False
+    of: Literal["feature", "subset", "model"] = "model"
+
+
+class Registry(Mapping[str, Part], Generic[Part]):
+    """Classes by their attribute ``name``: bayesieve's own first, then those of the entry points of a group.
+
+    Entry points are looked up once, when a name is not one of bayesieve's own or all names are listed. One that cannot
+    be used is left out with a warning.
+    """
+
+    def __init__(self, group: str, base: type, *own: Part) -> None:
+        self.own: dict[str, Part] = {part.name: part for part in own}  # type: ignore[attr-defined]
+        self._group, self._base = group, base
+
+    def __getitem__(self, name: str) -> Part:
+        return self.own[name] if name in self.own else self._installed[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.own  # whoever looks for one of these never waits for the others
+        yield from self._installed
+
+    def __len__(self) -> int:
+        return len(self.own) + len(self._installed)
+
+    def has(self, part: Any) -> bool:
+        """Whether a class itself, not one it is derived from, is registered."""
+        return self.get(part.name) is part
+
+    @cached_property
+    def _installed(self) -> dict[str, Part]:
+        parts: dict[str, Part] = {}
+        for point in entry_points(group=self._group):
+            try:
+                parts[point.name] = self._load(point, {**self.own, **parts})
+            except (Exception, SystemExit) as error:  # whatever another package does when it is imported
+                package = f" of {point.dist.name}" if point.dist else ""
+                reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+                warnings.warn(
+                    f"The entry point {point.name!r}{package} in {self._group!r} is left out: {reason}; mend or "
+                    "uninstall that package.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+        return parts
+
+    def _load(self, point: EntryPoint, taken: Mapping[str, Part]) -> Part:
+        if point.name in taken:
+            raise ValueError("this name is taken")
+        part: Part = point.load()
+        if not (isinstance(part, type) and issubclass(part, self._base)):
+            raise TypeError(f"{point.value} is not a subclass of {self._base.__name__}")
+        if part.name != point.name:  # type: ignore[attr-defined]
+            raise ValueError(f"{point.value} has the name {part.name!r}")  # type: ignore[attr-defined]
+        return part

@@ -1,0 +1,163 @@
+"""The page on filters of one's own: its code runs as printed, and other packages can register such a filter."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats.contingency import association
+from sklearn.datasets import load_iris
+
+import bayesieve
+from bayesieve import SelectiveNB, WrapperSelector
+from bayesieve.criteria.registry import CRITERIA
+from bayesieve.report.measures import Measure
+from bayesieve.selection import SELECTORS
+
+DOCS = Path(__file__).parents[2] / "docs"
+GERMAN = DOCS.parent / "examples" / "data" / "german_credit.csv"
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.M | re.S)
+
+
+def install(folder: Path, sources: dict[str, str], entry_points: str) -> None:
+    """A package as pip leaves it: modules, and the metadata next to them."""
+    folder.mkdir(exist_ok=True)
+    for name, source in sources.items():
+        (folder / f"{name}.py").write_text(source, encoding="utf-8")
+    info = folder / "other_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-package\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(entry_points, encoding="utf-8")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of installed packages, looked through again by both registries."""
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    modules = set(sys.modules)
+    for registry in (SELECTORS, CRITERIA):
+        monkeypatch.delitem(vars(registry), "_installed", raising=False)
+    yield tmp_path / "site"
+    for registry in (SELECTORS, CRITERIA):
+        vars(registry).pop("_installed", None)
+    for module in set(sys.modules) - modules:
+        if module.startswith("other_"):
+            del sys.modules[module]
+
+
+@pytest.fixture
+def registered(site: Path) -> Path:
+    sources = {"other_filters": blocks("own-selector.md")[0], "other_criteria": blocks("own-criterion.md")[0]}
+    install(
+        site,
+        sources,
+        "[bayesieve.selectors]\ncramers-v = other_filters:CramersVSelector\n"
+        "[bayesieve.criteria]\nranked_probability = other_criteria:RankedProbability\n",
+    )
+    return site
+
+
+def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    code = "\n".join(blocks("own-selector.md"))
+    exec(compile(code, "own-selector.md", "exec"), names)
+    assert capsys.readouterr().out.splitlines() == re.findall(r"#> (.*)", code)
+    table = np.array([[5.0, 1.0, 2.0], [0.0, 0.0, 0.0], [1.0, 7.0, 2.0]])
+    assert names["cramers_v"](table) == pytest.approx(association(table[[0, 2]].astype(int), method="cramer"))
+
+
+def test_a_registered_filter_is_found_by_name(registered: Path, tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = SelectiveNB("cramers-v").fit(X, y)
+    assert type(model.selector_).__name__ == "CramersVSelector"
+    assert Measure("cramers_v").on("any rows") == "Cramér's V of the feature added"
+    model.report(tmp_path / "report.html")
+    page = html.unescape((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "Features were selected by Cramér's V, each on its own" in page
+    assert "ranked by Cramér's V" in page
+    with pytest.raises(ValueError, match=r"'cfs', 'cramers-v' or a selector object"):
+        SelectiveNB("cramers").fit(X, y)
+
+
+@pytest.mark.parametrize("threshold", [None, 0.7])
+def test_models_of_a_registered_filter_are_saved(registered: Path, tmp_path: Path, threshold: float | None) -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    selector = "cramers-v" if threshold is None else SELECTORS["cramers-v"](threshold=threshold)
+    model = SelectiveNB(selector).fit(X, y)
+    model.save(tmp_path / "model.json")
+    again = bayesieve.load(tmp_path / "model.json")
+    assert type(again.selector_) is SELECTORS["cramers-v"]
+    assert again.selector_.threshold == (threshold or 0.1)
+    np.testing.assert_array_equal(again.selector_.scores_, model.selector_.scores_)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_models_of_a_filter_that_is_not_installed_say_so(registered: Path, tmp_path: Path) -> None:
+    SelectiveNB("cramers-v").fit(*load_iris(return_X_y=True)).save(tmp_path / "model.json")
+    code = f"import bayesieve; bayesieve.load({str(tmp_path / 'model.json')!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=False)
+    assert re.search(r"unknown selector 'cramers-v', or a package that registers it is not installed", done.stderr)
+
+
+def test_a_registered_criterion_is_found_by_name_and_saved(registered: Path, tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    named = WrapperSelector("ranked_probability", direction="forward", evaluation="train").fit(X, y)
+    assert named.trace_.criterion_name == "ranked_probability"
+    given = WrapperSelector(CRITERIA["ranked_probability"](), direction="forward", evaluation="train")
+    model = SelectiveNB(given).fit(X, y)
+    model.save(tmp_path / "model.json")
+    saved = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))["parameters"]["selector_options"]
+    assert saved["criterion"] == {"criterion": "RankedProbability", "options": {}}
+    assert type(bayesieve.load(tmp_path / "model.json").selector.criterion) is CRITERIA["ranked_probability"]
+    with pytest.raises(ValueError, match="'map', 'ranked_probability' or a Criterion object"):
+        WrapperSelector("ranked").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("source", "entry_point", "reason"),
+    [
+        ("import missing_module", "broken = other_broken:Selector", "No module named 'missing_module'"),
+        ("import sys\nsys.exit('no licence')", "broken = other_broken:Selector", "no licence"),
+        ("class Selector: pass", "broken = other_broken:Selector", "not a subclass of CodedSelector"),
+        ("from bayesieve import MAPSelector", "broken = other_broken:MAPSelector", "has the name 'map'"),
+        ("from bayesieve import MAPSelector", "map = other_broken:MAPSelector", "this name is taken"),
+        ("", "broken = other_broken:", ""),
+    ],
+)
+def test_a_broken_package_is_left_out(site: Path, source: str, entry_point: str, reason: str) -> None:
+    install(site, {"other_broken": source}, f"[bayesieve.selectors]\n{entry_point}\n")
+    assert SELECTORS["map"] is bayesieve.MAPSelector  # its own names are found without a look at others
+    assert "_installed" not in vars(SELECTORS)
+    with pytest.warns(UserWarning, match=rf"^The entry point .* of other-package .* is left out: .*{reason}.*\.$"):
+        assert list(SELECTORS) == list(SELECTORS.own)
+    assert "genetic" not in SELECTORS  # without a second warning
+
+
+def test_the_command_line_finds_it(registered: Path, tmp_path: Path) -> None:
+    def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
+        path = os.pathsep.join([str(registered), str(Path(bayesieve.__file__).parents[1])])
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1", "COLUMNS": "200"}
+        command = [sys.executable, "-m", "bayesieve", *map(str, arguments)]
+        return subprocess.run(
+            command, capture_output=True, text=True, encoding="utf-8", env=environment, cwd=tmp_path, check=False
+        )
+
+    help_text = run("fit", "--help")
+    assert "cramers-v (filter by Cramér's V)" in " ".join(help_text.stdout.replace("│", " ").split())
+    done = run("fit", GERMAN, "--target", "class", "--selector", "cramers-v", "--folds", 0, "--output", "out")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"selector 'cramers-v', 20 features ranked", done.stdout)
+    assert "Cramér 1946" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "selector 'cramers-v'" in run("info", tmp_path / "out" / "model.json").stdout
