@@ -17,8 +17,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 def test_selectors_describe_themselves(selector: type[CodedSelector]) -> None:
     own = vars(selector)
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", own["name"])
-    assert own["title"] and not own["title"].endswith(".")
-    assert own["sentence"][0].isupper() and own["sentence"].endswith(".")
+    assert own["title"]
+    assert not own["title"].endswith(".")
+    assert own["sentence"][0].isupper()
+    assert own["sentence"].endswith(".")
     assert set(selector.unsaved_options) <= set(selector().get_params())
 
 
