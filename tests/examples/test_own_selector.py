@@ -21,7 +21,7 @@ import bayesieve
 from bayesieve import SelectiveNB, WrapperSelector
 from bayesieve.criteria.registry import CRITERIA
 from bayesieve.report.measures import Measure
-from bayesieve.selection import SELECTORS
+from bayesieve.selection import SELECTORS, FilterSelector
 
 DOCS = Path(__file__).parents[2] / "docs"
 GERMAN = DOCS.parent / "examples" / "data" / "german_credit.csv"
@@ -76,6 +76,27 @@ def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == re.findall(r"#> (.*)", code)
     table = np.array([[5.0, 1.0, 2.0], [0.0, 0.0, 0.0], [1.0, 7.0, 2.0]])
     assert names["cramers_v"](table) == pytest.approx(association(table[[0, 2]].astype(int), method="cramer"))
+
+
+def test_reports_describe_what_is_not_registered(tmp_path: Path) -> None:
+    names: dict[str, Any] = {"__name__": "notebook"}
+    exec("\n".join([blocks("own-selector.md")[0], blocks("own-criterion.md")[0]]), names)
+    names["RankedProbability"].title = "ranked probability score"
+    model = SelectiveNB(names["CramersVSelector"](threshold=0.7)).fit(*load_iris(return_X_y=True))
+    model.report(tmp_path / "report.html")
+    page = html.unescape((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "4 features ranked by Cramér's V" in page
+    assert "each on its own (Cramér 1946)" in page
+    assert Measure("ranked_probability").heading == "Ranked probability score"
+
+    class Unnamed(names["CramersVSelector"]):  # type: ignore[misc]
+        scores = FilterSelector.scores
+
+    model = SelectiveNB(Unnamed()).fit(*load_iris(return_X_y=True))
+    model.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "4 features ranked by score" in page
+    assert "A selector of your own" in page
 
 
 def test_a_registered_filter_is_found_by_name(registered: Path, tmp_path: Path) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
+from bayesieve.criteria import Criterion
 from bayesieve.criteria.registry import CRITERIA
 from bayesieve.parts import Score
 from bayesieve.report.data import PathStep
 from bayesieve.report.formats import format_number
-from bayesieve.selection.registry import SELECTORS
+from bayesieve.selection import SELECTORS, CodedSelector
 
 
 @dataclass(frozen=True)
@@ -102,12 +104,22 @@ def measure(name: str, values: Iterable[float | None], lower_is_better: bool = T
 
 
 def _described(name: str) -> Any:
-    """The criterion of this name, or the score of a selector; those of other packages come last."""
-    for criteria, selectors in ((CRITERIA.own, SELECTORS.own), (CRITERIA, SELECTORS)):
-        if name in criteria:
-            return criteria[name]
-        for selector in selectors.values():
-            for score in selector.scores:
-                if score.name == name:
-                    return score
+    """The criterion or the score of a selector of this name, of bayesieve, of the user or of other packages."""
+    for criteria, selectors in (
+        (CRITERIA.own.values(), SELECTORS.own.values()),
+        (_defined(Criterion), _defined(CodedSelector)),
+        (CRITERIA.values(), SELECTORS.values()),
+    ):
+        scores = (score for selector in selectors for score in selector.scores)
+        for part in chain(criteria, scores):
+            if vars(part).get("name") == name:
+                return part
     return Score(name)
+
+
+def _defined(base: type) -> Iterator[Any]:
+    """All classes that are derived from a class, the latest first."""
+    part: type
+    for part in reversed(base.__subclasses__()):
+        yield from _defined(part)
+        yield part

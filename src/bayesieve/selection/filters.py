@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.counts import CodedTable
+from bayesieve.parts import Score
 from bayesieve.search.trace import Clock
 from bayesieve.selection.ranked_path import RankedSelector, ranking_trace
 
@@ -30,6 +31,8 @@ class FilterSelector(RankedSelector):
     -----
     A filter defines `score_features` and, unless it selects the features of positive score, `weigh`.
     """
+
+    scores = (Score("score", of="feature"),)
 
     def score_features(self, coded: CodedTable) -> np.ndarray:
         """(n_features,) scores of the features of a coded table with classes, higher is better."""
