@@ -117,7 +117,7 @@ def test_an_interrupted_command_goes_on(
     result = run(*known, "-o", "found")
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1] == (
-        "error: Interrupted: finished folds are in found/results.jsonl; the same command goes on from there."
+        "error: Interrupted: finished folds are in found/results.jsonl; run the same command to continue from there."
     )
     assert not (tmp_path / "found" / "folds.csv").exists()
     n_kept = sum('"result"' in line for line in (tmp_path / "found" / "results.jsonl").read_text().splitlines())
@@ -155,29 +155,31 @@ def test_nothing_but_failures_is_an_error(run: Run, toy: Path, monkeypatch: pyte
     monkeypatch.setattr(Classifier, "fit_coded", failing)
     result = run("compare", toy, *TOY, "-s", "map,all", "-o", "found")
     assert result.exit_code == 2
-    assert notes(result) == ["error: No method could be measured; 'map' says: RuntimeError: It is too cold."]
+    assert notes(result) == ["error: All methods failed; 'map' with: RuntimeError: It is too cold."]
     assert pl.read_csv(tmp_path / "found" / "folds.csv")["error"].null_count() == 0
 
 
 def test_mistakes_are_one_line(fails: Run, toy: Path, tmp_path: Path) -> None:
     assert "There is no selector 'mapp'; did you mean 'map'?" in fails("compare", toy, *TOY, "-s", "all,mapp")
     assert "'all', 'map'" in fails("compare", toy, *TOY, "-s", "xyz")
-    assert "--selectors names none" in fails("compare", toy, *TOY, "-s", ", ")
+    assert "--selectors is empty" in fails("compare", toy, *TOY, "-s", ", ")
     assert "There is no peer 'xgboost'; choose from 'hist-gradient-boosting'" in fails(
         "compare", toy, *TOY, "--peers", "xgboost"
     )
-    assert "--folds 1" in fails("compare", toy, "--target", "ziel", "--folds", 1)
-    assert "use at most 100" in fails("compare", toy, "--target", "ziel", "--folds", 101)
-    assert "--repeats 0" in fails("compare", toy, *TOY, "--repeats", 0)
-    assert "--seed -1" in fails("compare", toy, *TOY, "--seed", -1)
-    assert "--jobs 0" in fails("compare", toy, *TOY, "--jobs", 0)
+    assert "--folds must be at least 2, got 1" in fails("compare", toy, "--target", "ziel", "--folds", 1)
+    assert "--folds must be at most the rows of the most frequent class (100), got 101" in fails(
+        "compare", toy, "--target", "ziel", "--folds", 101
+    )
+    assert "--repeats must be at least 1, got 0" in fails("compare", toy, *TOY, "--repeats", 0)
+    assert "--seed must be a whole number from 0 to 4294967295, got -1" in fails("compare", toy, *TOY, "--seed", -1)
+    assert "--jobs must not be 0" in fails("compare", toy, *TOY, "--jobs", 0)
     assert "no measure 'acuracy'; did you mean 'accuracy'?" in fails("compare", toy, *TOY, "--measure", "acuracy")
     assert "no column 'zeil'" in fails("compare", toy, "--target", "zeil")
     assert "There is no file nowhere.csv" in fails("compare", "nowhere.csv", *TOY)
     assert "is a file, not a folder" in fails("compare", toy, *TOY, "-o", toy)
     assert not (tmp_path / "bayesieve-comparison").exists()
     (tmp_path / "lone.csv").write_text("a,b\n" + "1,x\n" * 30 + "2,y\n")
-    assert "needs two classes of two rows, and 'y' has one only" in fails("compare", "lone.csv", "-t", "b")
+    assert "needs at least two classes with two rows each; 'y' has only one" in fails("compare", "lone.csv", "-t", "b")
 
 
 def test_results_of_something_else_are_not_mixed(fails: Run, succeeds: Run, toy: Path, tmp_path: Path) -> None:

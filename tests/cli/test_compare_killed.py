@@ -49,7 +49,8 @@ def test_a_process_that_ends_in_the_middle_goes_on(
     if end == "SIGINT":
         assert first.returncode == 130
         assert stderr.splitlines()[-1] == (
-            "error: Interrupted: finished folds are in found/results.jsonl; the same command goes on from there."
+            "error: Interrupted: finished folds are in found/results.jsonl; "
+            "run the same command to continue from there."
         )
     else:
         assert first.returncode == -signal.SIGKILL
@@ -103,7 +104,7 @@ def test_ctrl_c_does_not_wait_for_a_fit_that_does_not_hear_it(toy: Path, tmp_pat
     assert time.monotonic() - pressed < 20
     assert process.returncode == 130
     assert stderr.splitlines()[-1] == (
-        "error: Interrupted: finished folds are in found/results.jsonl; the same command goes on from there."
+        "error: Interrupted: finished folds are in found/results.jsonl; run the same command to continue from there."
     )
     assert "Traceback" not in stderr
     assert results(tmp_path / "found") >= 1

@@ -71,7 +71,7 @@ def test_ranks_over_tables(succeeds: Run, three: list[Path], tmp_path: Path) -> 
     assert f"the best average rank over 3 tables, {ranks.min():.2f} " in lines[17]
     assert f"p {friedman(matrix, higher_is_better=False).f_p_value:.3f}" in lines[18]
     assert f"ranks differ significantly from {critical_difference(3, 3):.2f} apart" in lines[19]
-    assert "3 tables cannot tell any pair of 3 methods apart; it takes 7." in lines[20]
+    assert "3 tables are too few for a significant difference between 3 methods; at least 7 are needed." in lines[20]
     page = (tmp_path / "found" / "comparison.html").read_text(encoding="utf-8")
     assert "Methods compared on 3 tables" in page
     assert f"critical difference {critical_difference(3, 3):.2f}" in page
@@ -91,7 +91,7 @@ def test_enough_tables_tell_methods_apart(succeeds: Run, tmp_path: Path) -> None
     assert wins in (0, 7)  # else the sentences below are others
     best, other = ("gaussian-nb", "all") if wins == 7 else ("all", "gaussian-nb")
     assert (
-        "Friedman test: the methods do not all rank alike (Iman and Davenport: all tables agree, p 0.016)."
+        "Friedman test: average ranks differ significantly (Iman and Davenport: all tables agree, p 0.016)."
         in result.stdout
     )
     assert (
@@ -165,7 +165,7 @@ def test_warnings_and_errors_name_the_table(run: Run, succeeds: Run, three: list
     result = run("compare", *three, *known, "other")
     assert result.exit_code == 2
     assert notes(result)[-1].endswith(
-        f"{three[1]}: The target 'y' has one class only ('yes'); it takes two to tell apart."
+        f"{three[1]}: The target 'y' has only one class ('yes'); at least two are needed."
     )
     kept = (tmp_path / "other" / "results.jsonl").read_text().splitlines()
     assert sum('"result"' in line for line in kept) == 2  # the first table is not lost

@@ -105,16 +105,16 @@ def test_row_numbers() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "not understood at ''"),
-        ("a", "not understood at 'a'"),
-        ("1,,2", "not understood at ''"),
-        ("-1", "not understood at '-1'"),
-        ("1.5", "not understood"),
-        ("٣", "not understood"),
+        ("", "cannot be read at ''"),
+        ("a", "cannot be read at 'a'"),
+        ("1,,2", "cannot be read at ''"),
+        ("-1", "cannot be read at '-1'"),
+        ("1.5", "cannot be read"),
+        ("٣", "cannot be read"),
         ("5-3", "counts backwards at '5-3'"),
-        ("10", "asks for row 10, but the table has 10 rows, counted from 0"),
-        ("0-99999999999", "asks for row 99,999,999,999"),
-        ("9" * 30, "not understood"),
+        ("10", "contains row 10, but the table has 10 rows, counted from 0"),
+        ("0-99999999999", "contains row 99,999,999,999"),
+        ("9" * 30, "cannot be read"),
     ],
 )
 def test_row_numbers_that_are_none(text: str, message: str) -> None:

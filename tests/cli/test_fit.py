@@ -164,7 +164,7 @@ def test_formats(succeeds: Run, german: pl.DataFrame, fitted: Path, extension: s
 def test_a_class_of_one_row_is_not_measured(succeeds: Run) -> None:
     pl.DataFrame({"a": range(30), "y": ["u"] * 29 + ["v"]}).write_csv("rare.csv")
     result = succeeds("fit", "rare.csv", "-t", "y")
-    assert "it needs two classes of two rows, and 'v' has one" in result.stderr
+    assert "it needs at least two classes with two rows each; 'v' has only one" in result.stderr
     assert "AUC" not in result.stdout
     assert Path("bayesieve-output", "report.html").exists()
 
@@ -173,7 +173,7 @@ def test_nothing_to_find(succeeds: Run) -> None:
     pl.DataFrame({"constant": [1] * 40, "y": ["u", "v"] * 20}).write_csv("silent.csv")
     result = succeeds("fit", "silent.csv", "-t", "y", "--folds", 2)
     assert "kept    0 of 1 feature " in result.stdout
-    assert "predictions are the shares of the classes" in result.stdout
+    assert "predictions are the class shares" in result.stdout
 
 
 def broken(name: str) -> pl.DataFrame:
@@ -194,7 +194,7 @@ def broken(name: str) -> pl.DataFrame:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("one class", "The target 'y' has one class only ('a')"),
+        ("one class", "The target 'y' has only one class ('a')"),
         ("no class", "The target 'y' is missing in all rows."),
         ("continuous", "The target 'y' holds continuous numbers"),
         ("many numbers", "The target 'y' holds 150 different numbers"),
@@ -229,12 +229,12 @@ def test_targets_that_are_classes(succeeds: Run, labels: list[Any]) -> None:
         (["-t", "class", "--weight", "housing"], "The --weight column 'housing' does not hold numbers."),
         (["-t", "class", "--selector", "compresion"], "There is no selector 'compresion'; did you mean 'compression'?"),
         (["-t", "class", "--selector", "zzz"], "choose from 'all', 'map', 'bayesian', 'compression', 'wrapper', "),
-        (["-t", "class", "--folds", "1"], "--folds 1 has no meaning"),
+        (["-t", "class", "--folds", "1"], "--folds must be at least 2, or 0"),
         (["-t", "class", "--folds", "many"], "Invalid value for '--folds'"),
         (["-t", "class", "--seed", "-1"], "--seed must be a whole number from 0 to 4294967295, got -1"),
         (["-t", "class", "--seed", "4294967296"], "--seed must be a whole number from 0 to 4294967295"),
-        (["-t", "class", "--jobs", "0"], "--jobs 0 has no meaning"),
-        (["-t", "class", "--max-seconds", "nan"], "--max-seconds nan has no meaning"),
+        (["-t", "class", "--jobs", "0"], "--jobs must not be 0"),
+        (["-t", "class", "--max-seconds", "nan"], "--max-seconds must be at least 0, got nan"),
         ([], "Missing option '--target'"),
     ],
 )
@@ -245,7 +245,7 @@ def test_options_that_make_no_sense(fails: Run, options: list[str], message: str
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [([1.0, -2.0], "holds the value -2"), ([1.0, None], "holds a missing value"), ([0.0, 0.0], "holds zeros only")],
+    [([1.0, -2.0], "holds the value -2"), ([1.0, None], "holds a missing value"), ([0.0, 0.0], "holds only zeros")],
 )
 def test_weights_that_are_none(fails: Run, values: list[float | None], message: str) -> None:
     pl.DataFrame({"a": [1, 2] * 9, "w": values * 9, "y": ["u", "v"] * 9}).write_csv("weights.csv")

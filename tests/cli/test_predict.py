@@ -95,9 +95,9 @@ def test_classes_of_any_type(succeeds: Run) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("p.xlsx", "p.xlsx has a name that does not say how to write it"),
-        ("p", "end it in .csv, .tsv, .parquet or .arrow"),
-        ("p.parquet.gz", "does not say how to write it"),
+        ("p.xlsx", "p.xlsx has no known file extension"),
+        ("p", "end the name in .csv, .tsv, .parquet or .arrow"),
+        ("p.parquet.gz", "no known file extension"),
         ("nowhere/p.csv", "There is no folder nowhere to write p.csv in"),
         ("folder.csv", "folder.csv is a folder"),
     ],

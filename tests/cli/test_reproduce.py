@@ -90,7 +90,7 @@ def test_an_interrupted_command_says_where_it_goes_on(
     result = run(*arguments)
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1] == (
-        "error: Interrupted: finished folds are in found.jsonl; the same command goes on from there."
+        "error: Interrupted: finished folds are in found.jsonl; run the same command to continue from there."
     )
     assert not (tmp_path / "found.md").exists()
     monkeypatch.setattr(Rabenoro2015, "draw", whole)
@@ -150,9 +150,9 @@ def test_all_tables_are_shown_and_files_stand_beside_the_document(
     assert lines[2:8] == ["How many", "Data set  Folds", "iris          3", "wine          3", "", "How many"]
     assert "They are flowers." in lines
     assert lines[-3:] == [
-        "document   out/found.md",
-        "beside it  out/flowers.svg",
-        "results    out/found.jsonl",
+        "document  out/found.md",
+        "linked    out/flowers.svg",
+        "results   out/found.jsonl",
     ]
     assert (tmp_path / "out/flowers.svg").read_text() == "<svg/>"
     assert (tmp_path / "out/found.md").read_text() == "![flowers](flowers.svg)\n"
@@ -166,7 +166,7 @@ def test_names_of_data_sets_that_have_no_meaning(fails: Run, flowers: list[Optio
         "error: flowers1936 has no data set 'rose'; choose from 'iris', 'wine'."
     )
     assert fails("reproduce", "flowers1936", "--only", ", ") == (
-        "error: --only ', ' names no data set; use names with commas between them."
+        "error: --only ', ' contains no data set; separate names by commas."
     )
     assert fails("reproduce", "rabenoro2015", "--only", "iris") == (
         "error: rabenoro2015 simulates its data, there is nothing to choose by name; leave --only out."
@@ -188,11 +188,11 @@ def test_mistakes_are_one_line(fails: Run, tmp_path: Path) -> None:
     assert "did you mean 'rabenoro2015'?" in fails("reproduce", "rabenoro2014")
     known = ("reproduce", "rabenoro2015")
     assert "'levels', 'quantiles'" in fails(*known, "--grid", "deciles")
-    assert "--repetitions 0" in fails(*known, "--repetitions", 0)
-    assert "--seed -1" in fails(*known, "--seed", -1)
+    assert "--repetitions must be at least 1, got 0" in fails(*known, "--repetitions", 0)
+    assert "--seed must be at least 0, got -1" in fails(*known, "--seed", -1)
     assert "--jobs 0" in fails(*known, "--jobs", 0)
     assert "--smoothing 'much'" in fails(*known, "--smoothing", "much")
-    assert "--smoothing '0'" in fails(*known, "--smoothing", 0)
+    assert "--smoothing must be a positive number or m-estimate, got '0'" in fails(*known, "--smoothing", 0)
     assert "no folder nowhere" in fails(*known, "--data", "nowhere")
     assert "There is no folder nowhere" in fails(*known, "--output", "nowhere/found.md")
     assert "is a folder" in fails(*known, "--output", tmp_path)

@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def _leave_threads_behind(status: object) -> None:
-    """End an interrupted process at once: Python would wait for the threads of a fit that nobody wants any more."""
+    """End an interrupted process at once: Python would wait for the threads of the abandoned fit."""
     if status != 130 or threading.active_count() == 1:
         return
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -38,9 +38,9 @@ def _leave_threads_behind(status: object) -> None:
 def _make_streams_usable() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:  # closed by whoever started us
+        if stream is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
             continue
-        # A terminal without Unicode shows escapes where it would otherwise end the program.
+        # A terminal without Unicode shows escapes instead of ending the program.
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""What several commands check of their options."""
+"""Checks of options that several commands share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bayesieve.cli.text import listed, quoted, similar
 
 
 def require_choice(name: str, known: Collection[str], what: str, purpose: str = "") -> None:
-    """Refuse a name that does not exist, with the one that may be meant, or all there are."""
+    """Raise CommandError for an unknown name, and suggest the closest known name or list all of them."""
     if name in known:
         return
     known = list(known)
@@ -22,13 +22,25 @@ def require_choice(name: str, known: Collection[str], what: str, purpose: str = 
 
 
 def require_jobs(jobs: int) -> None:
-    """Refuse a number of threads that has no meaning."""
+    """Raise CommandError for 0 threads."""
     if jobs == 0:
-        raise CommandError("--jobs 0 has no meaning; use a number of threads, or -1 for one for each core")
+        raise CommandError("--jobs must not be 0; use a number of threads, or -1 for one per core")
+
+
+def require_at_least(option: str, number: int, least: int) -> None:
+    """Raise CommandError if a number is too small."""
+    if number < least:
+        raise CommandError(f"{option} must be at least {least}, got {number}")
+
+
+def require_seed(seed: int) -> None:
+    """Raise CommandError unless NumPy accepts the seed."""
+    if not 0 <= seed < 2**32:
+        raise CommandError(f"--seed must be a whole number from 0 to {2**32 - 1}, got {seed}")
 
 
 class ListsSelectors(TyperCommand):
-    """A command whose help lists the selectors, which take a second to import: only when the help is shown."""
+    """A command whose help lists the selectors; they take a second to import, so only when the help is shown."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from rich.markup import escape

@@ -1,4 +1,4 @@
-"""Columns named on the command line, and columns a model needs."""
+"""Columns named on the command line, and columns that a model needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def require_column(name: str, names: Sequence[str], path: Path, role: str) -> None:
-    """Refuse the name of a column that a table lacks, with those that may be meant."""
+    """Raise CommandError if a table lacks a column, and suggest columns with similar names."""
     if name in names:
         return
     meant = similar(name, names)
@@ -25,7 +25,7 @@ def require_column(name: str, names: Sequence[str], path: Path, role: str) -> No
 
 
 def levels_of_columns(model: Any) -> dict[str, FeatureLevels]:
-    """The levels of the columns that a model was trained on, by name: how their values are to be read."""
+    """The levels of the columns that a model was trained on, by name; they define how values are read."""
     from bayesieve.table.indicator_levels import scores_of
 
     levels = model.encoder_.levels_
@@ -33,9 +33,9 @@ def levels_of_columns(model: Any) -> dict[str, FeatureLevels]:
 
 
 def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
-    """The columns of a table that a model was trained on, in its order; others are left out.
+    """The columns that a model was trained on, in its order, without any others.
 
-    A column of weight 0 that the table lacks is not needed: it is filled with missing values.
+    A missing column of weight 0 is filled with missing values.
     """
     import polars as pl
 
@@ -54,7 +54,7 @@ def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
 
 
 def _unnamed(frame: pl.DataFrame) -> Any:
-    """For a model trained on an array: the same columns without names."""
+    """The same columns without names, for a model trained on an array."""
     import numpy as np
 
     return np.array(frame.rows(), dtype=object)

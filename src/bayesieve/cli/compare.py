@@ -1,4 +1,4 @@
-"""`bayesieve compare`: which selector is best, on a table or on many."""
+"""`bayesieve compare`: selectors compared on one or more tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bayesieve.cli import compiling, files
-from bayesieve.cli.choices import require_choice, require_jobs
+from bayesieve.cli.choices import require_at_least, require_choice, require_jobs, require_seed
 from bayesieve.cli.compared_tables import ComparedTable, LateTable, compared_tables
 from bayesieve.cli.comparison_summary import show_comparison
 from bayesieve.cli.errors import CommandError, interruptible
@@ -54,14 +54,14 @@ def compare(
             metavar="A,B,...",
             help="Selectors to compare.",
             rich_help_panel=_METHODS,
-            show_default="all there are",
+            show_default="all",
         ),
     ] = None,
     peers: Annotated[
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Other classifiers beside them, on the raw columns: hist-gradient-boosting, categorical-nb and "
+            help="Other classifiers to include, on the raw columns: hist-gradient-boosting, categorical-nb and "
             "gaussian-nb (scikit-learn's), khiops, ebm (if installed).",
             rich_help_panel=_METHODS,
             show_default="none",
@@ -70,7 +70,7 @@ def compare(
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of each repeat.", rich_help_panel=_METHODS)] = 10,
     repeats: Annotated[
         int,
-        typer.Option(metavar="N", help="Cross-validations, each shuffled anew.", rich_help_panel=_METHODS),
+        typer.Option(metavar="N", help="Repeats, each with a different shuffle.", rich_help_panel=_METHODS),
     ] = 1,
     seed: Annotated[
         int, typer.Option(metavar="N", help="Seed of the folds and of the searches.", rich_help_panel=_METHODS)
@@ -79,7 +79,7 @@ def compare(
         str,
         typer.Option(
             metavar="NAME",
-            help="What methods are ordered, ranked and tested by: accuracy, auc, compression_rate, log_loss, brier or "
+            help="Measure to order, rank and test methods by: accuracy, auc, compression_rate, log_loss, brier or "
             "balanced_accuracy.",
             rich_help_panel=_METHODS,
         ),
@@ -90,7 +90,7 @@ def compare(
             "--jobs",
             "-j",
             metavar="N",
-            help="Folds at the same time; -1 is one for each core.",
+            help="Folds run in parallel; -1 is one per core.",
             rich_help_panel=_METHODS,
         ),
     ] = -1,
@@ -102,12 +102,12 @@ def compare(
 ) -> None:
     """Compare selectors on one TABLE or several by repeated stratified cross-validation.
 
-    Writes comparison.html, folds.csv and results.jsonl, and prints how the methods stand to each other; over several
-    tables also by average ranks. One table is in memory at a time.
+    Writes comparison.html, folds.csv and results.jsonl, and prints a ranking of the methods; for several tables also
+    average ranks. One table is in memory at a time.
 
-    An interrupted command goes on where it was when it is given again.
+    Run an interrupted command again to continue where it stopped.
     """
-    from bayesieve.evaluation import Protocol
+    from bayesieve.evaluation import RepeatedFolds
     from bayesieve.evaluation.fold_measures import MEASURES
 
     _check_numbers(folds, repeats, seed, jobs)
@@ -118,28 +118,25 @@ def compare(
     compared = compared_tables(tables, target, weight, ignore, numeric, categorical, normalize)
     methods = _methods(*chosen, compared[0].columns.kinds, seed, jobs)
     data = _data_sets(compared, folds, screen)
-    found = _measured(methods, data, Protocol(folds, repeats, seed), output, weight is not None, jobs, screen)
-    written = _write(found, compared, measure, output)
+    comparison = _measured(methods, data, RepeatedFolds(folds, repeats, seed), output, weight is not None, jobs, screen)
+    written = _write(comparison, compared, measure, output)
     if len(compared) == 1:
-        show_comparison(screen, found, measure, written)
+        show_comparison(screen, comparison, measure, written)
     else:
         from bayesieve.cli.comparison_over_tables import show_comparison_over_tables
 
-        show_comparison_over_tables(screen, found, measure, written)
+        show_comparison_over_tables(screen, comparison, measure, written)
 
 
 def _check_numbers(folds: int, repeats: int, seed: int, jobs: int) -> None:
-    if folds < 2:
-        raise CommandError(f"--folds {folds} has no meaning; use 2 or more")
-    if repeats < 1:
-        raise CommandError(f"--repeats {repeats} has no meaning; use 1 or more")
-    if not 0 <= seed < 2**32:
-        raise CommandError(f"--seed {seed} has no meaning; use a whole number from 0 to {2**32 - 1}")
+    require_at_least("--folds", folds, 2)
+    require_at_least("--repeats", repeats, 1)
+    require_seed(seed)
     require_jobs(jobs)
 
 
 def _method_names(selectors: str | None, peers: str | None) -> tuple[list[str], list[str]]:
-    """The selectors and the peers asked for, each once."""
+    """Names of the selectors and the peers, each once."""
     from bayesieve.selection import SELECTORS
     from bayesieve.studies.peers import PEERS
 
@@ -150,14 +147,14 @@ def _method_names(selectors: str | None, peers: str | None) -> tuple[list[str], 
 def _names(text: str, known: Collection[str], what: str) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
-        raise CommandError(f"--{what}s names none; choose from {listed(known, most=len(known))}")
+        raise CommandError(f"--{what}s is empty; choose from {listed(known, most=len(known))}")
     for name in names:
         require_choice(name, known, what)
     return names
 
 
 def _methods(selectors: list[str], peers: list[str], kinds: dict[str, str], seed: int, jobs: int) -> dict[str, Any]:
-    """Classifiers by name; a peer whose package is missing says so here, before any work is done."""
+    """Classifiers by name; a peer whose package is missing raises here, before any work is done."""
     from bayesieve import SelectiveNB, TableEncoder
     from bayesieve.studies.peers import PEERS
 
@@ -167,9 +164,7 @@ def _methods(selectors: list[str], peers: list[str], kinds: dict[str, str], seed
 
 
 def _data_sets(tables: Sequence[ComparedTable], folds: int, screen: Screen) -> dict[str, tuple[Any, ...] | LateTable]:
-    """A single table is read at once, so that what is wrong with it is said before a folder is made; of several each
-    when its turn has come.
-    """
+    """A single table is read at once, so that errors show before a folder is made; several tables one by one later."""
     if len(tables) == 1:
         return {tables[0].name: tables[0].read(folds, screen)}
     return {table.name: LateTable(table, folds) for table in tables}
@@ -184,29 +179,31 @@ def _measured(
     jobs: int,
     screen: Screen,
 ) -> Any:
-    """Run all folds that are not in the file of results yet."""
+    """Run all folds that the file of results lacks."""
     from bayesieve.evaluation import compare_many
 
-    kept = output / _KEPT
-    with interruptible(lambda: files.finished_in(kept)), compiling.announced(screen):
+    results = output / _KEPT
+    with interruptible(lambda: files.finished_in(results)), compiling.announced(screen):
         compiling.warm_up(methods.values(), weighted)
         with files.opened_folder(output):
-            found = compare_many(methods, data, protocol, results=kept, n_jobs=jobs, verbose=0 if screen.quiet else 1)
+            comparison = compare_many(
+                methods, data, protocol, results=results, n_jobs=jobs, verbose=0 if screen.quiet else 1
+            )
         for name, table in data.items():
-            if isinstance(table, LateTable) and not table.was_read:  # all was kept of it: is it still the same table?
-                compare_many(methods, {name: table()}, protocol, results=kept)
-    return found
+            if isinstance(table, LateTable) and not table.was_read:  # all its results were saved: still the same table?
+                compare_many(methods, {name: table()}, protocol, results=results)
+    return comparison
 
 
-def _write(found: Any, tables: Sequence[ComparedTable], measure: str, output: Path) -> list[tuple[str, Path]]:
-    """Write the folds and the page; refused where no method has any figures."""
-    files.write_frame(found.frame, output / _FOLDS)
-    if all(row["error"] is not None for row in found.rows):
-        _, name, _, error = found.errors()[0]
-        raise CommandError(f"No method could be measured; {quoted(name)} says: {error}")
+def _write(comparison: Any, tables: Sequence[ComparedTable], measure: str, output: Path) -> list[tuple[str, Path]]:
+    """Write the folds and the page; CommandError if all methods failed."""
+    files.write_frame(comparison.frame, output / _FOLDS)
+    if all(row["error"] is not None for row in comparison.rows):
+        _, name, _, error = comparison.errors()[0]
+        raise CommandError(f"All methods failed; {quoted(name)} with: {error}")
     first = tables[0]
     title = f"Methods compared on {visible(shown(Path(first.path.name)))}, target {quoted(first.columns.target)}"
     if len(tables) > 1:
         title = f"Methods compared on {len(tables)} tables"
-    found.report(output / _PAGE, title=title, measure=measure)
+    comparison.report(output / _PAGE, title=title, measure=measure)
     return [("report", output / _PAGE), ("folds", output / _FOLDS), ("results", output / _KEPT)]

@@ -1,4 +1,4 @@
-"""The tables that `compare` is given: what they are called, and their options checked before any is read."""
+"""Tables for `compare`: their names, and checks of their options before any is read."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from bayesieve.cli.training import Columns, TrainingTable, columns_of, require_c
 
 @dataclass(frozen=True)
 class ComparedTable:
-    """A table to compare on, not read yet; `name` is what results call it."""
+    """A table to compare on, not read yet; `name` identifies it in results."""
 
     name: str
     path: Path
     columns: Columns
-    frame: Any = None  # of a stream, which cannot be read again
+    frame: Any = None  # content of a stream, which cannot be read again
 
     def read(self, folds: int, screen: Screen) -> tuple[Any, Any, Any]:
-        """Features, labels and row weights, or a CommandError where they cannot be cut into so many folds."""
+        """Features, labels and row weights; CommandError if they cannot be split into that many folds."""
         frame = files.read_table(self.path, screen) if self.frame is None else self.frame
         data = training_table(frame, self.columns, self.path, screen)
         _check_classes(data, folds)
@@ -32,7 +32,7 @@ class ComparedTable:
 
 
 class LateTable:
-    """A table that is read when it is called, while others may be under way: what is said of it names its file."""
+    """A table that is read when called, perhaps while others are processed: its messages name the file."""
 
     def __init__(self, table: ComparedTable, folds: int) -> None:
         self.was_read = False
@@ -50,7 +50,7 @@ class LateTable:
 
 @dataclass(frozen=True)
 class _Naming(Screen):
-    """Warnings with the file that they are about."""
+    """A screen whose warnings name the file."""
 
     name: str = ""
 
@@ -69,14 +69,14 @@ def compared_tables(
 ) -> list[ComparedTable]:
     """The tables with their options, checked against the headers of all files.
 
-    A column to leave out need not be in every table; row weights, and columns whose kind is given, must be.
+    Ignored columns may be absent from some tables; the weight column and columns with a given kind must be in all.
     """
     from bayesieve.table.reading import is_stream, read_header, read_table
 
     if len(targets) not in (1, len(paths)):
         raise CommandError(
             f"--target is given {counted(len(targets), 'time')} for {counted(len(paths), 'table')}; give it once for "
-            "all tables, or once for each of them in their order"
+            "all tables, or once per table, in the same order"
         )
     own_targets = list(targets) * len(paths) if len(targets) == 1 else list(targets)
     columns = [columns_of(target, weight, ignored, numeric, categorical, normalize) for target in own_targets]
@@ -92,8 +92,7 @@ def compared_tables(
 
 
 def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:
-    """What the tables are called: the name of the file without its ending, with as much before and after it as tells
-    it from the others.
+    """Names of the tables: the file name without its extension, extended until it is unique.
 
     Examples
     --------
@@ -113,13 +112,13 @@ def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:
 
 
 def _forms(file: Path) -> list[str]:
-    """Ever longer names of a file; the last is its whole path."""
+    """Names of a file, from the shortest to its whole path."""
     short = Path(file.stem).stem if file.suffix.lower() == ".gz" else file.stem
     return [short, *("/".join(file.parts[-n:]) for n in range(1, len(file.parts))), str(file)]
 
 
 def _of_header(columns: Columns, header: Sequence[str]) -> Columns:
-    """Without the columns to leave out that a table does not have."""
+    """The options without ignored columns that the table lacks."""
     return replace(columns, ignored=tuple(name for name in columns.ignored if name in header))
 
 
@@ -127,7 +126,9 @@ def _check_classes(data: TrainingTable, folds: int) -> None:
     lone = data.classes_too_rare_to_measure()
     if lone:
         have = "has" if len(lone) == 1 else "have"
-        raise CommandError(f"Cross-validation needs two classes of two rows, and {listed(lone)} {have} one only")
+        raise CommandError(
+            f"Cross-validation needs at least two classes with two rows each; {listed(lone)} {have} only one"
+        )
     largest = int(data.y.value_counts()["count"].max())  # type: ignore[arg-type]
     if folds > largest:
-        raise CommandError(f"--folds {folds} is more than the most frequent class has rows; use at most {largest}")
+        raise CommandError(f"--folds must be at most the rows of the most frequent class ({largest}), got {folds}")

@@ -1,4 +1,4 @@
-"""What `compare` says at its end."""
+"""Summary of `compare` on one table."""
 
 from __future__ import annotations
 
@@ -22,16 +22,14 @@ UNKNOWN = "-"
 LEVEL = 0.05
 
 
-def show_comparison(screen: Screen, found: Any, measure: str, written: Sequence[tuple[str, Path]]) -> None:
-    """Print the figures of every method on one table, the best by ``measure`` first, how they stand to each other, and
-    what went wrong.
-    """
+def show_comparison(screen: Screen, comparison: Any, measure: str, written: Sequence[tuple[str, Path]]) -> None:
+    """Print the measures of every method on one table, the best by ``measure`` first, with ranks, tests and errors."""
     from bayesieve.evaluation.standings import standings
 
-    order = standings(found, measure)
-    lines = {line["method"]: line for line in found.summary().to_dicts()}
+    order = standings(comparison, measure)
+    lines = {line["method"]: line for line in comparison.summary().to_dicts()}
     lines = {standing.method: lines[standing.method] for standing in order} | lines  # those that failed come last
-    screen.line(f"{counted(len(found.methods), 'method')} by {protocol_in_words(found)}:")
+    screen.line(f"{counted(len(comparison.methods), 'method')} by {protocol_in_words(comparison)}:")
     screen.line()
     _show_figures(screen, lines)
     screen.line()
@@ -39,22 +37,22 @@ def show_comparison(screen: Screen, found: Any, measure: str, written: Sequence[
     if len(order) > 1:
         screen.line()
         screen.line(_finding(order, measure))
-    show_end(screen, found, written)
+    show_end(screen, comparison, written)
 
 
-def show_end(screen: Screen, found: Any, written: Sequence[tuple[str, Path]]) -> None:
-    """What went wrong, and the files that were written."""
-    several = len(found.data) > 1
-    for data, method, number, error in found.errors():
+def show_end(screen: Screen, comparison: Any, written: Sequence[tuple[str, Path]]) -> None:
+    """Print the errors and the files that were written."""
+    several = len(comparison.data) > 1
+    for data, method, number, error in comparison.errors():
         where = f" of {quoted(data)}" if several else ""
         screen.warn(f"{quoted(method)} failed on {counted(number, 'fold')}{where}: {error}")
     screen.line()
     screen.pairs([(name, str(path)) for name, path in written])
 
 
-def protocol_in_words(found: Any) -> str:
+def protocol_in_words(comparison: Any) -> str:
     """`2 times 10-fold cross-validation`."""
-    protocol = found.protocol
+    protocol = comparison.protocol
     repeats = f"{protocol.n_repeats} times " if protocol.n_repeats > 1 else ""
     return f"{repeats}{protocol.n_folds}-fold cross-validation"
 

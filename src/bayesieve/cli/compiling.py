@@ -1,4 +1,4 @@
-"""Telling people what the first run after an installation waits for, and keeping it out of measured seconds."""
+"""Announces the compilation on the first run after an installation, and keeps it out of measured seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bayesieve.cli.screen import Screen
 
 COMPILING = "Compiling the kernels of coding, search and prediction, once after installation: about 10 seconds ..."
 _TRIAL_ROWS = 60
-_PATIENCE = 1.0  # seconds: what is refused at once, with one line, is not announced first
+_PATIENCE = 1.0  # seconds, so that a command that fails at once shows its error only
 
 
 def kernels_are_compiled() -> bool:
@@ -26,7 +26,7 @@ def kernels_are_compiled() -> bool:
 
 @contextmanager
 def announced(screen: Screen) -> Iterator[None]:
-    """Say that kernels are compiled, if they have to be and the block takes more than a moment."""
+    """Announce the compilation, if it is needed and the block takes more than a moment."""
     if screen.quiet or kernels_are_compiled():
         yield
         return
@@ -40,8 +40,8 @@ def announced(screen: Screen) -> Iterator[None]:
 
 
 def warm_up(models: Iterable[Any], weighted: bool = False) -> None:
-    """Fit a copy of each model to small made-up tables of two and of three classes, so that kernels are compiled and
-    loaded, and packages imported, before seconds are counted. What fails here will say so on the real table.
+    """Fit a copy of each model to small artificial tables with two and three classes, so that kernels are compiled and
+    packages imported before seconds are counted. Errors are ignored here: they appear again on the real table.
     """
     import polars as pl
     from sklearn.base import clone

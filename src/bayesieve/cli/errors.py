@@ -27,11 +27,11 @@ _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # typer carries a copy
 
 
 class CommandError(Exception):
-    """Something that the user can put right: its text is the line shown."""
+    """An error that the user can correct; its text is the line shown."""
 
 
 class Interrupted(BaseException):
-    """Ctrl-C where it ends the command, rather than a search that keeps the best so far."""
+    """Ctrl-C that ends the command, not only a search that returns its best subset so far."""
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def interruptible(consequence: str | Callable[[], str]) -> Iterator[None]:
         return
 
     def interrupt(*_: Any) -> None:
-        signal.signal(signal.SIGINT, lambda *_: None)  # it is heard: another one would end its answer with a traceback
+        signal.signal(signal.SIGINT, lambda *_: None)  # a second Ctrl-C would end in a traceback
         raise Interrupted(consequence if isinstance(consequence, str) else consequence())
 
     before = signal.signal(signal.SIGINT, interrupt)
@@ -53,15 +53,15 @@ def interruptible(consequence: str | Callable[[], str]) -> Iterator[None]:
 
 
 class Commands(TyperGroup):
-    """The commands, with errors shown the same way wherever they come from."""
+    """The commands, with all errors shown in the same way."""
 
     _debug = False
-    _told = False
+    _shown = False
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
         """Run a command and exit with its status."""
         self._debug = "--debug" in (sys.argv[1:] if args is None else args)
-        self._told = False
+        self._shown = False
         if not extra.get("standalone_mode", True):
             return super().main(args, *others, **extra)
         try:
@@ -70,12 +70,12 @@ class Commands(TyperGroup):
             status = self._end(error, _usage(error), BAD_INPUT)
         except typer.Abort as error:
             status = self._end(error, "Interrupted", INTERRUPTED)
-        if status == INTERRUPTED and not self._told:  # typer caught Ctrl-C before the command began
+        if status == INTERRUPTED and not self._shown:  # typer caught Ctrl-C before the command began
             self._end(KeyboardInterrupt(), "Interrupted", INTERRUPTED)
         sys.exit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command named in the context; errors leave as exit statuses."""
+        """Run the command named in the context, and turn errors into exit statuses."""
         try:
             with _warnings_as_lines():
                 result = super().invoke(ctx)
@@ -96,7 +96,7 @@ class Commands(TyperGroup):
         if self._debug:
             traceback.print_exception(error)
         typer.echo(f"error: {sentence(message)}", err=True)
-        self._told = True
+        self._shown = True
         return status
 
 
@@ -107,7 +107,7 @@ def _usage(error: Any) -> str:
 
 
 def _explained(error: Exception) -> tuple[str, int]:
-    """What to say about an exception, and the status to exit with."""
+    """The message for an exception, and the exit status."""
     if isinstance(error, CommandError):
         return str(error), BAD_INPUT
     if isinstance(error, ValueError) and _raised_by_bayesieve(error.__traceback__):
@@ -125,7 +125,7 @@ def _named(filename: object) -> str:
 
 
 def _raised_by_bayesieve(trace: TracebackType | None) -> bool:
-    """Whether the library itself refused something, rather than code below it tripping over a mistake."""
+    """Whether the library itself raised the error, not code that it calls."""
     if trace is None:
         return False
     while trace.tb_next is not None:
@@ -135,7 +135,7 @@ def _raised_by_bayesieve(trace: TracebackType | None) -> bool:
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    """Warnings meant for users as lines on the error stream; those meant for programmers not at all."""
+    """Show user warnings as lines on the error stream, and hide warnings for programmers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
@@ -155,7 +155,7 @@ def _show_warning(
 
 
 def _silence_stdout() -> None:
-    """Whoever read our output has gone: the flush at exit must not complain about it again."""
+    """Prevent a second error in the flush at exit after the reader of our output has gone."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""`bayesieve explain`: what each feature contributes to the decision on a row."""
+"""`bayesieve explain`: contributions of the features to single predictions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bayesieve.cli.rows import chosen_rows
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted, thousands
 
-_FIRST = 3  # rows shown unless others are asked for
+_FIRST = 3  # rows shown by default
 
 
 def explain(
@@ -35,8 +35,8 @@ def explain(
             "--output",
             "-o",
             metavar="FILE",
-            help="CSV, TSV, Parquet or Arrow file to write instead, one line per row, class and feature; - is CSV on "
-            "standard output.",
+            help="Write to a CSV, TSV, Parquet or Arrow file instead, one line per row, class and feature; - is CSV "
+            "on standard output.",
             show_default=False,
         ),
     ] = None,
@@ -72,7 +72,7 @@ def explain(
 
 
 def _explanation(model: Any, X: Any, numbers: list[int]) -> Any:
-    """The explanation of some rows, under the numbers they have in their table."""
+    """The explanation of some rows, with their numbers in the table."""
     from dataclasses import replace
 
     import numpy as np

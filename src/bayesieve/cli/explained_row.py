@@ -15,7 +15,7 @@ _MOST_TITLE = 16
 
 
 def show_row(screen: Screen, explanation: Any, probability: Any, at: int) -> None:
-    """Print what speaks for the predicted class of a row against the runner-up, the strongest first."""
+    """Print the evidence for the predicted class of a row against the runner-up, the strongest first."""
     order = sorted(range(len(probability)), key=lambda j: (-probability[j], j))
     winner, other = order[0], order[1]
     labels = [visible(label) for label in explanation.classes]

@@ -21,9 +21,9 @@ _COLUMNS = (
 
 
 def show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
-    """Print these features, heaviest first, and how many features more the model keeps."""
+    """Print these features by descending weight, and the number of other selected features."""
     if not model.selected_features_:
-        screen.line("No feature says anything reliable about the target: predictions are the shares of the classes.")
+        screen.line("No feature is reliably informative about the target: predictions are the class shares.")
         return
     wanted = set(names)
     rows = [row for row in model.summary().iter_rows(named=True) if row["feature"] in wanted]

@@ -1,4 +1,4 @@
-"""Tables and models from files, and results into files, whole or not at all."""
+"""Reads tables and models from files, and writes results to files, whole or not at all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ARROW = (".arrow", ".feather", ".ipc")
 
 
 def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
-    """The table in a file; rows to be scored by a model are read as the model reads values."""
+    """The table in a file; with a model, values are read by the model's levels."""
     from bayesieve.table import reading
 
     with screen.working(f"Reading {shown(path)} ..."):
@@ -44,7 +44,7 @@ def read_model(path: Path, screen: Screen) -> Any:
 
 
 def written_by(path: Path) -> str | None:
-    """The version that wrote a model file, which a loaded model no longer knows."""
+    """The version that wrote a model file; a loaded model does not keep it."""
     version = json.loads(path.read_bytes()).get("written_by")
     return version if isinstance(version, str) else None
 
@@ -86,10 +86,10 @@ def open_folder(path: Path) -> None:
 
 
 def finished_in(results: Path | None) -> str:
-    """What an interrupted run of folds leaves behind."""
+    """Where an interrupted run saved its finished folds."""
     if results is not None and results.exists():
-        return f"finished folds are in {results}; the same command goes on from there"
-    return "no fold was finished" if results is not None else "nothing was kept"
+        return f"finished folds are in {results}; run the same command to continue from there"
+    return "no fold was finished" if results is not None else "nothing was saved"
 
 
 def to_stdout(path: Path | None) -> bool:
@@ -105,7 +105,7 @@ def check_output(path: Path | None) -> None:
     kind = _kind(path)
     if kind not in (*_SEPARATORS, *_PARQUET, *_ARROW) or (_zipped(path) and kind not in _SEPARATORS):
         endings = ".csv, .tsv, .parquet or .arrow"
-        raise CommandError(f"{path} has a name that does not say how to write it; end it in {endings}")
+        raise CommandError(f"{path} has no known file extension; end the name in {endings}")
     if path.is_dir():
         raise CommandError(f"{path} is a folder; give the name of a file to write")
     if not path.parent.is_dir():
@@ -136,7 +136,7 @@ def _as_bytes(frame: pl.DataFrame, path: Path) -> bytes:
 
 
 def _guarded(frame: pl.DataFrame) -> pl.DataFrame:
-    """With an apostrophe before text that a spreadsheet would take for a formula; numbers stay as they are."""
+    """Put an apostrophe before text that a spreadsheet would take for a formula; numbers stay unchanged."""
     import polars as pl
 
     text = pl.col(pl.String)
@@ -153,7 +153,7 @@ def _zipped(path: Path) -> bool:
 
 
 def _write_to_stdout(text: str) -> None:
-    """Always UTF-8 with plain line ends, whatever the terminal speaks: what is printed may be saved."""
+    """Write UTF-8 with plain line ends regardless of the terminal, as output may be redirected to a file."""
     binary = getattr(sys.stdout, "buffer", None)
     if binary is None:
         sys.stdout.write(text)

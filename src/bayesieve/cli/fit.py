@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bayesieve.cli import compiling, files
-from bayesieve.cli.choices import require_choice, require_jobs
+from bayesieve.cli.choices import require_choice, require_jobs, require_seed
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.fit_summary import show_summary
 from bayesieve.cli.options import Categorical, Debug, Ignore, Normalize, Numeric, Quiet, TableFile, Target, Weight
@@ -33,7 +33,7 @@ def fit(
             "--selector",
             "-s",
             metavar="NAME",
-            help="How features are weighed: {selectors}.",
+            help="Method to weigh features: {selectors}.",
             rich_help_panel=_SEARCH,
         ),
     ] = "compression",
@@ -41,7 +41,7 @@ def fit(
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Time after which the search keeps what it has.",
+            help="Time limit of the search, which then returns its best result so far.",
             rich_help_panel=_SEARCH,
             show_default=False,
         ),
@@ -49,7 +49,7 @@ def fit(
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.", rich_help_panel=_SEARCH)] = 0,
     jobs: Annotated[
         int,
-        typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is one for each core.", rich_help_panel=_SEARCH),
+        typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is one per core.", rich_help_panel=_SEARCH),
     ] = -1,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write into.", rich_help_panel=_OUTPUT)
@@ -57,18 +57,18 @@ def fit(
     folds: Annotated[
         int,
         typer.Option(
-            metavar="N", help="Cross-validation folds behind the report's figures; 0: none.", rich_help_panel=_OUTPUT
+            metavar="N", help="Cross-validation folds for the report's measures; 0: none.", rich_help_panel=_OUTPUT
         ),
     ] = 5,
     no_report: Annotated[
-        bool, typer.Option("--no-report", help="Write no report.html, and measure nothing.", rich_help_panel=_OUTPUT)
+        bool, typer.Option("--no-report", help="Skip report.html and its measures.", rich_help_panel=_OUTPUT)
     ] = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Learn a model from TABLE.
 
-    Writes model.json, features.csv and report.html, and prints what was found.
+    Writes model.json, features.csv and report.html, and prints a summary.
 
     Ctrl-C during the search keeps the best model so far.
     """
@@ -101,12 +101,11 @@ def fit(
 
 def _check_numbers(max_seconds: float | None, seed: int, jobs: int, folds: int) -> None:
     if max_seconds is not None and not max_seconds >= 0:
-        raise CommandError(f"--max-seconds {max_seconds:g} has no meaning; use a number of seconds from 0 up")
-    if not 0 <= seed < 2**32:
-        raise CommandError(f"--seed must be a whole number from 0 to {2**32 - 1}, got {seed}")
+        raise CommandError(f"--max-seconds must be at least 0, got {max_seconds:g}")
+    require_seed(seed)
     require_jobs(jobs)
     if folds < 0 or folds == 1:
-        raise CommandError(f"--folds {folds} has no meaning; use 2 or more, or 0 for no cross-validation")
+        raise CommandError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")
 
 
 def _new_model(
@@ -125,15 +124,16 @@ def _new_model(
 
 
 def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, screen: Screen) -> Any:
-    """Write the report, measured where possible; Ctrl-C ends it, also where a search would make do with less."""
+    """Write the report, with measures where possible; Ctrl-C ends it, searches included."""
     lone = data.classes_too_rare_to_measure()
     if folds and lone:
         screen.warn(
-            f"Nothing is measured by cross-validation: it needs two classes of two rows, and {listed(lone)} has one"
+            "Nothing is measured by cross-validation: it needs at least two classes with two rows each; "
+            f"{listed(lone)} has only one"
         )
         folds = 0
     folds = min(folds, int(data.y.value_counts()["count"].max()))  # type: ignore[arg-type]
     what = f"Measuring by {folds}-fold cross-validation" if folds else "Writing the report"
-    left = f"model.json and features.csv are in {path.parent}, a report of this model is not"
+    left = f"model.json and features.csv are in {path.parent}; the report was not written"
     with interruptible(left), screen.working(f"{what} ..."):
         return model.report(path, data.X, data.y, sample_weight=data.weights, cv=folds)

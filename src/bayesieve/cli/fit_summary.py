@@ -1,4 +1,4 @@
-"""What `fit` says at its end."""
+"""Summary of `fit`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_CLASSES = 6
 
 
 def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence[tuple[str, Path]]) -> None:
-    """Print what was found, how well it predicts, and which files hold it."""
+    """Print the selected features, the performance and the written files."""
     found = [
         ("table", f"{counted(model.n_rows_, 'row')}, {counted(model.n_features_in_, 'feature')}"),
         ("target", f"{quoted(model.target_name_)}, {class_shares(model)}"),
@@ -46,7 +46,7 @@ def kept(model: Any) -> str:
 
 
 def search(model: Any) -> str:
-    """What was searched for how long."""
+    """The selector, the number of evaluations and the seconds."""
     from bayesieve.report.measures import Measure
 
     trace = model.trace_
@@ -60,7 +60,7 @@ def search(model: Any) -> str:
 
 
 def figures(performance: Any) -> list[tuple[str, str]]:
-    """The figures of merit by name."""
+    """The performance measures by name."""
     return [
         ("AUC", f"{performance.auc:.4f}"),
         ("accuracy", f"{performance.accuracy:.4f} (most frequent class: {performance.majority_accuracy:.4f})"),

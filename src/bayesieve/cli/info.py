@@ -1,4 +1,4 @@
-"""`bayesieve info`: what a model is."""
+"""`bayesieve info`: a summary of a model."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from bayesieve.cli.text import counted, quoted
 
 def info(
     model: ModelFile,
-    all_features: Annotated[bool, typer.Option("--all", help="List features of weight 0, too.")] = False,
+    all_features: Annotated[bool, typer.Option("--all", help="List features of weight 0 as well.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Show what MODEL is: its target, classes, features and weights."""
+    """Show the target, classes, features and weights of MODEL."""
     screen = Screen()
     fitted = files.read_model(model, screen)
     screen.pairs(_facts(fitted, model))

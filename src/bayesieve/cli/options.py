@@ -24,7 +24,7 @@ TableFile = Annotated[
         show_default=False,
     ),
 ]
-# What tables to learn from need to be told, on one panel of the help, and how little is said, on another.
+# Options about the data have a panel of their own in the help, as have options about output.
 _DATA, _OUTPUT = "Columns", "Output"
 Target = Annotated[
     str,
@@ -38,9 +38,7 @@ Weight = Annotated[
 ]
 Normalize = Annotated[
     bool,
-    typer.Option(
-        "--normalize", help="Scale the row weights to a mean of 1: a row then counts as a row.", rich_help_panel=_DATA
-    ),
+    typer.Option("--normalize", help="Scale the row weights to a mean of 1.", rich_help_panel=_DATA),
 ]
 Ignore = Annotated[
     list[str],
@@ -56,7 +54,7 @@ Categorical = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.", rich_help_panel=_OUTPUT)]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model.json that `fit` wrote.", show_default=False)]
-# Read by the error handling from the arguments themselves, because they may be what is wrong.
+# The error handling reads this option from the raw arguments, because parsing them may be what fails.
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Version = Annotated[
     bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")

@@ -28,8 +28,8 @@ def predict(
             "--output",
             "-o",
             metavar="FILE",
-            help="CSV, TSV, Parquet or Arrow file to write, by its ending; by default, and for -, CSV goes to standard "
-            "output.",
+            help="File to write; its extension chooses CSV, TSV, Parquet or Arrow. By default, and for -, CSV goes to "
+            "standard output.",
             show_default=False,
         ),
     ] = None,
@@ -38,7 +38,7 @@ def predict(
 ) -> None:
     """Predict the class of every row of TABLE, with the probability of each class.
 
-    Columns may stand in any order; those that MODEL does not know are ignored.
+    Columns may be in any order; columns that MODEL does not use are ignored.
     """
     files.check_output(output)
     screen = Screen(quiet)

@@ -1,4 +1,4 @@
-"""`bayesieve reproduce`: the tables of papers, measured anew."""
+"""`bayesieve reproduce`: the results of papers, reproduced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayesieve.cli import compiling, files
-from bayesieve.cli.choices import require_choice, require_jobs
+from bayesieve.cli.choices import require_at_least, require_choice, require_jobs
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.options import Debug
 from bayesieve.cli.screen import Screen
@@ -33,12 +33,12 @@ def reproduce(
             "--repetitions",
             "-r",
             metavar="N",
-            help="Unless given 10 of rabenoro2015 (3 with --quick); of the others cross-validations, 1 of boulle2007 "
-            "and 10 of abellan2017 (1 with --quick).",
+            help="Default: 10 for rabenoro2015 (3 with --quick); cross-validations for the others, 1 for boulle2007 "
+            "and 10 for abellan2017 (1 with --quick).",
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
     grid: Annotated[
         str | None,
         typer.Option(
@@ -61,7 +61,7 @@ def reproduce(
             "--output",
             "-o",
             metavar="FILE",
-            help="Markdown file to write; what is finished is kept beside it, for a run that is interrupted.",
+            help="Markdown file to write; finished folds are saved next to it, so that a run can be continued.",
             show_default=False,
         ),
     ] = None,
@@ -69,22 +69,22 @@ def reproduce(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of data sets, for papers that need them; they are downloaded unless given.",
+            help="Folder of data sets, for papers that need them; by default they are downloaded.",
             show_default=False,
         ),
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Data sets to take, of those of the paper.", show_default=False),
+        typer.Option(metavar="A,B,...", help="Only these data sets of the paper.", show_default=False),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is one for each core.")] = -1,
-    quick: Annotated[bool, typer.Option("--quick", help="A trial on little data.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is one per core.")] = -1,
+    quick: Annotated[bool, typer.Option("--quick", help="Quick trial on little data.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Measure the table of PAPER anew, and print it beside the paper's.
+    """Reproduce the results of PAPER, and print them next to the published ones.
 
-    With --output, an interrupted command goes on where it was when it is given again.
+    With --output, run an interrupted command again to continue where it stopped.
     """
     _check(paper, repetitions, seed, jobs, output, data)
     from bayesieve.studies import PAPERS, Options, make_study, study_class
@@ -92,36 +92,35 @@ def reproduce(
     names = _names(only)
     options = Options(repetitions, seed, grid, _smoothing(smoothing), jobs, quick, data, names)
     if names and not study_class(paper).uses_data:
-        raise CommandError(f"{paper} simulates its data, there is nothing to choose by name; leave --only out")
+        raise CommandError(f"{paper} simulates its data and has no data sets to choose from; omit --only")
     study = make_study(paper, options)
     screen = Screen(quiet)
     if data is not None and not study.uses_data:
         screen.note(f"{paper} simulates its data: --data is not used.")
-    kept = None if output is None else output.with_suffix(_KEPT)
-    report = _run(study, kept, screen)
+    results = None if output is None else output.with_suffix(_KEPT)
+    report = _run(study, results, screen)
     screen.line(PAPERS[paper].citation)
     screen.line()
     _show(report, screen)
-    if output is not None and kept is not None:
-        _write(report, output, kept, screen)
+    if output is not None and results is not None:
+        _write(report, output, results, screen)
 
 
 def _check(paper: str, repetitions: int | None, seed: int, jobs: int, output: Path | None, data: Path | None) -> None:
-    """Refuse what has no meaning before any work is done."""
+    """Raise CommandError for invalid options before any work is done."""
     from bayesieve.studies import PAPERS
 
     require_choice(paper, PAPERS, "paper", " to reproduce")
-    if repetitions is not None and repetitions < 1:
-        raise CommandError(f"--repetitions {repetitions} has no meaning; use a whole number from 1 up")
-    if seed < 0:
-        raise CommandError(f"--seed {seed} has no meaning; use a whole number from 0 up")
+    if repetitions is not None:
+        require_at_least("--repetitions", repetitions, 1)
+    require_at_least("--seed", seed, 0)
     require_jobs(jobs)
     if data is not None and not data.is_dir():
-        raise CommandError(f"There is no folder {data}; give the --data folder that holds the data sets")
+        raise CommandError(f"There is no folder {data}; --data must be the folder with the data sets")
     if output is None:
         return
     if output.suffix == _KEPT:
-        raise CommandError(f"{output} is where finished folds would be kept; end --output in .md")
+        raise CommandError(f"{output} is the name of the file for finished folds; end --output in .md")
     if output.is_dir():
         raise CommandError(f"{output} is a folder; give the name of a file to write")
     if not output.parent.is_dir():
@@ -133,7 +132,7 @@ def _names(text: str | None) -> tuple[str, ...]:
         return ()
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
-        raise CommandError(f"--only {quoted(text)} names no data set; use names with commas between them")
+        raise CommandError(f"--only {quoted(text)} contains no data set; separate names by commas")
     return names
 
 
@@ -147,13 +146,13 @@ def _smoothing(text: str | None) -> Smoothing | None:
     except ValueError:
         alpha = 0.0
     if not 0 < alpha < float("inf"):
-        raise CommandError(f"--smoothing {quoted(text)} has no meaning; use a positive number or m-estimate")
+        raise CommandError(f"--smoothing must be a positive number or m-estimate, got {quoted(text)}")
     return alpha
 
 
-def _run(study: Study, kept: Path | None, screen: Screen) -> Report:
-    with interruptible(lambda: files.finished_in(kept)), compiling.announced(screen):
-        return study.run(kept, verbose=int(not screen.quiet))
+def _run(study: Study, results: Path | None, screen: Screen) -> Report:
+    with interruptible(lambda: files.finished_in(results)), compiling.announced(screen):
+        return study.run(results, verbose=int(not screen.quiet))
 
 
 def _show(report: Report, screen: Screen) -> None:
@@ -166,12 +165,12 @@ def _show(report: Report, screen: Screen) -> None:
         screen.line(finding)
 
 
-def _write(report: Report, output: Path, kept: Path, screen: Screen) -> None:
-    """The files first: a document that stands there has all it links to."""
+def _write(report: Report, output: Path, results: Path, screen: Screen) -> None:
+    """Write the files before the document that links to them."""
     from bayesieve.table import write_atomically
 
-    beside = [(output.with_name(name), content) for name, content in report.files.items()]
-    for path, content in [*beside, (output, report.markdown)]:
+    linked = [(output.with_name(name), content) for name, content in report.files.items()]
+    for path, content in [*linked, (output, report.markdown)]:
         write_atomically(path, content)
     screen.line()
-    screen.pairs([("document", str(output)), *(("beside it", str(path)) for path, _ in beside), ("results", str(kept))])
+    screen.pairs([("document", str(output)), *(("linked", str(path)) for path, _ in linked), ("results", str(results))])

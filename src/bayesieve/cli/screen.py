@@ -1,4 +1,4 @@
-"""What people see: rich tables and spinners on a terminal, plain lines everywhere else."""
+"""Output for people: rich tables and spinners on a terminal, plain lines everywhere else."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Screen:
-    """Standard output and the error stream. `quiet` silences everything but warnings and errors."""
+    """Standard output and the error stream; `quiet` shows only warnings and errors."""
 
     quiet: bool = False
 
     @cached_property
     def out(self) -> Console:
-        """Standard output as rich sees it."""
+        """Standard output as a rich console."""
         from rich.console import Console
 
         return Console(highlight=False, soft_wrap=False)
 
     @cached_property
     def err(self) -> Console:
-        """The error stream as rich sees it."""
+        """The error stream as a rich console."""
         from rich.console import Console
 
         return Console(stderr=True, highlight=False)
 
     @property
     def shows_progress(self) -> bool:
-        """Whether somebody may be waiting in front of the error stream."""
+        """Whether the error stream is a terminal that shows progress."""
         return not self.quiet and self.err.is_terminal
 
     def line(self, text: str = "", style: str | None = None) -> None:
-        """A line of standard output; it is never cut or wrapped."""
+        """Print a line on standard output, never cut or wrapped."""
         if self.quiet:
             return
         if self.out.is_terminal:
@@ -53,7 +53,7 @@ class Screen:
             typer.echo(visible(text))
 
     def pairs(self, rows: Sequence[tuple[str, str]]) -> None:
-        """Names and what belongs to them, one a line."""
+        """Print names and values, one pair per line."""
         width = max(len(name) for name, _ in rows)
         for name, value in rows:
             if self.out.is_terminal and not self.quiet:
@@ -62,7 +62,7 @@ class Screen:
                 self.line(f"{name:<{width}}  {value}".rstrip())
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Any]], strong: Sequence[int] = ()) -> None:
-        """A table; rows whose numbers are in `strong` stand out on a terminal."""
+        """Print a table; rows whose numbers are in `strong` stand out on a terminal."""
         if self.quiet:
             return
         if self.out.is_terminal:
@@ -72,14 +72,14 @@ class Screen:
                 typer.echo(line)
 
     def warn(self, text: str) -> None:
-        """A line on the error stream, also when quiet."""
+        """Print a warning on the error stream, also when quiet."""
         if self.err.is_terminal:
             self.err.print(_text("warning: ", "yellow"), _text(sentence(text)), sep="", soft_wrap=True)
         else:
             typer.echo(f"warning: {sentence(text)}", err=True)
 
     def note(self, text: str) -> None:
-        """A line on the error stream about what is going on."""
+        """Print a line about the progress on the error stream."""
         if self.shows_progress:
             self.err.print(_text(text, "dim"), soft_wrap=True)
         elif not self.quiet:
@@ -87,7 +87,7 @@ class Screen:
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
-        """A spinner on a terminal, while the block runs."""
+        """Show a spinner on a terminal while the block runs."""
         if not self.shows_progress:
             yield
             return

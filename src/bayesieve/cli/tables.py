@@ -1,4 +1,4 @@
-"""Tables of text: drawn for a terminal of some width, or as plain lines."""
+"""Tables of text, drawn for a terminal or as plain lines."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _SHORTEST_TEXT = 6
 class Column:
     """A column of a printed table.
 
-    The texts of a `number` column stand to the right and are never cut. A `bar` column holds numbers, drawn as bars of
-    their size and coloured by their sign; it repeats others for the eye and goes where there is no room for it.
+    The texts of a `number` column are right-aligned and never cut. A `bar` column holds numbers, drawn as bars coloured
+    by their sign; it repeats another column and is dropped if it does not fit.
     """
 
     title: str
@@ -32,7 +32,7 @@ class Column:
 
 
 def plain_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """The lines of a table, without bars; nothing is cut."""
+    """The lines of a table, without bars and with nothing cut."""
     from rich.cells import cell_len
 
     kept = [i for i, column in enumerate(columns) if not column.bar]
@@ -80,7 +80,7 @@ def _natural_widths(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) ->
 
 
 def _fitting_widths(columns: Sequence[Column], rows: Sequence[Sequence[Any]], room: int) -> list[int]:
-    """Widths that fit: bars go first, then the longest texts become shorter; half a number would be worse than none."""
+    """Widths that fit: bars are dropped first, then the longest texts are shortened; numbers are never cut."""
     widths = _natural_widths(columns, rows)
     texts = [i for i, column in enumerate(columns) if not column.number and not column.bar]
     for i in texts:
@@ -103,7 +103,7 @@ def _largest(values: Iterable[float | None]) -> float:
 
 
 def _bar(value: float | None, largest: float) -> Text:
-    """A bar of the size of a number, in eighths of a cell; nothing for None."""
+    """A bar as long as a number is large, in eighths of a cell; empty for None."""
     from rich.text import Text
 
     if value is None or largest <= 0:

@@ -1,4 +1,4 @@
-"""Names from data as text for people."""
+"""Names from data as readable text."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-# Signs that turn the direction of the text after them, which could make a line say something else.
+# Characters that change the direction of the following text, which could change the meaning of a line.
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def visible(text: object) -> str:
-    """A text with control characters spelt out, so that no name can move the cursor or break a line."""
+    """A text with escaped control characters, so that a name cannot move the cursor or break a line."""
     return "".join(_escaped(c) if c in _TURNING or unicodedata.category(c) in _UNPRINTABLE else c for c in str(text))
 
 
@@ -48,19 +48,19 @@ def listed(names: Iterable[object], most: int = 5) -> str:
 
 
 def shown(path: Path) -> str:
-    """What messages call a file."""
+    """The name of a file in messages."""
     return "standard input" if str(path) == "-" else str(path)
 
 
 def similar(name: str, names: Sequence[str]) -> list[str]:
-    """Up to three of the names that somebody who typed `name` may have meant, likeliest first."""
+    """Up to three names similar to `name`, the closest first."""
     folded = {other.casefold(): other for other in reversed(names)}
     close = difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)
     return [folded[other] for other in close]
 
 
 def thousands(number: float) -> str:
-    """A count of rows: whole where it is, digits in groups of three."""
+    """A number of rows with digits in groups of three."""
     return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.2f}"
 
 

@@ -1,4 +1,4 @@
-"""From a table and the options of `fit` to what the classifier takes."""
+"""Training data for the classifier from a table and the options of `fit`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 _MOST_NUMERIC_CLASSES = 100
-_FEWEST_ROWS_PER_CLASS = 2  # on average; a text column with fewer names its rows, it does not class them
-_SMALL = 20  # classes up to which any number of rows is taken
+_FEWEST_ROWS_PER_CLASS = 2  # on average; a text column with fewer is an identifier
+_SMALL = 20  # classes up to which any number of rows is accepted
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column is what: the target, row weights, columns to leave out, and kinds given by hand."""
+    """Roles of the columns: target, row weights, ignored columns, and explicit kinds."""
 
     target: str
     weight: str | None
@@ -33,14 +33,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Features, labels and row weights of the rows whose target is known."""
+    """Features, labels and row weights of the rows with a known target."""
 
     X: pl.DataFrame
     y: pl.Series
     weights: Any
 
     def classes_too_rare_to_measure(self) -> list[object]:
-        """The classes of a single row, if fewer than two classes have more: a fold may then lack all but one class."""
+        """The classes with a single row, if fewer than two classes have more: a fold may then have only one class."""
         rows = self.y.value_counts(sort=True)
         lone = rows.filter(rows["count"] == 1)[self.y.name].to_list()
         return lone if rows.height - len(lone) < 2 else []
@@ -73,7 +73,7 @@ def columns_of(
 
 
 def require_columns(path: Path, names: Sequence[str], columns: Columns, everywhere: bool = True) -> None:
-    """Refuse a table that lacks a column; those to leave out may be lacking unless they have to be ``everywhere``."""
+    """Raise CommandError if a table lacks a column; ignored columns are required only if ``everywhere``."""
     for name, option in (
         (columns.target, "--target"),
         *(((columns.weight, "--weight"),) if columns.weight is not None else ()),
@@ -84,7 +84,7 @@ def require_columns(path: Path, names: Sequence[str], columns: Columns, everywhe
 
 
 def training_table(frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen) -> TrainingTable:
-    """Split a table into features, target and weights, and refuse targets that are no classes."""
+    """Split a table into features, target and weights; CommandError if the target does not hold classes."""
     require_columns(path, frame.columns, columns)
     frame = _rows_with_target(frame, columns.target, screen)
     y = frame[columns.target]
@@ -124,7 +124,7 @@ def _refuse_other_than_classes(y: pl.Series) -> None:
     name, kind = quoted(y.name), y.dtype
     n_classes = y.n_unique()
     if n_classes == 1:
-        raise CommandError(f"The target {name} has one class only ({quoted(y[0])}); it takes two to tell apart")
+        raise CommandError(f"The target {name} has only one class ({quoted(y[0])}); at least two are needed")
     if kind.is_float() and not (y.is_finite().all() and (y == y.round()).all()):
         raise CommandError(f"The target {name} holds continuous numbers, not classes; cut it into classes first")
     if kind.is_numeric() and n_classes > _MOST_NUMERIC_CLASSES:
@@ -133,11 +133,11 @@ def _refuse_other_than_classes(y: pl.Series) -> None:
             "that may be classes; cut it into classes first"
         )
     if kind.is_temporal() or kind.is_nested() or kind == pl.Object:
-        raise CommandError(f"The target {name} holds {_called(kind)}, not classes; name another column")
+        raise CommandError(f"The target {name} holds {_called(kind)}, not classes; choose another column")
     if n_classes > _SMALL and n_classes * _FEWEST_ROWS_PER_CLASS > len(y):
         raise CommandError(
-            f"The target {name} has {thousands(n_classes)} different values in {counted(len(y), 'row')}: it names "
-            "rows, it does not class them; name another column"
+            f"The target {name} has {thousands(n_classes)} different values in {counted(len(y), 'row')}: it is an "
+            "identifier, not a class; choose another column"
         )
 
 
@@ -156,7 +156,7 @@ def _weights(column: pl.Series) -> Any:
     if bad.any():
         first = values[int(bad.arg_true()[0])]
         what = "a missing value" if first is None else f"the value {first:g}"
-        raise CommandError(f"The --weight column {name} holds {what}; weights are numbers from 0 up")
+        raise CommandError(f"The --weight column {name} holds {what}; weights must be numbers of at least 0")
     if not values.sum() > 0:
-        raise CommandError(f"The --weight column {name} holds zeros only")
+        raise CommandError(f"The --weight column {name} holds only zeros")
     return values.to_numpy()

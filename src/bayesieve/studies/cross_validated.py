@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesieve.counts import Smoothing, check_smoothing
-from bayesieve.evaluation.folds import Protocol
+from bayesieve.evaluation.folds import RepeatedFolds
 from bayesieve.studies.data_sets import DataSets
 from bayesieve.studies.study import Options, Study
 
@@ -49,7 +49,7 @@ class CrossValidatedStudy(Study):
         names = self.chosen(self.paper_names())
         self.names = tuple(name for name in names if not options.quick or options.only or name in self.quick_names)
         folds, repeats = (N_FOLDS_QUICK, 1) if options.quick else (N_FOLDS, self.paper_repeats)
-        self._protocol = Protocol(folds, options.repetitions or repeats, options.seed)
+        self._protocol = RepeatedFolds(folds, options.repetitions or repeats, options.seed)
 
     def paper_names(self) -> tuple[str, ...]:
         """Data sets of the paper that can be had, in its order: those that the catalogue marks."""
@@ -67,7 +67,7 @@ class CrossValidatedStudy(Study):
         }
 
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> RepeatedFolds:
         return self._protocol
 
     def data(self) -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:

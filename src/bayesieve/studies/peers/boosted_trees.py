@@ -32,11 +32,11 @@ class BoostedTrees(Peer):
 
     Examples
     --------
-    >>> from bayesieve import Protocol, SelectiveNB, compare
+    >>> from bayesieve import RepeatedFolds, SelectiveNB, compare
     >>> from bayesieve.studies.peers import BoostedTrees
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> found = compare({"ours": SelectiveNB(), "trees": BoostedTrees()}, X, y, Protocol(n_folds=3))
+    >>> found = compare({"ours": SelectiveNB(), "trees": BoostedTrees()}, X, y, RepeatedFolds(n_folds=3))
     >>> bool((found.matrix("accuracy") > 0.9).all())
     True
     """
