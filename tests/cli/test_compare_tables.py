@@ -70,7 +70,7 @@ def test_ranks_over_tables(succeeds: Run, three: list[Path], tmp_path: Path) -> 
     assert lines[17].startswith("By Brier score, ")
     assert f"the best average rank over 3 tables, {ranks.min():.2f} " in lines[17]
     assert f"p {friedman(matrix, higher_is_better=False).f_p_value:.3f}" in lines[18]
-    assert f"ranks differ significantly from {critical_difference(3, 3):.2f} apart" in lines[19]
+    assert f"ranks differ significantly if at least {critical_difference(3, 3):.2f} apart" in lines[19]
     assert "3 tables are too few for a significant difference between 3 methods; at least 7 are needed." in lines[20]
     page = (tmp_path / "found" / "comparison.html").read_text(encoding="utf-8")
     assert "Methods compared on 3 tables" in page
@@ -95,7 +95,7 @@ def test_enough_tables_tell_methods_apart(succeeds: Run, tmp_path: Path) -> None
         in result.stdout
     )
     assert (
-        f"Nemenyi test: ranks differ significantly from 0.74 apart (5 %); '{best}' is better than 1 of 1 other."
+        f"Nemenyi test: ranks differ significantly if at least 0.74 apart (5 %); '{best}' is better than 1 of 1 other."
         in result.stdout
     )
     assert f"1 of 1 pair differ significantly; '{best}' is better than 1 of 1 other." in result.stdout

@@ -169,7 +169,7 @@ def test_names_of_data_sets_that_have_no_meaning(fails: Run, flowers: list[Optio
         "error: --only ', ' contains no data set; separate names by commas."
     )
     assert fails("reproduce", "rabenoro2015", "--only", "iris") == (
-        "error: rabenoro2015 simulates its data, there is nothing to choose by name; leave --only out."
+        "error: rabenoro2015 simulates its data and has no data sets to choose from; omit --only."
     )
 
 
@@ -190,7 +190,7 @@ def test_mistakes_are_one_line(fails: Run, tmp_path: Path) -> None:
     assert "'levels', 'quantiles'" in fails(*known, "--grid", "deciles")
     assert "--repetitions must be at least 1, got 0" in fails(*known, "--repetitions", 0)
     assert "--seed must be at least 0, got -1" in fails(*known, "--seed", -1)
-    assert "--jobs 0" in fails(*known, "--jobs", 0)
+    assert "--jobs must not be 0" in fails(*known, "--jobs", 0)
     assert "--smoothing 'much'" in fails(*known, "--smoothing", "much")
     assert "--smoothing must be a positive number or m-estimate, got '0'" in fails(*known, "--smoothing", 0)
     assert "no folder nowhere" in fails(*known, "--data", "nowhere")
