@@ -87,8 +87,8 @@ def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
 def search(halves: Halves, wrapper: Any, *, blind: bool = False) -> np.ndarray:
     """The subset of lowest validation error; ``blind`` keeps the validation rows from the phases of the search."""
     problem = halves.problem(None if blind else halves.validation, wrapper.criterion)
-    trace, selected = GreedySearch(direction=wrapper.direction, n_jobs=1).run(problem, halves.fit.names)
-    return best_on_walks(trace, halves) if blind else selected
+    trace = GreedySearch(direction=wrapper.direction, n_jobs=1).run(problem)
+    return best_on_walks(trace, halves) if blind else trace.chosen
 
 
 if __name__ == "__main__":

@@ -22,7 +22,10 @@ def in_blocks(coded: CodedTable, problem: SubsetProblem, n_blocks: int) -> Subse
     """The same problem with its rows in several blocks."""
     parts = np.array_split(np.random.default_rng(0).permutation(coded.n_rows), n_blocks)
     blocks = tuple(ClassBlock.of(coded.take(rows)) for rows in parts)
-    return dataclasses.replace(problem, rows=dataclasses.replace(problem.rows, blocks=blocks))
+    return dataclasses.replace(
+        problem,
+        objective=dataclasses.replace(problem.objective, rows=dataclasses.replace(problem.rows, blocks=blocks)),
+    )
 
 
 def walk_and_check(
@@ -165,7 +168,7 @@ def test_a_class_without_weight(n_features: int) -> None:
     base = near_certain(n_features, 3, False)
     coded = base.with_rows(weights=(base.class_codes != 1).astype(float))
     problem = SubsetProblem.of(coded)
-    assert problem.class_prior[1] == 0.0
+    assert problem.rows.class_totals[1] == 0.0
     state = SearchState(problem)
     subset: set[int] = set()
     for feature in range(n_features):

@@ -9,7 +9,7 @@ import pytest
 from numba import njit
 
 from bayesieve.criteria import AUC, Error
-from bayesieve.search import SearchState, SubsetProblem, every_subset, search_exhaustively
+from bayesieve.search import SearchState, SubsetProblem, every_subset, ExhaustiveSearch
 from bayesieve.search._kernels import sum_of_logs
 from bayesieve.search.every_subset import EverySubset, evaluate_every_subset
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
@@ -19,7 +19,7 @@ from tests.search.test_trace import models_of
 
 def slow_values(problem: SubsetProblem, criterion: object, subsets: EverySubset) -> np.ndarray:
     """The criterion of every subset, each evaluated from the empty one."""
-    state = SearchState(replace(problem, criterion=criterion))
+    state = SearchState(replace(problem, objective=problem.objective.by(criterion)))
     found = []
     for number in range(subsets.cost.size):
         selected = np.zeros(problem.n_features, dtype=bool)
@@ -78,8 +78,8 @@ def test_nothing_depends_on_pieces_and_threads(monkeypatch: pytest.MonkeyPatch) 
 def test_selectors_read_the_same_weights_as_from_the_walk_step_by_step() -> None:
     coded = coded_table(7, 200, 9, 3, strength=0.6)
     problem = SubsetProblem.of(coded)
-    trace = evaluate_every_subset(problem).trace(coded.names)
-    steps = search_exhaustively(problem, coded.names)
+    trace = evaluate_every_subset(problem).trace()
+    steps = ExhaustiveSearch().run(problem)
     expected = models_of(steps)
     found = models_of(trace)
     assert found.keys() == expected.keys()
@@ -102,17 +102,17 @@ def test_nothing_to_choose_from() -> None:
     coded.codes[:], coded.n_levels[:] = 0, 1
     subsets = evaluate_every_subset(SubsetProblem.of(coded))
     assert subsets.cost.tolist() == pytest.approx([slow_cost(coded, ())])
-    assert not subsets.trace(coded.names).best_subset().any()
+    assert not subsets.trace().best_subset().any()
 
 
 def test_what_is_not_enumerated() -> None:
     with pytest.raises(ValueError, match=r"26 features have 2\^26 subsets, .*at most 25"):
         evaluate_every_subset(SubsetProblem.of(coded_table(1, n_rows=20, n_features=27)))
     weighted = coded_table(1, n_rows=20, weights=np.arange(1.0, 21.0))
-    with pytest.raises(ValueError, match=r"weighted rows.*search_exhaustively"):
+    with pytest.raises(ValueError, match=r"weighted rows.*ExhaustiveSearch"):
         evaluate_every_subset(SubsetProblem.of(weighted))
     tiny = coded_table(1, n_rows=40, n_features=20, strength=1.5)
-    with pytest.raises(ValueError, match=r"up to e\^\d+ exceed the range of numbers; use search_exhaustively"):
+    with pytest.raises(ValueError, match=r"up to e\^\d+ exceed the range of numbers; use ExhaustiveSearch"):
         evaluate_every_subset(SubsetProblem.of(tiny, smoothing=1e-25))
     with pytest.raises(ValueError, match="areas=True"):
         evaluate_every_subset(SubsetProblem.of(coded_table(1))).largest_area()

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bayesieve.search import SearchState, SubsetProblem, exhaustive, search_exhaustively
+from bayesieve.search import SearchState, SubsetProblem, exhaustive, ExhaustiveSearch
 from tests.criteria.coded_tables import coded_table, slow_cost
 from tests.search.test_trace import models_of
 
@@ -19,7 +19,7 @@ def test_every_subset_is_met_once_at_its_own_cost(n_features: int, n_classes: in
     weights = np.random.default_rng(0).integers(1, 7, 60) / 2 if weighted else None
     coded = coded_table(n_features, 60, n_features, n_classes, strength=1.0, weights=weights)
     problem = SubsetProblem.of(coded)
-    trace = search_exhaustively(problem, coded.names)
+    trace = ExhaustiveSearch().run(problem)
     informative = range(n_features - 1)  # the last feature has a single level
     models = models_of(trace)
     assert set(models) == {
@@ -35,7 +35,7 @@ def test_every_subset_is_met_once_at_its_own_cost(n_features: int, n_classes: in
 def test_rounding_errors_do_not_add_up() -> None:
     coded = coded_table(3, 80, 12, strength=1.3)
     problem = SubsetProblem.of(coded)
-    models = models_of(search_exhaustively(problem, coded.names))
+    models = models_of(ExhaustiveSearch().run(problem))
     assert len(models) == 2**11
     last = list(models.items())[-50:]
     for subset, cost in last:
@@ -45,7 +45,7 @@ def test_rounding_errors_do_not_add_up() -> None:
 def test_nothing_to_choose_from() -> None:
     coded = coded_table(1, n_features=3)
     coded.codes[:], coded.n_levels[:] = 0, 1
-    trace = search_exhaustively(SubsetProblem.of(coded), coded.names)
+    trace = ExhaustiveSearch().run(SubsetProblem.of(coded))
     assert (trace.n_models, trace.complete) == (1, True)
     assert trace.best_criterion == trace.null_criterion
 
@@ -53,17 +53,17 @@ def test_nothing_to_choose_from() -> None:
 def test_too_many_features() -> None:
     coded = coded_table(1, n_rows=20, n_features=27)
     with pytest.raises(ValueError, match=r"26 features have 2\^26 subsets, .*at most 25 .* use exhaustive=False"):
-        search_exhaustively(SubsetProblem.of(coded), coded.names)
+        ExhaustiveSearch().run(SubsetProblem.of(coded))
 
 
 def test_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exhaustive, "_MOVES_AT_ONCE", 8)
     coded = coded_table(4, n_features=10)
-    trace = search_exhaustively(SubsetProblem.of(coded), coded.names, max_seconds=0)
+    trace = ExhaustiveSearch(max_seconds=0).run(SubsetProblem.of(coded))
     assert not trace.complete
     assert trace.n_models == 1 + 2 * 8
     check_valid(trace)
-    whole = search_exhaustively(SubsetProblem.of(coded), coded.names, max_seconds=1000)
+    whole = ExhaustiveSearch(max_seconds=1000).run(SubsetProblem.of(coded))
     assert (whole.complete, whole.n_models) == (True, 2**9)
 
 
@@ -84,7 +84,7 @@ def test_an_interrupt_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> N
         return candidates(state, features)
 
     monkeypatch.setattr(SearchState, "candidates", interrupted)
-    trace = search_exhaustively(problem, coded.names)
+    trace = ExhaustiveSearch().run(problem)
     assert not trace.complete
     assert trace.n_models == 1 + 2 * 40
     check_valid(trace)
@@ -100,7 +100,7 @@ def test_progress_is_told_and_may_interrupt(monkeypatch: pytest.MonkeyPatch) -> 
         if len(told) == 3:
             raise KeyboardInterrupt
 
-    trace = search_exhaustively(SubsetProblem.of(coded), coded.names, progress=progress)
+    trace = ExhaustiveSearch().run(SubsetProblem.of(coded), progress)
     assert [entry[:2] for entry in told] == [(8, 64), (16, 64), (24, 64)]
     assert not trace.complete
     assert told[-1][2] == trace.best_criterion

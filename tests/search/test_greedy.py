@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import AUC, Error, ErrorProbability, LogLoss, MAPCost
-from bayesieve.search import GreedySearch, ScoredRows, SearchState, SearchTrace, SubsetProblem
+from bayesieve.search import GreedySearch, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem
 from bayesieve.search import greedy as module
 from tests.criteria.coded_tables import coded_table
 
@@ -21,11 +22,9 @@ def problem_of(coded: CodedTable, criterion: object = None, *, halves: bool = Fa
     fit, rest = coded.take(slice(0, None, 2)), coded.take(slice(1, None, 2))
     counts = fit.counts
     return SubsetProblem.on(
-        ScoredRows.training(fit, counts, 1.0),
+        Objective(criterion, ScoredRows.training(fit, counts, 1.0)),
         coded,
-        criterion,
-        validation_rows=ScoredRows.training(rest, counts, 1.0),
-        validation_criterion=Error(),
+        validation=Objective(Error(), ScoredRows.training(rest, counts, 1.0)),
     )
 
 
@@ -43,7 +42,8 @@ def frames_equal(one: SearchTrace, other: SearchTrace) -> None:
 @pytest.mark.parametrize("halves", [False, True])
 def test_every_recorded_value_is_that_of_its_subset(coded: CodedTable, direction: str, halves: bool) -> None:
     problem = problem_of(coded, halves=halves)
-    trace, chosen = GreedySearch(direction).run(problem, coded.names)
+    trace = GreedySearch(direction).run(problem)
+    chosen = trace.chosen
     state = SearchState(problem)
     for start in range(trace.n_starts):
         selected = np.zeros(coded.n_features, dtype=bool)
@@ -66,7 +66,7 @@ def test_every_recorded_value_is_that_of_its_subset(coded: CodedTable, direction
 
 
 def test_phases_take_turns_until_one_finds_nothing_better(coded: CodedTable) -> None:
-    trace, _ = GreedySearch("backward-forward").run(problem_of(coded, halves=True), coded.names)
+    trace = GreedySearch("backward-forward").run(problem_of(coded, halves=True))
     best = None
     for start in range(trace.n_starts):
         moves = trace.walk_moves(start)
@@ -84,7 +84,8 @@ def test_phases_take_turns_until_one_finds_nothing_better(coded: CodedTable) -> 
 
 @pytest.mark.parametrize("direction", ["forward", "backward", "forward-backward", "backward-forward", "fast"])
 def test_asked_number_of_features(coded: CodedTable, direction: str) -> None:
-    trace, chosen = GreedySearch(direction, n_features=3).run(problem_of(coded), coded.names)
+    trace = GreedySearch(direction, n_features=3).run(problem_of(coded))
+    chosen = trace.chosen
     if direction in ("forward", "backward"):
         assert chosen.sum() == 3
         moves = trace.walk_moves(0)
@@ -95,16 +96,18 @@ def test_asked_number_of_features(coded: CodedTable, direction: str) -> None:
 
 def test_tolerance_ends_a_phase(coded: CodedTable) -> None:
     problem = problem_of(coded, MAPCost(coded.n_features))
-    whole, _ = GreedySearch("forward").run(problem, coded.names)
+    whole = GreedySearch("forward").run(problem)
     costs = np.concatenate([[whole.null_criterion], whole.walk_moves(0).cost])
     gains = -np.diff(costs)
     tol = float(np.sort(gains)[-2])  # only one addition is worth more
-    short, chosen = GreedySearch("forward", tol=tol).run(problem, coded.names)
+    short = GreedySearch("forward", tol=tol).run(problem)
+    chosen = short.chosen
     expected = int(np.argmax(gains <= tol))
     assert short.walk_moves(0).feature.size == expected == chosen.sum()
-    none, kept = GreedySearch("forward", tol=1e9).run(problem, coded.names)
+    none = GreedySearch("forward", tol=1e9).run(problem)
+    kept = none.chosen
     assert (none.walk_moves(0).feature.size, kept.sum()) == (0, 0)
-    back, _ = GreedySearch("backward", tol=1e9).run(problem, coded.names)
+    back = GreedySearch("backward", tol=1e9).run(problem)
     assert back.walk_moves(0).feature.size == problem.candidates.size
 
 
@@ -114,11 +117,13 @@ def test_neither_threads_nor_rows_left_out_change_anything(
     coded: CodedTable, direction: str, criterion: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = problem_of(coded, criterion)
-    plain, chosen = GreedySearch(direction, n_jobs=1, leave_out=False).run(problem, coded.names)
+    plain = GreedySearch(direction, n_jobs=1, leave_out=False).run(problem)
+    chosen = plain.chosen
     monkeypatch.setattr("bayesieve.search.state._PARALLEL_WORK", 1)
     monkeypatch.setattr("bayesieve.search.state._CANDIDATES_AT_ONCE", 2)
     monkeypatch.setattr("bayesieve.criteria.row_ratios._SCANNED_CODES", 0)
-    threads, same = GreedySearch(direction, n_jobs=3).run(problem, coded.names)
+    threads = GreedySearch(direction, n_jobs=3).run(problem)
+    same = threads.chosen
     assert plain.to_frame()["feature"].to_list() == threads.to_frame()["feature"].to_list()
     np.testing.assert_allclose(plain.to_frame()["criterion"], threads.to_frame()["criterion"], rtol=0, atol=1e-13)
     np.testing.assert_array_equal(chosen, same)
@@ -128,20 +133,20 @@ def test_neither_threads_nor_rows_left_out_change_anything(
 @pytest.mark.parametrize("moves", [0, 1, 5, 11])
 def test_a_stopped_search_goes_on_where_it_was(coded: CodedTable, direction: str, moves: int) -> None:
     problem = problem_of(coded, halves=True)
-    whole, chosen = GreedySearch(direction).run(problem, coded.names)
+    whole = GreedySearch(direction).run(problem)
+    chosen = whole.chosen
     count = iter(range(10**6))
 
     def stop(done: int, total: int, best: float) -> bool:
         return next(count) >= moves - 1
 
-    part, _ = GreedySearch(direction, max_seconds=0.0 if moves == 0 else None).run(problem, coded.names, stop)
+    part = GreedySearch(direction, max_seconds=0.0 if moves == 0 else None).run(problem, stop)
     made = sum(part.walk_moves(start).feature.size for start in range(part.n_starts))
     assert made == min(moves, whole.to_frame().filter(whole.to_frame()["move"] != "start").height)
     written = SearchTrace.from_json(json.loads(json.dumps(part.to_json())), coded.names)
     scanned = []
-    resumed, same = GreedySearch(direction, resume=written).run(
-        problem, coded.names, lambda *told: scanned.append(told)
-    )
+    resumed = GreedySearch(direction, resume=written).run(problem, lambda *told: scanned.append(told))
+    same = resumed.chosen
     frames_equal(resumed, whole)
     np.testing.assert_array_equal(chosen, same)
     assert resumed.n_models == whole.n_models
@@ -150,23 +155,23 @@ def test_a_stopped_search_goes_on_where_it_was(coded: CodedTable, direction: str
 
 def test_resuming_scans_only_what_is_new(coded: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problem_of(coded)
-    part, _ = GreedySearch("forward", n_features=5).run(problem, coded.names)
+    part = GreedySearch("forward", n_features=5).run(problem)
     calls = []
     scan = SearchState.candidates
     monkeypatch.setattr(SearchState, "candidates", lambda *a: calls.append(1) or scan(*a))
-    GreedySearch("forward", resume=part).run(problem, coded.names)
+    GreedySearch("forward", resume=part).run(problem)
     assert len(calls) == problem.candidates.size - 5
 
 
 def test_a_trace_of_something_else_is_refused(coded: CodedTable) -> None:
-    trace, _ = GreedySearch("forward").run(problem_of(coded), coded.names)
+    trace = GreedySearch("forward").run(problem_of(coded))
     other = coded_table(12, n_rows=240, n_features=9, n_classes=3)
     with pytest.raises(ValueError, match="resume: the trace is of another search"):
-        GreedySearch("forward", resume=trace).run(problem_of(other), other.names)
+        GreedySearch("forward", resume=trace).run(problem_of(other))
     with pytest.raises(ValueError, match="resume: the trace is of another search"):
-        GreedySearch("backward", resume=trace).run(problem_of(coded), coded.names)
+        GreedySearch("backward", resume=trace).run(problem_of(coded))
     with pytest.raises(ValueError, match="resume: the trace is of a table with other features"):
-        GreedySearch("forward", resume=trace).run(problem_of(coded), tuple("abcdefghi"))
+        GreedySearch("forward", resume=trace).run(replace(problem_of(coded), names=tuple("abcdefghi")))
 
 
 @pytest.mark.parametrize("at", [1, 4, 8])
@@ -181,7 +186,8 @@ def test_an_interrupt_keeps_the_best_so_far(coded: CodedTable, at: int, monkeypa
         return scan(state, features)
 
     monkeypatch.setattr(SearchState, "candidates", interrupted)
-    trace, chosen = GreedySearch("backward-forward").run(problem, coded.names)
+    trace = GreedySearch("backward-forward").run(problem)
+    chosen = trace.chosen
     assert not trace.complete
     np.testing.assert_array_equal(chosen, trace.best_on_path())
 
@@ -197,11 +203,11 @@ def test_ties_go_to_the_lowest_column() -> None:
         classes=base.classes,
     )
     problem = SubsetProblem.of(twins, 1.0, ErrorProbability())
-    forward, _ = GreedySearch("forward").run(problem, twins.names)
+    forward = GreedySearch("forward").run(problem)
     order = forward.walk_moves(0).feature.tolist()
     assert order.index(0) < order.index(3)
     assert order.index(1) < order.index(2)
-    backward, _ = GreedySearch("backward").run(problem, twins.names)
+    backward = GreedySearch("backward").run(problem)
     order = backward.walk_moves(0).feature.tolist()
     assert order.index(0) < order.index(3)
     assert order.index(1) < order.index(2)
@@ -211,10 +217,12 @@ def test_nothing_to_choose_from() -> None:
     coded = coded_table(1, n_features=1)
     coded.codes[:], coded.n_levels[:] = 0, 1
     for direction in module.DIRECTIONS:
-        trace, chosen = GreedySearch(direction).run(problem_of(coded), coded.names)
+        trace = GreedySearch(direction).run(problem_of(coded))
+        chosen = trace.chosen
         assert not chosen.any()
         assert trace.to_frame()["move"].unique().to_list() == ["start"]
-    trace, chosen = GreedySearch("forward").run(SubsetProblem.of(coded, 1.0, Error(), every_feature=True), coded.names)
+    trace = GreedySearch("forward").run(SubsetProblem.of(coded, 1.0, Error(), every_feature=True))
+    chosen = trace.chosen
     assert (chosen.sum(), trace.walk_moves(0).feature.tolist()) == (0, [0])  # added, but no better
 
 
@@ -222,4 +230,4 @@ def test_one_class_has_no_auc() -> None:
     coded = coded_table(1, n_classes=2)
     coded.class_codes[:] = 0
     with pytest.raises(ValueError, match="'auc' has no value on these rows"):
-        GreedySearch("forward").run(SubsetProblem.of(coded, 1.0, AUC()), coded.names)
+        GreedySearch("forward").run(SubsetProblem.of(coded, 1.0, AUC()))

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from bayesieve.counts import CodedTable
-from bayesieve.search import MultiStart, SearchState, SearchTrace, SubsetProblem, multi_start, search_exhaustively
+from bayesieve.search import MultiStart, SearchState, SearchTrace, SubsetProblem, multi_start, ExhaustiveSearch
 from tests.criteria.coded_tables import coded_table, slow_cost
 from tests.search.test_trace import models_of
 
 
-def problem_of(coded: CodedTable) -> tuple[SubsetProblem, tuple[str, ...]]:
-    return SubsetProblem.of(coded), coded.names
+def problem_of(coded: CodedTable) -> SubsetProblem:
+    return SubsetProblem.of(coded)
 
 
 WIDE = coded_table(11, n_rows=150, n_features=30, n_classes=3, strength=0.9)
@@ -38,8 +38,8 @@ def check_valid(trace: SearchTrace, coded: CodedTable) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_best_of_all_subsets_is_found(seed: int) -> None:
     coded = coded_table(seed, n_rows=100, n_features=9, strength=1.1)
-    problem, names = problem_of(coded)
-    found, best = MultiStart().run(problem, names), search_exhaustively(problem, names)
+    problem = problem_of(coded)
+    found, best = MultiStart().run(problem), ExhaustiveSearch().run(problem)
     assert found.best_criterion == pytest.approx(best.best_criterion, abs=1e-9)
     np.testing.assert_array_equal(found.best_subset(), best.best_subset())
     assert found.complete
@@ -47,15 +47,15 @@ def test_the_best_of_all_subsets_is_found(seed: int) -> None:
 
 
 def test_every_accepted_move_lowers_the_cost() -> None:
-    trace = MultiStart().run(*problem_of(WIDE))
+    trace = MultiStart().run(problem_of(WIDE))
     for part in trace.to_frame().partition_by("start"):
         assert (np.diff(part["criterion"].to_numpy()) < 0).all()
     check_valid(trace, WIDE)
 
 
 def test_a_start_ends_where_no_single_move_lowers_the_cost() -> None:
-    problem, names = problem_of(WIDE)
-    trace = MultiStart(n_starts=4, max_iter=50).run(problem, names)
+    problem = problem_of(WIDE)
+    trace = MultiStart(n_starts=4, max_iter=50).run(problem)
     for part in trace.to_frame().partition_by("start"):
         state = SearchState(problem)
         for feature in part["feature"].to_list()[1:]:
@@ -64,25 +64,25 @@ def test_a_start_ends_where_no_single_move_lowers_the_cost() -> None:
 
 
 def test_number_of_starts() -> None:
-    problem, names = problem_of(WIDE)
-    trace = MultiStart().run(problem, names)
+    problem = problem_of(WIDE)
+    trace = MultiStart().run(problem)
     assert trace.n_starts == math.ceil(math.log2(30 * 150))
-    assert MultiStart(n_starts=3).run(problem, names).n_starts == 3
+    assert MultiStart(n_starts=3).run(problem).n_starts == 3
 
 
 def test_features_of_one_level_are_never_tried() -> None:
-    trace = MultiStart().run(*problem_of(WIDE))
+    trace = MultiStart().run(problem_of(WIDE))
     assert "x29" not in trace.to_frame(evaluated=True)["feature"].to_list()
 
 
 def test_same_seed_same_trace_other_seed_another() -> None:
-    runs = [MultiStart(seed=seed, n_starts=5).run(*problem_of(WIDE)) for seed in (3, 3, 4)]
+    runs = [MultiStart(seed=seed, n_starts=5).run(problem_of(WIDE)) for seed in (3, 3, 4)]
     assert records(runs[0]) == records(runs[1])
     assert records(runs[0]) != records(runs[2])
 
 
 def test_walks_are_listed_in_the_order_of_their_starts() -> None:
-    one, several = (MultiStart(n_starts=n).run(*problem_of(WIDE)) for n in (1, 3))
+    one, several = (MultiStart(n_starts=n).run(problem_of(WIDE)) for n in (1, 3))
     assert [row for row in records(several) if row[0] == 0] == records(one)
 
 
@@ -99,10 +99,10 @@ def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, weigh
         return candidates(state, features)
 
     monkeypatch.setattr(SearchState, "candidates", watched)
-    one = MultiStart(n_jobs=1).run(*problem_of(coded))
+    one = MultiStart(n_jobs=1).run(problem_of(coded))
     assert threads == {threading.get_ident()}
     threads.clear()
-    several = MultiStart(n_jobs=3).run(*problem_of(coded))
+    several = MultiStart(n_jobs=3).run(problem_of(coded))
     assert threading.get_ident() not in threads
     assert records(one) == records(several)
     assert one.n_models == several.n_models
@@ -111,7 +111,7 @@ def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, weigh
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_no_time_at_all(monkeypatch: pytest.MonkeyPatch, n_jobs: int) -> None:
     monkeypatch.setattr(multi_start, "_PARALLEL_WORK", 0)
-    trace = MultiStart(max_seconds=0, n_jobs=n_jobs).run(*problem_of(WIDE))
+    trace = MultiStart(max_seconds=0, n_jobs=n_jobs).run(problem_of(WIDE))
     assert not trace.complete
     assert trace.n_models >= 1
     check_valid(trace, WIDE)
@@ -119,7 +119,7 @@ def test_no_time_at_all(monkeypatch: pytest.MonkeyPatch, n_jobs: int) -> None:
 
 
 def test_ample_time_changes_nothing() -> None:
-    assert records(MultiStart(max_seconds=1000).run(*problem_of(WIDE))) == records(MultiStart().run(*problem_of(WIDE)))
+    assert records(MultiStart(max_seconds=1000).run(problem_of(WIDE))) == records(MultiStart().run(problem_of(WIDE)))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -135,11 +135,11 @@ def test_an_interrupt_in_a_walk_keeps_the_best_so_far(monkeypatch: pytest.Monkey
         return candidates(state, features)
 
     monkeypatch.setattr(SearchState, "candidates", interrupted)
-    trace = MultiStart(n_jobs=n_jobs).run(*problem_of(WIDE))
+    trace = MultiStart(n_jobs=n_jobs).run(problem_of(WIDE))
     monkeypatch.undo()
     assert not trace.complete
     check_valid(trace, WIDE)
-    whole = MultiStart().run(*problem_of(WIDE))
+    whole = MultiStart().run(problem_of(WIDE))
     assert trace.n_models < whole.n_models
     if n_jobs == 1:
         assert (trace.n_models > 1) == (after > 0)
@@ -153,7 +153,7 @@ def test_an_interrupt_while_progress_is_told(monkeypatch: pytest.MonkeyPatch, n_
         if done >= 8:
             raise KeyboardInterrupt
 
-    trace = MultiStart(n_jobs=n_jobs).run(*problem_of(WIDE), progress)
+    trace = MultiStart(n_jobs=n_jobs).run(problem_of(WIDE), progress)
     assert not trace.complete
     assert trace.n_starts == 8
     check_valid(trace, WIDE)
@@ -161,7 +161,7 @@ def test_an_interrupt_while_progress_is_told(monkeypatch: pytest.MonkeyPatch, n_
 
 def test_progress() -> None:
     told: list[tuple[int, int, float]] = []
-    trace = MultiStart(n_starts=10).run(*problem_of(WIDE), lambda *values: told.append(values))
+    trace = MultiStart(n_starts=10).run(problem_of(WIDE), lambda *values: told.append(values))
     assert [entry[:2] for entry in told] == [(4, 10), (8, 10), (10, 10)]
     assert told[-1][2] == trace.best_criterion
     assert told == sorted(told, key=lambda entry: -entry[2])
@@ -175,13 +175,13 @@ def test_other_errors_come_through(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multi_start, "_PARALLEL_WORK", 0)
     for n_jobs in (1, 2):
         with pytest.raises(MemoryError, match="no room"):
-            MultiStart(n_jobs=n_jobs).run(*problem_of(WIDE))
+            MultiStart(n_jobs=n_jobs).run(problem_of(WIDE))
 
 
 def test_nothing_to_choose_from() -> None:
     coded = coded_table(1, n_features=3)
     coded.codes[:], coded.n_levels[:] = 0, 1
-    trace = MultiStart().run(*problem_of(coded))
+    trace = MultiStart().run(problem_of(coded))
     assert trace.complete
     assert trace.n_models == 1
 

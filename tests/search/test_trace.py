@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesieve.search import MultiStart, SearchTrace, SubsetProblem, TraceRecorder, search_exhaustively
+from bayesieve.search import MultiStart, SearchTrace, SubsetProblem, TraceRecorder, ExhaustiveSearch
 from bayesieve.search.trace import Clock
 from tests.criteria.coded_tables import coded_table, slow_cost
 
@@ -46,11 +46,11 @@ def traces(draw: st.DrawFn) -> SearchTrace:
     coded = coded_table(draw(st.integers(0, 2**32 - 1)), draw(st.integers(5, 80)), n_features, draw(st.integers(2, 3)))
     problem = SubsetProblem.of(coded)
     if draw(st.booleans()):
-        return search_exhaustively(problem, coded.names)
+        return ExhaustiveSearch().run(problem)
     search = MultiStart(
         n_starts=draw(st.integers(1, 6)), max_iter=draw(st.integers(1, 3)), seed=draw(st.integers(0, 99))
     )
-    return search.run(problem, coded.names)
+    return search.run(problem)
 
 
 @settings(max_examples=30)
@@ -129,7 +129,7 @@ def test_json_keeps_the_walks(trace: SearchTrace) -> None:
 
 def small() -> SearchTrace:
     coded = coded_table(1, n_features=4)
-    return MultiStart(n_starts=2).run(SubsetProblem.of(coded), coded.names)
+    return MultiStart(n_starts=2).run(SubsetProblem.of(coded))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_criterion_without_a_value_survives() -> None:
 def test_costs_of_the_trace_are_those_of_the_subsets() -> None:
     coded = coded_table(7, n_features=6, strength=1.0)
     problem = SubsetProblem.of(coded)
-    for trace in (MultiStart().run(problem, coded.names), search_exhaustively(problem, coded.names)):
+    for trace in (MultiStart().run(problem), ExhaustiveSearch().run(problem)):
         for subset, cost in models_of(trace).items():
             assert cost == pytest.approx(slow_cost(coded, subset), abs=1e-9)
 

@@ -94,7 +94,7 @@ def test_paths_with_either_class_prior(name: str, criterion: str, direction: str
         class_smoothing=float(prior == "laplace_prior"),
         every_feature=True,
     )
-    trace, _ = GreedySearch(direction).run(problem, columns)
+    trace = GreedySearch(direction).run(problem)
     frame = trace.to_frame()
     assert frame["feature"].to_list() == [None, *(columns[k] for k in entry["order"])]
     np.testing.assert_allclose(frame["criterion"], entry["values"], rtol=0, atol=1e-12)

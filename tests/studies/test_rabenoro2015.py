@@ -137,7 +137,8 @@ def test_a_wrapper_is_measured_along_its_own_path(wrapper: Any) -> None:
     halves, rest, test = halved()
     found = measured(wrapper, small_tables()[0], test)
     problem = halves.problem(halves.validation, wrapper.criterion)
-    trace, selected = GreedySearch(direction=wrapper.direction).run(problem, halves.fit.names)
+    trace = GreedySearch(direction=wrapper.direction).run(problem)
+    selected = trace.chosen
     subsets = list(walked(trace))
     errors = [refitted_error(subset, halves.fit, rest, 1.0) for subset in subsets if subset.any()]
     tested = [refitted_error(subset, halves.fit, test, 1.0) for subset in subsets if subset.any()]
@@ -166,7 +167,7 @@ def test_tied_steps_are_counted_up_to_the_subset_chosen() -> None:
 
     halves, _, _ = halved()
     problem = halves.problem(halves.validation, "error_probability")
-    trace, _ = GreedySearch(direction="forward").run(problem, halves.fit.names)
+    trace = GreedySearch(direction="forward").run(problem)
     added = trace.to_frame()["feature"].drop_nulls().to_list()
     at = min(added.index("x0"), added.index("x1"))  # copies: a tie until one of them is in
     assert _tied_steps(trace, problem, at) == (0.0 if at else None)
@@ -245,7 +246,7 @@ def choose(method: Any, halves: Halves) -> np.ndarray:
     """The subset that a method of the table chooses."""
     if method.direction:
         problem = halves.problem(halves.validation, method.criterion)
-        return GreedySearch(direction=method.direction, n_jobs=1).run(problem, halves.fit.names)[1]
+        return GreedySearch(direction=method.direction, n_jobs=1).run(problem).chosen
     rankings = {"MI filter": by_information, "mRMR filter": by_mrmr}
     if method.name in rankings:
         return best_of_path(halves, rankings[method.name](halves.fit))

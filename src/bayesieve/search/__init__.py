@@ -1,20 +1,34 @@
-"""How subsets of features are walked: the state of a subset, the searches, and the trace they leave."""
+"""How subsets of features are walked: problems, objectives, the state of a subset, searches, and the trace they leave."""
 
-from bayesieve.search.exhaustive import search_exhaustively
+from bayesieve.search.best_first import BestFirst
+from bayesieve.search.exhaustive import ExhaustiveSearch
 from bayesieve.search.greedy import DIRECTIONS, GreedySearch
 from bayesieve.search.multi_start import MultiStart
+from bayesieve.search.objective import Constraint, Objective
+from bayesieve.search.problem import Problem, Search, State, StepRecorder, first_record
 from bayesieve.search.scored_rows import ScoredRows
 from bayesieve.search.state import SearchState, SubsetProblem
+from bayesieve.search.subset_values import SubsetValues, evaluate_subsets
 from bayesieve.search.trace import SearchTrace, TraceRecorder
 
 __all__ = [
     "DIRECTIONS",
+    "BestFirst",
+    "Constraint",
+    "ExhaustiveSearch",
     "GreedySearch",
     "MultiStart",
+    "Objective",
+    "Problem",
     "ScoredRows",
+    "Search",
     "SearchState",
     "SearchTrace",
+    "State",
+    "StepRecorder",
     "SubsetProblem",
+    "SubsetValues",
     "TraceRecorder",
-    "search_exhaustively",
+    "evaluate_subsets",
+    "first_record",
 ]

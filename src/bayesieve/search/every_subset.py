@@ -64,7 +64,7 @@ class EverySubset:
         """
         if not self.area_bounds.shape[1]:
             raise ValueError("The AUC of the subsets was not asked for; evaluate them with areas=True.")
-        state = SearchState(replace(self.problem, criterion=AUC()))
+        state = SearchState(replace(self.problem, objective=self.problem.objective.by(AUC())))
         selected = np.zeros(self.problem.n_features, dtype=bool)
         best, found = -np.inf, dict[int, float]()
         for number in np.argsort(-self.area_bounds[1], kind="stable").tolist():
@@ -81,7 +81,7 @@ class EverySubset:
         order = np.lexsort((numbers, self.cost[numbers], self.sizes[numbers]))
         return int(numbers[order[0]])
 
-    def trace(self, names: tuple[str, ...]) -> SearchTrace:
+    def trace(self) -> SearchTrace:
         """The subsets as a walk that changes one feature at a time, for selectors to read their weights from."""
         recorder = TraceRecorder(float(self.cost[0]))
         step = np.arange(1, self.cost.size, dtype=np.int64)
@@ -96,7 +96,7 @@ class EverySubset:
                 number.astype(np.uint64),
                 self.seconds,
             )
-        return SearchTrace.of(names, [recorder], complete=True, seconds=self.seconds)
+        return self.problem.trace([recorder], complete=True, seconds=self.seconds)
 
 
 def evaluate_every_subset(
@@ -108,7 +108,7 @@ def evaluate_every_subset(
 ) -> EverySubset:
     """Evaluate all subsets of the candidate features on the rows that guide the search.
 
-    Several times as fast as `search_exhaustively`, which can be interrupted and takes weighted rows: 2^19 subsets
+    Several times as fast as `ExhaustiveSearch`, which can be interrupted and takes weighted rows: 2^19 subsets
     of 3,500 rows of three classes take 6 seconds on one core, 24 with areas.
 
     Parameters
@@ -164,10 +164,10 @@ def obstacle_to_walk(problem: SubsetProblem) -> str | None:
     if k > MAX_FEATURES:
         return f"{k} features have 2^{k} subsets, too many to enumerate (at most {MAX_FEATURES} features)."
     if len(problem.blocks) > 1 or problem.blocks[0].weights.size:
-        return "Subsets of weighted rows, or rows in several blocks, are enumerated by search_exhaustively."
+        return "Subsets of weighted rows, or rows in several blocks, are enumerated by ExhaustiveSearch."
     reach = sum(float(np.abs(problem.tables.log_factors(int(f))).max(initial=0.0)) for f in problem.candidates)
     if reach > _LARGEST_LOG:
-        return f"Ratios of probabilities of up to e^{reach:.0f} exceed the range of numbers; use search_exhaustively."
+        return f"Ratios of probabilities of up to e^{reach:.0f} exceed the range of numbers; use ExhaustiveSearch."
     return None
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from bayesieve.engine.progress import Progress
-from bayesieve.search.state import SearchState, SubsetProblem
+from bayesieve.search.problem import Problem, Search, State, first_record
 from bayesieve.search.trace import Clock, SearchTrace, TraceRecorder
 
 MAX_FEATURES = 25
@@ -14,60 +16,70 @@ MAX_FEATURES = 25
 _MOVES_AT_ONCE = 1024  # between two looks at the clock
 
 
-def search_exhaustively(
-    problem: SubsetProblem,
-    names: tuple[str, ...],
-    *,
-    max_seconds: float | None = None,
-    progress: Progress | None = None,
-) -> SearchTrace:
-    """Evaluate every subset of the candidate features.
+@dataclass(frozen=True)
+class ExhaustiveSearch(Search):
+    """Every subset of the candidate features; ValueError beyond 25 of them.
 
     The walk flips one of all features but the last; from each of its 2^(k-1) subsets one pass over the rows scores both
-    the next flip and the last feature added.
+    the next flip and the last feature added. Where other rows choose, or constraints have to be kept, it goes through
+    all 2^k subsets.
 
-    Raises
-    ------
-    ValueError
-        Beyond 25 candidate features.
+    Parameters
+    ----------
+    max_seconds : float or None
+        The search stops after this many seconds and keeps the best so far; so does Ctrl-C.
     """
-    clock = Clock(max_seconds)
-    candidates = problem.candidates
-    k = candidates.size
-    if k > MAX_FEATURES:
-        raise ValueError(
-            f"{k} features have 2^{k} subsets, too many to enumerate (at most {MAX_FEATURES} features); "
-            "use exhaustive=False."
-        )
-    state = SearchState(problem)
-    recorder = TraceRecorder(state.cost)
-    complete = True
-    if k:
-        bit = np.uint64(1) << np.arange(k, dtype=np.uint64)
-        key = np.uint64(0)
-        last = k - 1
-        n_steps = 1 << last
-        best = state.cost
+
+    max_seconds: float | None = None
+
+    def run(self, problem: Problem, progress: Progress | None = None) -> SearchTrace:
+        clock = Clock(self.max_seconds)
+        k = problem.candidates.size
+        if k > MAX_FEATURES:
+            raise ValueError(
+                f"{k} features have 2^{k} subsets, too many to enumerate (at most {MAX_FEATURES} features); "
+                "use exhaustive=False."
+            )
+        state = problem.state()
+        recorder = first_record(state)
+        complete = True
         try:
-            for step in range(1, n_steps + 1):
-                moves = [last]
-                if step < n_steps:
-                    moves.append((step & -step).bit_length() - 1)  # the bit that the reflected Gray code flips
-                features = candidates[moves]
-                adding = ~state.selected[features]
-                costs = state.candidates(features)
-                accepted = np.arange(len(moves)) > 0
-                recorder.record(features, adding, costs, accepted, key ^ bit[moves], clock.seconds)
-                best = min(best, float(costs.min()))
-                if step < n_steps:
-                    state.flip(int(features[1]), float(costs[1]))
-                    key ^= bit[moves[1]]
-                if step % _MOVES_AT_ONCE == 0:
-                    if progress is not None:
-                        progress(step, n_steps, best)
-                    if clock.is_up:
-                        complete = step == n_steps
-                        break
+            if k:
+                complete = _walk(state, recorder, clock, progress)
         except KeyboardInterrupt:
             complete = False
-    return SearchTrace.of(names, [recorder], complete=complete, seconds=clock.seconds)
+        return problem.trace([recorder], complete=complete, seconds=clock.seconds)
+
+
+def _walk(state: State, recorder: TraceRecorder, clock: Clock, progress: Progress | None) -> bool:
+    """Whether the walk came to its end."""
+    problem = state.problem
+    candidates, sign = problem.candidates, problem.sign
+    bit = np.uint64(1) << np.arange(candidates.size, dtype=np.uint64)
+    key = np.uint64(0)
+    last = candidates.size - 1
+    looks = [] if problem.validated or problem.constrained else [last]  # scored from every subset of the walk
+    n_steps = 1 << (candidates.size - len(looks))
+    best = state.cost
+    for step in range(1, n_steps + 1):
+        flips = [(step & -step).bit_length() - 1] if step < n_steps else []  # of the reflected Gray code
+        moves = looks + flips
+        if not moves:
+            break
+        features = candidates[moves]
+        adding = ~state.selected[features]
+        costs = state.candidates(features)
+        accepted = np.arange(len(moves)) >= len(looks)
+        best = min(best, float(costs.min(initial=np.inf)))
+        for feature, cost in zip(features[accepted].tolist(), costs[accepted].tolist(), strict=True):
+            state.flip(feature, cost)
+        values = (state.validation(), state.violation())
+        recorder.record(features, adding, sign * costs, accepted, key ^ bit[moves], clock.seconds, *values)
+        for flip in flips:
+            key ^= bit[flip]
+        if step % _MOVES_AT_ONCE == 0:
+            if progress is not None:
+                progress(step, n_steps, sign * best)
+            if clock.is_up:
+                return step == n_steps
+    return True

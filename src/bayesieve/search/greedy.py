@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesieve.engine.progress import Progress
-from bayesieve.search.multi_start import MultiStart, first_record
-from bayesieve.search.state import SearchState, SubsetProblem
+from bayesieve.search.multi_start import MultiStart
+from bayesieve.search.problem import Problem, Search, StepRecorder, first_record
 from bayesieve.search.trace import Clock, Point, SearchTrace, TraceRecorder
 
 DIRECTIONS = ("forward", "backward", "forward-backward", "backward-forward", "fast")
@@ -19,8 +19,10 @@ _MOST_PASSES = 50  # of the fast search; it stops by itself when a round changes
 
 
 @dataclass(frozen=True)
-class GreedySearch:
+class GreedySearch(Search):
     """At each step the best of all features is added, or dropped; ties (within 1e-12) go to the lowest column.
+
+    Under constraints a move that comes nearer to them is better, and of moves that keep them the criterion decides.
 
     ``"forward"`` adds from the empty subset on, ``"backward"`` drops from all candidates on. ``"forward-backward"`` and
     ``"backward-forward"`` are full floating searches: a phase runs to its end, the opposite phase starts from the best
@@ -50,6 +52,10 @@ class GreedySearch:
         subset can beat.
     resume : SearchTrace or None
         A search to go on with: its moves are made again without scanning.
+    last_of_ties : bool
+        Ties go to the highest column.
+    every_move : bool
+        The trace holds all moves scored, not only those that were made.
 
     References
     ----------
@@ -66,50 +72,44 @@ class GreedySearch:
     n_jobs: int | None = -1
     resume: SearchTrace | None = None
     until_best: bool = False
+    last_of_ties: bool = False
+    every_move: bool = False
 
-    def run(
-        self, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None = None
-    ) -> tuple[SearchTrace, np.ndarray]:
-        """The trace, and the subset chosen (n_features,) bool; Ctrl-C and ``max_seconds`` keep the best so far."""
+    def run(self, problem: Problem, progress: Progress | None = None) -> SearchTrace:
         if self.direction == "fast":
-            return self._fast(problem, names, progress)
-        run = _Run(self, problem, names, progress)
+            search = MultiStart(1, _MOST_PASSES, self.seed, self.max_seconds, self.n_jobs, tol=self.tol or 0.0)
+            trace = search.run(problem, progress)  # type: ignore[arg-type]
+            trace.chosen = trace.best_on_path(self.n_features)
+            return trace
+        run = _Run(self, problem, progress)
         interrupted = False
         try:
             run.search()
         except KeyboardInterrupt:
             interrupted = True
-        return run.trace(complete=not interrupted and not run.stopped), run.chosen()
-
-    def _fast(
-        self, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None
-    ) -> tuple[SearchTrace, np.ndarray]:
-        search = MultiStart(1, _MOST_PASSES, self.seed, self.max_seconds, self.n_jobs, tol=self.tol or 0.0)
-        trace = search.run(problem, names, progress)
-        return trace, trace.best_on_path(self.n_features)
+        return run.trace(complete=not interrupted and not run.stopped)
 
 
 class _Run:
     """One greedy search under way."""
 
-    def __init__(
-        self, options: GreedySearch, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None
-    ) -> None:
+    def __init__(self, options: GreedySearch, problem: Problem, progress: Progress | None) -> None:
         self._options = options
         self._problem = problem
-        self._names = names
         self._progress = progress
         self._clock = Clock(options.max_seconds)
-        self._state = SearchState(problem, leave_out=options.leave_out, n_jobs=options.n_jobs)
+        self._state = problem.state(leave_out=options.leave_out, n_jobs=options.n_jobs)
+        self._steps = StepRecorder(problem) if options.every_move else None
         self._sign = problem.sign
+        self._validation_sign = 1.0 if problem.in_words().get("validation_lower_is_better", True) else -1.0
         self._null = self._sign * self._state.cost
         if np.isnan(self._null):
             raise ValueError(
-                f"The criterion {problem.criterion.name!r} has no value on these rows: they show one class only."
+                f"The criterion {problem.criterion_name!r} has no value on these rows: they show one class only."
             )
         self._n_models = 1
         self._walks: list[TraceRecorder] = []
-        self._resumed = _Resumed(options.resume, names)
+        self._resumed = _Resumed(options.resume, problem.names)
         self._best: tuple[Point, np.ndarray] | None = None
         self.stopped = False
 
@@ -136,7 +136,7 @@ class _Run:
         recorder = first_record(state)
         self._resumed.begin(recorder)
         self._walks.append(recorder)
-        self._look(recorder.start_validation)
+        self._look(recorder.start_validation, recorder.start_violation)
         while True:
             features = self._problem.candidates[state.selected[self._problem.candidates] != adding]
             if features.size == 0 or self._at_limit(adding) or self._at_best():
@@ -147,26 +147,38 @@ class _Run:
             known = self._resumed.next_move()
             if known is None:
                 costs = state.candidates(features)
-                best = int(np.argmax(costs <= costs.min() + _TIE * max(1.0, abs(costs.min()))))
-                feature, cost, validation = int(features[best]), float(costs[best]), None
+                ranks = state.ranks(features, costs)
+                tied = ranks <= ranks.min() + _TIE * max(1.0, abs(ranks.min()))
+                best = ranks.size - 1 - int(np.argmax(tied[::-1])) if options.last_of_ties else int(np.argmax(tied))
+                feature, cost, rank, validation = int(features[best]), float(costs[best]), float(ranks[best]), None
                 self._n_models += features.size
             else:
                 feature, cost, validation = known[0], self._sign * known[1], known[2]
-            if options.tol is not None and not self._worth_it(adding, cost):
+                rank = float(state.ranks(np.array([feature]), np.array([cost]))[0])
+            if options.tol is not None and not self._worth_it(adding, rank):
+                if self._steps is not None:
+                    self._steps.record(recorder, state.selected, features, costs, -1, self._clock.seconds)
                 return
             # Recorded only once it is made: an interrupt in between leaves the record as it was.
+            before = state.selected.copy()
             state.flip(feature, cost)
             value = state.validation() if validation is None else validation
-            recorder.record(
-                np.array([feature]),
-                np.array([adding]),
-                np.array([self._sign * cost]),
-                np.ones(1, dtype=bool),
-                np.zeros(1, dtype=np.uint64),
-                self._clock.seconds + self._resumed.seconds,
-                value,
-            )
-            self._look(value)
+            violation = state.violation()
+            seconds = self._clock.seconds + self._resumed.seconds
+            if self._steps is not None and known is None:
+                self._steps.record(recorder, before, features, costs, best, seconds, value, violation)
+            else:
+                recorder.record(
+                    np.array([feature]),
+                    np.array([adding]),
+                    np.array([self._sign * cost]),
+                    np.ones(1, dtype=bool),
+                    np.zeros(1, dtype=np.uint64),
+                    seconds,
+                    value,
+                    violation,
+                )
+            self._look(value, violation)
             if self._progress is not None and self._progress(
                 state.n_selected, self._problem.candidates.size, self._sign * state.cost
             ):
@@ -183,19 +195,19 @@ class _Run:
 
     def _at_best(self) -> bool:
         """Whether no subset that is still to come can beat the current one."""
-        problem, best = self._problem, self._problem.criterion.best
+        problem, best = self._problem, self._problem.best
         if best is None or not self._options.until_best or self._options.direction != "forward":
             return False
-        return problem.validation_criterion is None and self._state.cost <= problem.sign * best + _TIE
+        return not problem.validated and self._state.rank <= problem.sign * best + _TIE
 
-    def _worth_it(self, adding: bool, cost: float) -> bool:
-        tol = float(self._options.tol or 0.0)
-        tie = _TIE * max(1.0, abs(self._state.cost))
+    def _worth_it(self, adding: bool, rank: float) -> bool:
+        tol, current = float(self._options.tol or 0.0), self._state.rank
+        tie = _TIE * max(1.0, abs(current))
         if adding:
-            return cost < self._state.cost - tol - tie
-        return cost <= self._state.cost + tol + tie
+            return rank < current - tol - tie
+        return rank <= current + tol + tie
 
-    def _look(self, validation: float) -> None:
+    def _look(self, validation: float, violation: float) -> None:
         """Keep the current subset if it is the best so far."""
         state, limit = self._state, self._options.n_features
         if limit is not None and self._options.direction in ("forward", "backward"):
@@ -203,27 +215,22 @@ class _Run:
             return
         if limit is not None and state.n_selected > limit:
             return
-        criterion = self._problem.validation_criterion
-        value = state.cost if criterion is None else (validation if criterion.lower_is_better else -validation)
-        point = Point(value, state.n_selected)
+        value = self._validation_sign * validation if self._problem.validated else state.cost
+        point = Point(value, state.n_selected, violation)
         if self._best is None or point.beats(self._best[0]):
             self._best = (point, state.selected.copy())
 
-    def chosen(self) -> np.ndarray:
+    def _chosen(self) -> np.ndarray:
         return self._state.selected.copy() if self._best is None else self._best[1]
 
     def trace(self, *, complete: bool) -> SearchTrace:
-        problem = self._problem
-        if not self._walks:  # interrupted before the first step
-            self._walks.append(first_record(SearchState(problem)))
-        return SearchTrace.of(
-            self._names,
+        return self._problem.trace(
             self._walks,
+            self._chosen(),
             complete=complete,
             seconds=self._clock.seconds + self._resumed.seconds,
             null_criterion=self._null,
-            n_models=self._n_models + self._resumed.n_models,
-            **problem.in_words(),
+            n_models=self._n_models + self._resumed.n_models if self._steps is None else None,
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesieve.engine import effective_jobs
 from bayesieve.engine.progress import Progress
+from bayesieve.search.problem import Search, first_record
 from bayesieve.search.state import SearchState, SubsetProblem
 from bayesieve.search.trace import Clock, SearchTrace, TraceRecorder
 
@@ -22,7 +23,7 @@ _STATE_BYTES = 512 << 20  # states of all threads together
 
 
 @dataclass(frozen=True)
-class MultiStart:
+class MultiStart(Search):
     """Multi-start fast forward-backward search.
 
     Each start shuffles the features and adds every one that lowers the cost, shuffles again and drops every one whose
@@ -39,7 +40,7 @@ class MultiStart:
     n_jobs: int | None = -1
     tol: float = 0.0
 
-    def run(self, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None = None) -> SearchTrace:
+    def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         """Search, and return everything that was evaluated; Ctrl-C or the end of ``max_seconds`` keeps what was
         found so far.
         """
@@ -79,10 +80,8 @@ class MultiStart:
                 interrupted = True
             if interrupted or clock.is_up:
                 break
-        if not walks:
-            walks = [first_record(SearchState(problem))]
         complete = not interrupted and not stop.is_set() and len(walks) == n_starts
-        return SearchTrace.of(names, walks, complete=complete, seconds=clock.seconds, **problem.in_words())
+        return problem.trace(walks, complete=complete, seconds=clock.seconds)
 
     def _workers(self, problem: SubsetProblem) -> int:
         if problem.n_rows * max(1, problem.candidates.size) < _PARALLEL_WORK:
@@ -118,11 +117,6 @@ def _run_wave(
                 interrupted = True
                 stop.set()
         return [future.result() for future in futures], interrupted
-
-
-def first_record(state: SearchState) -> TraceRecorder:
-    """The record of a walk that starts from the current subset."""
-    return TraceRecorder(state.problem.sign * state.cost, np.flatnonzero(state.selected), state.validation())
 
 
 class _Walk:
@@ -180,20 +174,22 @@ class _Walk:
             batch = order[at : at + max(size, self._batch)]
             keys = self._key ^ self._zobrist[batch]
             costs = self._costs(batch, keys)
-            better = np.flatnonzero(costs < state.cost - max(self._tol, 1e-10 * (1.0 + abs(state.cost))))
+            rank = state.rank
+            better = np.flatnonzero(state.ranks(batch, costs) < rank - max(self._tol, 1e-10 * (1.0 + abs(rank))))
             tried = int(better[0]) + 1 if better.size else batch.size
             accepted = np.zeros(tried, dtype=bool)
-            validation = float("nan")
+            validation, violation = float("nan"), 0.0
             if better.size:
                 accepted[-1] = True
                 state.flip(int(batch[tried - 1]), float(costs[tried - 1]))
-                validation = state.validation()
+                validation, violation = state.validation(), state.violation()
                 self._key = keys[tried - 1]
                 improved = True
             self.recorder.record(
                 *(batch[:tried], np.full(tried, adding), self._sign * costs[:tried], accepted, keys[:tried]),
                 self._clock.seconds,
                 validation,
+                violation,
             )
             # Evaluating ahead pays while nothing is accepted: the rows' state is read once for the whole batch.
             size = 1 if better.size else min(2 * size, 16)

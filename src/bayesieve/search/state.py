@@ -11,28 +11,32 @@ import numpy as np
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import ClassBlock, Criterion, MAPCost, RatioTables
 from bayesieve.engine import InMemory, effective_jobs, map_in_threads
+from bayesieve.search.objective import Objective
+from bayesieve.search.problem import Problem, State
 from bayesieve.search.scored_rows import ScoredRows
 
 _PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads cost more than they bring
 _CANDIDATES_AT_ONCE = 1024  # the kernels keep a few cache lines for each
+_PENALTY = 1e6  # times the cost of the empty subset, for a constraint missed by 1: more than any criterion gains
 
 
 @dataclass(frozen=True)
-class SubsetProblem:
-    """What all states of a search share: the rows, the naive Bayes tables, the criterion and the features worth trying.
+class SubsetProblem(Problem):
+    """Subsets of the features of a coded table, by an objective.
 
-    ``rows`` guide the search; ``validation_rows``, where there are any, only tell how far to follow it.
-    ``candidates`` are the features with at least two levels unless said otherwise; ``n_features`` counts all of them.
-    ``total`` is the number of rows scored, or the sum of their weights.
+    Attributes
+    ----------
+    objective : guides the search.
+    names : of all features; candidates : positions of those with at least two levels, unless said otherwise.
+    validation : objective that chooses among the subsets met, on rows of its own, if any.
+    evaluation, recoded : what a trace says of the rows.
+    total : number of rows that guide the search, or the sum of their weights.
     """
 
-    rows: ScoredRows
-    criterion: Criterion
+    objective: Objective
+    names: tuple[str, ...]
     candidates: np.ndarray
-    n_features: int
-    class_prior: np.ndarray
-    validation_rows: ScoredRows | None = None
-    validation_criterion: Criterion | None = None
+    validation: Objective | None = None
     evaluation: str | None = None
     recoded: bool | None = None
 
@@ -53,35 +57,53 @@ class SubsetProblem:
         """
         counts = coded.counts
         rows = ScoredRows.training(coded, counts, smoothing, class_smoothing)
-        return cls.on(rows, coded, criterion, every_feature=every_feature)
+        objective = Objective(MAPCost(coded.n_features) if criterion is None else criterion, rows)
+        return cls.on(objective, coded, every_feature=every_feature)
 
     @classmethod
     def on(
         cls,
-        rows: ScoredRows,
+        objective: Objective,
         coded: CodedTable,
-        criterion: Criterion | None = None,
         *,
         every_feature: bool = False,
-        validation_rows: ScoredRows | None = None,
-        validation_criterion: Criterion | None = None,
+        validation: Objective | None = None,
         evaluation: str | None = None,
         recoded: bool | None = None,
     ) -> SubsetProblem:
-        """Search by the criterion on the given rows of a coded table; ``evaluation`` and ``recoded`` are what its trace
-        says of them.
-        """
+        """Search the features of a coded table by an objective on any rows with the same features."""
         return cls(
-            rows=rows,
-            criterion=MAPCost(coded.n_features) if criterion is None else criterion,
+            objective=objective,
+            names=coded.names,
             candidates=np.arange(coded.n_features) if every_feature else np.flatnonzero(coded.n_levels > 1),
-            n_features=coded.n_features,
-            class_prior=rows.class_totals / rows.class_totals.sum(),
-            validation_rows=validation_rows,
-            validation_criterion=validation_criterion,
+            validation=validation,
             evaluation=evaluation,
             recoded=recoded,
         )
+
+    @property
+    def rows(self) -> ScoredRows:
+        return self.objective.rows
+
+    @property
+    def criterion(self) -> Criterion:
+        return self.objective.criterion
+
+    @property
+    def criterion_name(self) -> str:  # type: ignore[override]
+        return self.criterion.name
+
+    @property
+    def best(self) -> float | None:  # type: ignore[override]
+        return self.criterion.best
+
+    @property
+    def validated(self) -> bool:  # type: ignore[override]
+        return self.validation is not None
+
+    @property
+    def constrained(self) -> bool:  # type: ignore[override]
+        return bool(self.objective.constraints)
 
     @property
     def blocks(self) -> tuple[ClassBlock, ...]:
@@ -93,7 +115,7 @@ class SubsetProblem:
 
     @property
     def total(self) -> float:
-        return float(self.rows.class_totals.sum())
+        return self.objective.total
 
     @property
     def n_rows(self) -> int:
@@ -101,22 +123,23 @@ class SubsetProblem:
 
     @property
     def n_classes(self) -> int:
-        return self.class_prior.size
+        return int(self.rows.class_totals.size)
 
     @property
-    def sign(self) -> float:
-        """What turns costs into values of the criterion."""
-        return 1.0 if self.criterion.lower_is_better else -1.0
+    def sign(self) -> float:  # type: ignore[override]
+        return self.objective.sign
+
+    def state(self, *, leave_out: bool = False, n_jobs: int | None = None) -> SearchState:
+        return SearchState(self, leave_out=leave_out, n_jobs=n_jobs)
 
     def in_words(self) -> dict[str, Any]:
-        """What a trace tells about the criteria."""
-        validation = self.validation_criterion
+        validation = self.validation
         return {
             "criterion_name": self.criterion.name,
             "lower_is_better": self.criterion.lower_is_better,
-            "validation_name": None if validation is None else validation.name,
-            "validation_lower_is_better": validation is None or validation.lower_is_better,
-            "validation_total": float(self.validation_rows.class_totals.sum()) if self.validation_rows else None,
+            "validation_name": None if validation is None else validation.criterion.name,
+            "validation_lower_is_better": validation is None or validation.criterion.lower_is_better,
+            "validation_total": None if validation is None else validation.total,
             "evaluation": self.evaluation,
             "recoded": self.recoded,
         }
@@ -184,7 +207,39 @@ class _Measured:
         return [slice(a, b) for a, b in pairwise(ends.tolist())]
 
 
-class SearchState:
+class _Followed:
+    """An objective for the current subset: its criterion, and how far the subset is from the constraints."""
+
+    def __init__(self, objective: Objective, leave_out: bool, n_jobs: int | None) -> None:
+        self.criterion = _Measured(objective.rows, objective.criterion, leave_out, n_jobs)
+        self._bounds = [
+            (bound, _Measured(objective.rows, bound.measure, leave_out, n_jobs)) for bound in objective.constraints
+        ]
+        self._measured = [self.criterion, *(measured for _, measured in self._bounds)]
+
+    def reset(self) -> None:
+        for measured in self._measured:
+            measured.reset()
+
+    def move(self, feature: int, adding: bool) -> None:
+        for measured in self._measured:
+            measured.move(feature, adding)
+
+    def measures(self, size: int) -> list[float]:
+        return [measured.sign * measured.own(size) for _, measured in self._bounds]
+
+    def violation(self, size: int) -> float:
+        values = zip(self._bounds, self.measures(size), strict=True)
+        return sum(float(bound.violation(np.array(value))) for (bound, _), value in values)
+
+    def violations(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        total = np.zeros(features.size)
+        for bound, measured in self._bounds:
+            total += bound.violation(measured.sign * measured.candidates(features, adding, sizes))
+        return total
+
+
+class SearchState(State):
     """A subset of features with its cost; one pass over the rows scores a batch of moves, another applies one.
 
     Costs are the values of the criterion, or their negatives where higher is better: lower is always better here.
@@ -194,18 +249,18 @@ class SearchState:
     selected : (n_features,) bool, the current subset; n_selected : its size; cost : its criterion.
     """
 
+    problem: SubsetProblem
+
     def __init__(self, problem: SubsetProblem, *, leave_out: bool = False, n_jobs: int | None = None) -> None:
         self.problem = problem
-        self._guide = _Measured(problem.rows, problem.criterion, leave_out, n_jobs)
-        self._validation: _Measured | None = None
-        if problem.validation_rows is not None and problem.validation_criterion is not None:
-            self._validation = _Measured(problem.validation_rows, problem.validation_criterion, False, n_jobs)
+        self._guide = _Followed(problem.objective, leave_out, n_jobs)
+        self._validation = None if problem.validation is None else _Followed(problem.validation, False, n_jobs)
         self.selected = np.zeros(problem.n_features, dtype=bool)
         self.n_selected = 0
-        self.cost = self._guide.own(0)
+        self.cost = self._guide.criterion.own(0)
+        self._penalty = _PENALTY * max(1.0, abs(self.cost))
 
     def reset(self, selected: np.ndarray | None = None) -> None:
-        """Back to the empty subset, or to any other one."""
         self._guide.reset()
         if self._validation is not None:
             self._validation.reset()
@@ -213,19 +268,49 @@ class SearchState:
         self.n_selected = int(self.selected.sum())
         for feature in np.flatnonzero(self.selected):
             self._apply(int(feature), True)
-        self.cost = self._guide.own(self.n_selected)
+        self.cost = self._guide.criterion.own(self.n_selected)
+
+    def go_to(self, selected: np.ndarray) -> None:
+        changed = np.flatnonzero(selected != self.selected)
+        if changed.size > np.count_nonzero(selected):
+            self.reset(selected)
+        elif changed.size:
+            for feature in changed.tolist():
+                self._apply(feature, bool(selected[feature]))
+            self.selected[:] = selected
+            self.n_selected = int(self.selected.sum())
+            self.cost = self._guide.criterion.own(self.n_selected)
 
     def candidates(self, features: np.ndarray) -> np.ndarray:
-        """Costs of the subsets that differ from the current one by each of ``features`` (added if absent, else
-        dropped).
-        """
+        return self._guide.criterion.candidates(*self._moves(features))
+
+    def _moves(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         adding = ~self.selected[features]
-        return self._guide.candidates(features, adding, self.n_selected + np.where(adding, 1, -1))
+        return features, adding, self.n_selected + np.where(adding, 1, -1)
+
+    @property
+    def rank(self) -> float:
+        if not self.problem.constrained:
+            return self.cost
+        return self.cost + self._penalty * self._guide.violation(self.n_selected)
+
+    def ranks(self, features: np.ndarray, costs: np.ndarray) -> np.ndarray:
+        if not self.problem.constrained:
+            return costs
+        return costs + self._penalty * self._guide.violations(*self._moves(features))
 
     def validation(self) -> float:
-        """The validation criterion of the current subset on the validation rows; NaN where there are none."""
-        measured = self._validation
-        return float("nan") if measured is None else measured.sign * measured.own(self.n_selected)
+        if self._validation is None:
+            return float("nan")
+        measured = self._validation.criterion
+        return measured.sign * measured.own(self.n_selected)
+
+    def measures(self) -> list[float]:
+        """Measures of the current subset that are under constraints, on the rows that guide the search."""
+        return self._guide.measures(self.n_selected)
+
+    def violation(self) -> float:
+        return (self._validation or self._guide).violation(self.n_selected)
 
     def add(self, feature: int, cost: float | None = None) -> None:
         """Add ``feature``; ``cost`` is that of the new subset where it is known already."""
@@ -233,7 +318,7 @@ class SearchState:
 
     def add_all(self, features: np.ndarray) -> np.ndarray:
         """Add features one after another, by a criterion made of log losses; the costs of the subsets on the way."""
-        costs = self._guide.path(features, self.n_selected + np.arange(1, features.size + 1))
+        costs = self._guide.criterion.path(features, self.n_selected + np.arange(1, features.size + 1))
         self.selected[features] = True
         self.n_selected += features.size
         self.cost = float(costs[-1]) if features.size else self.cost
@@ -244,14 +329,13 @@ class SearchState:
         self._move(feature, False, cost)
 
     def flip(self, feature: int, cost: float | None = None) -> None:
-        """Add ``feature`` if absent, drop it otherwise."""
         self._move(feature, not self.selected[feature], cost)
 
     def _move(self, feature: int, adding: bool, cost: float | None) -> None:
         self._apply(int(feature), adding)
         self.selected[feature] = adding
         self.n_selected += 1 if adding else -1
-        self.cost = self._guide.own(self.n_selected) if cost is None else cost
+        self.cost = self._guide.criterion.own(self.n_selected) if cost is None else cost
 
     def _apply(self, feature: int, adding: bool) -> None:
         self._guide.move(feature, adding)

@@ -24,6 +24,7 @@ class TraceRecorder:
     null_cost: float
     initial: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     start_validation: float = float("nan")
+    start_violation: float = 0.0
     features: list[np.ndarray] = field(default_factory=list)
     adding: list[np.ndarray] = field(default_factory=list)
     costs: list[np.ndarray] = field(default_factory=list)
@@ -31,6 +32,7 @@ class TraceRecorder:
     keys: list[np.ndarray] = field(default_factory=list)
     seconds: list[np.ndarray] = field(default_factory=list)
     validation: list[np.ndarray] = field(default_factory=list)
+    violation: list[np.ndarray] = field(default_factory=list)
 
     def record(
         self,
@@ -41,9 +43,10 @@ class TraceRecorder:
         keys: np.ndarray,
         seconds: float,
         validation: float | np.ndarray = float("nan"),
+        violation: float = 0.0,
     ) -> None:
         """Moves evaluated from one subset; an accepted one is the last that starts from it, and has the value
-        ``validation`` on the validation rows.
+        ``validation`` on the validation rows; ``violation`` says how far it is from the constraints.
         """
         self.features.append(features)
         self.adding.append(adding)
@@ -52,6 +55,7 @@ class TraceRecorder:
         self.keys.append(keys)
         self.seconds.append(np.full(features.size, seconds))
         self.validation.append(np.where(accepted, validation, np.nan))
+        self.violation.append(np.full(features.size, violation))
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ class Moves:
     distinct: np.ndarray
     seconds: np.ndarray
     validation: np.ndarray
+    violation: np.ndarray
 
     @property
     def sign(self) -> np.ndarray:
@@ -82,9 +87,14 @@ class Point:
 
     value: float
     size: int
+    violation: float = 0.0
 
     def beats(self, other: Point) -> bool:
-        """Whether the value is lower, or the same (within 1e-12) for fewer features."""
+        """Whether it is nearer to satisfying the constraints, or as near and its value is lower, or the same (within
+        1e-12) for fewer features.
+        """
+        if abs(self.violation - other.violation) > 1e-12:
+            return self.violation < other.violation
         tie = 1e-12 * max(1.0, abs(other.value))
         return self.value < other.value - tie or (self.value <= other.value + tie and self.size < other.size)
 
@@ -96,6 +106,7 @@ class WalkStart:
     features: np.ndarray
     criterion: float
     validation: float = float("nan")
+    violation: float = 0.0
 
 
 class SearchTrace(ShortRepr):
@@ -121,6 +132,7 @@ class SearchTrace(ShortRepr):
     n_starts, n_models : walks, and distinct subsets evaluated (the empty one included).
     complete : False when the search was stopped by ``max_seconds`` or by the user.
     seconds : duration of the search.
+    chosen : (n_features,) bool, the subset that the search chose; None where a ranking or an average takes no subset.
     """
 
     def __init__(
@@ -141,6 +153,7 @@ class SearchTrace(ShortRepr):
         validation_total: float | None = None,
         evaluation: str | None = None,
         recoded: bool | None = None,
+        chosen: np.ndarray | None = None,
     ) -> None:
         self.names = names
         self.criterion_name = criterion_name
@@ -157,6 +170,7 @@ class SearchTrace(ShortRepr):
         self.n_models = n_models
         self.complete = complete
         self.seconds = seconds
+        self.chosen = chosen
         self._moves = moves
 
     @classmethod
@@ -192,6 +206,7 @@ class SearchTrace(ShortRepr):
             distinct=distinct,
             seconds=_join([part for walk in walks for part in walk.seconds], float),
             validation=_join([part for walk in walks for part in walk.validation], float),
+            violation=_join([part for walk in walks for part in walk.violation], float),
         )
         if null_criterion is None:
             null_criterion = walks[0].null_cost
@@ -204,7 +219,9 @@ class SearchTrace(ShortRepr):
             n_models=1 + int(distinct.sum()) if n_models is None else n_models,
             complete=complete,
             seconds=seconds,
-            starts=[WalkStart(walk.initial, walk.null_cost, walk.start_validation) for walk in walks],
+            starts=[
+                WalkStart(walk.initial, walk.null_cost, walk.start_validation, walk.start_violation) for walk in walks
+            ],
             lower_is_better=lower_is_better,
             **words,
         )
@@ -233,13 +250,14 @@ class SearchTrace(ShortRepr):
         return not self.complete and (max_seconds is None or self.seconds < max_seconds)
 
     def best_subset(self) -> np.ndarray:
-        """(n_features,) bool: the subset of lowest criterion among all that were evaluated, the first met on ties.
+        """(n_features,) bool: the subset of best criterion among all that were evaluated, the first met on ties.
 
         For multi-start searches; `best_on_path` is for greedy ones.
         """
         moves, selected = self._moves, np.zeros(self.n_features, dtype=int)
-        if moves.cost.size and moves.cost.min() < self.null_criterion:
-            best = int(moves.cost.argmin())
+        sign = 1.0 if self.lower_is_better else -1.0
+        if moves.cost.size and (sign * moves.cost).min() < sign * self.null_criterion:
+            best = int((sign * moves.cost).argmin())
             before = (moves.start[:best] == moves.start[best]) & moves.accepted[:best]
             made = np.append(np.flatnonzero(before), best)
             np.add.at(selected, moves.feature[made], moves.sign[made])
@@ -275,7 +293,8 @@ class SearchTrace(ShortRepr):
         if self.validation_name is not None:
             sign = 1.0 if self.validation_lower_is_better else -1.0
             values = sign * np.concatenate([[first.validation], moves.validation])
-        return [Point(value, size) for value, size in zip(values.tolist(), sizes.tolist(), strict=True)]
+        violations = [first.violation, *moves.violation.tolist()]
+        return [Point(*of_one) for of_one in zip(values.tolist(), sizes.tolist(), violations, strict=True)]
 
     def walk_moves(self, start: int) -> Moves:
         """The accepted moves of one walk."""

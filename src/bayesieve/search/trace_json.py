@@ -46,6 +46,8 @@ def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
             "starts": [[s.features.tolist(), _plain(s.criterion), _plain(s.validation)] for s in trace.starts],
             "move_validation": [_plain(v) for walk in walks for v in walk.validation.tolist()],
         }
+    if trace.chosen is not None:
+        data["chosen"] = np.flatnonzero(trace.chosen).tolist()
     return data
 
 
@@ -79,6 +81,7 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
         distinct=np.ones(feature.size, dtype=bool),
         seconds=_read(data["move_seconds"], float),
         validation=_read_or_nan(validation),
+        violation=np.zeros(feature.size),
     )
     null_criterion, best_criterion = _read_or_nan([data["null_criterion"], data["best_criterion"]]).tolist()
     seconds = float(_read([data["seconds"]], float)[0])
@@ -107,6 +110,7 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
         validation_total=or_none(float(_read_or_nan([data.get("validation_total")])[0])),
         evaluation=None if data.get("evaluation") is None else _text(data["evaluation"]),
         recoded=data.get("recoded") if data.get("recoded") in (True, False) else None,
+        chosen=_read_chosen(data, len(names)),
     )
 
 
@@ -125,6 +129,17 @@ def _read_starts(data: dict[str, Any], n_starts: int, null_criterion: float, n_f
     if len(starts) != n_starts:
         raise ValueError("the walks of the search do not all say where they start")
     return starts
+
+
+def _read_chosen(data: dict[str, Any], n_features: int) -> np.ndarray | None:
+    if "chosen" not in data:
+        return None
+    features = _read(data["chosen"], int)
+    if features.min(initial=0) < 0 or features.max(initial=0) >= n_features:
+        raise ValueError("the search chose features that are not there")
+    chosen = np.zeros(n_features, dtype=bool)
+    chosen[features] = True
+    return chosen
 
 
 def _text(value: Any) -> str:

@@ -10,14 +10,26 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.information import class_symmetrical_uncertainty
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.parts import Score
-from bayesieve.search import SearchTrace
+from bayesieve.search import (
+    BestFirst,
+    GreedySearch,
+    Problem,
+    Search,
+    SearchTrace,
+    State,
+    StepRecorder,
+    TraceRecorder,
+    first_record,
+)
 from bayesieve.search.trace import Clock
 from bayesieve.selection.base import CodedSelector
-from bayesieve.selection.merit_search import MeritSearch
 from bayesieve.table.choices import is_choice
 
-Search = Literal["best-first", "forward", "backward"]
-SEARCHES = ("best-first", "forward", "backward")
+SEARCHES: dict[str, Search] = {
+    "best-first": BestFirst(),
+    "forward": GreedySearch("forward", tol=0.0, every_move=True),
+    "backward": GreedySearch("backward", tol=0.0, every_move=True, last_of_ties=True),
+}
 _WEKA_ZERO = 1e-6
 
 
@@ -29,7 +41,7 @@ class CFSSelector(CodedSelector):
 
     Parameters
     ----------
-    search : "best-first", "forward" or "backward", default="best-first"
+    search : "best-first", "forward", "backward" or a search of `bayesieve.search`, default="best-first"
         ``"best-first"``: the most promising subset met so far is extended by every feature; of those that wait five are
         kept. The search ends when five extensions in a row have found nothing that is better by more than 1e-5.
         ``"forward"`` adds the best feature while the merit rises, ``"backward"`` drops the worst while it does not
@@ -90,7 +102,7 @@ class CFSSelector(CodedSelector):
 
     def __init__(
         self,
-        search: Search = "best-first",
+        search: Literal["best-first", "forward", "backward"] | Search = "best-first",
         *,
         locally_predictive: bool = False,
         independent_as_redundant: bool = False,
@@ -108,22 +120,11 @@ class CFSSelector(CodedSelector):
         clock = Clock(None)
         self.class_correlations_ = class_symmetrical_uncertainty(coded.counts)
         merits = SubsetMerits(coded, self.class_correlations_, self.independent_as_redundant, self.n_jobs)
-        search = MeritSearch(merits, clock)
-        selected = {"best-first": search.best_first, "forward": search.forward, "backward": search.backward}[
-            self.search
-        ]()
-        if self.locally_predictive:
-            selected = search.add_locally_predictive(selected)
+        search = SEARCHES[self.search] if isinstance(self.search, str) else self.search
+        self.trace_ = search.run(MeritProblem(coded.names, merits, self.locally_predictive))
+        self.trace_.seconds = clock.seconds
+        selected = np.asarray(self.trace_.chosen)
         self.merit_ = merits.of(selected)
-        self.trace_ = SearchTrace.of(
-            coded.names,
-            search.walks,
-            complete=True,
-            seconds=clock.seconds,
-            null_criterion=0.0,
-            criterion_name=self.scores[0].name,
-            lower_is_better=self.scores[0].lower_is_better,
-        )
         return selected.astype(float)
 
     @property
@@ -131,8 +132,76 @@ class CFSSelector(CodedSelector):
         return int(np.count_nonzero(self.support_))
 
     def _check_options(self) -> None:
-        if not is_choice(self.search, SEARCHES):
+        if not (is_choice(self.search, tuple(SEARCHES)) or isinstance(self.search, Search)):
             raise ValueError(f"search must be one of {', '.join(map(repr, SEARCHES))}, got {self.search!r}.")
+
+
+class MeritProblem(Problem):
+    """Subsets of features by their merit, and afterwards, if ``locally_predictive``, features that no selected one is
+    more correlated with than the class is.
+    """
+
+    sign = -1.0
+    criterion_name = "cfs_merit"
+
+    def __init__(self, names: tuple[str, ...], merits: SubsetMerits, locally_predictive: bool = False) -> None:
+        self.names, self.merits = names, merits
+        self.candidates = np.arange(len(names))
+        self._locally_predictive = locally_predictive
+
+    def state(self, *, leave_out: bool = False, n_jobs: int | None = None) -> MeritState:
+        return MeritState(self)
+
+    def in_words(self) -> dict[str, Any]:
+        return {"criterion_name": self.criterion_name, "lower_is_better": False}
+
+    def trace(self, walks: list[TraceRecorder], chosen: np.ndarray | None = None, **facts: Any) -> SearchTrace:
+        if self._locally_predictive:
+            chosen = np.asarray(super().trace(walks, chosen, **facts).chosen)
+            walk, chosen = self._add_locally_predictive(chosen, facts["seconds"])
+            walks = [*walks, walk]
+        return super().trace(walks, chosen, **facts)
+
+    def _add_locally_predictive(self, chosen: np.ndarray, seconds: float) -> tuple[TraceRecorder, np.ndarray]:
+        """Features come in the order of their correlation with the class; one that has none is never added."""
+        merits, state, steps = self.merits, self.state(), StepRecorder(self)
+        state.reset(chosen)
+        walk = first_record(state)
+        with_class = merits.class_correlations
+        most = merits.correlations(np.flatnonzero(chosen)).max(axis=0, initial=0.0)
+        for feature in np.argsort(-np.round(with_class, 12), kind="stable").tolist():
+            if not state.selected[feature] and with_class[feature] > 0 and most[feature] <= with_class[feature]:
+                move = np.array([feature])
+                costs = state.candidates(move)
+                steps.record(walk, state.selected, move, costs, 0, seconds)
+                state.flip(feature, float(costs[0]))
+                most = np.maximum(most, merits.correlations(move)[0])
+        return walk, state.selected
+
+
+class MeritState(State):
+    """A subset with its merit, of which the cost is the negative."""
+
+    def __init__(self, problem: MeritProblem) -> None:
+        self.problem, self._merits = problem, problem.merits
+        self.reset()
+
+    def reset(self, selected: np.ndarray | None = None) -> None:
+        self.selected = np.zeros(self.problem.n_features, dtype=bool)
+        self.go_to(self.selected if selected is None else selected)
+
+    def go_to(self, selected: np.ndarray) -> None:
+        self.selected = selected.copy()
+        self.n_selected = int(np.count_nonzero(selected))
+        self.cost = -self._merits.of(selected)
+
+    def candidates(self, features: np.ndarray) -> np.ndarray:
+        return -self._merits.after(self.selected, features)
+
+    def flip(self, feature: int, cost: float | None = None) -> None:
+        self.selected[feature] = not self.selected[feature]
+        self.n_selected += 1 if self.selected[feature] else -1
+        self.cost = -self._merits.of(self.selected) if cost is None else cost
 
 
 class SubsetMerits:

@@ -12,7 +12,7 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion
 from bayesieve.criteria.registry import make_criterion
 from bayesieve.parts import Score
-from bayesieve.search import ScoredRows, SearchState, SearchTrace, SubsetProblem, TraceRecorder
+from bayesieve.search import Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem, TraceRecorder
 from bayesieve.selection.base import CodedSelector
 
 
@@ -63,7 +63,8 @@ class NestedPath:
         n_jobs: int | None = None,
     ) -> NestedPath:
         """The same on rows that are scored already, by the probabilities of ``fit``: one pass over them a feature."""
-        problem = SubsetProblem.on(rows, fit, make_criterion(criterion, fit.n_features, fit.classes))
+        objective = Objective(make_criterion(criterion, fit.n_features, fit.classes), rows)
+        problem = SubsetProblem.on(objective, fit)
         state = SearchState(problem, n_jobs=n_jobs)
         values = [state.cost]
         for feature in ranking.tolist():

@@ -8,12 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.search import GreedySearch
 from bayesieve.selection.base import CodedSelector
 from bayesieve.selection.wrapper import WrapperSelector
-
-
-class _EndsAtBest(WrapperSelector):
-    _until_best = True
 
 
 class _ForwardOnTraining(CodedSelector):
@@ -39,14 +36,12 @@ class _ForwardOnTraining(CodedSelector):
         return wrapper.weights_
 
     def _wrapper(self) -> WrapperSelector:
-        return _EndsAtBest(
+        return WrapperSelector(
             self._criterion,
-            direction="forward",
+            search=GreedySearch("forward", max_seconds=self.max_seconds, n_jobs=self.n_jobs, until_best=True),
             evaluation="train",
-            max_seconds=self.max_seconds,
             smoothing=self.smoothing,
             encoder=self.encoder,
-            n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
 

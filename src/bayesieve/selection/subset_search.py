@@ -11,7 +11,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.engine.progress import Progress, SearchProgress
-from bayesieve.search import MultiStart, SearchTrace, SubsetProblem, search_exhaustively
+from bayesieve.search import ExhaustiveSearch, MultiStart, SearchTrace, SubsetProblem
 from bayesieve.search.every_subset import evaluate_every_subset, obstacle_to_walk
 from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.table.choices import is_choice
@@ -53,11 +53,11 @@ class SubsetSearchSelector(CodedSelector):
         problem = SubsetProblem.of(coded, self.smoothing)
         with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as progress:
             if self._enumerates(problem):
-                trace = self._enumerate(problem, coded.names, progress)
+                trace = self._enumerate(problem, progress)
             else:
                 seed = seed_of(self.random_state)
                 search = MultiStart(self.n_starts, self.max_iter, seed, self.max_seconds, self.n_jobs)
-                trace = search.run(problem, coded.names, progress)
+                trace = search.run(problem, progress)
         if trace.was_interrupted(self.max_seconds):
             warnings.warn(
                 f"The search was interrupted after {trace.n_models} models: "
@@ -69,12 +69,12 @@ class SubsetSearchSelector(CodedSelector):
         self.n_iter_ = trace.n_starts
         return self.weigh(trace)
 
-    def _enumerate(self, problem: SubsetProblem, names: tuple[str, ...], progress: Progress | None) -> SearchTrace:
+    def _enumerate(self, problem: SubsetProblem, progress: Progress | None) -> SearchTrace:
         """Every subset: at once where that is a matter of seconds, else step by step, which can be stopped."""
         at_once = self.max_seconds is None and _work(problem) <= _AUTO_WORK
         if at_once and obstacle_to_walk(problem) is None:
-            return evaluate_every_subset(problem, n_jobs=self.n_jobs).trace(names)
-        return search_exhaustively(problem, names, max_seconds=self.max_seconds, progress=progress)
+            return evaluate_every_subset(problem, n_jobs=self.n_jobs).trace()
+        return ExhaustiveSearch(self.max_seconds).run(problem, progress)
 
     @abstractmethod
     def weigh(self, trace: SearchTrace) -> np.ndarray:

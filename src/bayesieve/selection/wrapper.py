@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
@@ -14,13 +14,31 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion
 from bayesieve.criteria.registry import make_criterion
 from bayesieve.engine.progress import SearchProgress
-from bayesieve.search import DIRECTIONS, GreedySearch, ScoredRows, SearchTrace, SubsetProblem
+from bayesieve.search import (
+    DIRECTIONS,
+    GreedySearch,
+    Objective,
+    ScoredRows,
+    Search,
+    SearchTrace,
+    SubsetProblem,
+    evaluate_subsets,
+)
+from bayesieve.search.objective import check_constraints, make_constraints
 from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.selection.callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
 from bayesieve.selection.evaluation_rows import check_evaluation, check_recode, evaluation_rows, validation_criterion
 from bayesieve.table.choices import is_choice
 
 Direction = Literal["forward", "backward", "forward-backward", "backward-forward", "fast"]
+_OF_DIRECTIONS = {
+    "direction": "backward-forward",
+    "n_features_to_select": "best",
+    "tol": None,
+    "max_seconds": None,
+    "resume": None,
+}
+"""Options of the searches that directions name, with their defaults; an object has its own."""
 
 
 class WrapperSelector(CallbackSupportMixin, CodedSelector):
@@ -70,6 +88,13 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         ``trace_`` of a search that was stopped: its moves are made again without scanning, and the search goes on.
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it.
+    search : Search or None, default=None
+        Any search of `bayesieve.search`, such as `BestFirst` or `MultiStart`, or one of your own, in place of the one
+        that ``direction`` names; ``tol``, ``max_seconds`` and the like are then options of this object.
+    constraints : mapping or None, default=None
+        Bounds that other measures of the same rows must keep, such as ``{"recall:bad": 0.85}``: at least the bound, or
+        at most where lower is better. Measures are names of criteria, ``"recall:CLASS"``, ``"precision:CLASS"`` or
+        objects. Where no subset met keeps them, the one nearest to them is selected, with a warning.
     encoder : "modl", TableEncoder, IndicatorEncoder or None, default="modl"
         None: the table is coded already (integers from 0); then every column is a candidate, also a constant one.
     random_state : int, RandomState or None, default=None
@@ -127,6 +152,8 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         validation_size: float = 0.5,
         recode: bool | Literal["auto"] = "auto",
         resume: SearchTrace | None = None,
+        search: Search | None = None,
+        constraints: Mapping[str | Criterion, float] | None = None,
         smoothing: Smoothing = "m-estimate",
         encoder: Any = "modl",
         random_state: Any = None,
@@ -144,6 +171,8 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         self.validation_size = validation_size
         self.recode = recode
         self.resume = resume
+        self.search = search
+        self.constraints = constraints
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -189,7 +218,6 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     title = "search by the classifier's own performance"
     sentence = "The features with which naive Bayes itself does best were searched step by step."
     unsaved_options = (*CodedSelector.unsaved_options, "resume")  # a trace is no option
-    _until_best: ClassVar[bool] = False  # whether a forward search ends where nothing better can come
 
     @property
     def _rows_in_order(self) -> bool:
@@ -216,18 +244,40 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
             groups=groups,
             recode=self.recode,
         )
-        validation = None if rows.validation is None else validation_criterion(self.validation, coded)
+        constraints = make_constraints(self.constraints, coded)
+        validation = None
+        if rows.validation is not None:
+            validation = Objective(validation_criterion(self.validation, coded), rows.validation, constraints)
         problem = SubsetProblem.on(
-            _with_learnt_classes(rows.guide, coded, criterion),
+            Objective(criterion, _with_learnt_classes(rows.guide, coded, criterion), constraints),
             coded,
-            criterion,
             every_feature=coded.levels is None,
-            validation_rows=rows.validation,
-            validation_criterion=validation,
+            validation=validation,
             evaluation=rows.evaluation,
             recoded=rows.recoded,
         )
-        search = GreedySearch(
+        search = self._greedy(problem, seed) if self.search is None else self.search
+        with SearchProgress(f"{type(self).__name__}: searching", self.verbose, criterion.name) as progress:
+            told = progress if tasks is None else tasks.after(progress)
+            self.trace_ = search.run(problem, told)
+        if self.trace_.was_interrupted(getattr(search, "max_seconds", None)):
+            warnings.warn(
+                f"The search was interrupted after {self.trace_.n_models} models: {type(self).__name__} keeps the best "
+                "so far; pass its trace_ as resume= to go on.",
+                UserWarning,
+                stacklevel=2,
+            )
+        if self.trace_.chosen is None:
+            raise ValueError(f"The trace that {search!r} returns must name the subset chosen; make it by problem.trace().")
+        _warn_of_violations(validation or problem.objective, self.trace_.chosen)
+        return self.trace_.chosen.astype(float)
+
+    @property
+    def n_features_selected_(self) -> int:
+        return int(np.count_nonzero(self.support_))
+
+    def _greedy(self, problem: SubsetProblem, seed: int) -> GreedySearch:
+        return GreedySearch(
             direction=self.direction,
             n_features=self._n_features(problem),
             tol=self.tol,
@@ -235,23 +285,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
             seed=seed,
             n_jobs=self.n_jobs,
             resume=self.resume,
-            until_best=self._until_best,
         )
-        with SearchProgress(f"{type(self).__name__}: searching", self.verbose, criterion.name) as progress:
-            told = progress if tasks is None else tasks.after(progress)
-            self.trace_, selected = search.run(problem, coded.names, told)
-        if self.trace_.was_interrupted(self.max_seconds):
-            warnings.warn(
-                f"The search was interrupted after {self.trace_.n_models} models: {type(self).__name__} keeps the best "
-                "so far; pass its trace_ as resume= to go on.",
-                UserWarning,
-                stacklevel=2,
-            )
-        return selected.astype(float)
-
-    @property
-    def n_features_selected_(self) -> int:
-        return int(np.count_nonzero(self.support_))
 
     def _n_features(self, problem: SubsetProblem) -> int | None:
         asked = self.n_features_to_select
@@ -267,6 +301,8 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     def _check_options(self) -> None:
         check_evaluation(self.evaluation)
         check_recode(self.recode)
+        check_constraints(self.constraints)
+        self._check_search()
         if not is_choice(self.direction, DIRECTIONS):
             raise ValueError(f"direction must be one of {', '.join(map(repr, DIRECTIONS))}, got {self.direction!r}.")
         asked = self.n_features_to_select
@@ -283,6 +319,33 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
             raise ValueError(f"resume must be the trace_ of a search or None, got {type(self.resume).__name__}.")
         if self.resume is not None and self.direction == "fast":
             raise ValueError("direction='fast' cannot resume: the order of its moves is random; search anew.")
+
+
+    def _check_search(self) -> None:
+        if self.search is None:
+            return
+        if not callable(getattr(self.search, "run", None)):
+            raise ValueError(f"search must be a search such as BestFirst() or None, got {self.search!r}.")
+        for name, default in _OF_DIRECTIONS.items():
+            if getattr(self, name) is not default and getattr(self, name) != default:
+                raise ValueError(f"{name} is an option of the search object where search is given; leave it out here.")
+
+
+def _warn_of_violations(objective: Objective, chosen: np.ndarray) -> None:
+    if not objective.constraints:
+        return
+    evaluated = evaluate_subsets(objective, chosen[None])
+    missed = [
+        f"{constraint} (got {evaluated.measures[constraint.name][0]:.4g})"
+        for constraint in objective.constraints
+        if constraint.violation(evaluated.measures[constraint.name])[0] > 0
+    ]
+    if missed:
+        warnings.warn(
+            f"No subset that the search met satisfies the constraints; the nearest one misses {', '.join(missed)}.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:

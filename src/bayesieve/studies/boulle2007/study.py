@@ -64,7 +64,7 @@ class MultiStartAUC(CodedSelector):
 
     def _search(self, coded: CodedTable) -> np.ndarray:
         problem = SubsetProblem.of(coded, self.smoothing, AUC())
-        self.trace_ = MultiStart(seed=self.random_state, n_jobs=self.n_jobs).run(problem, coded.names)
+        self.trace_ = MultiStart(seed=self.random_state, n_jobs=self.n_jobs).run(problem)
         return self.trace_.best_on_path().astype(float)
 
 

@@ -14,7 +14,7 @@ from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.information import class_information
 from bayesieve.criteria.registry import make_criterion
 from bayesieve.naive_bayes import DiscreteNB
-from bayesieve.search import GreedySearch, ScoredRows, SearchState, SearchTrace, SubsetProblem
+from bayesieve.search import GreedySearch, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem
 from bayesieve.search.trace import Point
 from bayesieve.selection.filters import rank
 from bayesieve.selection.mrmr import rank_by_mrmr
@@ -78,13 +78,8 @@ class Halves:
         def made(name: str) -> Any:
             return make_criterion(name, self.fit.n_features, self.fit.classes)
 
-        return SubsetProblem.on(
-            self.guide,
-            self.fit,
-            made(criterion),
-            validation_rows=rows,
-            validation_criterion=None if rows is None else made("error"),
-        )
+        validation = None if rows is None else Objective(made("error"), rows)
+        return SubsetProblem.on(Objective(made(criterion), self.guide), self.fit, validation=validation)
 
     def error(self, selected: np.ndarray, rows: ScoredRows) -> float:
         """Share of ``rows`` that naive Bayes on the selected indicators classifies wrongly."""
@@ -201,8 +196,8 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         if self.direction:
             problem = halves.problem(halves.validation, self.criterion)
             search = GreedySearch(direction=self.direction, n_jobs=1)
-            self.trace_, selected = search.run(problem, halves.fit.names)
-            return np.asarray(selected)
+            self.trace_ = search.run(problem)
+            return np.asarray(self.trace_.chosen)
         if self.ranking:
             return best_of_path(halves, FILTERS[self.ranking](halves.fit))
         return np.ones(halves.fit.n_features, dtype=bool)

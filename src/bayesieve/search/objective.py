@@ -1,0 +1,144 @@
+"""What a search is after: a criterion, the rows it is measured on, and bounds that other measures must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from numbers import Real
+
+import numpy as np
+
+from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.criteria import Criterion, Precision, Recall
+from bayesieve.criteria.registry import CRITERIA, make_criterion
+from bayesieve.search.scored_rows import ScoredRows
+
+_SLACK = 1e-12  # that rounding may take from a measure
+_OF_CLASS = {"recall": Recall, "precision": Precision}
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A bound that a measure must keep: at least ``bound``, or at most where lower is better."""
+
+    name: str
+    measure: Criterion
+    bound: float
+
+    def violation(self, values: np.ndarray) -> np.ndarray:
+        """(n,) how far values are on the wrong side of the bound: 0 where they keep it, infinity where there is none."""
+        short = values - self.bound if self.measure.lower_is_better else self.bound - values
+        return np.where(np.isnan(short), np.inf, np.where(short > _SLACK, short, 0.0))
+
+    def __str__(self) -> str:
+        return f"{self.name} {'<=' if self.measure.lower_is_better else '>='} {self.bound:g}"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A criterion, the rows it is measured on, and constraints on other measures of the same rows.
+
+    Attributes
+    ----------
+    criterion : Criterion
+    rows : ScoredRows
+    constraints : tuple of Constraint
+        A subset that keeps them all beats one that does not; of two that do not, the one that is less far from them
+        (the sum over the constraints) is better.
+
+    Examples
+    --------
+    >>> from bayesieve import TableEncoder
+    >>> from bayesieve.search import Objective, evaluate_subsets
+    >>> from sklearn.datasets import load_iris
+    >>> coded = TableEncoder().fit_coded(*load_iris(return_X_y=True, as_frame=True))
+    >>> objective = Objective.of(coded, "log_loss", constraints={"recall:2": 0.95})
+    >>> evaluated = evaluate_subsets(objective, [[0], [2], [2, 3], [0, 1, 2, 3]])
+    >>> evaluated.values.round(3).tolist(), evaluated.feasible.tolist(), evaluated.best
+    ([0.651, 0.164, 0.128, 0.17], [False, False, False, False], 3)
+    """
+
+    criterion: Criterion
+    rows: ScoredRows
+    constraints: tuple[Constraint, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        coded: CodedTable,
+        criterion: str | Criterion = "map",
+        smoothing: Smoothing = "m-estimate",
+        constraints: Mapping[str | Criterion, float] | None = None,
+    ) -> Objective:
+        """The criterion on the rows that the probabilities are learnt from.
+
+        Parameters
+        ----------
+        coded : CodedTable with classes
+        criterion : name or Criterion, as `WrapperSelector` takes it
+        smoothing : of the probabilities
+        constraints : bounds by measures, as `WrapperSelector` takes them
+        """
+        made = make_criterion(criterion, coded.n_features, coded.classes)
+        return cls(made, ScoredRows.training(coded, coded.counts, smoothing), make_constraints(constraints, coded))
+
+    @property
+    def sign(self) -> float:
+        """What turns costs into values of the criterion."""
+        return 1.0 if self.criterion.lower_is_better else -1.0
+
+    @property
+    def total(self) -> float:
+        """Rows measured, or the sum of their weights."""
+        return float(self.rows.class_totals.sum())
+
+    def by(self, criterion: Criterion) -> Objective:
+        """Another criterion on the same rows."""
+        return replace(self, criterion=criterion)
+
+
+def make_constraints(
+    constraints: Mapping[str | Criterion, float] | None, coded: CodedTable
+) -> tuple[Constraint, ...]:
+    """Constraints from bounds by measures: names of criteria, ``"recall:LABEL"``, ``"precision:LABEL"``, or objects.
+
+    Raises
+    ------
+    ValueError
+        For an unknown measure or class.
+    """
+    made = []
+    for measure, bound in (constraints or {}).items():
+        criterion: str | Criterion = measure
+        if isinstance(measure, str) and ":" in measure:
+            kind, label = measure.split(":", 1)
+            labels = [] if coded.classes is None else np.asarray(coded.classes).tolist()
+            same = [known for known in labels if str(known) == label]
+            if kind not in _OF_CLASS or not same:
+                raise ValueError(
+                    f"constraints: {measure!r} must be 'recall:' or 'precision:' and one of the classes "
+                    f"{', '.join(map(repr, labels))}."
+                )
+            criterion = _OF_CLASS[kind](same[0])
+        name = measure if isinstance(measure, str) else repr(measure)
+        made.append(Constraint(name, make_criterion(criterion, coded.n_features, coded.classes), float(bound)))
+    return tuple(made)
+
+
+def check_constraints(constraints: object) -> None:
+    """Raise ValueError unless ``constraints`` maps measures to numbers."""
+    if constraints is None:
+        return
+    if not isinstance(constraints, Mapping):
+        raise ValueError(f"constraints must map measures to bounds, such as {{'recall:yes': 0.9}}, got {constraints!r}.")
+    for measure, bound in constraints.items():
+        known = isinstance(measure, Criterion) or (
+            isinstance(measure, str) and (measure in CRITERIA or measure.split(":", 1)[0] in _OF_CLASS)
+        )
+        if not known:
+            raise ValueError(
+                f"constraints: {measure!r} must be one of {', '.join(map(repr, CRITERIA))}, 'recall:CLASS', "
+                "'precision:CLASS' or a Criterion."
+            )
+        if isinstance(bound, bool) or not isinstance(bound, Real) or not np.isfinite(float(bound)):
+            raise ValueError(f"constraints: the bound of {measure!r} must be a finite number, got {bound!r}.")
