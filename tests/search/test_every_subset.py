@@ -9,7 +9,7 @@ import pytest
 from numba import njit
 
 from bayesieve.criteria import AUC, Error
-from bayesieve.search import SearchState, SubsetProblem, every_subset, ExhaustiveSearch
+from bayesieve.search import ExhaustiveSearch, SearchState, SubsetProblem, every_subset
 from bayesieve.search._kernels import sum_of_logs
 from bayesieve.search.every_subset import EverySubset, evaluate_every_subset
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bayesieve.search import SearchState, SubsetProblem, exhaustive, ExhaustiveSearch
+from bayesieve.search import ExhaustiveSearch, SearchState, SubsetProblem, exhaustive
 from tests.criteria.coded_tables import coded_table, slow_cost
 from tests.search.test_trace import models_of
 

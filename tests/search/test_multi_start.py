@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bayesieve.counts import CodedTable
-from bayesieve.search import MultiStart, SearchState, SearchTrace, SubsetProblem, multi_start, ExhaustiveSearch
+from bayesieve.search import ExhaustiveSearch, MultiStart, SearchState, SearchTrace, SubsetProblem, multi_start
 from tests.criteria.coded_tables import coded_table, slow_cost
 from tests.search.test_trace import models_of
 
@@ -59,7 +59,7 @@ def test_a_start_ends_where_no_single_move_lowers_the_cost() -> None:
     for part in trace.to_frame().partition_by("start"):
         state = SearchState(problem)
         for feature in part["feature"].to_list()[1:]:
-            state.flip(names.index(feature))
+            state.flip(problem.names.index(feature))
         assert state.candidates(problem.candidates).min() >= state.cost - 1e-6
 
 
@@ -188,7 +188,7 @@ def test_nothing_to_choose_from() -> None:
 
 def test_the_memory_of_all_threads_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multi_start, "_PARALLEL_WORK", 0)
-    problem, _ = problem_of(WIDE)
+    problem = problem_of(WIDE)
     assert MultiStart(n_jobs=3)._workers(problem) == 3
     assert MultiStart(n_jobs=99)._workers(problem) == 4  # starts of a wave
     monkeypatch.setattr(multi_start, "_STATE_BYTES", 8 * 150 * 2 * 2)

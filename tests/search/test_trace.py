@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesieve.search import MultiStart, SearchTrace, SubsetProblem, TraceRecorder, ExhaustiveSearch
+from bayesieve.search import ExhaustiveSearch, MultiStart, SearchTrace, SubsetProblem, TraceRecorder
 from bayesieve.search.trace import Clock
 from tests.criteria.coded_tables import coded_table, slow_cost
 
@@ -167,7 +167,7 @@ def test_damaged_json_is_refused(damage: dict[str, object]) -> None:
         SearchTrace.from_json(data | damage, ("a", "b", "c", "d"))
 
 
-@pytest.mark.parametrize("key", sorted(small().to_json()))
+@pytest.mark.parametrize("key", sorted(set(small().to_json()) - {"chosen"}))  # files of version 0.1 have none
 def test_nothing_may_be_missing_from_the_json(key: str) -> None:
     data = small().to_json()
     del data[key]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn import model_selection
 
-from bayesieve import discretize
+from bayesieve import discretize, search
 from bayesieve.classifier.plain_values import Damaged, member
 from bayesieve.criteria.registry import CRITERIA
 
@@ -21,6 +22,7 @@ _PARTS: dict[str, dict[str, type]] = {
             discretize,
             "EqualFrequencyDiscretizer EqualWidthDiscretizer MDLPDiscretizer MODLDiscretizer MODLGrouper",
         ),
+        ("search", search, "BestFirst ExhaustiveSearch GreedySearch MultiStart"),
         (
             "splitter",
             model_selection,
@@ -55,6 +57,8 @@ def option_to_json(value: Any, name: str) -> Any:
         return float(value) if math.isfinite(value) else {"number": str(float(value))}
     if isinstance(value, (list, tuple, range, np.ndarray)):
         return [option_to_json(item, name) for item in value]
+    if isinstance(value, Mapping):
+        return {"mapping": [[option_to_json(item, name) for item in pair] for pair in value.items()]}
     for kind in _KINDS:
         if _part(kind, type(value).__name__) is type(value):
             options = {key: option_to_json(item, f"{name}'s {key}") for key, item in _options_of(value).items()}
@@ -73,6 +77,11 @@ def option_from_json(data: Any) -> Any:
         return [option_from_json(item) for item in data]
     if type(data) is dict and set(data) == {"number"} and member(data, "number", str) in _INFINITE:
         return _INFINITE[data["number"]]
+    if type(data) is dict and set(data) == {"mapping"}:
+        pairs = [option_from_json(pair) for pair in member(data, "mapping", list)]
+        if not all(type(pair) is list and len(pair) == 2 and isinstance(pair[0], Hashable) for pair in pairs):
+            raise Damaged("a mapping in it is not a list of pairs")
+        return dict(pairs)
     for kind in _KINDS:
         if type(data) is not dict or set(data) != {kind, "options"}:
             continue

@@ -161,6 +161,10 @@ class RowRatios:
         ):
             self._scan = None
 
+    def expect_moves(self) -> None:
+        """Several moves follow: the ratios are taken from the logarithms once after them, not after each."""
+        self._scan = None
+
     def path(self, tables: RatioTables, features: np.ndarray, by_row: bool) -> np.ndarray:
         """Add features one after another; (n_features, 1) sums over the rows of log(sum over classes of the ratios)."""
         from bayesieve.criteria._kernels import walk_path

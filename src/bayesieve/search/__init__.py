@@ -1,4 +1,4 @@
-"""How subsets of features are walked: problems, objectives, the state of a subset, searches, and the trace they leave."""
+"""How subsets of features are walked: problems, objectives, states of subsets, searches, and the trace they leave."""
 
 from bayesieve.search.best_first import BestFirst
 from bayesieve.search.exhaustive import ExhaustiveSearch
@@ -9,11 +9,12 @@ from bayesieve.search.problem import Problem, Search, State, StepRecorder, first
 from bayesieve.search.scored_rows import ScoredRows
 from bayesieve.search.state import SearchState, SubsetProblem
 from bayesieve.search.subset_values import SubsetValues, evaluate_subsets
-from bayesieve.search.trace import SearchTrace, TraceRecorder
+from bayesieve.search.trace import Clock, SearchTrace, TraceRecorder
 
 __all__ = [
     "DIRECTIONS",
     "BestFirst",
+    "Clock",
     "Constraint",
     "ExhaustiveSearch",
     "GreedySearch",

@@ -156,7 +156,7 @@ class _Run:
                 feature, cost, validation = known[0], self._sign * known[1], known[2]
                 rank = float(state.ranks(np.array([feature]), np.array([cost]))[0])
             if options.tol is not None and not self._worth_it(adding, rank):
-                if self._steps is not None:
+                if self._steps is not None and known is None:
                     self._steps.record(recorder, state.selected, features, costs, -1, self._clock.seconds)
                 return
             # Recorded only once it is made: an interrupt in between leaves the record as it was.

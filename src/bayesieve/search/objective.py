@@ -26,7 +26,7 @@ class Constraint:
     bound: float
 
     def violation(self, values: np.ndarray) -> np.ndarray:
-        """(n,) how far values are on the wrong side of the bound: 0 where they keep it, infinity where there is none."""
+        """(n,) how far values are on the wrong side of the bound: 0 where they keep it, infinity for NaN."""
         short = values - self.bound if self.measure.lower_is_better else self.bound - values
         return np.where(np.isnan(short), np.inf, np.where(short > _SLACK, short, 0.0))
 
@@ -97,9 +97,7 @@ class Objective:
         return replace(self, criterion=criterion)
 
 
-def make_constraints(
-    constraints: Mapping[str | Criterion, float] | None, coded: CodedTable
-) -> tuple[Constraint, ...]:
+def make_constraints(constraints: Mapping[str | Criterion, float] | None, coded: CodedTable) -> tuple[Constraint, ...]:
     """Constraints from bounds by measures: names of criteria, ``"recall:LABEL"``, ``"precision:LABEL"``, or objects.
 
     Raises
@@ -130,7 +128,9 @@ def check_constraints(constraints: object) -> None:
     if constraints is None:
         return
     if not isinstance(constraints, Mapping):
-        raise ValueError(f"constraints must map measures to bounds, such as {{'recall:yes': 0.9}}, got {constraints!r}.")
+        raise ValueError(
+            f"constraints must map measures to bounds, such as {{'recall:yes': 0.9}}, got {constraints!r}."
+        )
     for measure, bound in constraints.items():
         known = isinstance(measure, Criterion) or (
             isinstance(measure, str) and (measure in CRITERIA or measure.split(":", 1)[0] in _OF_CLASS)

@@ -43,7 +43,7 @@ class State(ABC):
 
     @abstractmethod
     def flip(self, feature: int, cost: float | None = None) -> None:
-        """Add ``feature`` if absent, drop it otherwise; ``cost`` is that of the new subset where it is known already."""
+        """Add ``feature`` if absent, drop it otherwise; ``cost`` is that of the new subset where known."""
 
     @property
     def rank(self) -> float:

@@ -17,6 +17,7 @@ from bayesieve.search.scored_rows import ScoredRows
 
 _PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads cost more than they bring
 _CANDIDATES_AT_ONCE = 1024  # the kernels keep a few cache lines for each
+_MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
 _PENALTY = 1e6  # times the cost of the empty subset, for a constraint missed by 1: more than any criterion gains
 
 
@@ -166,6 +167,9 @@ class _Measured:
     def move(self, feature: int, adding: bool) -> None:
         self._state.update(_multiply, self._rows.tables, feature, adding)
 
+    def expect_moves(self) -> None:
+        self._state.update(_expect_moves)
+
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         def part(chosen: slice) -> np.ndarray:
             return self._state.reduce(self._criterion.sums, self._rows.tables, features[chosen], adding[chosen])
@@ -221,6 +225,10 @@ class _Followed:
         for measured in self._measured:
             measured.reset()
 
+    def expect_moves(self) -> None:
+        for measured in self._measured:
+            measured.expect_moves()
+
     def move(self, feature: int, adding: bool) -> None:
         for measured in self._measured:
             measured.move(feature, adding)
@@ -275,6 +283,8 @@ class SearchState(State):
         if changed.size > np.count_nonzero(selected):
             self.reset(selected)
         elif changed.size:
+            if changed.size >= _MANY_MOVES:
+                self._guide.expect_moves()
             for feature in changed.tolist():
                 self._apply(feature, bool(selected[feature]))
             self.selected[:] = selected
@@ -349,6 +359,12 @@ def _reset(block: Any, priors: np.ndarray) -> None:
 
 def _multiply(block: Any, tables: RatioTables, feature: int, adding: bool) -> None:
     block.multiply(tables, feature, adding)
+
+
+def _expect_moves(block: Any) -> None:
+    expect = getattr(block, "expect_moves", None)
+    if expect is not None:
+        expect()
 
 
 def _prepare(block: Any) -> None:

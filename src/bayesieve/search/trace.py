@@ -256,8 +256,13 @@ class SearchTrace(ShortRepr):
         """
         moves, selected = self._moves, np.zeros(self.n_features, dtype=int)
         sign = 1.0 if self.lower_is_better else -1.0
-        if moves.cost.size and (sign * moves.cost).min() < sign * self.null_criterion:
-            best = int((sign * moves.cost).argmin())
+        costs, at_starts = sign * moves.cost, sign * np.array([start.criterion for start in self.starts])
+        first = int(at_starts.argmin())
+        if not (costs.size and costs.min() < at_starts[first]):
+            selected[self.starts[first].features] = 1
+        else:
+            best = int(costs.argmin())
+            selected[self.starts[moves.start[best]].features] = 1
             before = (moves.start[:best] == moves.start[best]) & moves.accepted[:best]
             made = np.append(np.flatnonzero(before), best)
             np.add.at(selected, moves.feature[made], moves.sign[made])

@@ -268,7 +268,9 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
                 stacklevel=2,
             )
         if self.trace_.chosen is None:
-            raise ValueError(f"The trace that {search!r} returns must name the subset chosen; make it by problem.trace().")
+            raise ValueError(
+                f"The trace that {search!r} returns must name the subset chosen; make it by problem.trace()."
+            )
         _warn_of_violations(validation or problem.objective, self.trace_.chosen)
         return self.trace_.chosen.astype(float)
 
@@ -319,7 +321,6 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
             raise ValueError(f"resume must be the trace_ of a search or None, got {type(self.resume).__name__}.")
         if self.resume is not None and self.direction == "fast":
             raise ValueError("direction='fast' cannot resume: the order of its moves is random; search anew.")
-
 
     def _check_search(self) -> None:
         if self.search is None:

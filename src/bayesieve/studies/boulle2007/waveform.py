@@ -195,7 +195,7 @@ class _Split:
     def result(self) -> SplitResult:
         subsets, coded = self._subsets, self._coded
         largest, area = subsets.largest_area()
-        trace = subsets.trace(coded.names)
+        trace = subsets.trace()
         default = SelectiveNB(random_state=self._seed, n_jobs=self._n_jobs)
         default.fit_coded(coded, self._encoder)
         weights = {

@@ -1,0 +1,86 @@
+"""Many subsets at once: each is worth what it is by itself, in any order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bayesieve.counts import CodedTable
+from bayesieve.criteria.registry import CRITERIA
+from bayesieve.search import Objective, ScoredRows, SearchState, SubsetProblem, evaluate_subsets
+from bayesieve.search.objective import Constraint
+from bayesieve.search.subset_values import in_short_steps
+from tests.criteria.coded_tables import coded_table
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def coded(request: pytest.FixtureRequest) -> CodedTable:
+    return coded_table(5, n_rows=150, n_features=12, n_classes=request.param, strength=0.7)
+
+
+def one_by_one(objective: Objective, coded: CodedTable, subsets: np.ndarray) -> np.ndarray:
+    state = SearchState(SubsetProblem.on(objective, coded))
+    values = []
+    for subset in subsets:
+        state.reset(subset)
+        values.append(objective.sign * state.cost)
+    return np.array(values)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_values_are_those_of_each_subset_by_itself(coded: CodedTable, criterion: str, share: float) -> None:
+    subsets = np.random.default_rng(1).random((120, 12)) < share
+    objective = Objective.of(coded, criterion, 1.0)
+    evaluated = evaluate_subsets(objective, subsets)
+    np.testing.assert_allclose(evaluated.values, one_by_one(objective, coded, subsets), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(evaluated.sizes, subsets.sum(axis=1))
+    assert evaluated.feasible.all()
+    ends = (objective.sign * evaluated.values).min()
+    assert objective.sign * evaluated.values[evaluated.best] == ends
+
+
+def test_leave_one_out_rows_and_the_order_of_the_list(coded: CodedTable) -> None:
+    rows = ScoredRows.leave_one_out(coded, coded.counts, 1.0)
+    bare = Objective.of(coded, "error", 1.0)
+    objective = Objective(bare.criterion, rows, (Constraint("error", bare.criterion, 0.4),))
+    subsets = np.random.default_rng(2).random((60, 12)) < 0.4
+    first, mixed = evaluate_subsets(objective, subsets), np.random.default_rng(3).permutation(60)
+    again = evaluate_subsets(objective, [np.flatnonzero(subset).tolist() for subset in subsets[mixed]])
+    np.testing.assert_array_equal(first.values[mixed], again.values)
+    np.testing.assert_array_equal(first.measures["error"], first.values)
+    np.testing.assert_array_equal(first.feasible, first.values <= 0.4 + 1e-12)
+
+
+def test_an_order_in_which_neighbours_differ_little() -> None:
+    subsets = np.random.default_rng(0).random((3000, 14)) < 0.5
+    order = in_short_steps(subsets)
+    np.testing.assert_array_equal(np.sort(order), np.arange(3000))
+
+    def steps(walk: np.ndarray) -> float:
+        return float(np.count_nonzero(walk[1:] != walk[:-1], axis=1).mean())
+
+    assert steps(subsets[order]) < 0.3 * steps(subsets)
+    assert in_short_steps(np.zeros((0, 4), dtype=bool)).size == 0
+
+
+def test_no_subsets_and_the_empty_subset(coded: CodedTable) -> None:
+    objective = Objective.of(coded, "error", 1.0)
+    assert evaluate_subsets(objective, []).values.size == 0
+    assert evaluate_subsets(objective, [[]]).sizes.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("subsets", "message"),
+    [
+        ([[12]], r"positions from 0 to 11, got \[12\]"),
+        ([[0.5]], "positions from 0 to 11"),
+        ([[-1]], "positions from 0 to 11"),
+        (np.zeros((2, 3), dtype=bool), r"shape \(n_subsets, 12\), got \(2, 3\)"),
+    ],
+)
+def test_subsets_of_other_features_are_refused(coded: CodedTable, subsets: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        evaluate_subsets(Objective.of(coded, "error", 1.0), subsets)
