@@ -54,7 +54,8 @@ def test_time_and_callers_end_it_early() -> None:
     problem = SubsetProblem.of(coded_table(1, n_rows=90, n_features=8))
     assert BestFirst(max_seconds=0.0).run(problem).chosen.sum() == 0
     part = BestFirst().run(problem, lambda *_: True)
-    assert not part.complete and part.n_starts == 1
+    assert not part.complete
+    assert part.n_starts == 1
 
 
 def test_selectors_take_search_objects() -> None:

@@ -64,7 +64,8 @@ def test_every_search_chooses_a_subset_that_keeps_the_bound(
 ) -> None:
     problem = problem_by(coded, {recall(coded, label): bound})
     whole = evaluate_subsets(problem.objective, every_subset(7))
-    assert whole.feasible.any() and not whole.feasible.all()
+    assert whole.feasible.any()
+    assert not whole.feasible.all()
     chosen = evaluate_subsets(problem.objective, search.run(problem).chosen[None])
     assert chosen.feasible.all()
     assert chosen.values[0] >= whole.values[whole.best] - 1e-12
@@ -88,7 +89,8 @@ def test_bounds_are_kept_on_the_rows_that_choose(coded: CodedTable, search: Sear
     problem = halves(coded, {recall(coded, 0): 0.7, recall(coded, 1): 0.7})
     assert problem.validation is not None
     whole = evaluate_subsets(problem.validation, every_subset(7))
-    assert whole.feasible.any() and not whole.feasible.all()
+    assert whole.feasible.any()
+    assert not whole.feasible.all()
     trace = search.run(problem)
     chosen = evaluate_subsets(problem.validation, trace.chosen[None])
     nearest = min(point.violation for start in range(trace.n_starts) for point in trace.points(start))
@@ -135,6 +137,7 @@ def test_selectors_keep_bounds_wherever_they_measure(coded: CodedTable, evaluati
     ("constraints", "message"),
     [
         ({"recal:0": 0.5}, "'recal:0' must be one of"),
+        ({"recall": 0.5}, "'recall' must be one of"),
         ({"recall:0": "high"}, "bound of 'recall:0' must be a finite number, got 'high'"),
         ({"recall:0": float("nan")}, "must be a finite number"),
         ({3: 0.5}, "3 must be one of"),

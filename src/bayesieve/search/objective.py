@@ -131,13 +131,14 @@ def check_constraints(constraints: object) -> None:
         raise ValueError(
             f"constraints must map measures to bounds, such as {{'recall:yes': 0.9}}, got {constraints!r}."
         )
+    by_name = [name for name, part in CRITERIA.items() if not part.needs_options]
     for measure, bound in constraints.items():
         known = isinstance(measure, Criterion) or (
-            isinstance(measure, str) and (measure in CRITERIA or measure.split(":", 1)[0] in _OF_CLASS)
+            isinstance(measure, str) and (measure in by_name or (":" in measure and measure.split(":")[0] in _OF_CLASS))
         )
         if not known:
             raise ValueError(
-                f"constraints: {measure!r} must be one of {', '.join(map(repr, CRITERIA))}, 'recall:CLASS', "
+                f"constraints: {measure!r} must be one of {', '.join(map(repr, by_name))}, 'recall:CLASS', "
                 "'precision:CLASS' or a Criterion."
             )
         if isinstance(bound, bool) or not isinstance(bound, Real) or not np.isfinite(float(bound)):
