@@ -55,7 +55,7 @@ class Objective:
     >>> objective = Objective.of(coded, "log_loss", constraints={"recall:2": 0.95})
     >>> evaluated = evaluate_subsets(objective, [[0], [2], [2, 3], [0, 1, 2, 3]])
     >>> evaluated.values.round(3).tolist(), evaluated.feasible.tolist(), evaluated.best
-    ([0.651, 0.164, 0.128, 0.17], [False, False, False, False], 3)
+    ([0.626, 0.159, 0.122, 0.154], [False, True, False, False], 1)
     """
 
     criterion: Criterion
