@@ -369,3 +369,19 @@ def test_normalize(succeeds: Run, fails: Run, tmp_path: Path) -> None:
     assert "--normalize scales row weights; name their column by --weight" in fails(
         "fit", table, "-t", "y", "--normalize"
     )
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_names_that_are_patterns_elsewhere(succeeds: Run, separator: str) -> None:
+    """Polars takes the names * and ^...$ of columns for patterns, also where a single column is worked on."""
+    rows = [
+        (i % 3 if i else "none", f"2020-01-0{i % 5 + 1}", "uvwx"[i % 4], "no" if i % 3 else "yes", 1) for i in range(60)
+    ]
+    for names in (("^a$", "*", "^.*$", "^y$", "^w$"), ("*", "^.+$", "a", "*y*", "w"), ("a", "b", "^$", "*", "^w")):
+        lines = [separator.join(map(str, row)) for row in (names, *rows)]
+        Path("odd.csv").write_text("\n".join(lines))
+        succeeds("fit", "odd.csv", "-t", names[3], "--weight", names[4], "-s", "map", "--folds", 2)
+        predicted = pl.read_csv(succeeds("predict", "bayesieve-output/model.json", "odd.csv").stdout.encode())
+        assert predicted["prediction"].to_list()[1:] == [row[3] for row in rows[1:]]
+        succeeds("explain", "bayesieve-output/model.json", "odd.csv", "--output", "why.csv")
+    succeeds("compare", "odd.csv", "-t", "*", "-s", "map", "--folds", 2)

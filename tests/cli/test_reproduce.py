@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -71,6 +72,7 @@ def test_an_interrupted_command_says_where_it_goes_on(
     def interrupted(self: Rabenoro2015, number: int) -> tuple[Any, np.ndarray]:
         if number == 1:
             signal.raise_signal(signal.SIGINT)
+            time.sleep(0.5)  # the main thread may take its time to hear it
         return whole(self, number)
 
     arguments = (

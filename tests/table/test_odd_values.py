@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesieve import SelectiveNB, TableEncoder
+from bayesieve import MAPSelector, SelectiveNB, TableEncoder
 from bayesieve.evaluation import take_rows
 from bayesieve.table import as_table
 from bayesieve.table.temporal import count_moments
@@ -281,3 +281,17 @@ def test_moments_are_counted_or_refused(counts: list[int], unit: str) -> None:
     elif max(map(abs, exact)) > 2**64:
         with pytest.raises(OverflowError):
             count_moments(moments, "us")
+
+
+@pytest.mark.parametrize("convert", [lambda f: f, lambda f: f.to_pandas(), lambda f: f.to_arrow()])
+def test_names_that_are_patterns_elsewhere(convert: Any) -> None:
+    """Polars and narwhals take the names * and ^...$ of columns for patterns."""
+    last = pl.Series(EMPTY_AT, dtype=pl.Categorical)
+    frame = pl.DataFrame({"*": CYCLE, "^a$": [str(i) for i in CYCLE], "a": Y, "^.*$": last})
+    X, plain = convert(frame), convert(frame.rename(dict(zip(frame.columns, "pqrs", strict=True))))
+    y = pl.Series("^y$", Y)
+    np.testing.assert_array_equal(TableEncoder().fit(X, y).transform(X), TableEncoder().fit(plain, Y).transform(plain))
+    selector = MAPSelector().fit(X, y)
+    found, expected = (MAPSelector().fit(table, y).transform(table) for table in (X, plain))
+    assert found.shape == expected.shape == (N, selector.support_.sum())
+    SelectiveNB("map").fit(X, y).explain(X)

@@ -49,7 +49,7 @@ def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
     if lacking:
         column = "a column" if len(lacking) == 1 else "columns"
         raise CommandError(f"{shown(path)} lacks {column} that the model needs: {listed(lacking)}")
-    chosen = frame.with_columns(pl.lit(None).alias(name) for name in missing).select(names)
+    chosen = frame.with_columns(pl.lit(None).alias(name) for name in missing)[names]
     return chosen if hasattr(model, "feature_names_in_") else _unnamed(chosen)
 
 

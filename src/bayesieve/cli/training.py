@@ -33,7 +33,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Features, labels and row weights of the rows with a known target."""
+    """Features, labels (a series without a name) and row weights of the rows whose target is known."""
 
     X: pl.DataFrame
     y: pl.Series
@@ -42,7 +42,7 @@ class TrainingTable:
     def classes_too_rare_to_measure(self) -> list[object]:
         """The classes with a single row, if fewer than two classes have more: a fold may then have only one class."""
         rows = self.y.value_counts(sort=True)
-        lone = rows.filter(rows["count"] == 1)[self.y.name].to_list()
+        lone = rows.filter(rows["count"] == 1).to_series(0).to_list()
         return lone if rows.height - len(lone) < 2 else []
 
 
@@ -87,27 +87,27 @@ def training_table(frame: pl.DataFrame, columns: Columns, path: Path, screen: Sc
     """Split a table into features, target and weights; CommandError if the target does not hold classes."""
     require_columns(path, frame.columns, columns)
     frame = _rows_with_target(frame, columns.target, screen)
-    y = frame[columns.target]
-    _refuse_other_than_classes(y)
+    y = frame[columns.target].alias("")  # polars takes the names * and ^...$ for patterns
+    _refuse_other_than_classes(y, quoted(columns.target))
     left_out = {columns.target, columns.weight, *columns.ignored}
-    X = frame.select(name for name in frame.columns if name not in left_out)
-    if X.width == 0:
+    names = [name for name in frame.columns if name not in left_out]
+    if not names:
         others = listed(sorted(filter(None, left_out)))
         raise CommandError(f"{shown(path)} has no column left to learn from besides {others}")
+    X = frame[names]
     if columns.weight is None:
         return TrainingTable(X, y, None)
     from bayesieve.table.target import normalized_weights
 
-    weights = _weights(frame[columns.weight])
+    weights = _weights(frame[columns.weight].alias(""), quoted(columns.weight))
     return TrainingTable(X, y, normalized_weights(weights) if columns.normalize else weights)
 
 
 def _rows_with_target(frame: pl.DataFrame, target: str, screen: Screen) -> pl.DataFrame:
-    import polars as pl
-
-    known = pl.col(target).is_not_null()
-    if frame.schema[target].is_float():
-        known &= pl.col(target).is_not_nan()
+    labels = frame[target].alias("")
+    known = labels.is_not_null()
+    if labels.dtype.is_float():
+        known &= labels.is_not_nan().fill_null(False)
     kept = frame.filter(known)
     dropped = frame.height - kept.height
     if kept.height == 0:
@@ -118,11 +118,10 @@ def _rows_with_target(frame: pl.DataFrame, target: str, screen: Screen) -> pl.Da
     return kept
 
 
-def _refuse_other_than_classes(y: pl.Series) -> None:
+def _refuse_other_than_classes(y: pl.Series, name: str) -> None:
     import polars as pl
 
-    name, kind = quoted(y.name), y.dtype
-    n_classes = y.n_unique()
+    kind, n_classes = y.dtype, y.n_unique()
     if n_classes == 1:
         raise CommandError(f"The target {name} has only one class ({quoted(y[0])}); at least two are needed")
     if kind.is_float() and not (y.is_finite().all() and (y == y.round()).all()):
@@ -147,8 +146,7 @@ def _called(kind: pl.DataType) -> str:
     return {"Date": "dates", "Datetime": "dates", "Duration": "durations"}.get(type(kind).__name__, "times")
 
 
-def _weights(column: pl.Series) -> Any:
-    name = quoted(column.name)
+def _weights(column: pl.Series, name: str) -> Any:
     if not column.dtype.is_numeric():
         raise CommandError(f"The --weight column {name} does not hold numbers")
     values = column.cast(float)

@@ -166,7 +166,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         if table.named:
             import narwhals as nw
 
-            frame = nw.from_native(whole_frame(X), eager_only=True).select([table.names[i] for i in kept])
+            # By position: by name, * and ^...$ are patterns.
+            frame = nw.from_native(whole_frame(X), eager_only=True)[:, kept.tolist()]
             # scikit-learn makes a pandas frame of anything but a pyarrow table.
             wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
             return frame.to_pandas() if wanted == "pandas" else frame.to_native()

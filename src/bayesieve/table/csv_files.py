@@ -63,8 +63,11 @@ def read_csv(path: Path, content: bytes | None = None) -> pl.DataFrame:
 
     text, frame = _cut(path, content, (), _parse)
     frame = _without_blank_lines(_named(frame, text))
-    texts = [column for column in frame.get_columns() if column.dtype == pl.String]
-    return frame.with_columns([typed_text(column, decimal_comma=text.separator != ",") for column in texts])
+    columns = frame.get_columns()
+    for i, column in enumerate(columns):
+        if column.dtype == pl.String:
+            columns[i] = typed_text(column.alias(""), decimal_comma=text.separator != ",").alias(column.name)
+    return pl.DataFrame(columns)
 
 
 def read_csv_to_score(path: Path, levels: Mapping[str, FeatureLevels], content: bytes | None = None) -> pl.DataFrame:
@@ -286,11 +289,13 @@ def _parse_to_score(text: _Text, levels: Mapping[str, FeatureLevels]) -> pl.Data
     for i, name in enumerate(names):
         if columns[i].dtype != pl.String:
             continue
+        texts = columns[i].alias("")  # polars takes the names * and ^...$ for patterns
         if text.separator != "," and name in levels and levels[name].type == "number":
-            columns[i] = decimal_points(columns[i])
+            texts = decimal_points(texts)
         if name in numbers:
-            values, unreadable = numbers_of_texts(columns[i], "number")
-            columns[i] = columns[i] if unreadable.any() else pl.Series(columns[i].name, values, nan_to_null=True)
+            values, unreadable = numbers_of_texts(texts, "number")
+            texts = texts if unreadable.any() else pl.Series(values, nan_to_null=True)
+        columns[i] = texts.alias(columns[i].name)
     return pl.DataFrame(columns)
 
 

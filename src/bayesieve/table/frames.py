@@ -108,11 +108,13 @@ def _read_frame(frame: Any) -> Table:
         pairs = zip(native.column_names, native.columns, strict=True)
         return Table([Column(name, with_kernels(column), library) for name, column in pairs], n_rows, named=True)
     if library == "polars":
+        from bayesieve.table.backends.polars import nameless
+
         series = native.get_columns()
         matrix = _wide_matrix(native, [column.dtype for column in series], library)
         if matrix is not None:
             return MatrixTable(matrix, native.columns, named=True)
-        return Table([Column(column.name, column, library) for column in series], n_rows, named=True)
+        return Table([Column(column.name, nameless(column), library) for column in series], n_rows, named=True)
     if library != "pandas":  # modin, cuDF: pandas is what they convert to
         native = frame.to_pandas()
     names = _string_names(list(native.columns))

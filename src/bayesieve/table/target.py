@@ -125,6 +125,10 @@ def _label_column(y: Any) -> tuple[Column, bool]:
         library = str(series.implementation.value)
         if library not in ("pandas", "polars", "pyarrow"):
             y, library = series.to_pandas(), "pandas"
+        if library == "polars":
+            from bayesieve.table.backends.polars import nameless
+
+            y = nameless(y)
         return Column("y", y, library), False
     array = _label_array(y)
     return Column("y", array, "arrays"), array.dtype.kind in "UT" or isinstance(y, (list, tuple))

@@ -41,7 +41,7 @@ def read_data_set(folder: Path, entry: Entry) -> tuple[Any, np.ndarray]:
     labels = _labels(frame, target, path)
     if frame.width == 1:
         raise ValueError(f"{path} has no column but the target {target!r}; a data set needs features.")
-    return frame.drop(target), labels
+    return frame[[name for name in frame.columns if name != target]], labels
 
 
 def _existing(path: Path, entry: Entry) -> Path:

@@ -22,6 +22,11 @@ def column_type(column: Any) -> str | None:
     return type_of_dtype(nw.from_native(column, series_only=True).dtype)
 
 
+def nameless(column: Any) -> Any:
+    """The column without its name, which polars' own methods would take for a pattern if it is ``*`` or ``^...$``."""
+    return column.alias("")
+
+
 def plain(column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
     """See `bayesieve.table.backends`."""
     import polars as pl
