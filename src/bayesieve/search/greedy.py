@@ -160,7 +160,7 @@ class _Run:
                     self._steps.record(recorder, state.selected, features, costs, -1, self._clock.seconds)
                 return
             # Recorded only once it is made: an interrupt in between leaves the record as it was.
-            before = state.selected.copy()
+            before = state.selected.copy() if self._steps is not None else state.selected
             state.flip(feature, cost)
             value = state.validation() if validation is None else validation
             violation = state.violation()

@@ -263,6 +263,7 @@ class SearchState(State):
         self.problem = problem
         self._guide = _Followed(problem.objective, leave_out, n_jobs)
         self._validation = None if problem.validation is None else _Followed(problem.validation, False, n_jobs)
+        self._constrained = problem.constrained
         self.selected = np.zeros(problem.n_features, dtype=bool)
         self.n_selected = 0
         self.cost = self._guide.criterion.own(0)
@@ -300,12 +301,12 @@ class SearchState(State):
 
     @property
     def rank(self) -> float:
-        if not self.problem.constrained:
+        if not self._constrained:
             return self.cost
         return self.cost + self._penalty * self._guide.violation(self.n_selected)
 
     def ranks(self, features: np.ndarray, costs: np.ndarray) -> np.ndarray:
-        if not self.problem.constrained:
+        if not self._constrained:
             return costs
         return costs + self._penalty * self._guide.violations(*self._moves(features))
 
@@ -320,7 +321,7 @@ class SearchState(State):
         return self._guide.measures(self.n_selected)
 
     def violation(self) -> float:
-        return (self._validation or self._guide).violation(self.n_selected)
+        return (self._validation or self._guide).violation(self.n_selected) if self._constrained else 0.0
 
     def add(self, feature: int, cost: float | None = None) -> None:
         """Add ``feature``; ``cost`` is that of the new subset where it is known already."""
