@@ -291,7 +291,7 @@ def damage(data: dict[str, Any], path: str, value: Any) -> None:
         ("encoder.missing", "drop", "missing must be 'level' or 'ignore'"),
         ("encoder.thresholds", "all", "'thresholds' is not a whole number or a list or an object"),
         ("encoder.thresholds", [0.1, None], "its thresholds are not 2 number"),
-        ("encoder.thresholds", {"f_test": 2}, "thresholds has none for the score 'u_test"),
+        ("encoder.thresholds", {"f_test": 2}, "thresholds lacks the score 'u_test"),
         ("features.0.levels.threshold", 0.02, "the indicators of the score 'u_test.* contradict each other"),
         ("features.5.levels.missing", False, "counts must have one row per level"),
         ("features.1.levels.score", "other", "the indicators of a score do not stand together"),

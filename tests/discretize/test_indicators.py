@@ -112,8 +112,8 @@ def test_thresholds_by_name() -> None:
 @pytest.mark.parametrize(
     ("thresholds", "message"),
     [
-        ({"p": [0.1], "slope": [0]}, "thresholds has none for the score 'count'; give it some, or leave the score out"),
-        ({"p": 1, "slope": 1, "count": 1, "q": 1}, "names the score 'q', which there is not; there are 'p', 'slope'"),
+        ({"p": [0.1], "slope": [0]}, "thresholds lacks the score 'count'; add its thresholds, or drop the score"),
+        ({"p": 1, "slope": 1, "count": 1, "q": 1}, "thresholds has no score 'q'; known scores: 'p', 'slope'"),
         ({"p": 1, "slope": [], "count": 1}, r"thresholds\['slope'\] must be a sequence of numbers"),
         ([0.1, np.nan], "thresholds holds nan; thresholds must be finite"),
         ([np.inf], "thresholds holds inf; thresholds must be finite"),

@@ -123,7 +123,7 @@ def test_a_class_not_announced(classes: Any, new: list[Any]) -> None:
     first = ["a", "b"] if classes is None or classes[0] == "a" else [0, 1]
     model = DiscreteNB().partial_fit([[0], [1]], first, classes=classes)
     with pytest.raises(
-        ValueError, match=rf"y holds the class {new[-1]!r} .* did not announce; pass all labels as classes="
+        ValueError, match=rf"y holds the class {new[-1]!r}, which was not among .*; pass all labels as classes="
     ):
         model.partial_fit([[0]] * len(new), new)
     assert model.class_count_.sum() == 2  # nothing was counted

@@ -150,13 +150,13 @@ REFUSED: list[tuple[str, bytes, str]] = [
     (
         "junk.parquet",
         random.Random(1).randbytes(500),
-        "cannot be read as a table; it is damaged or not what its name says",
+        "cannot be read as a table; it is damaged or has a wrong file extension",
     ),
     ("junk.arrow", random.Random(2).randbytes(500), "cannot be read as a table"),
     ("junk.arrow", b"ARROW1" + random.Random(3).randbytes(500), "cannot be read as a table"),
-    ("table.xlsx", b"x", "has a name that does not say what it holds; name it .csv"),
-    ("table", b"a,b\n1,2\n", "has a name that does not say what it holds"),
-    ("table.gz", b"a,b\n1,2\n", "has a name that does not say what it holds"),
+    ("table.xlsx", b"x", "has no known file extension; name it .csv"),
+    ("table", b"a,b\n1,2\n", "has no known file extension"),
+    ("table.gz", b"a,b\n1,2\n", "has no known file extension"),
 ]
 
 

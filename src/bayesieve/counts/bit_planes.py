@@ -42,7 +42,7 @@ class Segments:
         return np.diff(self.row_starts)
 
     def in_order(self, rows: np.ndarray) -> np.ndarray:
-        """What is known of the rows (last axis), in the order of the segments."""
+        """Values per row (last axis), in the order of the segments."""
         return rows if self.order is None else rows[..., self.order]
 
     def pack(self, flags: np.ndarray) -> np.ndarray:
@@ -61,7 +61,7 @@ class BitPlanes:
 
     features : (n,) positions in the table; words : (n_words, n_planes) int64; starts : (n + 1,) first plane of each
     feature; margins : (n_segments, levels of the features) rows of every level. A feature has a plane for each level;
-    where all its rows have a known level, one for each but the first, as that is what is left.
+    if all its rows have a known level, one for each but the first, which follows from the others.
     """
 
     features: np.ndarray
@@ -115,5 +115,5 @@ class BitPlanes:
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:
-    """Where each of some things of these sizes begins, one after another, and where the last ends."""
+    """Offsets of consecutive segments of these sizes, plus the end of the last."""
     return np.concatenate([[0], np.cumsum(sizes)])

@@ -45,7 +45,7 @@ class ContingencyCounts(ShortRepr):
         return ContingencyCounts(self.counts + other.counts, self.offsets, self.class_counts + other.class_counts)
 
     def __sub__(self, other: ContingencyCounts) -> ContingencyCounts:
-        """The counts of the rows that are left when those of ``other``, which are among them, are taken away."""
+        """Counts without the rows of ``other``, which must be a subset of these rows."""
         if not np.array_equal(self.offsets, other.offsets) or self.counts.shape != other.counts.shape:
             raise ValueError("Counts of different features, levels or classes cannot be subtracted.")
         counts = left_over(self.counts, other.counts)
@@ -53,7 +53,7 @@ class ContingencyCounts(ShortRepr):
 
 
 def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
-    """Counts, or sums of weights, without what is taken away: 0 where nothing, or only rounding, is left."""
+    """Counts, or sums of weights, minus those ``taken``; 0 where the difference is rounding only."""
     left: np.ndarray = counts - taken
     left[left < 1e-12 * counts] = 0.0
     return left
@@ -66,7 +66,7 @@ def count_features(coded: CodedTable) -> ContingencyCounts:
     """
     class_codes, weights = coded.class_codes, coded.weights
     if class_codes is None:
-        raise ValueError("The coded table carries no classes to count by; code it together with its target.")
+        raise ValueError("The coded table has no classes to count by; code it together with its target.")
     offsets = np.concatenate([[0], np.cumsum(coded.n_levels)]).astype(np.int64)
     counts = np.zeros((offsets[-1], coded.n_classes))
     weighing = np.zeros(0) if weights is None else weights

@@ -76,7 +76,7 @@ def symmetrical_uncertainty(counts: Any) -> float:
     Returns
     -------
     float
-        From 0 (independent, or both constant) to 1 (each tells the other).
+        From 0 (independent, or both constant) to 1 (each determines the other).
 
     References
     ----------

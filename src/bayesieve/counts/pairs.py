@@ -14,7 +14,7 @@ from bayesieve.counts.bit_planes import BitPlanes, Segments
 from bayesieve.engine import effective_jobs, map_in_threads
 
 _MOST_LEVELS = 20  # of a feature kept as bit planes; with more, counting row by row is faster
-_COUNTS_AT_ONCE = 1 << 17  # counts of pairs of planes that stay in the cache until they are made use of
+_COUNTS_AT_ONCE = 1 << 17  # counts of pairs of planes that stay in the cache until they are used
 _RIGHT_AT_ONCE = 4096  # planes times segments
 _FEATURES_AT_ONCE = 16  # that a thread counts the pairs of, row by row, before it takes up others
 _MOST_CELLS = 1 << 22  # of a table of counts of one pair (32 MiB); larger ones hold the cells with rows only
@@ -29,12 +29,12 @@ Task = Callable[[], None]
 class _Part:
     """The part of a block that holds the pairs of features of two kinds.
 
-    found : the block; rows, columns : where the part is in it; left, right : (rows,), (columns,) positions of the
+    block : the block; rows, columns : where the part is in it; left, right : (rows,), (columns,) positions of the
     features in the table; mirrored : whether the block is symmetric, and the other half follows from this one; triangle
     : whether this part is symmetric itself.
     """
 
-    found: np.ndarray
+    block: np.ndarray
     rows: np.ndarray
     columns: np.ndarray
     left: np.ndarray
@@ -48,9 +48,9 @@ class _Part:
         if self.triangle and columns[0] == rows[0]:
             below = np.tril_indices(rows.size, -1)  # of the square in the middle both halves were counted
             values[below] = values[below[::-1]]
-        self.found[_region(rows, columns)] = values
+        self.block[_region(rows, columns)] = values
         if self.mirrored:
-            self.found[_region(columns, rows)] = values.T
+            self.block[_region(columns, rows)] = values.T
 
 
 def _region(rows: np.ndarray, columns: np.ndarray) -> Any:
@@ -185,7 +185,7 @@ class PairInformation:
 
     def _block(self, features: Any, others: Any, *, relative: bool) -> np.ndarray:
         left, right = self._positions(features), self._positions(others)
-        found = np.empty((left.size, right.size))
+        block = np.empty((left.size, right.size))
         symmetric = np.array_equal(left, right)
         tasks: list[Task] = []
         by_kind = self._by_kind(right)
@@ -193,12 +193,12 @@ class PairInformation:
             for other, columns in by_kind.items():
                 if not symmetric or kind <= other:
                     part = _Part(
-                        found, rows, columns, left[rows], right[columns], symmetric, symmetric and kind == other
+                        block, rows, columns, left[rows], right[columns], symmetric, symmetric and kind == other
                     )
                     tasks += (self._by_rows if _MANY in (kind, other) else self._by_planes)(part, relative)
         words = self._coded.n_rows if _MANY in by_kind else int(self._segments.word_starts[-1])
-        map_in_threads(lambda task: task(), tasks, self._n_jobs if found.size * words >= _PARALLEL_WORK else 1)
-        return found
+        map_in_threads(lambda task: task(), tasks, self._n_jobs if block.size * words >= _PARALLEL_WORK else 1)
+        return block
 
     def _by_kind(self, positions: np.ndarray) -> dict[int, np.ndarray]:
         """Where in these positions the features of each kind are."""
@@ -237,7 +237,7 @@ class PairInformation:
         right = self._planes[int(self._kinds[part.right[0]])]
         places = self._place[part.right]
         n_other = right.features.size - places.size
-        # What is not wanted of the planes is counted, too, and left out, unless copies of those that are cost less.
+        # Count all planes and discard the unwanted ones, unless copying the wanted ones is cheaper.
         if part.triangle or part.left.size * n_other > 2 * places.size:
             right, places = right.take(places), np.arange(places.size)
         n_segments = self._segments.sizes.size
@@ -250,9 +250,9 @@ class PairInformation:
         for begin, end in _pieces(left_sizes, _COUNTS_AT_ONCE // per_left):
             if part.triangle and whole_rows:
                 columns = [(begin, right_sizes.size)]
-            elif part.triangle:  # a square in the middle, and what is beside it
-                beside = _pieces(right_sizes[end:], right_at_once)
-                columns = [(begin, end), *((end + low, end + high) for low, high in beside)]
+            elif part.triangle:  # a square on the diagonal, and the pieces to its right
+                pieces = _pieces(right_sizes[end:], right_at_once)
+                columns = [(begin, end), *((end + low, end + high) for low, high in pieces)]
             for low, high in columns:
                 tasks.append(partial(self._count_planes, part, relative, begin, end, right, places, low, high))
         return tasks
@@ -296,7 +296,7 @@ class PairInformation:
 
 
 def _pieces(sizes: np.ndarray, most: int) -> list[tuple[int, int]]:
-    """Ranges of things of some sizes that add up to ``most`` each, or of one thing that is larger."""
+    """Split items into consecutive ranges whose sizes sum to at most ``most``; a larger item is a range by itself."""
     pieces, ends = [], np.cumsum(sizes)
     begin = 0
     while begin < ends.size:

@@ -49,7 +49,7 @@ def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) ->
 def smoothed_logs(
     counts: np.ndarray, class_counts: np.ndarray, n_levels: int, n_classes: int, total: float, smoothing: Smoothing
 ) -> np.ndarray:
-    """log P(level | class) of any counts of a level and class, beside the count of the class over all levels."""
+    """log P(level | class) from counts of a level and class and the counts of the class over all levels."""
     if smoothing == "m-estimate":
         return np.log(counts + 1.0 / total) - np.log(class_counts + n_classes / total)
     alpha = float(smoothing)

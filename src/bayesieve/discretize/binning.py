@@ -58,7 +58,7 @@ class _Binner(ColumnCoder):
         codes = levels.code_numbers(values)
         counts = np.zeros((levels.n_levels, order.n_classes))
         np.add.at(counts, (codes[order.rows], order.class_codes()), order.weights if order.weights.size else 1.0)
-        # Bins chosen without the classes are still worth what they tell about them.
+        # Bins chosen without the classes are scored by the MODL criterion, too.
         prior = interval_prior(order.total, max(1, levels.n_levels))
         cost, null_cost = total_cost(counts, prior[levels.n_levels]), total_cost(counts.sum(axis=0)[None, :], prior[1])
         levels = replace(levels, counts=counts, level_score=level_score(cost, null_cost))
@@ -71,8 +71,7 @@ class _Binner(ColumnCoder):
 
 
 class EqualFrequencyDiscretizer(_Binner):
-    """Bins that hold about the same number of rows; equal values stay together, so there may be fewer bins than asked
-    for.
+    """Bins with about the same number of rows; equal values stay together, so there may be fewer than ``n_bins`` bins.
 
     Parameters
     ----------
@@ -122,7 +121,7 @@ class EqualFrequencyDiscretizer(_Binner):
 
 
 class EqualWidthDiscretizer(_Binner):
-    """Bins of the same width between the smallest and the largest value; bins nobody falls into are dropped.
+    """Bins of the same width between the smallest and the largest value; empty bins are dropped.
 
     Parameters
     ----------

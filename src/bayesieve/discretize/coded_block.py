@@ -1,4 +1,4 @@
-"""What is found for a column, or for a block of numeric columns at once."""
+"""Levels and codes of a column, or of a block of numeric columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CodedColumn:
 
 @dataclass
 class CodedBlock:
-    """Levels of neighbouring numeric columns; the codes were written where they belong.
+    """Levels of adjacent numeric columns; the codes are already in the code matrix.
 
     n_levels : (n,) 0 for a column that is still to be fitted alone; missing : (n,) code of missing values, -1 where
     there are none; costs : (n,) and null_cost in nats; cuts : cut points, and counts : (levels, n_classes), of all
@@ -37,7 +37,7 @@ class CodedBlock:
 
     @classmethod
     def empty(cls, n_columns: int, n_rows: int, n_classes: int, null_cost: float) -> CodedBlock:
-        """Room for as many levels as there could be; memory that is never written is never used."""
+        """Arrays for the largest possible number of levels; memory that is never written is never used."""
         return cls(
             n_levels=np.zeros(n_columns, dtype=np.int64),
             missing=np.full(n_columns, -1),
@@ -48,7 +48,7 @@ class CodedBlock:
         )
 
     def trimmed(self, n_cuts: int, n_counts: int) -> CodedBlock:
-        """The same without the room that was not needed."""
+        """The same without unused entries."""
         return replace(self, cuts=self.cuts[:n_cuts].copy(), counts=self.counts[:n_counts].copy())
 
     @property
@@ -59,7 +59,7 @@ class CodedBlock:
         return np.maximum(0.0, 1.0 - self.costs / self.null_cost)
 
     def leave_out(self, columns: np.ndarray) -> None:
-        """Leave these columns, (n,) bool, to be fitted alone."""
+        """Mark these columns, (n,) bool, to be fitted individually."""
         kept = ~columns
         cuts = np.repeat(kept, np.maximum(self.n_levels - 1, 0))
         self.cuts, self.counts = self.cuts[cuts], self.counts[np.repeat(kept, self.n_levels)]

@@ -1,4 +1,4 @@
-"""What all discretizers share: fit one `FeatureLevels` per column, then code columns with it."""
+"""Base classes of all discretizers: they fit one `FeatureLevels` per column and code columns with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bayesieve.table.target import refuse_identifiers
 
 
 class LevelsCoder(TransformerMixin, BaseEstimator):
-    """What scikit-learn asks of every estimator that finds ``levels_`` and codes with them."""
+    """The scikit-learn interface of estimators that learn ``levels_`` and code with them."""
 
     supervised: ClassVar[bool] = True
 
@@ -51,15 +51,15 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
 class ColumnCoder(LevelsCoder):
     """Base of the estimators that code columns of one kind.
 
-    In a table of mixed columns the columns of the other kind are left out, with a warning; ``get_feature_names_out``
-    names those coded.
+    In a table of mixed columns, columns of the other kind are left out with a warning; ``get_feature_names_out``
+    returns the names of the coded ones.
     """
 
     kind: ClassVar[Kind]
 
     @abstractmethod
     def fit_column(self, column: Column, order: ClassOrder, *, missing_apart: bool = False) -> CodedColumn:
-        """Levels and codes of one column; ``missing_apart`` gives missing values a level of their own."""
+        """Levels and codes of one column; with ``missing_apart``, missing values get a level of their own."""
 
     def takes_blocks(self, order: ClassOrder) -> bool:
         """Whether columns are fitted fastest many at once, by ``fit_block``."""
@@ -110,7 +110,7 @@ class ColumnCoder(LevelsCoder):
         Returns
         -------
         array of unsigned integers, shape (n_rows, n_columns)
-            A value that belongs to no level (never seen in training) gets the number of levels as its code.
+            Values without a level (not seen in training) get the number of levels as their code.
         """
         check_is_fitted(self, "levels_")
         table = new_table(self, X)
@@ -137,13 +137,13 @@ class ColumnCoder(LevelsCoder):
             issue([Caution("left out", tuple(others), sentence)])
 
     def _check_options(self) -> None:
-        """Raise ValueError when a constructor parameter has no meaning."""
+        """Raise ValueError if a constructor parameter is invalid."""
 
 
 def read_classes(
     coder: LevelsCoder, table: Table, y: Any, sample_weight: Any
 ) -> tuple[Target, np.ndarray | None, ClassOrder]:
-    """Classes and weights of the rows, and the rows by class; one class where no target is needed and none is given.
+    """Classes and weights of the rows, and the rows by class; a single class if the target is optional and missing.
 
     Raises
     ------

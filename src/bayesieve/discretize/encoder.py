@@ -1,4 +1,4 @@
-"""`TableEncoder`: a raw table of mixed columns -> codes."""
+"""`TableEncoder`: codes raw tables of mixed columns."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ class TableEncoder(LevelsCoder):
     Parameters
     ----------
     numeric : {"modl", "mdlp", "equal-frequency", "equal-width"} or estimator, default="modl"
-        How numeric columns are cut; an estimator is a discretizer of this package, for its options.
+        Discretization of numeric columns: a name, or a discretizer of this package with its own options.
     categorical : {"modl", "values"} or estimator, default="modl"
-        ``"modl"`` groups values; ``"values"`` keeps every value apart.
+        ``"modl"`` groups values; ``"values"`` gives every value a level of its own.
     missing : {"level", "ignore"}, default="level"
-        ``"level"``: missing values seen in training are a level of their own (unless the feature says nothing about the
-        classes). ``"ignore"``: they add nothing to any class, in training and afterwards.
+        ``"level"``: missing values seen in training are a level of their own (unless the feature is uninformative).
+        ``"ignore"``: they add nothing to any class, in training and prediction.
     unseen : {"ignore"}, default="ignore"
         A category never seen in training, or a missing value in a column that had none, gets the code "number of
         levels", which adds nothing to the log probability of any class. It is counted in ``unseen_counts_`` and is
         never an error.
     kinds : dict or None, default=None
-        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, where the inferred one is not wanted.
+        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, to override the inferred ones.
     n_jobs : int or None, default=-1
         Threads that code columns; -1 means all cores. Results do not depend on it.
 
     Attributes
     ----------
     levels_ : sequence of FeatureLevels
-        One per column, each made when it is asked for.
+        One per column, created on access.
     level_scores_ : float array, shape (n_columns,)
         1 - cost / null cost of the MODL criterion; 0 for a column in one level.
     unseen_counts_ : int array, shape (n_columns,)
-        Values without a level met by ``transform`` since the fit.
+        Number of values without a level in calls of ``transform`` since the fit.
 
     Examples
     --------
@@ -156,8 +156,8 @@ class TableEncoder(LevelsCoder):
         return self.transform_coded(X).codes.T
 
     def read(self, X: Any, owner: Any = None) -> Table:
-        """``X`` as a table with the columns of the fit; messages speak of ``owner``, an estimator that this encoder
-        is part of.
+        """``X`` as a table with the columns of the fit; messages name ``owner``, an estimator that contains this
+        encoder.
         """
         return new_table(self if owner is None else owner, X)  # the levels know of what kind their columns are
 

@@ -1,4 +1,4 @@
-"""`IndicatorEncoder`: scores -> indicators "score <= threshold"."""
+"""`IndicatorEncoder`: turns scores into indicators "score <= threshold"."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class IndicatorEncoder(LevelsCoder):
         understand.
     missing : {"level", "ignore"}, default="level"
         ``"level"``: missing scores seen in training are a level of their own in every indicator of the score.
-        ``"ignore"``: they add nothing to any class, in training and afterwards.
+        ``"ignore"``: they add nothing to any class, in training and prediction.
     n_jobs : int or None, default=-1
         Threads that compare scores with thresholds; functions are called one after another. Results do not depend on
         it.
@@ -65,7 +65,7 @@ class IndicatorEncoder(LevelsCoder):
     family_of_ : int array, shape (n_indicators,)
         The score of each indicator, as a position among the scores.
     unseen_counts_ : int array, shape (n_indicators,)
-        Missing values without a level met since the fit.
+        Number of missing values without a level since the fit.
     n_features_in_ : int
         Number of scores: columns of ``X``, or parametric scores at all their parameters.
 
@@ -128,7 +128,7 @@ class IndicatorEncoder(LevelsCoder):
         Raises
         ------
         ValueError
-            If a column does not hold numbers, or thresholds and scores do not fit; the sentence names them.
+            If a column does not hold numbers, or thresholds and scores do not match; the message names them.
         """
         self._fit(X, y, sample_weight)
         return self
@@ -169,8 +169,8 @@ class IndicatorEncoder(LevelsCoder):
         return coded.with_levels(self.levels_, unseen)
 
     def read(self, X: Any, owner: Any = None) -> Table:
-        """The scores of ``X`` as a table with one column each; messages speak of ``owner``, an estimator that this
-        encoder is part of.
+        """The scores of ``X`` as a table with one column each; messages name ``owner``, an estimator that contains this
+        encoder.
         """
         check_is_fitted(self, "levels_")
         if self.scores is not None:

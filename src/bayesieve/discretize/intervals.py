@@ -25,7 +25,7 @@ _MAX_QUEUED_BLOCKS = 4096  # beyond, neighbours are first joined in rounds down 
 
 
 class TooManyBlocks(ValueError):
-    """The exact search was asked for a column with too many distinct values."""
+    """A column has too many distinct values for the exact search."""
 
 
 def discretize_column(
@@ -54,7 +54,7 @@ def discretize_column(
     null_cost = total_cost(null_counts, prior[1])
     apart = missing_apart and blocks.has_missing and blocks.n_blocks > 1
     if apart:
-        # The missing interval is there whatever happens: i intervals of values make i + 1 in all.
+        # The missing interval always exists: i intervals of values make i + 1 in all.
         bounds = np.concatenate([[0], 1 + search_bounds(blocks.cumulated[1:], np.append(prior[:1], prior[2:]), method)])
     else:
         bounds = search_bounds(blocks.cumulated, prior, method)

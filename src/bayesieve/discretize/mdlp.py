@@ -25,7 +25,7 @@ class MDLPDiscretizer(ColumnCoder):
     """Entropy splits of Fayyad & Irani (1993), stopped by the minimum description length.
 
     A column is cut where the classes on both sides have least entropy, and both parts are cut again, as long as a cut
-    of N rows with k classes into two parts of k1 and k2 gains more than telling of it takes:
+    of N rows with k classes into two parts with k1 and k2 classes gains more than its description costs:
     gain > (log2(N - 1) + log2(3^k - 2) - (k H - k1 H1 - k2 H2)) / N, in bits. Cuts are midpoints between neighbouring
     distinct values, of equally good ones the lowest: the cuts of Weka's supervised Discretize filter. A column where no
     cut is worth it is left in one interval. Missing values have no part in the cuts, and a level of their own. In a
@@ -42,7 +42,7 @@ class MDLPDiscretizer(ColumnCoder):
         Ascending cut points of each numeric column, Weka's; interval i is (cut[i-1], cut[i]]. Missing values have no
         part in them: where there are any, they are level 0 of `levels_`, before the first interval.
     costs_, null_costs_, level_scores_ : float arrays, shape (n_columns,)
-        What the intervals tell by the MODL criterion, as for `MODLDiscretizer`.
+        Costs of the intervals by the MODL criterion, as for `MODLDiscretizer`.
     levels_ : sequence of FeatureLevels
 
     Notes
@@ -81,7 +81,7 @@ class MDLPDiscretizer(ColumnCoder):
         values = column.numbers()
         found = entropy_intervals(values, order)
         n_parts = len(found.counts)
-        # Cuts chosen by entropy are still worth what they tell about the classes.
+        # Cuts chosen by entropy are scored by the MODL criterion, too.
         prior = interval_prior(order.total, max(1, n_parts))
         cost, null_cost = total_cost(found.counts, prior[n_parts]), total_cost(order.class_totals()[None, :], prior[1])
         levels = FeatureLevels(

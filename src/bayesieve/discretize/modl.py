@@ -31,7 +31,7 @@ class _MODLCoder(ColumnCoder):
 class MODLDiscretizer(_MODLCoder):
     """Supervised discretization with the MODL criterion.
 
-    Cuts every numeric column into the intervals that cost least:
+    Cuts every numeric column into the intervals of lowest cost:
     log N + log C(N+I-1, I-1) + sum_i [log C(N_i+J-1, J-1) + log(N_i! / prod_j N_ij!)] nats. Only the ranks of the
     values matter, equal values are never separated, and a column of which no cut pays for itself is left in one
     interval. Missing values are the smallest value of all. In a table of mixed columns the numeric ones are coded.
@@ -53,7 +53,7 @@ class MODLDiscretizer(_MODLCoder):
     costs_, null_costs_ : float arrays, shape (n_columns,)
         Cost of the intervals and of the single interval, in nats.
     level_scores_ : float array, shape (n_columns,)
-        1 - cost / null cost: 0 for a column in one level, towards 1 for one that tells the classes apart.
+        1 - cost / null cost: 0 for a column in one level, near 1 for a column that separates the classes.
     levels_ : sequence of FeatureLevels
 
     References

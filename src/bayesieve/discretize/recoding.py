@@ -1,4 +1,4 @@
-"""Levels learnt again from some rows of a table, so that the others have no say in what measures them."""
+"""Levels learnt again from some rows of a table, so that the other rows can be used to measure them."""
 
 from __future__ import annotations
 

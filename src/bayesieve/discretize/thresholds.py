@@ -1,4 +1,4 @@
-"""The thresholds that scores are compared with: given, or learnt as quantiles."""
+"""Thresholds of scores: given, or learnt as quantiles."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 
 def thresholds_of(thresholds: Any, scores: Sequence[str], groups: Sequence[str]) -> list[np.ndarray | int]:
-    """What is asked for each score: ascending thresholds, or how many to learn.
+    """For each score, its ascending thresholds or the number of thresholds to learn.
 
     Parameters
     ----------
     thresholds : int, sequence of numbers, or mapping from the name of a score, or of its group, to either
     scores : names of the scores
-    groups : what each score belongs to (a parametric score at its several parameters), else its own name
+    groups : the parametric score that each score belongs to, otherwise its own name
 
     Raises
     ------
@@ -24,19 +24,18 @@ def thresholds_of(thresholds: Any, scores: Sequence[str], groups: Sequence[str])
         If a mapping leaves a score out or names an unknown one, or a threshold is not a finite number.
     """
     if not isinstance(thresholds, Mapping):
-        asked = _one(thresholds, "thresholds")
-        return [asked for _ in scores]
+        return [_one(thresholds, "thresholds")] * len(scores)
     known = {*scores, *groups}
     for name in thresholds:
         if name not in known:
-            raise ValueError(f"thresholds names the score {name!r}, which there is not; there are {_listed(scores)}.")
-    found = []
+            raise ValueError(f"thresholds has no score {name!r}; known scores: {_listed(scores)}.")
+    settings = []
     for score, group in zip(scores, groups, strict=True):
         name = score if score in thresholds else group
         if name not in thresholds:
-            raise ValueError(f"thresholds has none for the score {score!r}; give it some, or leave the score out of X.")
-        found.append(_one(thresholds[name], f"thresholds[{name!r}]"))
-    return found
+            raise ValueError(f"thresholds lacks the score {score!r}; add its thresholds, or drop the score from X.")
+        settings.append(_one(thresholds[name], f"thresholds[{name!r}]"))
+    return settings
 
 
 def quantile_thresholds(values: np.ndarray, weights: np.ndarray, n: int, score: str) -> np.ndarray:
@@ -49,7 +48,7 @@ def quantile_thresholds(values: np.ndarray, weights: np.ndarray, n: int, score: 
     ----------
     values : float array, shape (n_rows,), NaN = missing
     weights : float array, shape (n_rows,), or empty when every row counts once
-    n : how many thresholds are asked for
+    n : number of thresholds to learn
     score : its name, for the message
 
     Raises
@@ -66,20 +65,20 @@ def quantile_thresholds(values: np.ndarray, weights: np.ndarray, n: int, score: 
     ascending = values[finite][order]
     cumulated = np.cumsum(weights[finite][order]) if weights.size else np.arange(1.0, order.size + 1.0)
     targets = cumulated[-1] * np.arange(1, n + 1) / (n + 1)
-    found = np.unique(ascending[np.minimum(np.searchsorted(cumulated, targets), order.size - 1)])
-    below = found[found < ascending[-1]]
+    quantiles = np.unique(ascending[np.minimum(np.searchsorted(cumulated, targets), order.size - 1)])
+    below = quantiles[quantiles < ascending[-1]]
     return below if below.size else ascending[-1:]
 
 
-def _one(asked: Any, what: str) -> np.ndarray | int:
-    if isinstance(asked, Integral) and not isinstance(asked, bool):
-        if asked < 1:
-            raise ValueError(f"{what} must be at least 1, the number of thresholds to learn, got {asked!r}.")
-        return int(asked)
-    numbers = np.asarray(list(asked) if isinstance(asked, Iterable) and not isinstance(asked, str) else asked)
+def _one(setting: Any, what: str) -> np.ndarray | int:
+    if isinstance(setting, Integral) and not isinstance(setting, bool):
+        if setting < 1:
+            raise ValueError(f"{what} must be at least 1, the number of thresholds to learn, got {setting!r}.")
+        return int(setting)
+    numbers = np.asarray(list(setting) if isinstance(setting, Iterable) and not isinstance(setting, str) else setting)
     if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iuf":
         raise ValueError(
-            f"{what} must be a sequence of numbers, or a whole number of thresholds to learn, got {asked!r}."
+            f"{what} must be a sequence of numbers, or a whole number of thresholds to learn, got {setting!r}."
         )
     if not np.isfinite(numbers).all():
         raise ValueError(f"{what} holds {numbers[~np.isfinite(numbers)][0]}; thresholds must be finite numbers.")

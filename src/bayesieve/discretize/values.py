@@ -25,8 +25,7 @@ class ValueCoder(ColumnCoder):
         if not seen.all():
             values, counts = [value for value, is_seen in zip(values, seen, strict=True) if is_seen], counts[seen]
         counts = counts.astype(float)
-        # Same criterion as for groups, with every value alone: what the values tell, less what telling them apart
-        # costs.
+        # The criterion for groups, with every value in a group of its own.
         n_values = len(values)
         prior = np.log(n_values) + log_partitions(n_values, min(n_values, _MOST_COUNTED))[-1]
         cost, null_cost = total_cost(counts, prior), total_cost(counts.sum(axis=0)[None, :], np.log(n_values))

@@ -1,4 +1,4 @@
-"""The single predictor: naive Bayes on codes with feature weights, and the explanation of its decisions."""
+"""Naive Bayes on integer codes with feature weights, and explanations of its predictions."""
 
 from bayesieve.naive_bayes.discrete import DiscreteNB, check_weights
 from bayesieve.naive_bayes.explanation import Explanation

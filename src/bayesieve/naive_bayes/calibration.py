@@ -1,4 +1,4 @@
-"""Averaged weights, fitted once more to rows that are predicted from all others, so that nothing is overconfident."""
+"""Calibration: averaged weights are refitted to leave-one-out predictions, which makes them less overconfident."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
 
 PRIOR_DEVIATION = 0.2
-"""Standard deviation of the prior on each weight around its averaged value ..."""
+"""Standard deviation of the prior on each weight around its averaged value, given `ROWS_PER_WEIGHT` rows or more."""
 ROWS_PER_WEIGHT = 5
-"""... where there are as many rows for each weight that is fitted; with fewer it is smaller in proportion."""
+"""Rows per fitted weight below which `PRIOR_DEVIATION` shrinks in proportion."""
 SMOOTHINGS: tuple[Smoothing, ...] = ("m-estimate", 0.1, 0.25, 0.5, 1.0)
-"""What calibration chooses from in place of the m-estimate, whose 1/N leaves a level that a class never showed next to
-impossible: right for a hundred thousand rows, overconfident for a hundred."""
+"""Smoothings that calibration chooses from. With the m-estimate, a level never seen with a class is next to impossible:
+right for a hundred thousand rows, overconfident for a hundred."""
 
 LEAST_ROWS_PER_VALUE = 10
-"""Groups of values that have fewer rows on average say more about the rows they were learnt from than about others:
-calibration learns them again from the other folds, for the rows of each ..."""
+"""Groups of values with fewer rows on average describe the rows they were learnt from: they are learnt again, for the
+rows of each of `FOLDS` folds from the other folds."""
 FOLDS = 5
-"""... of so many folds."""
+"""Number of folds for levels with few rows; see `LEAST_ROWS_PER_VALUE`."""
 
-_MOST_ROWS = 20_000  # rows are enough to fit a few numbers; of more, a sample is taken
+_MOST_ROWS = 20_000  # enough to fit a few numbers; larger tables are sampled
 _MOST_TERMS = 40_000_000  # rows x features x classes of one evaluation
 _LEAST_FACTOR, _SAME_FACTOR = 1e-3, 1e-4
 _MOST_STEPS = 50  # halving alone gets there in 14
@@ -58,20 +58,20 @@ def calibrate(
     smoothing: Smoothing,
     clock: Clock | None = None,
 ) -> Calibration:
-    """Fit weights once more to the rows, each predicted from all others.
+    """Refit the weights to leave-one-out predictions of the rows.
 
-    The m-estimate gives way to the smoothing of `SMOOTHINGS` that predicts the rows best, where the averaged weights
-    have only a common factor to adapt; any other smoothing is kept.
+    The m-estimate is replaced by the smoothing of `SMOOTHINGS` that predicts the rows best with the averaged weights
+    times a common factor; any other smoothing is kept.
 
     Parameters
     ----------
     coded : rows with classes.
     counts : per feature, (n_levels, n_classes) rows (or weight).
     log_prior : (n_classes,).
-    averaged : (n_features,) weights in [0, 1]; those of 0 stay 0.
-    smoothing : of the probabilities.
-    clock : whose time may be up; then, as after Ctrl-C, the best weights so far are returned: the averaged ones,
-        or those times a common factor.
+    averaged : (n_features,) weights in [0, 1]; weights of 0 stay 0.
+    smoothing : smoothing of the probabilities.
+    clock : time limit; when it is over, as after Ctrl-C, the best weights so far are returned: the averaged ones,
+        possibly times a common factor.
     """
     clock = Clock(None) if clock is None else clock
     best = Calibration(averaged, 1.0, smoothing, complete=False)
@@ -94,7 +94,7 @@ def _improved(
     smoothing: Smoothing,
     clock: Clock,
 ) -> Iterator[Calibration]:
-    """Ever better weights: a common factor with one smoothing after the other, then each weight by itself."""
+    """Successively better weights: a common factor for each smoothing in turn, then individual weights."""
     free = np.flatnonzero(averaged)
     rows = CalibrationRows(coded, free, log_prior.size)
     kept = [counts[k] for k in free.tolist()]
@@ -124,7 +124,7 @@ class CalibrationRows:
 
     def __init__(self, coded: CodedTable, features: np.ndarray, n_classes: int) -> None:
         if coded.class_codes is None:
-            raise ValueError("Weights are fitted to rows of known class; code the table together with its target.")
+            raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
         rows = _sampled_rows(coded, min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * n_classes))))
         self.codes = np.stack([np.take(coded.codes_of([k])[0], rows) for k in features])
         self.classes = coded.class_codes[rows].astype(np.int64)
@@ -134,7 +134,7 @@ class CalibrationRows:
         # weight of 2 equals the row repeated; all of it where weights are below 1.
         self.left_out = min(1.0, float(self.weights.mean()))
         if rows.size < coded.n_rows:
-            # A sample stands for all rows, so that the prior keeps its share.
+            # Scale the sample to the weight of all rows, so that the influence of the prior stays the same.
             self.weights = self.weights * (self.total / self.weights.sum())
         self.counts_of_folds: dict[int, list[np.ndarray]] = {}  # of the features at these positions in ``codes``
         rare = _rare_values(coded, features)
@@ -172,10 +172,10 @@ class LeaveOneOutLoss:
 
     Parameters
     ----------
-    rows : what the loss is taken over.
+    rows : rows over which the loss is summed.
     counts : per feature of the rows, (n_levels, n_classes).
     log_prior : (n_classes,).
-    smoothing : of the counts.
+    smoothing : smoothing of the counts.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class LeaveOneOutLoss:
         self._starts = np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64)
         self._feature = np.repeat(np.arange(len(counts)), sizes)
         self._table = np.concatenate([table.ravel() for table in whole])
-        # What the own class of a row differs by, in the same places.
+        # Differences for the own class of a row, at the same positions.
         self._own = np.concatenate([table.ravel() for table in without]) - self._table
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -224,9 +224,9 @@ class LeaveOneOutLoss:
         return evidence
 
     def least_by_factor(self, weights: np.ndarray) -> tuple[float, float]:
-        """Least loss with a common factor in (0, 1] on all ``weights``, and that factor.
+        """Minimum of the loss over a common factor in (0, 1] on all ``weights``, and that factor.
 
-        The loss is convex in the factor: Newton's steps, kept between the factors known to be too small and too large.
+        The loss is convex in the factor: Newton steps, kept between factors known to be too small and too large.
         """
         from bayesieve.naive_bayes._kernels import loss_by_factor
 
@@ -235,7 +235,7 @@ class LeaveOneOutLoss:
         for _ in range(_MOST_STEPS):
             loss, slope, curvature = loss_by_factor(evidence, self._log_prior, factor, rows.classes, rows.weights)
             if factor == 1.0 and slope <= 0.0:
-                break  # more than the weights themselves would be needed
+                break  # the optimum is above 1
             low, high = (low, factor) if slope > 0.0 else (factor, high)
             following = factor - slope / curvature if curvature > 0.0 else low
             if not low < following < high:
@@ -253,18 +253,18 @@ def fit_weights(
     deviation: float = PRIOR_DEVIATION,
     clock: Clock | None = None,
 ) -> np.ndarray:
-    """Weights in [0, 1] of highest posterior probability.
+    """Weights in [0, 1] with the highest posterior probability.
 
-    Naive Bayes counts what features have in common several times, also after averaging. One factor g on all averaged
-    weights takes back what they share on the whole; then the weights move apart as far as the rows ask for: they
-    minimise the log loss plus sum_k (w_k - g a_k)^2 / (2 s^2). Both problems are convex.
+    Naive Bayes counts evidence that features share several times, even after averaging. A factor g on all averaged
+    weights corrects for this on the whole; then individual weights minimise the log loss plus
+    sum_k (w_k - g a_k)^2 / (2 s^2). Both problems are convex.
 
     Parameters
     ----------
     averaged : (n_features,) positive weights a_k of the free features, in [0, 1].
     factor : g, from `LeaveOneOutLoss.least_by_factor`.
-    deviation : s, of the prior on each weight.
-    clock : whose time may be up, which ends the fit with an exception.
+    deviation : s, the standard deviation of the prior.
+    clock : time limit, which ends the fit with an exception.
     """
     centre = factor * averaged
 
@@ -281,7 +281,7 @@ def fit_weights(
 
 
 def _without_a_row(counts: np.ndarray, left_out: float, total: float, smoothing: Smoothing) -> np.ndarray:
-    """log P(level | class) for a row of that level and class, from all other rows."""
+    """log P(level | class) estimated without one row of that level and class."""
     n_levels, n_classes = counts.shape
     others = np.maximum(counts - left_out, 0.0)
     of_class = np.maximum(counts.sum(axis=0) - left_out, 0.0)

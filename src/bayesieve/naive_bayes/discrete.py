@@ -19,8 +19,8 @@ from bayesieve.selection.base import with_classes
 class DiscreteNB(ClassifierMixin, BaseEstimator):
     """Naive Bayes classifier on integer codes, with feature weights.
 
-    log P(j | x) = log P(j) + sum_k w_k log P(x_k | j) + constant. A code that no training row had, or that is not below
-    the number of levels, adds nothing to any class; it is never an error.
+    log P(j | x) = log P(j) + sum_k w_k log P(x_k | j) + constant. Codes outside the levels known from training add
+    nothing to any class; they are not an error.
 
     Parameters
     ----------
@@ -28,11 +28,11 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         ``"m-estimate"``: P(level i | class j) = (N_ij + 1/N) / (N_j + J/N), of Boulle (2007). A positive number:
         Laplace's alpha, (N_ij + alpha) / (N_j + alpha * levels), equal to scikit-learn's ``CategoricalNB``.
     feature_weights : array-like, shape (n_features,), or None, default=None
-        Exponent of each feature's probabilities, not negative; None means 1 for all.
+        Non-negative exponent of each feature's probabilities; None means 1 for all.
     min_categories : int, array-like of int, or None, default=None
-        Least number of levels of each feature, where more exist than the training rows show.
+        Minimum number of levels of each feature, if not all levels occur in the training rows.
     fit_prior : bool, default=True
-        False: all classes have the same prior.
+        Whether to learn class priors; if False, all classes have the same prior.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of integers from 0, shape (n_rows, n_features), or CodedTable
-            A `CodedTable` that carries classes needs no ``y``.
+            With a `CodedTable` that contains classes, ``y`` is optional.
         y : array-like, shape (n_rows,)
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts.
@@ -103,7 +103,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         classes : array-like, optional
-            All labels that will ever come; needed on the first call unless its rows show all of them.
+            All possible labels; required on the first call unless its rows contain all of them.
         """
         return self._count(X, y, classes, sample_weight)
 
@@ -158,13 +158,13 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         new = self.classes_[known] != labels
         if np.any(new):
             raise ValueError(
-                f"y holds the class {np.asarray(labels)[new].tolist()[0]!r} that the first call did not announce; "
-                "pass all labels as classes=."
+                f"y holds the class {np.asarray(labels)[new].tolist()[0]!r}, which was not among the classes of the "
+                "first call; pass all labels as classes=."
             )
         return np.asarray(column)
 
     def update(self) -> DiscreteNB:
-        """Take changed parameters over without counting again."""
+        """Apply changed parameters without counting again."""
         total = float(self.class_count_.sum())
         counts, offsets = _joined(self.feature_count_)
         self.feature_log_prob_ = _tables_of(log_probabilities_of_all(counts, offsets, total, self.smoothing), offsets)
@@ -176,7 +176,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return self.update_weights()
 
     def update_weights(self) -> DiscreteNB:
-        """Take a changed ``feature_weights`` over without counting again."""
+        """Apply changed ``feature_weights`` without counting again."""
         self.feature_weights_ = check_weights(self.feature_weights, len(self.feature_count_))
         return self
 
@@ -219,12 +219,12 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return joint
 
     def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row; the first one on ties."""
+        """Most probable class of each row; the first one for ties."""
         joint = self.predict_joint_log_proba(X)
         return self.classes_[joint.argmax(axis=1)]
 
     def explain(self, X: Any) -> Any:
-        """What each feature of positive weight adds to the log joint of each class.
+        """Contribution of each feature with positive weight to the log joint probability of each class.
 
         Returns
         -------
@@ -251,8 +251,8 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return explanation.to_frame()
 
     def contributions(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Features of positive weight, and what each adds: (n_rows, n_used, n_classes) nats, from (n_features,
-        n_rows) codes.
+        """Features with positive weight and their contributions, (n_rows, n_used, n_classes) nats, for codes of shape
+        (n_features, n_rows).
         """
         used, _, _ = self._tables()
         result = np.zeros((codes.shape[1], used.size, len(self.classes_)))
@@ -298,7 +298,7 @@ def _tables_of(joined: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
 
 
 def check_weights(weights: Any, n_features: int) -> np.ndarray:
-    """Feature weights as an array; ValueError unless there is one for each feature, finite and not negative."""
+    """Feature weights as an array; ValueError unless there is one per feature, finite and non-negative."""
     if weights is None:
         return np.ones(n_features)
     try:

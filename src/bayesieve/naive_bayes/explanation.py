@@ -1,4 +1,4 @@
-"""The decision on a row, taken apart: what each feature adds to the log probability of each class."""
+"""Explanations: contributions of the features to the log probability of each class."""
 
 from __future__ import annotations
 
@@ -42,31 +42,30 @@ class Explanation(ShortRepr):
         return joint
 
     def grouped(self, groups: Sequence[str], values: np.ndarray, levels: np.ndarray) -> Explanation:
-        """What the features of each group add together, as one feature with the name of the group.
+        """Sum the contributions of each group of features into one feature with the name of the group.
 
         Parameters
         ----------
-        groups : the group of each feature; the features of a group stand next to each other.
+        groups : the group of each feature; features of a group must be adjacent.
         values, levels : (n_rows, n_groups) object arrays, as for features.
 
         Returns
         -------
         Explanation
-            Weights are those of the group's features together. Prior and contributions still add up to the log joint,
-            to within the last digit of a float however many groups there are: each group makes good what rounding
-            left over before it.
+            Weights are summed. Prior and contributions still add up to the log joint, to the last digit of a float for
+            any number of groups: each group corrects the rounding of those before.
         """
         runs = [(name, [at for at, _ in run]) for name, run in groupby(enumerate(groups), key=lambda pair: pair[1])]
         contributions = np.empty((len(self.rows), len(runs), len(self.classes)))
         joint = np.tile(self.prior, (len(self.rows), 1))
-        told = joint.copy()  # what prior and the groups up to here add up to
+        cumulated = joint.copy()  # sum of the prior and the groups so far
         possible = np.isfinite(self.prior)
         for at, (_, members) in enumerate(runs):
             for k in members:
                 joint += self.contributions[:, k]
             contributions[:, at] = self.contributions[:, members].sum(axis=1)
-            contributions[:, at, possible] = joint[:, possible] - told[:, possible]
-            told += contributions[:, at]
+            contributions[:, at, possible] = joint[:, possible] - cumulated[:, possible]
+            cumulated += contributions[:, at]
         return Explanation(
             rows=self.rows,
             features=[name for name, _ in runs],

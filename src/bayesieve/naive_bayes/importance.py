@@ -1,4 +1,4 @@
-"""How much of the evidence comes from each feature."""
+"""Importance of features: their share of the evidence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def importances(tables: list[np.ndarray], class_counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Mean absolute evidence of each feature, in shares that add up to 1 (all 0 when no feature has weight).
+    """Mean absolute evidence of each feature, as shares that add up to 1 (all 0 if no feature has weight).
 
     The evidence of level i for class j is w_k (t_ij - mean_i t_ij), t_ij = log P(i|j) / P(i|not j): the Shapley value
     of the feature in a naive Bayes model, as Khiops 11 defines it. It is averaged over levels and classes by their

@@ -1,4 +1,4 @@
-"""What the data is: any dataframe in, typed columns, the levels of a feature, rows, files in and out."""
+"""Tables of any dataframe library as typed columns, levels of features, rows, and files."""
 
 from __future__ import annotations
 

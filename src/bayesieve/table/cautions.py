@@ -1,4 +1,4 @@
-"""Cautions: what the data or the outcome of a fit should make people wonder about, as records and as warnings."""
+"""Cautions: suspicious properties of the data or of a fit, as records and as warnings."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _silent: ContextVar[bool] = ContextVar("silent", default=False)
 
 @dataclass(frozen=True)
 class Caution:
-    """Something that deserves a look.
+    """A suspicious property of the data or of a fit.
 
     Attributes
     ----------
     kind : str
-        What it is about, such as ``"identifier"`` or ``"row weights"``.
+        Its topic, such as ``"identifier"`` or ``"row weights"``.
     columns : tuple of str
-        The columns that it concerns; empty where it concerns none in particular.
+        The columns concerned; may be empty.
     sentence : str
-        What was seen, and what to do about it.
+        The observation and the remedy.
     warns : bool
-        Whether it is worth a warning at once, or a line in the report only.
+        Whether it is shown as a warning at once, or only in the report.
     """
 
     kind: str
@@ -41,20 +41,20 @@ class Caution:
 
 
 def issue(cautions: Iterable[Caution | None]) -> None:
-    """Warn (`UserWarning`) of each caution that is worth it, at the line that called the library."""
+    """Issue a `UserWarning` for each caution with ``warns``, at the line that called the library."""
     if not _silent.get():
         warn_caller([caution.sentence for caution in cautions if caution is not None and caution.warns])
 
 
 def warn_caller(sentences: Iterable[str]) -> None:
-    """Warn (`UserWarning`) at the line that called the library."""
+    """Issue a `UserWarning` for each sentence, at the line that called the library."""
     for sentence in sentences:
         warnings.warn(sentence, UserWarning, stacklevel=_callers_level())
 
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """No warnings of cautions: for fits on parts of rows, which say nothing that the whole does not say."""
+    """Suppress warnings of cautions, for fits on parts of rows: the fit on all rows has issued them already."""
     token = _silent.set(True)
     try:
         yield

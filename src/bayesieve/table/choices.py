@@ -1,4 +1,4 @@
-"""Options that are one of a few names."""
+"""Checks of options with a few valid names."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from collections.abc import Container
 
 
 def is_choice(value: object, names: Container[str]) -> bool:
-    """Whether ``value`` is one of the names; arrays, lists and whatever else may be given as an option are not."""
+    """Whether ``value`` is one of the names; False for arrays, lists and values of any other type."""
     return isinstance(value, str) and value in names

@@ -40,7 +40,7 @@ class Categories:
 
 
 class Column:
-    """One column of a `Table`. Nothing is converted or kept before it is asked for.
+    """One column of a `Table`, converted on first use.
 
     Different columns may be converted in different threads; the heavy parts release the GIL, except for columns of
     Python objects.
@@ -156,7 +156,7 @@ class Column:
         ----------
         type_ : str
         complaints : list of str, optional
-            Where a sentence goes about values that are no such numbers; without it they are refused.
+            List that receives a sentence about unreadable values; None raises ValueError for them.
 
         Returns
         -------

@@ -44,20 +44,20 @@ class _Text:
     header: list[str]
 
     def open(self) -> Iterator[list[str]]:
-        """The fields of every line, read slowly: only to find out what is wrong."""
+        """The fields of every line, read slowly; used only to locate errors."""
         raw = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source.open("rb")
         with io.TextIOWrapper(raw, encoding="utf-8-sig", errors="replace", newline="") as text:
             yield from _fields(text, self.separator)
 
 
 def read_csv(path: Path, content: bytes | None = None) -> pl.DataFrame:
-    """Read a text table; types are inferred from all rows. ValueError names the file and what is wrong with it.
+    """Read a text table; types are inferred from all rows. ValueError names the file and its defect.
 
     Parameters
     ----------
     path : Path
     content : bytes, optional
-        What the file holds, where that was read already.
+        Content of the file, if it was read already.
     """
     import polars as pl
 
@@ -71,7 +71,7 @@ def read_csv(path: Path, content: bytes | None = None) -> pl.DataFrame:
 
 
 def read_csv_to_score(path: Path, levels: Mapping[str, FeatureLevels], content: bytes | None = None) -> pl.DataFrame:
-    """Read a text table as a model reads it: nothing is inferred from what happens to be in its rows.
+    """Read a text table as a model reads it: no types are inferred from its rows.
 
     Columns of numbers whose values are all readable come as floats; all others as text, which `FeatureLevels.code`
     reads by value. Lines that are blank are no rows, but those of separators only, and all lines of a single column,

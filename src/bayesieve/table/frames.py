@@ -153,7 +153,7 @@ def _string_names(names: list[Any]) -> list[str] | None:
 
 
 def as_array(X: Any) -> np.ndarray:
-    """An array-like as a 2-D array of numbers, text or objects, with scikit-learn's words for what is refused."""
+    """An array-like as a 2-D array of numbers, text or objects; errors have scikit-learn's wording."""
     if isinstance(X, (str, bytes, Mapping)) or X is None:
         raise TypeError(f"Expected a dataframe or a 2-D array, got {type(X)} instead.")
     if isinstance(X, np.matrix):

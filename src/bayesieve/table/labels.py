@@ -1,4 +1,4 @@
-"""How levels are written for people: intervals and groups as short text."""
+"""Readable labels of levels: intervals and groups as short text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _between(texts: Sequence[str]) -> list[str]:
 
 
 def cut_texts(cut_points: np.ndarray, type_: str) -> list[str]:
-    """Cut points as short texts, exact where that is short, always enough to tell each from its neighbours."""
+    """Cut points as short texts that differ from those of their neighbours; exact if the exact text is short."""
     cuts = [float(cut) for cut in cut_points]
     if type_ == "date":
         return _date_texts(cuts)

@@ -37,12 +37,12 @@ class FeatureLevels(ShortRepr):
     counts : array, shape (n_levels, n_classes), or None
         Training rows (or weight) per level and class.
     level_score : float
-        How much the levels say about the target, in [0, 1).
+        Share of the null cost that the levels save, in [0, 1).
 
     Raises
     ------
     ValueError
-        If the parts contradict each other; the message names the feature.
+        If the parts are inconsistent; the message names the feature.
     """
 
     name: str
@@ -161,8 +161,8 @@ class FeatureLevels(ShortRepr):
             Of any type that can be read as this feature: text is parsed for a numeric feature, numbers are compared as
             text for a categorical one.
         complaints : list of str, optional
-            Where a sentence goes about text that is no number of a numeric feature, which then counts as never seen;
-            without it such text is refused.
+            List that receives a sentence about non-numeric text in a numeric feature, which is then coded as unseen;
+            None raises ValueError for it.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""`FeatureLevels` to and from JSON: exact both ways, and distrustful of what it reads."""
+"""`FeatureLevels` to and from JSON: exact in both directions, with checks of all that is read."""
 
 from __future__ import annotations
 

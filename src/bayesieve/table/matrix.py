@@ -1,4 +1,4 @@
-"""Tables of one type throughout: a 2-D array of numbers or a sparse matrix, whose columns are made when asked for."""
+"""Tables of a single type: a 2-D array of numbers or a sparse matrix, whose columns are created on access."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
             f"{path} cannot be read ({error.strerror or error}); check the file and its rights."
         ) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise ValueError(f"{path} cannot be read as a table; it is damaged or not what its name says.") from error
+        raise ValueError(f"{path} cannot be read as a table; it is damaged or has a wrong file extension.") from error
     if frame.width == 0:
         raise ValueError(f"{path} has no columns; a table needs at least one.")
     if frame.height == 0:
@@ -101,7 +101,7 @@ def read_header(path: str | os.PathLike[str]) -> list[str]:
     if _kind(path) in _PARQUET and path.is_file():
         with contextlib.suppress(OSError, pl.exceptions.PolarsError):
             return list(pl.read_parquet_schema(path))
-    return read_table(path).columns  # or the sentence that says what is wrong
+    return read_table(path).columns  # or its error
 
 
 def _kind(path: Path) -> str:
@@ -112,7 +112,7 @@ def _kind(path: Path) -> str:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is standard input or a pipe, which can be read once only and whose name says nothing."""
+    """Whether a path is standard input or a pipe, which can be read only once and has no file extension."""
     if str(path) in _STANDARD_INPUT:
         return True
     try:
@@ -123,7 +123,7 @@ def is_stream(path: Path) -> bool:
 
 
 def _read_stream(path: Path, name: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
-    """All that a stream gives, as what its first bytes say; messages call it by a name."""
+    """The table in a stream, in the format of its first bytes; messages use ``name``."""
     import polars as pl
 
     from bayesieve.table import csv_files
@@ -152,7 +152,7 @@ def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFram
 
         return read_csv(path) if levels is None else read_csv_to_score(path, levels)
     if last not in (*_PARQUET, *_ARROW):
-        raise ValueError(f"{path} has a name that does not say what it holds; name it {_KNOWN}.")
+        raise ValueError(f"{path} has no known file extension; name it {_KNOWN}.")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
     if last in _PARQUET:

@@ -1,4 +1,4 @@
-"""`Rows`: what is known of rows apart from their features."""
+"""`Rows`: classes, weights, groups and further columns of rows."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Classes, weights and further columns of rows. Nothing is changed in place.
+    """Classes, weights and further columns of rows; immutable.
 
     Parameters
     ----------
     class_codes : unsigned array, shape (n_rows,), or None
     classes : array, shape (n_classes,), or None
     weights : float64 array, shape (n_rows,), or None
-        None means that every row counts once.
+        None: every row counts once.
     groups : array, shape (n_rows,), or None
-        Rows of one group stay together when rows are split.
+        Rows of a group stay together when rows are split.
     columns : mapping of str to array, each of shape (n_rows, ...)
-        Anything else with an entry per row, such as the benefits of decisions or the number of a fold.
+        Further arrays with an entry per row, such as benefits of decisions or fold numbers.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from bayesieve.table.levels import FeatureLevels
 
 
 class TableLevels(ShortRepr, Sequence[FeatureLevels]):
-    """A sequence of `FeatureLevels` that are made when they are asked for: a table may have a hundred thousand.
+    """A sequence of `FeatureLevels` created on access: a table may have a hundred thousand.
 
     Parameters
     ----------

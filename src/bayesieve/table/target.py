@@ -263,8 +263,8 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     Raises
     ------
     ValueError
-        If a weight is negative, missing or infinite, all are zero, their sum is out of all reason, or there are not
-        `n_rows` of them.
+        If a weight is negative, missing or infinite, if all are zero, if their sum is extremely small or large, or if
+        their number is not `n_rows`.
     """
     if sample_weight is None:
         return None

@@ -1,4 +1,4 @@
-"""What a column of text holds: numbers, booleans, dates, or really text."""
+"""Type inference for text columns: numbers, booleans, dates, or text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _SAMPLE_ROWS = 100
-# What other programs write for a missing number. In a column of text these stay what they are.
+# Texts that other programs write for a missing number; in a text column they are ordinary values.
 _MISSING_NUMBERS = (
     *("", "?", ".", "-", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-nan", "-NaN"),
     *("null", "NULL", "Null", "None", "none", "NONE"),
@@ -180,7 +180,7 @@ def _without_marks(trimmed: pl.Series) -> pl.Series:
 
 
 def _read_all(column: pl.Series, reader: Callable[[pl.Series], pl.Series]) -> pl.Series | None:
-    """The column read one way, None if some value does not fit; a few values tell most misfits."""
+    """The column as ``reader`` reads it, None if a value does not fit; a few values suffice to detect most misfits."""
     if reader(column.drop_nulls().head(_SAMPLE_ROWS)).null_count():
         return None
     found = reader(column)

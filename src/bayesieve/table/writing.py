@@ -1,4 +1,4 @@
-"""Writing a file so that nobody ever sees half of it."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
 
 
 def checked_path(path: object) -> Path:
-    """A path that a file system may have; TypeError or ValueError in one sentence otherwise."""
+    """A valid path; TypeError or ValueError otherwise."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"A path must be text or a pathlib.Path, got {path!r}.")
     text = os.fspath(path)
