@@ -33,7 +33,7 @@ def main() -> None:
     parts += [text(LEFT - 12, row(k) + 4, label(method), "end") for k, method in enumerate(METHODS)]
     for grid, repetitions, colour, shift in SERIES:
         study = make_study("rabenoro2015", Options(repetitions=repetitions, grid=grid))
-        errors = values_of(study.kept(FOLDER / f"rabenoro2015-{grid}.jsonl"), "test")
+        errors = values_of(study.saved(FOLDER / f"rabenoro2015-{grid}.jsonl"), "test")
         for k, method in enumerate(METHODS):
             parts += bar(errors[method.key], row(k) + shift, colour)
     for k, method in enumerate(METHODS):

@@ -42,7 +42,7 @@ from bayesieve.studies.boulle2007.study import (
     floored_compression_rate,
 )
 from bayesieve.studies.boulle2007.waveform import WaveformStudy, waveform_study
-from bayesieve.studies.boulle2007.waveform_file import kept_waveform, make_waveform
+from bayesieve.studies.boulle2007.waveform_file import make_waveform, read_waveform
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def test_study_runs_resumes_and_reports(folder: Path, tmp_path: Path, monkeypatc
     monkeypatch.setattr(again, "load", lambda name: pytest.fail("what is finished is not loaded again"))
     assert again.run(kept).markdown == report.markdown
     assert kept.stat().st_size == size
-    assert again.report(again.kept(kept)).markdown == report.markdown
+    assert again.report(again.saved(kept)).markdown == report.markdown
     assert report.tables[0][0] == "2 of 30 UCI data sets: Accuracy (ACC)"
     assert len(report.tables) == len(CRITERIA)
     assert "2 of 30 UCI data sets" in report.markdown
@@ -274,7 +274,7 @@ def test_claims_hold_where_they_should() -> None:
     reverse = {name: values[:, [6, 5, 4, 3, 2, 1, 0, 7]] for name, values in zip(data, [descending()] * 8, strict=True)}
     found = findings(Group.of(made_up(reverse), data), TABLE_3)
     assert {one.verdict for one in found if "best average rank" in one.sentence} == {"does not hold"}
-    assert {one.verdict for one in found if one.sentence.startswith("NB with MODL")} == {"opposite"}
+    assert {one.verdict for one in found if one.sentence.startswith("NB with MODL")} == {"reversed"}
     assert {one.verdict for one in found if "is no better" in one.sentence} == {"holds"}
 
 
@@ -307,11 +307,11 @@ def test_the_waveform_study_is_kept_and_not_made_again(
 
     monkeypatch.setattr(waveform_file, "waveform_study", made)
     results = tmp_path / "boulle2007.jsonl"
-    assert kept_waveform(results) is None
+    assert read_waveform(results) is None
     first = make_waveform(lambda: (None, None), results, seed=0, n_jobs=1)
     second = make_waveform(lambda: pytest.fail("no need of the data"), results, seed=0, n_jobs=1)
     assert calls == [0]
-    assert first == second == kept_waveform(results) == iris_study
+    assert first == second == read_waveform(results) == iris_study
     make_waveform(lambda: (None, None), results, seed=1, n_jobs=1)
     (tmp_path / "boulle2007-waveform.json").write_text('{"made_by"')
     make_waveform(lambda: (None, None), results, seed=1, n_jobs=1)

@@ -191,7 +191,7 @@ def test_a_target_that_is_missing_is_named(folder: Path) -> None:
     FRUIT.drop("fruit").write_parquet(folder / "fruit.parquet")
     assert "has no column 'fruit', which catalogue.csv names as the target" in refusal(folder, "fruit")
     FRUIT.select("fruit").write_parquet(folder / "fruit.parquet")
-    assert "no column but the target" in refusal(folder, "fruit")
+    assert "only the target column" in refusal(folder, "fruit")
 
 
 @pytest.mark.parametrize("labels", [["apple", None, "apple", None], [1.0, float("nan"), 1.0, None]])

@@ -200,7 +200,7 @@ def test_missing_labels_are_refused(serve: Callable, hole: Any) -> None:
 def test_without_a_network_one_sentence_says_what_to_do(serve: Callable, error: Exception) -> None:
     serve({61: error})
     message = refusal("iris", ConnectionError)
-    assert message.startswith("Data set 'iris' cannot be had from OpenML (61: ")
+    assert message.startswith("Data set 'iris' cannot be downloaded from OpenML (61: ")
     assert "check the network or give the folder of a copy as --data DIR" in message
 
 

@@ -320,7 +320,7 @@ def test_the_report_tells_table_and_findings(study: Rabenoro2015, found: Compari
     assert table.rows[0][2:4] == ("422", "0.1387")
     errors = [1 - row["accuracy"] for row in found.rows if row["method"] == "MI filter, error"]
     assert table.rows[0][5] == f"{np.mean(errors):.4f} ± {np.std(errors, ddof=1):.4f}"
-    assert report.findings[0] == "Wrappers err less than the filters: cannot be told in 16 of 16 comparisons."
+    assert report.findings[0] == "Wrappers err less than the filters: open in 16 of 16 comparisons."
     assert all(finding in report.markdown for finding in report.findings)
     assert table.to_markdown() in report.markdown
     assert "bayesieve reproduce rabenoro2015 --grid levels --repetitions 2 --quick\n" in report.markdown
@@ -354,7 +354,7 @@ def test_an_interrupted_run_goes_on_to_the_same_report(
     report = study.run(path)
     assert drawn == [0, 1, 1]
     for what in WHATS:
-        for method, values in values_of(study.kept(path), what).items():
+        for method, values in values_of(study.saved(path), what).items():
             np.testing.assert_array_equal(values, values_of(found, what)[method])
     assert report.findings == study.report(found).findings
     assert study.run(path) == report
@@ -396,7 +396,7 @@ def test_documents_show_the_repetitions_that_are_kept_beside_them(kept: str, opt
     path = DOCUMENTS / f"{kept}.jsonl"
     protocol = json.loads(path.read_text(encoding="utf-8").splitlines()[0])["comparison"]
     assert {name: protocol[name] for name in ("train_rows", "seed")} == study.protocol.settings
-    found = study.kept(path)
+    found = study.saved(path)
     assert len(found.rows) == options.repetitions * len(METHODS)
     report = study.report(found)
     assert path.with_suffix(".md").read_text(encoding="utf-8") == report.markdown

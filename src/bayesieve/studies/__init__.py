@@ -14,7 +14,7 @@ __all__ = ["PAPERS", "Options", "Paper", "Report", "Study", "make_study", "study
 class Paper:
     """A paper that can be reproduced.
 
-    name : as commands use it; citation : where it appeared; study : imports and returns the class of its study.
+    name : its name in commands; citation : its reference; study : imports and returns the class of its study.
     """
 
     name: str
@@ -63,7 +63,7 @@ PAPERS = {
         ),
     )
 }
-"""The papers by the names that commands use; each is a folder of this package."""
+"""Papers by name; each is a folder of this package."""
 
 
 def make_study(paper: str, options: Options | None = None) -> Study:
@@ -72,7 +72,7 @@ def make_study(paper: str, options: Options | None = None) -> Study:
     Parameters
     ----------
     paper : a name in `PAPERS`.
-    options : what to run; None is the study as it stands.
+    options : what to run; None for the defaults.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def make_study(paper: str, options: Options | None = None) -> Study:
 
 
 def study_class(paper: str) -> type[Study]:
-    """The class of a paper's study: what may be asked of it before any option is looked at.
+    """The class of a paper's study.
 
     Raises
     ------
@@ -97,5 +97,5 @@ def study_class(paper: str) -> type[Study]:
         If there is no such paper.
     """
     if paper not in PAPERS:
-        raise ValueError(f"There is no paper {paper!r} to reproduce; choose one of {', '.join(map(repr, PAPERS))}.")
+        raise ValueError(f"There is no paper {paper!r} to reproduce; choose from {', '.join(map(repr, PAPERS))}.")
     return PAPERS[paper].study()

@@ -1,14 +1,15 @@
-"""A paper's methods under cross-validation of real data sets: what such studies have in common."""
+"""The base of studies that cross-validate a paper's methods on real data sets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import RepeatedFolds
 from bayesieve.studies.data_sets import DataSets
 from bayesieve.studies.study import Options, Study
@@ -21,14 +22,14 @@ class CrossValidatedStudy(Study):
 
     Parameters
     ----------
-    options : ``data`` is the folder of the data sets, ``only`` the names of some of them; ``smoothing`` is the paper's
-        unless given; ``repetitions`` repeats the cross-validation with other folds; ``quick`` takes a few small data
-        sets and three folds, once.
+    options : ``data`` is the folder of the data sets, ``only`` selects some of them; ``smoothing`` defaults to the
+        paper's; ``repetitions`` repeats the cross-validation with other folds; ``quick`` runs three folds on a few
+        small data sets.
 
     Raises
     ------
     ValueError
-        If an option has no meaning, or there is no such data set.
+        If an option is invalid, or there is no such data set.
     """
 
     uses_data: ClassVar[bool] = True
@@ -42,7 +43,7 @@ class CrossValidatedStudy(Study):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         if options.grid is not None:
-            raise ValueError(f"{self.paper} has no grid of thresholds to choose, got {options.grid!r}; leave it out.")
+            raise ValueError(f"{self.paper} has no grid of thresholds, got {options.grid!r}; leave it out.")
         self.smoothing: Smoothing = self.paper_smoothing if options.smoothing is None else options.smoothing
         check_smoothing(self.smoothing)
         self.sets = DataSets(options.data)
@@ -52,7 +53,7 @@ class CrossValidatedStudy(Study):
         self._protocol = RepeatedFolds(folds, options.repetitions or repeats, options.seed)
 
     def paper_names(self) -> tuple[str, ...]:
-        """Data sets of the paper that can be had, in its order: those that the catalogue marks."""
+        """Data sets of the paper that can be loaded, in the order of the catalogue."""
         return self.sets.names(f"in_{self.paper.rstrip('0123456789')}")
 
     @property
@@ -76,3 +77,23 @@ class CrossValidatedStudy(Study):
     def load(self, name: str) -> tuple[Any, np.ndarray]:
         """Table and classes of a data set."""
         return self.sets.load(name)
+
+
+def command(settings: Mapping[str, Any], *, smoothing: Smoothing, repeats: int = 1) -> str:
+    """The command that reproduces a study with these settings, where ``smoothing`` and ``repeats`` are the paper's."""
+    paper, quick = settings["paper"], settings["folds"] != N_FOLDS
+    options = {
+        f" --seed {settings['seed']}": settings["seed"],
+        " --quick": quick,
+        f" --repetitions {settings['repeats']}": settings["repeats"] != (1 if quick else repeats),
+        f" --smoothing {settings['smoothing']}": settings["smoothing"] != smoothing,
+        f" --only {','.join(settings['only'])}": settings["only"],
+    }
+    words = "".join(text for text, given in options.items() if given)
+    return f"bayesieve reproduce {paper} --data DIR --output {paper}.md{words}"
+
+
+def failures(comparison: Comparison) -> str:
+    """The data sets on which a method failed, in Markdown; empty if there are none."""
+    lines = [f"- {data}, {method}: {n} folds failed ({error})" for data, method, n, error in comparison.errors()]
+    return "\n".join(["Data sets on which a method failed are in no table above:", "", *lines]) if lines else ""

@@ -1,4 +1,4 @@
-"""Two methods measured on the same repetitions: by how much they differ, and whether that is more than chance."""
+"""Paired differences of two methods on the same repetitions, with a test of significance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Paired:
 
     Attributes
     ----------
-    mean, standard_error : of the differences; NaN for the error of a single repetition.
+    mean, standard_error : of the differences; the error of a single repetition is NaN.
     p_value : two-sided Wilcoxon signed-rank test, see `signed_rank_test`.
     lower, equal, higher : repetitions in which the first is lower than, equal to, higher than the second.
     """
@@ -39,7 +39,7 @@ class Paired:
         >>> pair.mean, pair.p_value, pair.lower, pair.equal, pair.higher
         (-1.0, 0.25, 3, 1, 0)
         """
-        # Errors are multiples of one over the number of rows: what rounding adds to a difference is no difference.
+        # Errors are multiples of 1 / rows: smaller differences are rounding errors.
         differences = np.round(np.asarray(first, dtype=float) - np.asarray(second, dtype=float), 12)
         n = differences.size
         return cls(

@@ -1,4 +1,4 @@
-"""What all reproductions share: options, methods compared on data sets with results that resume, and a report."""
+"""The base of all reproductions: options, a resumable comparison of methods on data sets, and a report."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from bayesieve.studies.tables import TextTable
 
 @dataclass(frozen=True)
 class Options:
-    """What a reproduction may be asked for; each study says what it does not understand.
+    """Options of a reproduction; a study refuses those that it does not support.
 
     Parameters
     ----------
-    repetitions : number of repetitions; None is the study's own number.
-    seed : of everything random.
-    grid : a variant of the study; None is the first one.
-    smoothing : of the probabilities, as `DiscreteNB` takes it; None is the study's own.
+    repetitions : number of repetitions; None for the study's default.
+    seed : random seed.
+    grid : a variant of the study; None for the first one.
+    smoothing : of the probabilities, see `DiscreteNB`; None for the study's default.
     n_jobs : threads; results do not depend on it.
-    quick : a trial on little data.
-    data : folder of data sets; None downloads them, where the study reads any.
-    only : names of the data sets to take; none for all.
+    quick : run a trial on little data.
+    data : folder of data sets; None downloads them, if the study needs any.
+    only : names of the data sets to use; empty for all.
     """
 
     repetitions: int | None = None
@@ -44,14 +44,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Report:
-    """What came out.
+    """Results of a reproduction.
 
     Attributes
     ----------
-    tables : (title, table), beside the paper's numbers: what a terminal shows.
-    findings : sentences about them.
-    markdown : all of it as a document.
-    files : content by name of what the document shows or links to, to stand beside it.
+    tables : (title, table) pairs to show in a terminal, with the paper's numbers.
+    findings : conclusions, one sentence each.
+    markdown : the whole document.
+    files : by name, the contents of files that the document shows or links to.
     """
 
     tables: tuple[tuple[str, TextTable], ...]
@@ -70,7 +70,7 @@ class Study(ABC):
     Raises
     ------
     ValueError
-        If an option has no meaning for it.
+        If the study does not support an option.
     """
 
     paper: ClassVar[str]
@@ -80,13 +80,13 @@ class Study(ABC):
 
     def __init__(self, options: Options) -> None:
         if options.only and not self.uses_data:
-            raise ValueError(f"{self.paper} has no data sets to choose from; leave only out.")
+            raise ValueError(f"{self.paper} has no data sets to choose from; leave out `only`.")
         self.options = options
 
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What the results depend on (plain values), for the document; not the number of threads."""
+        """Plain values that the results depend on; not the number of threads."""
 
     @abstractmethod
     def methods(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Study(ABC):
 
     @abstractmethod
     def data(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
-        """By name what loads a data set, as `compare_many` takes it."""
+        """Loaders of data sets by name, see `compare_many`."""
 
     @property
     @abstractmethod
@@ -102,44 +102,44 @@ class Study(ABC):
         """How rows are split."""
 
     @abstractmethod
-    def report(self, found: Comparison) -> Report:
-        """What the results show."""
+    def report(self, comparison: Comparison) -> Report:
+        """Report on the results."""
 
     def run(self, results: Path | None = None, verbose: int = 0) -> Report:
-        """Run what is missing, keep each fold of a method as it is finished, and report on all.
+        """Run all unfinished folds, save each one when it is finished, and report on all.
 
         Parameters
         ----------
-        results : file of what is finished, see `compare`; None keeps it in memory only.
+        results : file of finished folds, see `compare`; None to save nothing.
         verbose : 1 shows the progress on the error stream.
 
         Raises
         ------
         KeyboardInterrupt
-            After Ctrl-C; what was finished is in ``results``.
+            After Ctrl-C; finished folds are in ``results``.
         """
         return self.report(self.measure(results, verbose))
 
     def measure(self, results: Path | None, verbose: int) -> Comparison:
-        """Run what is missing; see ``run``."""
-        found = compare_many(
+        """Run all unfinished folds; see ``run``."""
+        comparison = compare_many(
             self.methods(), self.data(), self.protocol, results=results, n_jobs=self.options.n_jobs, verbose=verbose
         )
-        if not found.complete:
+        if not comparison.complete:
             raise KeyboardInterrupt
-        return found
+        return comparison
 
-    def kept(self, results: Path) -> Comparison:
-        """What a file holds of this study, whatever version of this package measured it; nothing is run."""
+    def saved(self, results: Path) -> Comparison:
+        """Results of this study in a file, from any version of this package, without running anything."""
         return Comparison.of(self.data(), self.methods(), self.protocol, read_results(results))
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Those of the study's data sets that were asked for, in the study's order.
+        """Names of the study's data sets that ``only`` selects, in the study's order.
 
         Raises
         ------
         ValueError
-            If one that was asked for is not among them.
+            If ``only`` names another data set.
         """
         unknown = [name for name in self.options.only if name not in names]
         if unknown:

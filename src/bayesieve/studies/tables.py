@@ -1,4 +1,4 @@
-"""Tables as Markdown, and numbers as texts in them."""
+"""Markdown tables, and their numbers as text."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class TextTable:
 
     Attributes
     ----------
-    titles : of the columns.
-    numbers : which columns hold numbers, and stand to the right.
+    titles : titles of the columns.
+    numbers : which columns hold numbers, aligned to the right.
     rows : texts, one for each column.
     """
 
@@ -25,7 +25,7 @@ class TextTable:
 
     @classmethod
     def of(cls, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> TextTable:
-        """From (title, whether it holds numbers) of the columns, and rows."""
+        """Build a table from rows and columns; a column is (title, whether it holds numbers)."""
         titles, numbers = zip(*columns, strict=True)
         for row in rows:
             if len(row) != len(titles):

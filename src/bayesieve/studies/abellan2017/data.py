@@ -1,12 +1,12 @@
-"""The methods of Abellan & Castellano (2017), what they say of them, and the small data sets of a trial."""
+"""The methods of Abellan & Castellano (2017), and the small data sets of a quick trial."""
 
 from __future__ import annotations
 
 S = 1.0
-"""Of the imprecise Dirichlet model, section 5."""
+"""Parameter s of the imprecise Dirichlet model, section 5."""
 ALPHAS = (0.01, 0.05, 0.1, 0.2)
-"""Thresholds of the information gain as shares of ln(number of classes): four as in section 5; its values are lost in
-the text at hand, see the document.
+"""Thresholds of the information gain as shares of ln(number of classes). Section 5 uses four; our copy of the paper
+lost their values (see docs/reproduction/abellan2017.md).
 """
 PLAIN, IMPRECISE = "NB", "NB after IIG"
 PRECISE = tuple(f"NB after IG({alpha:g})" for alpha in ALPHAS)

@@ -14,20 +14,20 @@ from bayesieve.studies.abellan2017.data import ALPHAS, IMPRECISE, PLAIN, PRECISE
 from bayesieve.studies.cross_validated import CrossValidatedStudy
 from bayesieve.studies.study import Report
 
-_KEEPS_ALL = -1.0  # no information gain is below it: classic naive Bayes, at the cost of one pass over counts
+_KEEPS_ALL = -1.0  # below every information gain: plain naive Bayes, for one pass over the counts
 
 
 class Abellan2017(CrossValidatedStudy):
-    """Section 5 of the paper: tables 3 to 6. Laplace's alpha = 1, as Weka's naive Bayes has it; ten cross-validations.
+    """Section 5 of the paper: tables 3 to 6. Laplace's alpha = 1, as in Weka's naive Bayes; ten cross-validations.
 
     Parameters
     ----------
-    options : as `CrossValidatedStudy` takes them.
+    options : see `CrossValidatedStudy`.
 
     Raises
     ------
     ValueError
-        If an option has no meaning, or there is no such data set.
+        If an option is invalid, or there is no such data set.
     """
 
     paper: ClassVar[str] = "abellan2017"
@@ -47,7 +47,7 @@ class Abellan2017(CrossValidatedStudy):
             for name, selector in selectors.items()
         }
 
-    def report(self, found: Comparison) -> Report:
+    def report(self, comparison: Comparison) -> Report:
         from bayesieve.studies.abellan2017.report import report
 
-        return report(self.settings, found)
+        return report(self.settings, comparison)

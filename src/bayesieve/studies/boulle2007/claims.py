@@ -1,4 +1,4 @@
-"""What section 7.2 of Boulle (2007) says of the methods, put to the test on our results."""
+"""Tests of the claims in section 7.2 of Boulle (2007) on our results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bayesieve.studies.claims import Claim, compare
 from bayesieve.studies.tables import TextTable, p_text, signed
 
 Paper = Mapping[str, Mapping[str, Cell]]
-Verdict = Literal["holds", "open", "opposite", "does not hold"]
+Verdict = Literal["holds", "open", "reversed", "does not hold"]
 
 NAMES = {**SHORT, FLOORED: "CR, floored"}
 OTHERS = tuple(method for method in METHODS if method != REFERENCE)
@@ -21,7 +21,7 @@ BOTH_RATES = ("compression_rate", FLOORED)
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim by one criterion: the paper's figures, ours, and what became of it."""
+    """A claim by one criterion: the paper's numbers, ours, and the verdict."""
 
     sentence: str
     criterion: str
@@ -31,7 +31,7 @@ class Finding:
 
 
 def findings(group: Group, paper: Paper) -> list[Finding]:
-    """All claims on a group of data sets, those of the paper's table 3."""
+    """All claims about the paper's table 3, tested on a group of data sets."""
     better = (
         ("NB with MODL preprocessing is better than NB(EF)", (("NB", "NB(EF)"),), CRITERIA),
         ("SNB(BMA) is slightly better than SNB(MAP)", (("SNB(BMA)", "SNB(MAP)"),), CRITERIA),
@@ -46,30 +46,31 @@ def findings(group: Group, paper: Paper) -> list[Finding]:
             BOTH_RATES,
         ),
     )
-    found = [_first(group, paper, criterion) for criterion in CRITERIA]
+    results = [_first(group, paper, criterion) for criterion in CRITERIA]
     for corrected in (False, True):
-        found += [_wins(group, paper, criterion, corrected=corrected) for criterion in CRITERIA]
+        results += [_wins(group, paper, criterion, corrected=corrected) for criterion in CRITERIA]
     for sentence, pairs, criteria in better:
-        found += [one for criterion in criteria for one in _better(group, paper, sentence, pairs, criterion)]
-    return found + [one for criterion in ("accuracy", "auc") for one in _no_better(group, paper, "SNB(MAP)", criterion)]
+        results += [one for criterion in criteria for one in _better(group, paper, sentence, pairs, criterion)]
+    return results + [
+        one for criterion in ("accuracy", "auc") for one in _no_better(group, paper, "SNB(MAP)", criterion)
+    ]
 
 
-def sentences(found: Sequence[Finding]) -> tuple[str, ...]:
-    """Each claim once, with how many of its comparisons came out how."""
-    told = []
-    for sentence in dict.fromkeys(one.sentence for one in found):
-        verdicts = [one.verdict for one in found if one.sentence == sentence]
+def sentences(results: Sequence[Finding]) -> tuple[str, ...]:
+    """Each claim, with the verdicts on its comparisons."""
+    lines = []
+    for sentence in dict.fromkeys(one.sentence for one in results):
+        verdicts = [one.verdict for one in results if one.sentence == sentence]
         counts = {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
-        words = {"open": "cannot be told", "opposite": "is the other way round"}
-        parts = [f"{words.get(verdict, verdict)} in {count} of {len(verdicts)}" for verdict, count in counts.items()]
-        told.append(f"{sentence}: {', '.join(parts)} comparisons.")
-    return tuple(told)
+        parts = [f"{verdict} in {count} of {len(verdicts)}" for verdict, count in counts.items()]
+        lines.append(f"{sentence}: {', '.join(parts)} comparisons.")
+    return tuple(lines)
 
 
-def table(found: Sequence[Finding]) -> TextTable:
+def table(results: Sequence[Finding]) -> TextTable:
     """Every comparison of every claim."""
     rows, before = [], ""
-    for one in found:
+    for one in results:
         verdict = one.verdict if one.verdict in ("holds", "open") else f"**{one.verdict}**"
         rows.append((one.sentence if one.sentence != before else "", one.criterion, one.paper, one.ours, verdict))
         before = one.sentence
@@ -133,16 +134,16 @@ def _tested(
     group: Group, paper: Paper, pairs: tuple[tuple[str, str], ...], criterion: str
 ) -> list[tuple[tuple[str, str], Verdict]]:
     matrix, published = group.matrix(criterion), paper[_of_paper(criterion)]
-    # Claims take lower values for better ones.
+    # `compare` treats lower values as better.
     values = {method: -matrix[:, place] for place, method in enumerate(METHODS)}
-    told: list[tuple[tuple[str, str], Verdict]] = []
+    tested: list[tuple[tuple[str, str], Verdict]] = []
     for pair in compare(Claim("", pairs, what=criterion), values):
         name = f"{pair.first} - {pair.second}"
         theirs = signed(published[pair.first].mean - published[pair.second].mean, 3)
-        ours = f"{signed(-pair.found.mean, 3)}, p = {p_text(pair.p_value)}".replace("= <", "<")
-        counts = f"better on {pair.found.lower}, worse on {pair.found.higher}"
-        told.append(((f"{name}: {theirs}", f"{ours}; {counts}"), pair.verdict))
-    return told
+        ours = f"{signed(-pair.paired.mean, 3)}, p = {p_text(pair.p_value)}".replace("= <", "<")
+        counts = f"better on {pair.paired.lower}, worse on {pair.paired.higher}"
+        tested.append(((f"{name}: {theirs}", f"{ours}; {counts}"), pair.verdict))
+    return tested
 
 
 def _of_paper(criterion: str) -> str:

@@ -1,23 +1,23 @@
-"""Tables 1 to 4 of Boulle (2007), and which of our data sets stand for those of its tables 1 and 2."""
+"""Tables 1 to 4 of Boulle (2007), and our versions of its data sets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 MEASURES = ("accuracy", "auc", "compression_rate")
-"""The criteria of section 5.2, by our names; the paper calls them ACC, AUC and CR."""
+"""The criteria of section 5.2; `SHORT` has the paper's names."""
 SHORT = {"accuracy": "ACC", "auc": "AUC", "compression_rate": "CR"}
 
 METHODS = ("SNB(CMA)", "SNB(BMA)", "SNB(MAP)", "SNB(AUC)", "SNB(ACC)", "NB", "NB(EF)")
 """The rows of tables 3 and 4 in their order."""
 REFERENCE = "SNB(CMA)"
 OURS = "bayesieve"
-"""The default classifier of this package, a row more than the paper has."""
+"""The default classifier of this package, which is not in the paper."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What a table says of one method by one criterion; wins and losses are those of SNB(CMA) against it."""
+    """A table's numbers for a method and a criterion; wins and losses are those of SNB(CMA) against it."""
 
     mean: float
     rank: float

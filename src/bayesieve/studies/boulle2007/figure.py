@@ -1,4 +1,4 @@
-"""Figures 9 and 10 of Boulle (2007): mean of each criterion by method, the paper's and ours."""
+"""Figures 9 and 10 of Boulle (2007): the mean of each criterion by method, in the paper and here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLOUR, FLOORED_COLOUR, GREY = "#1f6f8b", "#c8553d", "#222"
 
 
 def means_figure(group: Group, paper: Mapping[str, Mapping[str, Cell]], title: str) -> str:
-    """A panel for each criterion, a line for each method: what the paper has, and what came out here (SVG)."""
+    """SVG with a panel for each criterion and a line for each method, with the paper's mean and ours."""
     methods = (OURS, *METHODS)
     width = LEFT + len(SHORT) * (PANEL + GAP) - GAP + 28
     height = TOP + ROW * len(methods) + 36
@@ -51,7 +51,7 @@ class _Panel:
         self._high = max(self._low + self._step, -self._step * (-high / self._step // 1))
 
     def at(self, value: float) -> float:
-        """Where a value stands."""
+        """The horizontal position of a value."""
         return self._left + PANEL * (value - self._low) / (self._high - self._low)
 
     def axis(self, name: str, height: int) -> list[str]:
@@ -86,7 +86,7 @@ def _legend() -> list[str]:
     parts = [_diamond(LEFT, 18), _text(LEFT + 12, 22, "paper", "start")]
     for x, colour, words in (
         (LEFT + 70, COLOUR, "ours"),
-        (LEFT + 125, FLOORED_COLOUR, "ours, no probability below 1 / test rows"),
+        (LEFT + 125, FLOORED_COLOUR, "ours, probabilities of at least 1 / test rows"),
     ):
         parts += [_dot(x, 18, colour), _text(x + 10, 22, words, "start")]
     return parts

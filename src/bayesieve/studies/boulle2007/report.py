@@ -1,4 +1,4 @@
-"""The document on Boulle (2007): its tables 3 and 4 beside ours, its claims, and every data set."""
+"""The document on Boulle (2007): its tables 3 and 4 with ours, its claims, and every data set."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ from bayesieve.studies.boulle2007.figure import means_figure
 from bayesieve.studies.boulle2007.results import CRITERIA, TITLES, Group
 from bayesieve.studies.boulle2007.waveform import WaveformStudy
 from bayesieve.studies.boulle2007.waveform_report import waveform_section
+from bayesieve.studies.cross_validated import command, failures
 from bayesieve.studies.data_sets import DataFacts
 from bayesieve.studies.study import Report
 from bayesieve.studies.tables import TextTable, signed
 
 _READING = (
-    "Differences are ours less the paper's. W/L counts the data sets on which SNB(CMA) is significantly better and "
+    "Differences are ours minus the paper's. W/L counts the data sets on which SNB(CMA) is significantly better and "
     "worse than the method at the 5% level: by the paper's two-tailed Student test of the paired folds, and by the "
-    "corrected resampled test (Nadeau & Bengio 2003), which allows for training sets that overlap. Ranks are averages "
-    "over the data sets among the paper's seven methods, equal ones sharing their best rank as in the paper (in the "
-    "diagrams their mean rank, as the test asks). The last row, *bayesieve*, is the default classifier of this "
-    "package and no method of the paper: its rank is the one it has in the place of SNB(CMA). The compression rate "
-    "takes no probability as lower than 2.2e-16; the last table takes none as lower than one over the number of test "
-    "rows of the fold, for reasons given under *Where the numbers differ*."
+    "corrected resampled test (Nadeau & Bengio 2003), which allows for overlapping training sets. Ranks are averages "
+    "over the data sets among the paper's seven methods; equal methods share their best rank as in the paper (in the "
+    "diagrams their mean rank, as the test requires). The last row, *bayesieve*, is the default classifier of this "
+    "package, which is not in the paper: its rank is the one that it has in place of SNB(CMA). The compression rate "
+    "uses probabilities of at least 2.2e-16; the last table uses probabilities of at least 1 / test rows of the fold, "
+    "for the reasons given under *Where the numbers differ*."
 )
 _WHY = (
-    "## Where the numbers differ\n\n[boulle2007-why.md](boulle2007-why.md) looks for the reasons, candidate by "
-    "candidate, with figures; `boulle2007_why.py` beside it computes them."
+    "## Where the numbers differ\n\n[boulle2007-why.md](boulle2007-why.md) examines the possible reasons one by "
+    "one, with numbers computed by `boulle2007_why.py`."
 )
 
 
 def report(
     settings: Mapping[str, Any],
-    found: Comparison,
+    comparison: Comparison,
     facts: Mapping[str, DataFacts],
     waveform: WaveformStudy | None = None,
 ) -> Report:
@@ -55,28 +56,28 @@ def report(
 
     Parameters
     ----------
-    settings : of the study.
-    found : its results.
-    facts : of every data set by name.
-    waveform : sections 5 and 6, where they were computed.
+    settings : settings of the study.
+    comparison : its results.
+    facts : facts of every data set by name.
+    waveform : sections 5 and 6, if they were computed.
     """
-    uci = Group.of(found, [one.ours for one in UCI if one.ours])
-    challenge = Group.of(found, [one.ours for one in CHALLENGE if one.ours])
+    uci = Group.of(comparison, [one.ours for one in UCI if one.ours])
+    challenge = Group.of(comparison, [one.ours for one in CHALLENGE if one.ours])
     tables: list[tuple[str, TextTable]] = []
     files: dict[str, str] = {}
-    told: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
     parts = [
-        "# Compression-based averaging of selective naive Bayes classifiers: tables 3 and 4, measured anew",
+        "# Compression-based averaging of selective naive Bayes classifiers: tables 3 and 4 reproduced",
         f"{PAPERS['boulle2007'].citation}.",
-        _conditions(settings, found),
-        f"```\n{_command(settings)}\n```",
+        _conditions(settings, comparison),
+        f"```\n{command(settings, smoothing='m-estimate')}\n```",
     ]
     if uci.names:
         checked = findings(uci, TABLE_3)
-        told = sentences(checked)
+        claims = sentences(checked)
         parts += [f"## Table 3: {len(uci.names)} of {len(UCI)} UCI data sets", _READING]
         parts += _results(uci, TABLE_3, "uci", tables, files)
-        parts += ["### What the paper says of them", "\n".join(f"- {sentence}" for sentence in told)]
+        parts += ["### The paper's claims", "\n".join(f"- {sentence}" for sentence in claims)]
         parts += [_TESTS, claims_table(checked).to_markdown()]
     if challenge.names:
         parts += [f"## Table 4: {len(challenge.names)} of {len(CHALLENGE)} challenge data sets", _missing(challenge)]
@@ -84,53 +85,43 @@ def report(
     parts += [_WHY, "## Every data set"]
     for group in (uci, challenge):
         parts += [text for criterion in CRITERIA for text in _every(group, criterion) if group.names]
-    parts += ["## The data beside the paper's", _DATA, _data_table(found, facts).to_markdown(), _absent(found)]
-    parts += ["## Seconds", _seconds(uci, challenge).to_markdown(), _failures(found)]
+    parts += [
+        "## The data, compared with the paper's",
+        _DATA,
+        _data_table(comparison, facts).to_markdown(),
+        _absent(comparison),
+    ]
+    parts += ["## Seconds", _seconds(uci, challenge).to_markdown(), failures(comparison)]
     if waveform is not None:
         text, figures = waveform_section(waveform)
         parts.append(text)
         files |= figures
-    return Report(tuple(tables), told, "\n\n".join(part for part in parts if part) + "\n", files)
+    return Report(tuple(tables), claims, "\n\n".join(part for part in parts if part) + "\n", files)
 
 
 _TESTS = (
-    "A pair of methods is told apart by an exact two-sided Wilcoxon signed-rank test over the data sets, with Holm's "
-    'adjustment for the pairs of one claim and criterion; "open" is what it cannot tell at the 5% level.'
+    "Pairs of methods are compared by an exact two-sided Wilcoxon signed-rank test over the data sets, with Holm's "
+    'adjustment for the pairs of one claim and criterion; "open" pairs do not differ significantly at the 5% level.'
 )
 _DATA = (
-    "Rows, numerical and categorical variables, classes and share of the most frequent class as table 1 and table 2 "
-    "have them, and ours where they differ."
+    "Rows, numerical and categorical variables, classes and share of the most frequent class as in tables 1 and 2, "
+    "with ours in brackets if they differ."
 )
 
 
-def _conditions(settings: Mapping[str, Any], found: Comparison) -> str:
+def _conditions(settings: Mapping[str, Any], comparison: Comparison) -> str:
     smoothing = settings["smoothing"]
     learnt = "the paper's m-estimate" if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"
     repeats = "" if settings["repeats"] == 1 else f", {settings['repeats']} times with other folds"
     short = "" if settings["folds"] == 10 else " This is a quick trial: the paper has 10 folds, and more data."
     return (
-        f"{len(found.data)} data sets, stratified {settings['folds']}-fold cross-validation (seed "
+        f"{len(comparison.data)} data sets, stratified {settings['folds']}-fold cross-validation (seed "
         f"{settings['seed']}){repeats}; probabilities by {learnt}. SNB(MAP), SNB(BMA) and SNB(CMA) search by "
         "MS(FFWBW), algorithm 1 of the paper, with log2(K N) starts; SNB(AUC) by the same search on the training AUC, "
-        "of which it keeps the best subset that a walk went through; SNB(ACC) by forward search on the training "
-        "accuracy. NB(EF) has 10 bins of equal frequency and every category by itself; all others code by "
+        "with the best subset on the path; SNB(ACC) by forward search on the training "
+        "accuracy. NB(EF) has 10 bins of equal frequency and one level per category; all others use "
         f"MODL.{short}"
     )
-
-
-def _command(settings: Mapping[str, Any]) -> str:
-    words = ["bayesieve reproduce boulle2007 --data DIR --output boulle2007.md"]
-    if settings["seed"]:
-        words.append(f"--seed {settings['seed']}")
-    if settings["repeats"] > 1:
-        words.append(f"--repetitions {settings['repeats']}")
-    if settings["smoothing"] != "m-estimate":
-        words.append(f"--smoothing {settings['smoothing']}")
-    if settings["folds"] != 10:
-        words.append("--quick")
-    if settings["only"]:
-        words.append(f"--only {','.join(settings['only'])}")
-    return " ".join(words)
 
 
 def _results(
@@ -191,8 +182,8 @@ def _main_table(group: Group, paper: Mapping[str, Any], criterion: str) -> TextT
 def _missing(group: Group) -> str:
     absent = ", ".join(one.name for one in CHALLENGE if one.ours not in group.names)
     return (
-        f"Missing here: {absent}. The paper's means, ranks and W/L are over all ten data sets and so are no match for "
-        "ours: the order of the methods is what can be compared."
+        f"Missing here: {absent}. The paper's means, ranks and W/L are over all ten data sets, so only the order of "
+        "the methods can be compared with ours."
         if absent
         else ""
     )
@@ -207,10 +198,10 @@ def _every(group: Group, criterion: str) -> list[str]:
     return [f"**{NAMES[criterion]}**", TextTable.of(columns, rows).to_markdown()]
 
 
-def _data_table(found: Comparison, facts: Mapping[str, DataFacts]) -> TextTable:
-    rows_of = {row["data"]: row["n_train"] + row["n_test"] for row in found.rows}
+def _data_table(comparison: Comparison, facts: Mapping[str, DataFacts]) -> TextTable:
+    rows_of = {row["data"]: row["n_train"] + row["n_test"] for row in comparison.rows}
     rows = []
-    for name in found.data:
+    for name in comparison.data:
         paper, own = BY_OURS[name], facts[name]
         pairs = (
             (str(paper.rows), str(rows_of.get(name, own.rows))),
@@ -229,15 +220,15 @@ def _data_table(found: Comparison, facts: Mapping[str, DataFacts]) -> TextTable:
 
 
 def _alike(theirs: str, ours: str) -> bool:
-    """Shares are alike to the last digit, which the paper and we may round differently."""
+    """Whether two texts agree; shares may differ by rounding in the last digit."""
     if theirs.endswith("%"):
         return abs(float(theirs[:-1]) - float(ours[:-1])) < 0.15
     return theirs == ours
 
 
-def _absent(found: Comparison) -> str:
-    absent: list[PaperSet] = [one for one in (*UCI, *CHALLENGE) if one.ours not in found.data]
-    return f"Not here: {', '.join(one.name for one in absent)}." if absent else ""
+def _absent(comparison: Comparison) -> str:
+    absent: list[PaperSet] = [one for one in (*UCI, *CHALLENGE) if one.ours not in comparison.data]
+    return f"Not available here: {', '.join(one.name for one in absent)}." if absent else ""
 
 
 def _seconds(*groups: Group) -> TextTable:
@@ -246,8 +237,3 @@ def _seconds(*groups: Group) -> TextTable:
     rows = [(method, *(f"{seconds[method]:.1f}" for _, seconds in shown)) for method in (*METHODS, OURS)]
     columns = [("Training and prediction, one thread, all folds", False), *((name, True) for name, _ in shown)]
     return TextTable.of(columns, rows)
-
-
-def _failures(found: Comparison) -> str:
-    lines = [f"- {data}, {method}: {n} folds failed ({error})" for data, method, n, error in found.errors()]
-    return "\n".join(["Data sets on which a method failed stand in no table above:", "", *lines]) if lines else ""

@@ -22,7 +22,7 @@ from bayesieve.selection.base import CodedSelector
 from bayesieve.studies.boulle2007.data import BY_OURS, METHODS, OURS, QUICK
 from bayesieve.studies.boulle2007.results import FLOORED
 from bayesieve.studies.boulle2007.waveform import WaveformStudy
-from bayesieve.studies.boulle2007.waveform_file import kept_waveform, make_waveform
+from bayesieve.studies.boulle2007.waveform_file import make_waveform, read_waveform
 from bayesieve.studies.cross_validated import CrossValidatedStudy
 from bayesieve.studies.study import Options, Report
 
@@ -30,13 +30,13 @@ WAVEFORM = "waveform21"
 
 
 class MultiStartAUC(CodedSelector):
-    """SNB(AUC) as in the paper: the subset of largest training AUC that a walk of MS(FFWBW), algorithm 1, goes through.
+    """SNB(AUC) as in the paper: the subset of largest training AUC on the path of MS(FFWBW), algorithm 1.
 
-    Among equals the smallest subset, then the first met.
+    Among equals, the smallest subset is selected, then the first one.
 
     Parameters
     ----------
-    smoothing, encoder : as every selector takes them.
+    smoothing, encoder : as in every selector.
     random_state : int, default=0
         Seed of the shuffles.
     n_jobs : int or None, default=-1
@@ -69,28 +69,28 @@ class MultiStartAUC(CodedSelector):
 
 
 class MeasuredNB(SelectiveNB):
-    """`SelectiveNB` that also tells the compression rate with probabilities of at least one over the rows measured.
+    """`SelectiveNB` that also measures the compression rate with probabilities of at least 1 / test rows.
 
     Class labels must be whole numbers from 0.
     """
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """The compression rate on test rows of these classes."""
+        """The compression rate on test rows with these class codes."""
         classes = np.arange(max(int(codes.max()), int(np.max(self.classes_))) + 1)
         log_proba = log_probabilities(self, rows, classes, self.n_rows_)
-        prior = np.full(classes.size, np.log(0.5 / self.n_rows_))  # of a class that no training row has
+        prior = np.full(classes.size, np.log(0.5 / self.n_rows_))  # of a class without training rows
         prior[self.classes_] = self.naive_bayes_.class_log_prior_
         return {FLOORED: floored_compression_rate(log_proba, codes, prior)}
 
 
 def floored_compression_rate(log_proba: np.ndarray, codes: np.ndarray, log_prior: np.ndarray) -> float:
-    """Compression rate of rows, no probability of a true class being taken as lower than one over their number.
+    """Compression rate of rows, with probabilities of the true class of at least 1 / rows.
 
     Parameters
     ----------
     log_proba : (n_rows, n_classes), in nats.
     codes : (n_rows,) true classes.
-    log_prior : (n_classes,) of the null model.
+    log_prior : (n_classes,) log probabilities of the null model.
 
     Examples
     --------
@@ -100,21 +100,21 @@ def floored_compression_rate(log_proba: np.ndarray, codes: np.ndarray, log_prior
     >>> round(floored_compression_rate(certain, np.array([0, 0, 0, 1]), np.log([0.5, 0.5])), 3)
     0.5
     """
-    told = np.maximum(log_proba[np.arange(codes.size), codes], -np.log(codes.size))
-    return 1.0 - float(told.mean() / log_prior[codes].mean())
+    true_log_proba = np.maximum(log_proba[np.arange(codes.size), codes], -np.log(codes.size))
+    return 1.0 - float(true_log_proba.mean() / log_prior[codes].mean())
 
 
 class Boulle2007(CrossValidatedStudy):
-    """Section 7 of the paper, and with the waveform data sections 5 and 6, see `waveform`.
+    """Section 7 of the paper and, with the waveform data, sections 5 and 6 (see `waveform`).
 
     Parameters
     ----------
-    options : as `CrossValidatedStudy` takes them.
+    options : see `CrossValidatedStudy`.
 
     Raises
     ------
     ValueError
-        If an option has no meaning, or there is no such data set.
+        If an option is invalid, or there is no such data set.
     """
 
     paper: ClassVar[str] = "boulle2007"
@@ -126,8 +126,8 @@ class Boulle2007(CrossValidatedStudy):
         self._waveform: WaveformStudy | None = None
 
     def paper_names(self) -> tuple[str, ...]:
-        there = self.sets.names("in_boulle")
-        return tuple(name for name in BY_OURS if name in there)
+        loadable = self.sets.names("in_boulle")
+        return tuple(name for name in BY_OURS if name in loadable)
 
     def methods(self) -> dict[str, Any]:
         smooth: dict[str, Any] = {"smoothing": self.smoothing}
@@ -147,7 +147,7 @@ class Boulle2007(CrossValidatedStudy):
         return {**chosen, OURS: MeasuredNB(**smooth)}
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
-        """Table and classes, numbered from 0 in the order of their labels, of the paper's rows of a data set."""
+        """The paper's rows of a data set, and their classes, numbered from 0 in the order of their labels."""
         X, y = self.sets.load(name)
         first = BY_OURS[name].first_rows
         if first is not None:
@@ -155,18 +155,18 @@ class Boulle2007(CrossValidatedStudy):
         return X, np.unique(y, return_inverse=True)[1]
 
     def measure(self, results: Path | None, verbose: int) -> Comparison:
-        found = super().measure(results, verbose)  # first, for it finds out at once whether the data are there
+        comparison = super().measure(results, verbose)  # first: it fails at once if data are missing
         if WAVEFORM in self.names and not self.options.quick:
             load = partial(self.load, WAVEFORM)
             self._waveform = make_waveform(load, results, self.options.seed, self.options.n_jobs, verbose)
-        return found
+        return comparison
 
-    def kept(self, results: Path) -> Comparison:
-        self._waveform = kept_waveform(results)
-        return super().kept(results)
+    def saved(self, results: Path) -> Comparison:
+        self._waveform = read_waveform(results)
+        return super().saved(results)
 
-    def report(self, found: Comparison) -> Report:
+    def report(self, comparison: Comparison) -> Report:
         from bayesieve.studies.boulle2007.report import report
 
-        facts = {name: self.sets.facts(name) for name in found.data}
-        return report(self.settings, found, facts, self._waveform)
+        facts = {name: self.sets.facts(name) for name in comparison.data}
+        return report(self.settings, comparison, facts, self._waveform)

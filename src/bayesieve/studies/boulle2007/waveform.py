@@ -1,6 +1,4 @@
-"""Sections 5 and 6 of Boulle (2007): every subset of the waveform features evaluated, and what each method makes of
-them.
-"""
+"""Sections 5 and 6 of Boulle (2007): all subsets of the waveform features, and the weights of each method."""
 
 from __future__ import annotations
 
@@ -20,15 +18,13 @@ from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import SubsetProblem
 from bayesieve.search.every_subset import EverySubset, evaluate_every_subset
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
+from bayesieve.studies.boulle2007.data import MEASURES, METHODS, OURS
 from bayesieve.table import as_target
 
-METHODS = ("NB", "SNB(ACC)", "SNB(AUC)", "SNB(MAP)", "SNB(BMA)", "SNB(CMA)")
-"""Those of figures 7 and 8, all of them exhaustive."""
+EXHAUSTIVE = METHODS[-2::-1]
+"""The methods of figures 7 and 8, from NB to SNB(CMA), all of them by exhaustive search."""
 BY_SEARCH = "SNB(CMA), search"
-"""The same averaging over the models that the multi-start search of algorithm 1 meets, as in section 7."""
-OURS = "bayesieve"
-"""The default classifier of this package: compression averaging by search, calibrated."""
-MEASURES = ("accuracy", "auc", "compression_rate", "log_loss")
+"""The same averaging over the models evaluated by the multi-start search of algorithm 1, as in section 7."""
 TOP = 200
 """Models shown in figure 5."""
 PAPER_MAP = (5, 6, 9, 10, 11, 12, 13, 17)
@@ -39,9 +35,7 @@ _SHARES = 1001  # points of the distribution function
 
 @dataclass(frozen=True)
 class Model:
-    """A subset of features (numbers from 1, as in the paper), and how many powers of ten the best one is more
-    probable.
-    """
+    """A subset of features (numbers from 1, as in the paper), and its probability in powers of ten below the best."""
 
     features: tuple[int, ...]
     below_best: float
@@ -56,11 +50,11 @@ class Posterior:
     n_models : number of subsets.
     top : the most probable ones, best first.
     quantiles : at shares 0, 0.001, ..., 1 of the subsets, from the least probable one up.
-    empty_below_best, empty_is_last : where the empty subset stands, and whether no other is less probable.
+    empty_below_best, empty_is_last : power of ten of the empty subset, and whether it is the least probable.
     sizes_of_better_half : number of subsets of 0, 1, ... features in the half of higher probability.
     sizes_of_all : the same of all subsets.
-    paper_rank, paper_below_best : where the paper's most probable subset stands (1: it is the best here, too); None
-        where a feature of it is missing or uninformative.
+    paper_rank, paper_below_best : rank (1 is best) and power of ten of the paper's most probable subset; None if one
+        of its features is missing or uninformative.
     """
 
     n_models: int
@@ -76,7 +70,7 @@ class Posterior:
 
 @dataclass(frozen=True)
 class SplitResult:
-    """What came out of one split into training and test rows.
+    """Results of one split into training and test rows.
 
     Attributes
     ----------
@@ -84,12 +78,12 @@ class SplitResult:
     n_train, n_test : rows.
     informative : features of more than one interval; numbers from 1.
     weights : by method, a weight for every feature.
-    measures : by method, figures of merit on the test rows by name.
+    measures : by method, performance measures on the test rows by name.
     posterior : of the subsets.
-    n_most_accurate : subsets of the same highest training accuracy; the smallest, then the most probable one counts.
+    n_most_accurate : number of subsets of highest training accuracy; the smallest, then most probable one is used.
     training_error, training_auc : of SNB(ACC), SNB(AUC).
-    found_by_search : the most probable subset that the multi-start search met.
-    seconds : for all of it.
+    found_by_search : the most probable subset of the multi-start search.
+    seconds : total time.
     """
 
     seed: int
@@ -117,8 +111,8 @@ class WaveformStudy:
     Attributes
     ----------
     n_rows, n_features, n_classes : of the data.
-    share : of the rows that train.
-    splits : the first one is told in detail, the others say how far numbers depend on the split.
+    share : share of training rows.
+    splits : the first is reported in detail, the others show how much numbers depend on the split.
     """
 
     n_rows: int
@@ -138,26 +132,26 @@ def waveform_study(
     n_jobs: int | None = -1,
     progress: Callable[[int, int], None] | None = None,
 ) -> WaveformStudy:
-    """Evaluate every subset of the informative features, and the methods of Boulle (2007) on the other rows.
+    """Evaluate all subsets of the informative features, and the methods of Boulle (2007) on test rows.
 
     Subsets are evaluated exhaustively by the MAP cost, the training accuracy and the training AUC; MAP, BMA and CMA
-    read their weights from the same costs.
+    take their weights from the same costs.
 
     Parameters
     ----------
     X : dataframe or 2-D array, shape (n_rows, n_features)
         Waveform in the paper; any table of 1 to 25 informative features.
     y : array-like, shape (n_rows,)
-    seed : of the first split; the others follow.
-    share : of the rows that train, with the shares of the classes kept.
-    n_splits : splits.
+    seed : seed of the first split; the others use the next integers.
+    share : share of training rows, stratified by class.
+    n_splits : number of splits.
     n_jobs : threads; results do not depend on it.
-    progress : called with the splits done, and their number.
+    progress : called with the number of finished splits and of all splits.
 
     Raises
     ------
     ValueError
-        If no feature tells anything about the class, or more than 25 do; if the rows cannot be split.
+        If no feature is informative, or more than 25 are; if the rows cannot be split.
     """
     if n_splits < 1:
         raise ValueError(f"n_splits must be at least 1, got {n_splits}.")
@@ -189,7 +183,7 @@ class _Split:
         self._test_codes, self._train_counts = codes[test], np.bincount(codes[train])
         problem = SubsetProblem.of(self._coded)
         if not problem.candidates.size:
-            raise ValueError("No feature tells anything about the class: there are no subsets to evaluate.")
+            raise ValueError("No feature is informative about the class: there are no subsets to evaluate.")
         self._subsets = evaluate_every_subset(problem, areas=True, n_jobs=n_jobs)
 
     def result(self) -> SplitResult:
@@ -202,14 +196,14 @@ class _Split:
             "NB": self._indicator(subsets.problem.candidates),
             "SNB(ACC)": self._indicator(subsets.features(subsets.fewest_wrong())),
             "SNB(AUC)": self._indicator(subsets.features(largest)),
-            # Selectors read weights from any trace: here one that holds all subsets.
+            # Selectors compute weights from any trace, here from one with all subsets.
             "SNB(MAP)": MAPSelector().weigh(trace),
             "SNB(BMA)": BayesianAveraging().weigh(trace),
             "SNB(CMA)": CompressionAveraging().weigh(trace),
             BY_SEARCH: default.selector_.weights_,
             OURS: default.feature_weights_,
         }
-        found = default.trace_
+        searched = default.trace_
         return SplitResult(
             seed=self._seed,
             n_train=coded.n_rows,
@@ -222,8 +216,10 @@ class _Split:
             training_error=float(subsets.wrong.min()) / coded.n_rows,
             training_auc=area,
             found_by_search=Model(
-                _numbers(np.flatnonzero(found.best_subset())),
-                max(0.0, float(_powers_of_ten(found.best_criterion - subsets.cost.min()))),  # but for rounding
+                _numbers(np.flatnonzero(searched.best_subset())),
+                max(
+                    0.0, float(_powers_of_ten(searched.best_criterion - subsets.cost.min()))
+                ),  # rounding may make it negative
             ),
             seconds=round(time.perf_counter() - self._began, 3),
         )
@@ -235,12 +231,12 @@ class _Split:
 
     def _measures(self, weights: np.ndarray) -> dict[str, float]:
         model = DiscreteNB(feature_weights=weights).fit(self._coded)
-        found = fold_measures(model.predict_log_proba(self._test), self._test_codes, self._train_counts)
-        return {name: float(found[name]) for name in MEASURES}
+        measures = fold_measures(model.predict_log_proba(self._test), self._test_codes, self._train_counts)
+        return {name: float(measures[name]) for name in (*MEASURES, "log_loss")}
 
 
 def posterior_of(subsets: EverySubset) -> Posterior:
-    """How probable the subsets are, next to the best of them."""
+    """The probabilities of the subsets relative to the best one."""
     cost, sizes = subsets.cost, subsets.sizes
     order = np.argsort(cost, kind="stable")
     below = _powers_of_ten(cost - cost[order[0]])

@@ -1,4 +1,4 @@
-"""What sections 5 and 6 of Boulle (2007) say of waveform: numbers and statements, and what a split says of them."""
+"""The numbers and statements of sections 5 and 6 of Boulle (2007) on waveform, checked on splits."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.studies.boulle2007.waveform import METHODS, PAPER_MAP, TOP, SplitResult
+from bayesieve.studies.boulle2007.data import MEASURES, REFERENCE
+from bayesieve.studies.boulle2007.waveform import EXHAUSTIVE, PAPER_MAP, TOP, SplitResult
 
 PAPER_TOP = (5, 9, 10, 11, 12)
-REFERENCE = "SNB(CMA)"
-CRITERIA = {"accuracy": "ACC", "auc": "AUC", "compression_rate": "CR"}
 
-_Row = tuple[
-    str, str, str, str, str
-]  # the claim, the paper, the first split, all splits, whether the paper lies inside
+_Row = tuple[str, str, str, str, str]  # claim, paper, first split, all splits, whether the paper is within their range
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number that the paper gives, and ours; ``digits`` are decimals."""
+    """A number of the paper, and ours; ``digits`` is the number of decimals."""
 
     what: str
     paper: float | None
@@ -41,7 +38,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Statement:
-    """Something that the paper says is so."""
+    """A statement of the paper."""
 
     what: str
     holds: Callable[[SplitResult], bool]
@@ -52,7 +49,7 @@ class Statement:
 
 
 def features_text(numbers: Iterable[int]) -> str:
-    """Features by their numbers, neighbours joined.
+    """Features by their numbers, with runs joined.
 
     Examples
     --------
@@ -75,7 +72,7 @@ def _size(method: str) -> Callable[[SplitResult], float]:
 
 
 def _times(rank: int) -> Callable[[SplitResult], float]:
-    """How many times more probable the best subset is than the one of this rank, as a power of ten."""
+    """How much more probable the best subset is than the subset of this rank, as a power of ten."""
 
     def power(split: SplitResult) -> float:
         top = split.posterior.top
@@ -91,22 +88,22 @@ def mean_size(split: SplitResult) -> float:
 
 
 def in_all_top(split: SplitResult) -> set[int]:
-    """Features that all of the most probable subsets hold; numbers from 1."""
+    """Features in all of the most probable subsets; numbers from 1."""
     return set.intersection(*(set(model.features) for model in split.posterior.top))
 
 
 def _moved(split: SplitResult) -> np.ndarray:
-    """How far weights move from SNB(MAP) to SNB(BMA)."""
+    """Absolute differences between the weights of SNB(BMA) and SNB(MAP)."""
     return np.abs(np.subtract(split.weights["SNB(BMA)"], split.weights["SNB(MAP)"]))
 
 
 def _cma(split: SplitResult) -> np.ndarray:
-    """Weights of SNB(CMA), of the informative features."""
+    """Weights of the informative features by SNB(CMA)."""
     return np.array(split.weights[REFERENCE])[np.array(split.informative) - 1]
 
 
 def peaks_of(weights: Sequence[float]) -> list[int]:
-    """Numbers of the features that weigh more than both of their neighbours."""
+    """Numbers of the features with more weight than both neighbours."""
     around = np.concatenate([[0.0], weights, [0.0]])
     higher = (around[1:-1] > around[:-2]) & (around[1:-1] > around[2:])
     return (np.flatnonzero(higher) + 1).tolist()
@@ -130,18 +127,16 @@ NUMBERS = (
     Number(
         "Largest difference between the weights of SNB(BMA) and SNB(MAP)", 0.15, lambda split: _moved(split).max(), 2
     ),
-    Number("Least weight of SNB(CMA), informative features", None, lambda split: _cma(split).min(), 2),
+    Number("Smallest weight of SNB(CMA), informative features", None, lambda split: _cma(split).min(), 2),
     Number("Mean weight of SNB(CMA), informative features", 0.5, lambda split: _cma(split).mean(), 1),
     Number("Largest weight of SNB(CMA)", None, lambda split: _cma(split).max(), 2),
-    Number(
-        "MAP against the empty subset: more probable by a power of ten", 1033, lambda s: s.posterior.empty_below_best
-    ),
+    Number("MAP against the empty subset, power of ten", 1033, lambda s: s.posterior.empty_below_best),
     Number("MAP against the 2nd subset, power of ten", None, _times(2), 1),
     Number("MAP against the 3rd subset, power of ten", round(float(np.log10(40)), 1), _times(3), 1),
     Number("MAP against the 10th subset, power of ten", round(float(np.log10(4000)), 1), _times(10), 1),
     Number("Rank of the paper's MAP subset", 1, lambda split: split.posterior.paper_rank or np.nan),
     Number("Mean size of the more probable half of the subsets", 10, mean_size),
-    Number(f"Features that all of the {TOP} most probable subsets hold", 5, lambda split: len(in_all_top(split))),
+    Number(f"Features in all of the {TOP} most probable subsets", 5, lambda split: len(in_all_top(split))),
 )
 
 STATEMENTS = (
@@ -151,22 +146,22 @@ STATEMENTS = (
     ),
     Statement("SNB(ACC) is more accurate than NB", lambda s: _is_best(s, "SNB(ACC)", ["accuracy"], ["NB"])),
     Statement(
-        "SNB(ACC) has the better compression rate than NB",
+        "SNB(ACC) has a better compression rate than NB",
         lambda s: _is_best(s, "SNB(ACC)", ["compression_rate"], ["NB"]),
     ),
     Statement(
-        "SNB(AUC) has the AUC of NB (to within 0.001)",
+        "SNB(AUC) has the same AUC as NB (within 0.001)",
         lambda s: abs(s.measures["SNB(AUC)"]["auc"] - s.measures["NB"]["auc"]) <= 0.001,
     ),
     Statement(
         "SNB(MAP) and SNB(BMA) have better compression rates than NB, SNB(ACC) and SNB(AUC)",
-        lambda s: all(_is_best(s, m, ["compression_rate"], METHODS[:3]) for m in ("SNB(MAP)", "SNB(BMA)")),
+        lambda s: all(_is_best(s, m, ["compression_rate"], EXHAUSTIVE[:3]) for m in ("SNB(MAP)", "SNB(BMA)")),
     ),
     Statement(
         "NB and SNB(ACC) have better ACC and AUC than SNB(MAP) and SNB(BMA)",
         lambda s: all(_is_best(s, m, ["accuracy", "auc"], ["SNB(MAP)", "SNB(BMA)"]) for m in ("NB", "SNB(ACC)")),
     ),
-    Statement("The empty subset is the least probable one", lambda s: s.posterior.empty_is_last),
+    Statement("The empty subset is the least probable", lambda s: s.posterior.empty_is_last),
     Statement("SNB(CMA) gives V11 the largest weight", lambda s: int(np.argmax(s.weights[REFERENCE])) == 10),
     Statement(
         "SNB(CMA) gives every informative feature a positive weight",
@@ -174,7 +169,7 @@ STATEMENTS = (
     ),
     Statement(
         "SNB(CMA) is the best of the paper's methods by ACC, AUC and ILF",
-        lambda s: _is_best(s, REFERENCE, CRITERIA, METHODS),
+        lambda s: _is_best(s, REFERENCE, MEASURES, EXHAUSTIVE),
     ),
 )
 

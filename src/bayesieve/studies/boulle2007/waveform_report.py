@@ -1,4 +1,4 @@
-"""What the waveform study shows, beside what sections 5 and 6 of Boulle (2007) say."""
+"""The report on the waveform study, with sections 5 and 6 of Boulle (2007)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,11 @@ from bayesieve.report.models_figure import models_figure, posterior_figure
 from bayesieve.report.tradeoff_figure import tradeoff_figure
 from bayesieve.report.weights_figure import weights_figure
 from bayesieve.statistics.fold_tests import PairedTest, corrected_resampled_t
-from bayesieve.studies.boulle2007.waveform import (
-    BY_SEARCH,
-    METHODS,
-    OURS,
-    PAPER_MAP,
-    SplitResult,
-    WaveformStudy,
-)
+from bayesieve.studies.boulle2007.data import OURS, REFERENCE, SHORT
+from bayesieve.studies.boulle2007.waveform import BY_SEARCH, EXHAUSTIVE, PAPER_MAP, SplitResult, WaveformStudy
 from bayesieve.studies.boulle2007.waveform_claims import (
-    CRITERIA,
     NUMBERS,
     PAPER_TOP,
-    REFERENCE,
     STATEMENTS,
     features_text,
     in_all_top,
@@ -33,7 +25,7 @@ FILE = "boulle2007-waveform-{}.svg"
 
 
 def waveform_section(study: WaveformStudy) -> tuple[str, dict[str, str]]:
-    """Markdown, and the figures by file name."""
+    """The section in Markdown, and its figures by file name."""
     figures = _figures(study)
     first = study.splits[0]
     several = len(study.splits) > 1
@@ -41,13 +33,13 @@ def waveform_section(study: WaveformStudy) -> tuple[str, dict[str, str]]:
         "## Waveform: every subset of the features (sections 5 and 6)",
         _conditions(study),
         "\n".join(f"- {sentence}" for sentence in findings(study)),
-        "### What the paper says, and what we find",
+        "### Numbers and statements of the paper",
         claims_table(study).to_markdown(),
-        f"*First split* is that of seed {first.seed}, drawn below. *All splits* gives the lowest and the highest value "
-        "or the number of splits in which a statement holds; *paper inside* says whether the paper's number lies "
-        "between them. The paper has one split of its own copy of the data."
+        f"*First split* is that of seed {first.seed}, shown below. *All splits* gives the lowest and the highest value "
+        "or the number of splits in which a statement holds; *paper inside* shows whether the paper's number lies "
+        "between them. The paper has one split of its own sample of the data."
         if several
-        else "The paper has one split of its own copy of the data, and this is one other.",
+        else "The paper has one split of its own sample of the data.",
         "### Weights",
         _shown("weights", "Weight of every feature by every method"),
         weights_table(first).to_markdown(),
@@ -66,14 +58,14 @@ def waveform_section(study: WaveformStudy) -> tuple[str, dict[str, str]]:
     if several:
         parts += [
             f"{REFERENCE} against each other method over the splits: mean difference, and the p-value of the corrected "
-            "resampled t-test (Nadeau & Bengio 2003), which allows for training rows that splits share.",
+            "resampled t-test (Nadeau & Bengio 2003), which allows for overlapping training rows.",
             differences_table(study).to_markdown(),
         ]
     return "\n\n".join(part.strip() for part in parts if part) + "\n", figures
 
 
 def findings(study: WaveformStudy) -> tuple[str, ...]:
-    """What came out, in sentences."""
+    """The findings, one sentence each."""
     first, splits = study.splits[0], study.splits
     n = len(splits)
     outside = [number.what for number in NUMBERS if number.row(splits)[4] == "no"]
@@ -84,35 +76,35 @@ def findings(study: WaveformStudy) -> tuple[str, ...]:
     gain = np.mean(
         [s.measures[BY_SEARCH]["compression_rate"] - s.measures[REFERENCE]["compression_rate"] for s in splits]
     )
-    told = [
+    lines = [
         f"Uninformative: {features_text({*range(1, study.n_features + 1)} - {*first.informative})}. SNB(MAP) selects "
         f"{features_text(first.selected('SNB(MAP)'))}; the paper's selects {features_text(PAPER_MAP)}. All of the "
-        f"{len(first.posterior.top)} most probable subsets hold {features_text(in_all_top(first))}; in the paper "
+        f"{len(first.posterior.top)} most probable subsets contain {features_text(in_all_top(first))}; in the paper "
         f"{features_text(PAPER_TOP)}.",
-        f"{len(always)} of the {len(held)} statements in words hold in {'all splits' if n > 1 else 'this split'}"
-        + (f"; these in less than half of them: {'; '.join(seldom)}." if seldom and n > 1 else ".")
+        f"{len(always)} of the {len(held)} statements hold in {'all splits' if n > 1 else 'this split'}"
+        + (f"; these hold in less than half of them: {'; '.join(seldom)}." if seldom and n > 1 else ".")
         + (
-            f" Not so here: {'; '.join(w for w, c in held.items() if not c)}."
+            f" These do not hold here: {'; '.join(w for w, c in held.items() if not c)}."
             if n == 1 and len(always) < len(held)
             else ""
         ),
     ]
     if n > 1:
-        told.append(f"Numbers of the paper outside the range of our {n} splits: {'; '.join(outside) or 'none'}.")
-        told.append(f"Over the splits {REFERENCE} is significantly better than {_beaten(study)}.")
-    told += [
-        f"The more probable half of the subsets holds {mean_size(first):.1f} features on average (the paper: around "
-        f"10), but all subsets hold {len(first.informative) / 2:.1f}.",
-        f"Averaging over the subsets that the multi-start search meets ({BY_SEARCH}) gives sharper weights than over "
+        lines.append(f"Numbers of the paper outside the range of our {n} splits: {'; '.join(outside) or 'none'}.")
+        lines.append(f"Over the splits {REFERENCE} is significantly better than {_beaten(study)}.")
+    lines += [
+        f"The more probable half of the subsets has {mean_size(first):.1f} features on average (in the paper around "
+        f"10), all subsets have {len(first.informative) / 2:.1f}.",
+        f"Averaging over the subsets of the multi-start search ({BY_SEARCH}) gives sharper weights than over "
         f"all subsets, and a compression rate higher by {gain:.3f} on the test rows"
         + (" on average" if n > 1 else "")
-        + f". The search meets the most probable subset in {n - missed} of {n} {'splits' if n > 1 else 'split'}.",
+        + f". The search finds the most probable subset in {n - missed} of {n} {'splits' if n > 1 else 'split'}.",
     ]
-    return tuple(told)
+    return tuple(lines)
 
 
 def claims_table(study: WaveformStudy) -> TextTable:
-    """Every number and statement of the paper beside ours."""
+    """Every number and statement of the paper, with ours."""
     columns = [
         ("Finding", False),
         ("Paper", True),
@@ -127,7 +119,7 @@ def claims_table(study: WaveformStudy) -> TextTable:
 
 def weights_table(split: SplitResult) -> TextTable:
     """Weights by method and feature."""
-    names = (*METHODS, BY_SEARCH, OURS)
+    names = (*EXHAUSTIVE, BY_SEARCH, OURS)
     columns = [("Feature", False), *((name, True) for name in names)]
     rows = [
         (f"V{k + 1}", *(f"{split.weights[name][k]:.2f}" for name in names)) for k in range(len(split.weights["NB"]))
@@ -160,12 +152,12 @@ def distribution_table(split: SplitResult) -> TextTable:
 
 
 def measures_table(study: WaveformStudy) -> TextTable:
-    """Figures of merit of the first split, and of all."""
+    """Performance measures on the first split, and on all."""
     first, splits = study.splits[0], study.splits
-    labels = {**CRITERIA, "log_loss": "ILF"}
+    labels = {**SHORT, "log_loss": "ILF"}
     columns = [("Method", False), ("Features", True), *((label, True) for label in labels.values())]
     rows = []
-    for method in (*METHODS, BY_SEARCH, OURS):
+    for method in (*EXHAUSTIVE, BY_SEARCH, OURS):
         row = [method, str(len(first.selected(method))), *(f"{first.measures[method][m]:.4f}" for m in labels)]
         if len(splits) > 1:
             row += [mean_and_spread([s.measures[method][m] for s in splits], 3) for m in labels]
@@ -176,14 +168,14 @@ def measures_table(study: WaveformStudy) -> TextTable:
 
 
 def differences_table(study: WaveformStudy) -> TextTable:
-    """SNB(CMA) less each other method, over the splits."""
+    """SNB(CMA) minus each other method, over the splits."""
     columns = [("Method", False)]
-    for label in CRITERIA.values():
+    for label in SHORT.values():
         columns += [(f"{label} difference", True), ("p", True)]
     rows = []
-    for method in (*METHODS, BY_SEARCH, OURS):
+    for method in (*EXHAUSTIVE, BY_SEARCH, OURS):
         if method != REFERENCE:
-            tests = [difference(study, method, measure) for measure in CRITERIA]
+            tests = [difference(study, method, measure) for measure in SHORT]
             cells = [text for test in tests for text in (signed(test.difference, 4), p_text(test.p_value))]
             rows.append((method, *cells))
     return TextTable.of(columns, rows)
@@ -197,53 +189,54 @@ def difference(study: WaveformStudy, method: str, measure: str) -> PairedTest:
 
 def _beaten(study: WaveformStudy) -> str:
     """The methods of the paper that SNB(CMA) beats, by criterion."""
-    others = [method for method in METHODS if method != REFERENCE]
-    said = []
-    for measure, label in CRITERIA.items():
+    others = [method for method in EXHAUSTIVE if method != REFERENCE]
+    parts = []
+    for measure, label in SHORT.items():
         won = [method for method in others if difference(study, method, measure).sign() > 0]
-        said.append(f"{', '.join(won) or 'no other method of the paper'} by {label}")
-    return "; ".join(said) + " (p < 0.05)"
+        parts.append(f"{', '.join(won) or 'no other method of the paper'} by {label}")
+    return "; ".join(parts) + " (p < 0.05)"
 
 
 def _figures(study: WaveformStudy) -> dict[str, str]:
     split = study.splits[0]
     names = [f"V{k + 1}" for k in range(study.n_features)]
     top = split.posterior.top
-    words = {**CRITERIA, "accuracy": "Accuracy", "compression_rate": "Compression rate"}
-    values = {method: {words[m]: split.measures[method][m] for m in CRITERIA} for method in (*METHODS, BY_SEARCH, OURS)}
+    words = {**SHORT, "accuracy": "Accuracy", "compression_rate": "Compression rate"}
+    values = {method: {words[m]: split.measures[method][m] for m in SHORT} for method in (*EXHAUSTIVE, BY_SEARCH, OURS)}
     apart = (BY_SEARCH, OURS)
-    found = {
+    figures = {
         "weights": weights_figure(
             names,
             {method: split.weights[method] for method in values},
             title="Weights of the features, waveform",
             caption=f"Learnt from {split.n_train:,} rows. Upper six: figures 3 and 7 of Boulle (2007), from all "
-            f"{_subsets(split)}. Lower two: averages over the subsets that a search meets; {OURS} calibrates them.",
+            f"{_subsets(split)}. Lower two: averages over the subsets of a search; {OURS} calibrates them.",
         ),
         "models": models_figure(
             names,
             [[number - 1 for number in model.features] for model in top],
             [model.below_best for model in top],
             title=f"The {len(top)} most probable of {_subsets(split)}",
-            caption="A line per subset, filled where it holds a feature, as figure 5 of Boulle (2007). Probabilities "
+            caption="A line per subset, filled for its features, as in figure 5 of Boulle (2007). Probabilities "
             "are relative to the best subset, whose features are coloured.",
         ),
         "posterior": posterior_figure(
             split.posterior.quantiles,
-            title=f"How probable all {_subsets(split)} are",
-            caption="Distribution function of the posterior probability, as figure 6 of Boulle (2007). The best subset "
-            f"is 10^{split.posterior.empty_below_best:.0f} times more probable than the empty one.",
+            title=f"Probability of all {_subsets(split)}",
+            caption="Distribution function of the posterior probability, as in figure 6 of Boulle (2007). The best "
+            f"subset is 10^{split.posterior.empty_below_best:.0f} times more probable than the empty one.",
         ),
         "criteria": tradeoff_figure(
             values,
             [("Accuracy", "AUC"), ("Accuracy", "Compression rate")],
             apart=apart,
             title="Methods on the test rows, waveform",
-            caption=f"{split.n_test:,} test rows, as figures 4 and 8 of Boulle (2007). Hollow: another of the paper's "
-            "methods is better by one of the three criteria and not worse by any. Squares: not in the paper's figures.",
+            caption=f"{split.n_test:,} test rows, as in figures 4 and 8 of Boulle (2007). Hollow: another of the "
+            "paper's methods is better by one of the three criteria and not worse by any. Squares: not in the "
+            "paper's figures.",
         ),
     }
-    return {FILE.format(name): figure.to_svg() for name, figure in found.items()}
+    return {FILE.format(name): figure.to_svg() for name, figure in figures.items()}
 
 
 def _subsets(split: SplitResult) -> str:
@@ -259,9 +252,9 @@ def _conditions(study: WaveformStudy) -> str:
     n = len(study.splits)
     return (
         f"{study.n_rows:,} rows, {study.n_features} features (V1 to V{study.n_features}), {study.n_classes} classes; "
-        f"{100 * study.share:.0f} % of the rows train ({first.n_train:,}), the others test ({first.n_test:,}), "
-        f"{'one random split' if n == 1 else f'{n} random splits'} that keep{'s' if n == 1 else ''} the shares of the "
-        "classes. Features are coded by MODL. As in the paper, all subsets of the informative features "
+        f"{100 * study.share:.0f} % of the rows are for training ({first.n_train:,}), the others for testing "
+        f"({first.n_test:,}); {'one random split' if n == 1 else f'{n} random splits'}, stratified by class. "
+        "Features are coded by MODL. As in the paper, all subsets of the informative features "
         f"({_subsets(first)}) are evaluated on the training rows: by cost (equation 4), accuracy and AUC. The AUC is "
         "bounded for all of them, then computed for those whose bound reaches the best. Among subsets of equal "
         "accuracy or AUC the smallest is taken, then the most probable."
@@ -272,8 +265,9 @@ def _methods_note(split: SplitResult) -> str:
     peaks, clear = peaks_of(split.weights[REFERENCE]), peaks_of(split.weights[BY_SEARCH])
     ties = split.n_most_accurate
     return (
-        f"{REFERENCE} weighs {features_text(peaks)} more than both neighbours ({BY_SEARCH}: {features_text(clear)}); "
-        f"the paper names V11, V5 and V17. SNB(ACC) is wrong on {100 * split.training_error:.2f} % of the training rows"
-        f"{', as are ' + str(ties - 1) + ' other subsets' if ties > 1 else ', and no other subset is so good'}; "
+        f"{REFERENCE} gives {features_text(peaks)} more weight than both neighbours ({BY_SEARCH}: "
+        f"{features_text(clear)}); the paper names V11, V5 and V17. SNB(ACC) is wrong on "
+        f"{100 * split.training_error:.2f} % of the training "
+        f"rows{', as are ' + str(ties - 1) + ' other subsets' if ties > 1 else ' (no other subset is as good)'}; "
         f"SNB(AUC) has a training AUC of {split.training_auc:.4f}."
     )

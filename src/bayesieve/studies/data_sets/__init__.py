@@ -1,4 +1,4 @@
-"""The data sets of the papers: from a folder, or downloaded by name; each checked against what is known of it."""
+"""The data sets of the papers, from a folder or downloaded by name, and checked against known facts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["DataFacts", "DataSets"]
 class DataSets:
     """Data sets by name, loaded one at a time.
 
-    A folder has a ``catalogue.csv`` with one line per data set, and beside it the tables, as ``docs/data-sets.md``
-    says. Without a folder the data sets of the papers are downloaded from OpenML (and kept in scikit-learn's data
-    folder), or generated where the papers have generated them. A table is refused whose rows, classes or share of the
-    largest class are not those of its line; a downloaded one also where its features or missing cells are not.
+    A folder has a ``catalogue.csv`` with one line per data set, next to the tables; see ``docs/data-sets.md``. Without
+    a folder, the data sets of the papers are downloaded from OpenML (to scikit-learn's data folder), or generated if
+    the papers generated them. A table is refused if its rows, classes or share of the largest class differ from its
+    line; a downloaded one also if its features or missing cells differ.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class DataSets:
     FileNotFoundError
         If there is no such folder, or no catalogue in it.
     ValueError
-        If the catalogue cannot be read as one.
+        If the catalogue is invalid.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class DataSets:
         return "DataSets()" if self.folder is None else f"DataSets({str(self.folder)!r})"
 
     def names(self, mark: str) -> tuple[str, ...]:
-        """The data sets that have a mark, such as "in_boulle", and can be loaded; in the order of the catalogue.
+        """The loadable data sets with a mark, such as "in_boulle", in the order of the catalogue.
 
         Raises
         ------
@@ -66,20 +66,20 @@ class DataSets:
         return tuple(entry.name for entry in self._catalogue.marked(mark) if self._loadable(entry))
 
     def missing(self, mark: str) -> tuple[str, ...]:
-        """The data sets of a paper that cannot be loaded from here, by the names of the papers' catalogue.
+        """The data sets of a paper that cannot be loaded.
 
         Raises
         ------
         ValueError
             If there is no such mark.
         """
-        there = self.names(mark)
+        loadable = self.names(mark)
         papers = read_catalogue(PAPERS)
         known = papers.marked(mark) if mark in papers.marks else ()
-        return tuple(entry.name for entry in known if entry.name not in there)
+        return tuple(entry.name for entry in known if entry.name not in loadable)
 
     def facts(self, name: str) -> DataFacts:
-        """What the catalogue says of a data set.
+        """The facts of a data set in the catalogue.
 
         Raises
         ------
@@ -93,17 +93,17 @@ class DataSets:
 
         Returns
         -------
-        polars frame, or SciPy CSR matrix where the data are sparse, of shape (n_rows, n_features), and labels
-        (n_rows,): whole numbers where they are that, text as objects.
+        polars frame, or SciPy CSR matrix for sparse data, of shape (n_rows, n_features), and labels (n_rows,):
+        integers, or text as objects.
 
         Raises
         ------
         FileNotFoundError
-            If a file is not there.
+            If a file is missing.
         ConnectionError
-            If OpenML does not answer and the data set was not downloaded before.
+            If OpenML does not answer and the data set is not in the cache.
         ValueError
-            If the catalogue does not have the data set, or what is there is not the one described.
+            If the data set is not in the catalogue, or differs from its description.
         """
         entry = self._catalogue.entry(name)
         if self.folder is not None:
@@ -125,7 +125,7 @@ class DataSets:
 
 
 def _check(entry: Entry, features: Any, labels: np.ndarray, fields: Sequence[str], where: str, remedy: str) -> None:
-    """Refuse a table that is not the one that its catalogue describes."""
+    """Refuse a table that differs from its description in the catalogue."""
     different = differences(facts_of(features, labels), entry.facts, fields)
     if different:
         raise ValueError(f"Data set {entry.name!r} {where} is not the one described: it has {different}; {remedy}.")

@@ -1,4 +1,4 @@
-"""A list of data sets: a CSV file with one line for each."""
+"""Catalogues of data sets: CSV files with one line per data set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bayesieve.studies.data_sets.facts import DataFacts
 
 CATALOGUE = "catalogue.csv"
 PAPERS = Path(__file__).parent / "papers.csv"
-"""The data sets of the papers, with where they can be downloaded: `source` is "openml:ID", "generated" or empty."""
+"""The data sets of the papers and their sources: `source` is "openml:ID", "generated" or empty."""
 
 _FACTS = ("rows", "n_numeric", "n_categorical", "n_classes", "majority_share")
 _WHERE = ("file", "target")
@@ -21,7 +21,7 @@ _TRUE, _FALSE = ("1", "true", "yes"), ("", "0", "false", "no")
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of a catalogue: its facts, the marks set in it, and the other cells as they stand."""
+    """A line of a catalogue: its facts, its marks, and all cells as text."""
 
     name: str
     facts: DataFacts
@@ -38,12 +38,12 @@ class Catalogue:
     marks: tuple[str, ...]
 
     def marked(self, mark: str) -> tuple[Entry, ...]:
-        """The data sets that have a mark.
+        """The data sets with a mark.
 
         Raises
         ------
         ValueError
-            If the catalogue does not know the mark.
+            If the catalogue has no such mark.
         """
         if mark not in self.marks:
             known = (
@@ -58,7 +58,7 @@ class Catalogue:
         Raises
         ------
         ValueError
-            If there is none; the message has the names closest to it.
+            If there is none; the message suggests the closest names.
         """
         if name in self.entries:
             return self.entries[name]
@@ -76,7 +76,7 @@ def read_folder_catalogue(folder: Path) -> Catalogue:
     FileNotFoundError
         If there is no such folder, or no catalogue in it.
     ValueError
-        If the catalogue cannot be read as one.
+        If the catalogue is invalid.
     """
     if not folder.is_dir():
         what = "a file, not a folder" if folder.exists() else "not there"
@@ -90,12 +90,12 @@ def read_folder_catalogue(folder: Path) -> Catalogue:
 
 
 def read_catalogue(path: Path, needed: tuple[str, ...] = ()) -> Catalogue:
-    """Read a catalogue whose columns include those of the facts and the ones needed.
+    """Read a catalogue, which must have the columns of facts and the ``needed`` ones.
 
     Raises
     ------
     ValueError
-        If columns are missing, a name occurs twice, or a cell is not what it should be.
+        If columns are missing, a name occurs twice, or a cell is invalid.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

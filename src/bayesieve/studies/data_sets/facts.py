@@ -1,4 +1,4 @@
-"""What is known of a data set, and whether a table agrees with it."""
+"""Facts of a data set, and whether a table agrees with them."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _COUNTS = {
 _SHARES = {"majority_share": "of the rows in the largest class", "missing_share": "of the cells missing"}
 ALL = (*_COUNTS, *_SHARES)
 OF_LABELS = ("rows", "n_classes", "majority_share")
-"""Facts that do not change with the columns: a folder may keep more of them beside the features, as its notes say."""
+"""Facts that do not depend on the columns: a folder may have columns that are not features."""
 
 _TOLERANCE = 1e-3  # of shares, which catalogues round
-_AMONG_THEM = 1e-9  # 0.001 itself is within the tolerance, whatever its last bit
+_AMONG_THEM = 1e-9  # so that 0.001 itself is within the tolerance despite rounding
 
 
 @dataclass(frozen=True)
 class DataFacts:
-    """Facts of a data set: by them a copy is recognized.
+    """Facts by which a copy of a data set is recognized.
 
     Attributes
     ----------
     rows : number of rows.
-    n_numeric, n_categorical : number of features of each kind; the target is none of them.
+    n_numeric, n_categorical : number of features of each kind, without the target.
     n_classes : number of classes that occur.
-    majority_share : share of the rows that are of the most frequent class, in [0, 1].
-    missing_share : share of the cells of features that are missing, in [0, 1]; None where it is not known.
-    note : oddities in words; empty where there are none.
+    majority_share : share of the rows in the most frequent class, in [0, 1].
+    missing_share : share of missing cells among the features, in [0, 1]; None if unknown.
+    note : peculiarities of the data set; may be empty.
     """
 
     rows: int
@@ -52,7 +52,7 @@ class DataFacts:
 
 
 def facts_of(features: Any, labels: np.ndarray) -> DataFacts:
-    """The facts of a polars frame, or of a sparse matrix, whose cells are all numeric, and of its labels (n_rows,)."""
+    """The facts of a table (a polars frame, or a numeric sparse matrix) and its labels (n_rows,)."""
     import polars as pl
 
     counts = np.unique(labels, return_counts=True)[1]
@@ -73,13 +73,13 @@ def facts_of(features: Any, labels: np.ndarray) -> DataFacts:
     )
 
 
-def differences(found: DataFacts, expected: DataFacts, fields: Sequence[str] = ALL) -> str:
-    """What of a table is not as it should be, in words: "151 rows instead of 150"; empty where all agrees."""
-    return ", ".join(text for field in fields if (text := _difference(field, found, expected)))
+def differences(actual: DataFacts, expected: DataFacts, fields: Sequence[str] = ALL) -> str:
+    """Differences in words, such as "151 rows instead of 150"; empty if all fields agree."""
+    return ", ".join(text for field in fields if (text := _difference(field, actual, expected)))
 
 
-def _difference(field: str, found: DataFacts, expected: DataFacts) -> str:
-    value, wanted = getattr(found, field), getattr(expected, field)
+def _difference(field: str, actual: DataFacts, expected: DataFacts) -> str:
+    value, wanted = getattr(actual, field), getattr(expected, field)
     if field not in _SHARES:
         return "" if value == wanted else f"{value} {_COUNTS[field]} instead of {wanted}"
     if wanted is None or abs(value - wanted) <= _TOLERANCE + _AMONG_THEM:

@@ -13,7 +13,7 @@ from bayesieve.table import read_table
 
 
 def read_data_set(folder: Path, entry: Entry) -> tuple[Any, np.ndarray]:
-    """Features and labels of a data set in a folder: of a table, or of NAME.npz and NAME_labels.csv.
+    """Features and labels of a data set in a folder, from a table or from NAME.npz and NAME_labels.csv.
 
     Returns
     -------
@@ -22,7 +22,7 @@ def read_data_set(folder: Path, entry: Entry) -> tuple[Any, np.ndarray]:
     Raises
     ------
     FileNotFoundError
-        If a file is not there.
+        If a file is missing.
     ValueError
         If a file cannot be read, has no such target, or labels are missing.
     """
@@ -40,20 +40,20 @@ def read_data_set(folder: Path, entry: Entry) -> tuple[Any, np.ndarray]:
     frame = read_table(path)
     labels = _labels(frame, target, path)
     if frame.width == 1:
-        raise ValueError(f"{path} has no column but the target {target!r}; a data set needs features.")
+        raise ValueError(f"{path} has only the target column {target!r}; a data set needs features.")
     return frame[[name for name in frame.columns if name != target]], labels
 
 
 def _existing(path: Path, entry: Entry) -> Path:
     if not path.is_file():
         raise FileNotFoundError(
-            f"There is no file {path}, where {CATALOGUE} has data set {entry.name!r}; put it there or correct that."
+            f"There is no file {path}, which {CATALOGUE} names for data set {entry.name!r}; add it or correct the line."
         )
     return path
 
 
 def _labels(frame: Any, target: str, path: Path) -> np.ndarray:
-    """The target as it is: whole numbers stay whole numbers, text is an array of objects."""
+    """The labels: integers, or text as objects."""
     import polars as pl
 
     if target not in frame.columns:
@@ -69,11 +69,11 @@ def _labels(frame: Any, target: str, path: Path) -> np.ndarray:
 
 
 def _read_sparse(path: Path) -> Any:
-    """A CSR matrix as ``scipy.sparse.save_npz`` writes it; nothing in the file is ever run."""
+    """A CSR matrix written by ``scipy.sparse.save_npz``; never unpickles."""
     from scipy import sparse
 
     try:
-        if not zipfile.is_zipfile(path):  # NumPy would advise to unpickle it
+        if not zipfile.is_zipfile(path):  # NumPy would suggest unpickling it
             raise ValueError("it is not a zip archive")
         with np.load(path, allow_pickle=False) as parts:
             form = parts["format"].item()

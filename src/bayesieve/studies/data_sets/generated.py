@@ -1,4 +1,4 @@
-"""Data sets that the papers drew from a generator: drawn again, the same rows every time."""
+"""Data sets that the papers generated, with the same rows every time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def generate(name: str) -> tuple[Any, np.ndarray]:
-    """Features (a polars frame) and labels (n_rows,) of "led", "led17" or "waveform21", all labels text.
+    """Features (a polars frame) and text labels (n_rows,) of "led", "led17" or "waveform21".
 
     The lights and bits of the LED sets are categories "0" and "1".
     """

@@ -1,4 +1,4 @@
-"""Downloading one data set from OpenML, through scikit-learn and its cache."""
+"""Download of data sets from OpenML, through scikit-learn and its cache."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ REMEDY = "give the folder of a copy as --data DIR, laid out as docs/data-sets.md
 
 
 def download(entry: Entry) -> tuple[Any, np.ndarray]:
-    """Features and labels of a data set of the papers, with the columns and kinds that its line asks for.
+    """Features and labels of a data set of the papers, with the columns and kinds in its line of the catalogue.
 
-    Where the line names several OpenML ids, their features stand side by side; rows and labels are the same in all.
+    If the line has several OpenML ids, their features are joined; rows and labels must be the same in all.
 
     Returns
     -------
@@ -28,7 +28,7 @@ def download(entry: Entry) -> tuple[Any, np.ndarray]:
     ConnectionError
         If OpenML does not answer and the data set is not in the cache.
     ValueError
-        If what comes cannot be read as this data set.
+        If the download is not this data set.
     """
     ids = [int(number) for number in entry.cells["source"].removeprefix("openml:").split()]
     parts = [_part(entry, number) for number in ids]
@@ -58,21 +58,22 @@ def _fetch(name: str, number: int) -> Any:
 
     try:
         with warnings.catch_warnings():
-            # That an old version is wanted is known, and that there is no network is said in the error.
+            # The old version is intended, and the error below reports a missing network.
             warnings.filterwarnings("ignore", message="Version .* of dataset .* is inactive")
             warnings.filterwarnings("ignore", message="A network error occurred")
-            # Numbers and codes in one array, as scikit-learn gives them without pandas.
+            # Without pandas, scikit-learn returns numbers and codes in one array.
             return datasets.fetch_openml(data_id=number, as_frame=False, parser="liac-arff")
     except (OSError, HTTPException) as error:
         raise ConnectionError(
-            f"Data set {name!r} cannot be had from OpenML ({number}: {_reason(error)}); check the network or {REMEDY}."
+            f"Data set {name!r} cannot be downloaded from OpenML ({number}: {_reason(error)}); check the network or "
+            f"{REMEDY}."
         ) from error
     except MemoryError:
         raise
-    except Exception as error:  # the ARFF reader's own errors have no base that is public
+    except Exception as error:  # the ARFF reader's errors have no public base class
         raise ValueError(
             f"Data set {name!r} cannot be read from OpenML ({number}: {_reason(error)}); delete it from scikit-learn's "
-            f"data folder to download it anew or {REMEDY}."
+            f"data folder to download it again or {REMEDY}."
         ) from error
 
 
@@ -81,7 +82,7 @@ def _reason(error: Exception) -> str:
 
 
 def _labels(target: Any) -> np.ndarray | None:
-    """Labels as OpenML declares them, text or numbers, whole ones as such; None where some are missing."""
+    """Labels as OpenML declares them, text or numbers (integers if whole); None if some are missing."""
     labels = np.asarray(target)
     if labels.dtype.kind == "f":
         if np.isnan(labels).any():
@@ -92,7 +93,7 @@ def _labels(target: Any) -> np.ndarray | None:
 
 
 def _kinds(entry: Entry, names: list[str], dropped: list[str]) -> dict[str, str]:
-    """Kinds that differ from OpenML's: of "categorical=a;b", or of "numeric=*", which stands for all columns."""
+    """Kinds that differ from OpenML's, given as "categorical=a;b", or "numeric=*" for all columns."""
     kind, _, columns = entry.cells["kinds"].partition("=")
     chosen = names if columns == "*" else [name for name in columns.split(";") if name]
     absent = [name for name in chosen if name not in names and name not in dropped]
@@ -114,7 +115,7 @@ def _frame(bunch: Any, dropped: list[str], kinds: Mapping[str, str]) -> Any:
 
 
 def _column(cells: np.ndarray, categories: list[Any] | None, kind: str | None) -> Any:
-    """A column of numbers, or of codes of categories; what is missing is null."""
+    """A column from numbers or codes of categories, with nulls for missing values."""
     import polars as pl
 
     missing = np.isnan(np.asarray(cells, dtype=np.float64))
@@ -131,7 +132,7 @@ def _column(cells: np.ndarray, categories: list[Any] | None, kind: str | None) -
 
 
 def _side_by_side(frames: list[Any]) -> Any:
-    """Columns of all frames; names that occur in several get the number of their frame."""
+    """The columns of all frames; names that occur in several get the number of their frame."""
     import polars as pl
 
     counts = np.unique(np.concatenate([frame.columns for frame in frames]), return_counts=True)

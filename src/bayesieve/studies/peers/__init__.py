@@ -1,4 +1,4 @@
-"""Other people's classifiers on the same raw tables, to stand beside ours in comparisons."""
+"""Other classifiers on raw tables, for comparisons with ours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["PEERS", "BoostedTrees", "BoostingMachine", "KhiopsNB", "OneHotGaussi
 
 
 def _installed(peer: type[Peer]) -> Callable[..., Any]:
-    """Makes a peer once its package is known to be there; clones are made without asking again."""
+    """A factory that checks that the package of a peer is installed."""
 
     def make(**options: Any) -> Peer:
         peer.check_installed()
@@ -32,7 +32,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "khiops": _installed(KhiopsNB),
     "ebm": _installed(BoostingMachine),
 }
-"""Peers by the names that the command line uses; each takes ``kinds`` and ``random_state``.
+"""Peers by name on the command line; each takes ``kinds`` and ``random_state``.
 
-The last two want ``pip install 'bayesieve[peers]'``, and say so with a ValueError before any work is done.
+The last two need ``pip install 'bayesieve[peers]'``; otherwise they raise a ValueError at once.
 """

@@ -10,25 +10,25 @@ from bayesieve.studies.peers.peer import Peer
 from bayesieve.studies.peers.values import known_values, value_codes
 from bayesieve.table import Table
 
-_MOST_VALUES = 254  # what scikit-learn's trees take of a categorical column, one kept for missing values
+_MOST_VALUES = 254  # limit of scikit-learn's trees for a categorical column, next to missing values
 
 
 class BoostedTrees(Peer):
     """scikit-learn's ``HistGradientBoostingClassifier`` with its defaults, on raw and mixed tables.
 
-    Numbers stay as they are; the 254 most frequent values of a categorical column are its categories. Rarer values, and
-    those never seen in training, are missing, as is what is missing; the trees know all of that.
+    Numbers are unchanged; the 254 most frequent values of a categorical column are its categories. Rarer and unseen
+    values count as missing, which the trees support.
 
     Parameters
     ----------
     kinds : dict or None, default=None
-        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, as `TableEncoder` takes them.
+        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, see `TableEncoder`.
     random_state : int, RandomState or None, default=0
 
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
-    model_ : HistGradientBoostingClassifier, or None where there was one class
+    model_ : HistGradientBoostingClassifier, or None for a single class
 
     Examples
     --------
@@ -36,8 +36,8 @@ class BoostedTrees(Peer):
     >>> from bayesieve.studies.peers import BoostedTrees
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> found = compare({"ours": SelectiveNB(), "trees": BoostedTrees()}, X, y, RepeatedFolds(n_folds=3))
-    >>> bool((found.matrix("accuracy") > 0.9).all())
+    >>> comparison = compare({"ours": SelectiveNB(), "trees": BoostedTrees()}, X, y, RepeatedFolds(n_folds=3))
+    >>> bool((comparison.matrix("accuracy") > 0.9).all())
     True
     """
 
@@ -53,7 +53,7 @@ class BoostedTrees(Peer):
         )
         self.empty_ = np.zeros(table.n_columns, dtype=bool)
         matrix = self._matrix(table)
-        self.empty_ = np.isnan(matrix).all(axis=0)  # the trees take no column of which nothing is known
+        self.empty_ = np.isnan(matrix).all(axis=0)  # the trees refuse columns without known values
         matrix[:, self.empty_] = 0.0
         return model.fit(matrix, codes, sample_weight=weights)
 

@@ -1,4 +1,4 @@
-"""scikit-learn's categorical naive Bayes on raw tables, numbers cut at quantiles."""
+"""scikit-learn's categorical naive Bayes on raw tables, with numbers cut at quantiles."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _N_BINS = 10
 class QuantileNB(Peer):
     """scikit-learn's ``CategoricalNB`` on the values of categories, and on numbers cut into tenths of the rows.
 
-    Cut points are the deciles of the training rows, equal ones once, as those of ``KBinsDiscretizer``, but that the
-    largest number may be a level of its own: columns of 0 and 1 keep both. Every value of a category is a level. A last
-    level of each feature is for what is missing or was never seen in training.
+    Cut points are the distinct deciles of the training rows, as in ``KBinsDiscretizer``, except that the largest number
+    may be a level of its own, so that columns of 0 and 1 keep both. Every value of a category is a level. The last
+    level of each feature is for missing and unseen values.
 
     Parameters
     ----------
     kinds : dict or None, default=None
-        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, as `TableEncoder` takes them.
+        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, see `TableEncoder`.
     random_state : any, default=0
-        Not used, there being nothing random.
+        Not used.
     alpha : float, default=1.0
         Rows added to each level of each class.
 
@@ -34,8 +34,8 @@ class QuantileNB(Peer):
     ----------
     classes_ : array, shape (n_classes,)
     levels_ : list of dict or array
-        Codes by value of a category; ascending bounds of a number, each of which begins the part above it.
-    model_ : CategoricalNB, or None where there was one class
+        Codes by value of a category; ascending bounds of a number, each the start of the interval above it.
+    model_ : CategoricalNB, or None for a single class
 
     Examples
     --------
@@ -56,8 +56,8 @@ class QuantileNB(Peer):
             known_values(table.column(position)) if type_ is None else _deciles(self._numbers(table, position))
             for position, type_ in enumerate(self.types_)
         ]
-        # One level more than bounds, and one for what is missing.
-        self.n_levels_ = [len(found) + (1 if isinstance(found, dict) else 2) for found in self.levels_]
+        # One level more than bounds, and one for missing values.
+        self.n_levels_ = [len(known) + (1 if isinstance(known, dict) else 2) for known in self.levels_]
         model = CategoricalNB(alpha=self.alpha, min_categories=self.n_levels_)
         return model.fit(self._levels(table), codes, sample_weight=weights)
 
@@ -69,21 +69,21 @@ class QuantileNB(Peer):
 
     def _levels(self, table: Table) -> np.ndarray:
         levels = np.empty((table.n_rows, table.n_columns), dtype=np.int64)
-        for position, found in enumerate(self.levels_):
+        for position, known in enumerate(self.levels_):
             last = self.n_levels_[position] - 1
-            if isinstance(found, dict):
-                levels[:, position] = value_codes(table.column(position), found, unknown=last, missing=last)
+            if isinstance(known, dict):
+                levels[:, position] = value_codes(table.column(position), known, unknown=last, missing=last)
             else:
                 numbers = self._numbers(table, position)
-                levels[:, position] = np.where(np.isnan(numbers), last, np.searchsorted(found, numbers, side="right"))
+                levels[:, position] = np.where(np.isnan(numbers), last, np.searchsorted(known, numbers, side="right"))
         return levels
 
 
 def _deciles(numbers: np.ndarray) -> np.ndarray:
-    """Bounds between tenths of the known numbers; a bound begins the part above it."""
+    """Bounds between tenths of the known numbers, each the start of the interval above it."""
     known = numbers[~np.isnan(numbers)]
     if not known.size:
         return np.zeros(0)
     bounds = np.quantile(known, np.arange(1, _N_BINS) / _N_BINS)
     parts = np.unique(np.searchsorted(bounds, known, side="right"))
-    return bounds[parts[1:] - 1]  # those that begin a part with rows in it
+    return bounds[parts[1:] - 1]  # starts of intervals with rows

@@ -1,4 +1,4 @@
-"""Explainable boosting machine of the package interpret on raw tables."""
+"""The explainable boosting machine of interpret on raw tables."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bayesieve.table import Table
 class BoostingMachine(Peer):
     """``ExplainableBoostingClassifier`` of interpret with its defaults, on raw and mixed tables.
 
-    With more than two classes without interactions, which it cannot explain there. What is missing, and values never
-    seen in training, are what the package makes of them.
+    With more than two classes, interactions are off, because interpret cannot explain them there. Missing and unseen
+    values are handled by interpret.
 
     Parameters
     ----------
     kinds : dict or None, default=None
-        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, as `TableEncoder` takes them.
+        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, see `TableEncoder`.
     random_state : int or None, default=0
     n_jobs : int or None, default=-2
         Processes; -2 means all cores but one, the default of interpret.
@@ -31,7 +31,7 @@ class BoostingMachine(Peer):
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
-    model_ : ExplainableBoostingClassifier, or None where there was one class
+    model_ : ExplainableBoostingClassifier, or None for a single class
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""scikit-learn's Gaussian naive Bayes on raw tables, categories as 0 and 1."""
+"""scikit-learn's Gaussian naive Bayes on raw tables, with one-hot categories."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from bayesieve.studies.peers.peer import Peer
 from bayesieve.studies.peers.values import known_values, value_codes
 from bayesieve.table import Table
 
-_LEAST_SHARE = 0.01  # of the rows: a rarer value has no column
+_LEAST_SHARE = 0.01  # of the rows; rarer values have no column
 
 
 class OneHotGaussianNB(Peer):
     """scikit-learn's ``GaussianNB`` on numbers, and on categories as columns of 0 and 1.
 
-    Missing numbers are the mean of the training rows. Each value that at least 1 % of the training rows have is a
-    column, and missing is a value like any other; rarer values, and those never seen in training, are 0 everywhere.
-    Columns that are constant in training are left out.
+    Missing numbers are replaced by the mean of the training rows. Each value in at least 1 % of the training rows has a
+    column, and so have missing values; rarer and unseen values are 0 everywhere. Columns that are constant in training
+    are left out.
 
     Parameters
     ----------
     kinds : dict or None, default=None
-        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, as `TableEncoder` takes them.
+        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, see `TableEncoder`.
     random_state : any, default=0
-        Not used, there being nothing random.
+        Not used.
 
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
     columns_ : list of dict or float
-        Codes by value of a category that have columns; mean of a number.
-    model_ : GaussianNB (DummyClassifier where no column varies), or None where there was one class
+        Codes by value of a category with a column; mean of a number.
+    model_ : GaussianNB (DummyClassifier if no column varies), or None for a single class
 
     Examples
     --------
@@ -54,7 +54,7 @@ class OneHotGaussianNB(Peer):
         ]
         matrix = self._all_columns(table)
         self.varying_ = (matrix != matrix[0]).any(axis=0)
-        # Where nothing varies there is no spread to be estimated, and nothing to learn but the shares of the classes.
+        # Without varying columns, only the shares of the classes can be learnt.
         model = GaussianNB() if self.varying_.any() else DummyClassifier(strategy="prior")
         return model.fit(matrix[:, self.varying_], codes, sample_weight=weights)
 

@@ -1,4 +1,4 @@
-"""Packages that peers need: whether they are there, and quiet while they work."""
+"""Packages that peers need: checks that they are installed, and silence while they run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 _CHATTY: tuple[dict[str, str], ...] = (
     {"module": r"(khiops|interpret)\b"},
-    # Khiops warns in the name of its caller's caller.
+    # Khiops issues these warnings from its caller's caller.
     {"message": "There are no informative variables"},
     {"message": "Sample datasets location does not exist"},
     {"message": "Khiops dictionary model not found"},
@@ -21,11 +21,12 @@ _filters: warnings.catch_warnings | None = None
 
 
 def require(package: str, peer: str) -> None:
-    """Refuse if a package, by the name it is imported by, is missing; ``peer`` is who needs it.
+    """Check that the package a peer imports is installed.
 
     Raises
     ------
     ValueError
+        If it is not.
     """
     if find_spec(package) is None:
         raise ValueError(f"{peer} is not installed; run pip install 'bayesieve[peers]'.")
@@ -33,10 +34,9 @@ def require(package: str, peer: str) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Pass over what those packages warn of, from the first thread that comes in until the last one that leaves.
+    """Ignore the warnings of these packages, from the first thread that enters until the last one that leaves.
 
-    The filters of warnings belong to all threads: each thread putting back those that it found would leave behind those
-    of another.
+    All threads share the warning filters: if each thread restored its own copy, it could restore that of another.
     """
     global _inside, _filters
     with _lock:

@@ -1,4 +1,4 @@
-"""Selective naive Bayes of Khiops on raw tables; how Khiops is started, for all that use it."""
+"""The selective naive Bayes of Khiops on raw tables, and the start of Khiops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _starting = threading.Lock()
 
 
 def start_khiops() -> Any:
-    """The module ``khiops.core``, its programs found.
+    """The module ``khiops.core``, ready to run.
 
     Raises
     ------
@@ -30,20 +30,20 @@ def start_khiops() -> Any:
     require("khiops", "Khiops")
     scripts = sysconfig.get_path("scripts")
     with _starting, quiet():
-        # Khiops looks for its launcher on the search path, where an environment that is not activated does not have it.
+        # Khiops looks for its launcher on PATH, which lacks it if the environment is not activated.
         if scripts not in os.environ.get("PATH", "").split(os.pathsep):
             os.environ["PATH"] = os.pathsep.join(filter(None, (scripts, os.environ.get("PATH"))))
         from khiops import core
 
         try:
             core.get_runner()
-        except Exception as error:  # of many kinds, each of which says what the installation lacks
+        except Exception as error:  # of many types, whose messages name what the installation lacks
             raise ValueError(f"Khiops is installed but does not start: {' '.join(str(error).split())}") from error
     return core
 
 
 def khiops_classifier(n_cores: int | None = None) -> Any:
-    """A selective naive Bayes of Khiops on the columns as they are: no trees, pairs or constructed features."""
+    """A selective naive Bayes of Khiops on the original columns: no trees, pairs or constructed features."""
     start_khiops()
     with quiet():
         from khiops.sklearn import KhiopsClassifier
@@ -61,24 +61,24 @@ def n_features_used(classifier: Any) -> int:
 class KhiopsNB(Peer):
     """Selective naive Bayes of Khiops 11 with its defaults, on raw and mixed tables.
 
-    Without trees, pairs and constructed features, so that it has the columns that all have. What is missing, and values
-    never seen in training, are what Khiops makes of them. It takes no row weights.
+    It runs without trees, pairs and constructed features, so that every method sees the same columns. Missing and
+    unseen values are handled by Khiops. It does not support row weights.
 
     Parameters
     ----------
     kinds : dict or None, default=None
-        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, as `TableEncoder` takes them.
+        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, see `TableEncoder`.
     random_state : any, default=0
-        Not used, there being nothing random.
+        Not used.
     n_jobs : int or None, default=None
-        Processes of one fit; None or -1: as many as Khiops thinks fit.
+        Processes of one fit; None or -1 leaves the number to Khiops.
 
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
     n_features_selected_ : int
         Features that the classifier uses.
-    model_ : KhiopsClassifier, or None where there was one class
+    model_ : KhiopsClassifier, or None for a single class
     """
 
     takes_weights = False
@@ -112,10 +112,10 @@ class KhiopsNB(Peer):
 
     def _proba(self, table: Table) -> np.ndarray:
         with quiet():
-            found = np.asarray(self.model_.predict_proba(self._frame(table)), dtype=float)
-        ordered = np.empty_like(found)
-        ordered[:, [int(label[1:]) for label in self.model_.classes_]] = found
-        return ordered / ordered.sum(axis=1, keepdims=True)  # they come with as many digits as its files have
+            proba = np.asarray(self.model_.predict_proba(self._frame(table)), dtype=float)
+        ordered = np.empty_like(proba)
+        ordered[:, [int(label[1:]) for label in self.model_.classes_]] = proba
+        return ordered / ordered.sum(axis=1, keepdims=True)  # its files round them
 
     def _frame(self, table: Table) -> Any:
         return value_frame(table, self.types_, self.categories_, missing="")

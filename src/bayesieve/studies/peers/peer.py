@@ -1,4 +1,4 @@
-"""What all peers share: raw tables in, labels of any type, probabilities out."""
+"""The base class of peers: raw tables and labels of any type in, probabilities out."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bayesieve.table.estimator_input import fit_table, new_table
 
 
 class Peer(ClassifierMixin, BaseEstimator):
-    """A classifier of somebody else that takes raw and mixed tables.
+    """Another classifier, wrapped for raw and mixed tables.
 
-    A peer says how it learns (`_learn`, from the table, class codes (n_rows,) and row weights or None) and predicts
-    (`_proba`, or `_log_proba` where that says more). Rows of weight 0 are left out; where one class is left, it is
-    predicted for certain, and the peer is not asked.
+    A peer implements `_learn`, which fits the table, class codes (n_rows,) and row weights or None, and `_proba`, or
+    also `_log_proba` if that is more precise. Rows of weight 0 are left out; a single remaining class is predicted with
+    certainty, without the peer.
     """
 
     takes_weights = True
@@ -31,11 +31,12 @@ class Peer(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def check_installed(cls) -> None:
-        """Refuse, in a sentence that names the remedy, if a package is missing.
+        """Check that the package of the peer is installed.
 
         Raises
         ------
         ValueError
+            If it is not; the message names the remedy.
         """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -76,7 +77,7 @@ class Peer(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """The fitted model, which becomes `model_`."""
+        """The fitted model, for `model_`."""
 
     @abstractmethod
     def _proba(self, table: Table) -> np.ndarray:
@@ -87,7 +88,7 @@ class Peer(ClassifierMixin, BaseEstimator):
             return np.log(self._proba(table))
 
     def _numbers(self, table: Table, position: int) -> np.ndarray:
-        """A numeric column as it was read in training, NaN = missing."""
+        """A numeric column, read as in training; NaN = missing."""
         type_ = self.types_[position]
         assert type_ is not None
         return table.column(position).numbers_as(type_)

@@ -1,4 +1,4 @@
-"""A raw table as pandas columns of floats and texts, for packages that want that."""
+"""Raw tables as pandas columns of floats and text, for packages that need them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _UNKNOWN = "unknown"  # known values are digits
 def value_frame(
     table: Table, types: Sequence[str | None], known: Sequence[Mapping[Any, int] | None], *, missing: str | None
 ) -> Any:
-    """Numbers as floats, NaN = missing; categories as codes written in digits, as text.
+    """Numbers as floats, NaN = missing; categories as text, their codes in digits.
 
-    What the texts are tells those packages nothing, and codes hold no separator, quote or line end that a file would
-    have to escape. Columns are named by their places, for the same reason.
+    The original text holds no information for these packages, and codes need no escapes in files. Columns are named by
+    position for the same reason.
 
     Parameters
     ----------
     table : Table
     types : types of numeric columns as in training, None for categorical ones.
     known : `known_values` of categorical columns, None for numeric ones.
-    missing : what stands for a missing category.
+    missing : the text of a missing category.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Values of categorical columns as the codes that other people's classifiers take."""
+"""Codes of the values of categorical columns, for other classifiers."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ def known_values(column: Column, *, most: int | None = None, least_share: float 
     Parameters
     ----------
     column : Column
-    most : keep that many of the most frequent values; of equally frequent ones the first in order. None: all.
-    least_share : keep values that at least this share of the rows has.
+    most : the number of most frequent values to keep, the first of equally frequent ones; None keeps all.
+    least_share : keep values in at least this share of the rows.
     """
-    found = column.categories()
-    counts = np.bincount(found.codes[found.codes >= 0], minlength=len(found.values))
+    categories = column.categories()
+    counts = np.bincount(categories.codes[categories.codes >= 0], minlength=len(categories.values))
     kept = np.argsort(-counts, kind="stable")[:most]
     kept = np.sort(kept[counts[kept] >= least_share * len(column)])
-    return {found.values[value]: code for code, value in enumerate(kept.tolist())}
+    return {categories.values[value]: code for code, value in enumerate(kept.tolist())}
 
 
 def value_codes(column: Column, known: Mapping[Any, int], *, unknown: int, missing: int) -> np.ndarray:
-    """Codes of the rows of a column, shape (n_rows,): those of known values, of others, and of missing ones."""
-    found = column.categories()
-    codes = np.array([known.get(value, unknown) for value in found.values] + [missing], dtype=np.int64)
-    return codes[found.codes]  # missing is -1, the last
+    """Codes of the rows of a column, shape (n_rows,), with codes for unknown and missing values."""
+    categories = column.categories()
+    codes = np.array([known.get(value, unknown) for value in categories.values] + [missing], dtype=np.int64)
+    return codes[categories.codes]  # missing is -1, the last

@@ -1,4 +1,4 @@
-"""What the repetitions of Rabenoro et al. (2015) show: table 1 beside ours, and which of its claims hold."""
+"""The report on the repetitions of Rabenoro et al. (2015): table 1 with ours, and tests of its claims."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ CLAIMS = (
         tuple((f"Backward-forward, {guide}", f"Backward search, {guide}") for guide in ("error", "probability")),
     ),
     Claim(
-        "Forward-backward keeps fewer indicators than forward search",
+        "Forward-backward selects fewer indicators than forward search",
         tuple((f"Forward-backward, {guide}", f"Forward search, {guide}") for guide in ("error", "probability")),
         what="features",
     ),
     Claim("The MI filter errs less than the mRMR filter", ((_FILTERS[0], _FILTERS[1]),)),
 )
-"""What the paper says of table 1, or what the table shows."""
+"""Claims of the paper about table 1, or shown by the table."""
 
 
-def report(settings: Mapping[str, Any], found: Comparison) -> Report:
+def report(settings: Mapping[str, Any], comparison: Comparison) -> Report:
     """Report on repetitions.
 
     Raises
@@ -58,51 +58,51 @@ def report(settings: Mapping[str, Any], found: Comparison) -> Report:
     ValueError
         If a method failed.
     """
-    for data, method, _, error in found.errors():
-        raise ValueError(f"{method} failed on {data} ({error}): there is no table without it.")
-    comparisons = [compare(claim, values_of(found, claim.what)) for claim in CLAIMS]
+    for data, method, _, error in comparison.errors():
+        raise ValueError(f"{method} failed on {data} ({error}); the table needs all methods.")
+    comparisons = [compare(claim, values_of(comparison, claim.what)) for claim in CLAIMS]
     findings = tuple(in_words(pairs) for pairs in comparisons)
-    table = main_table(found)
+    table = main_table(comparison)
     parts = [
-        "# Search strategies for binary feature selection: table 1, measured anew",
+        "# Search strategies for binary feature selection: table 1 reproduced",
         f"{PAPERS['rabenoro2015'].citation}.",
-        _conditions(settings, found),
-        f"```\n{command(settings, len(found.data))}\n```",
+        _conditions(settings, comparison),
+        f"```\n{command(settings, len(comparison.data))}\n```",
         f"## {TITLE}",
         table.to_markdown(),
-        _spread_note(len(found.data)),
-        "## What the paper says",
+        _spread_note(len(comparison.data)),
+        "## The paper's claims",
         "\n".join(f"- {finding}" for finding in findings),
-        "A comparison holds, or is the other way round, where an exact two-sided Wilcoxon signed-rank test over "
-        "the repetitions says so with p < 0.05, after Holm's adjustment for the comparisons of one claim. Differences "
-        "are the first method less the second, with their standard error; the last columns count the repetitions.",
+        "A comparison holds or is reversed if an exact two-sided Wilcoxon signed-rank test over the repetitions gives "
+        "p < 0.05, after Holm's adjustment for the comparisons of one claim; otherwise it is open. Differences "
+        "are the first method minus the second, with their standard error; the last columns count the repetitions.",
         comparison_table([pair for pairs in comparisons for pair in pairs]).to_markdown(),
         "## How the subsets were chosen",
-        path_table(found).to_markdown(),
-        "*Best of path* is the lowest test error of all subsets that the method went through: what a perfect choice of "
-        "the size would have given. *Lowest in* counts the repetitions in which no method had a lower test error. "
-        "*Tied steps* are those, up to the subset chosen, at which several indicators were equally good and the order "
-        "of the columns decided. Seconds are those of one thread, for the choice alone.",
-        _order(found),
+        path_table(comparison).to_markdown(),
+        "*Best of path* is the lowest test error of all subsets on the path of the method: the error of a perfect "
+        "choice of the size. *Lowest in* counts the repetitions in which no method had a lower test error. *Tied "
+        "steps* are the steps up to the chosen subset at which several indicators were equally good and the order of "
+        "the columns decided. Seconds are for the choice alone, on one thread.",
+        _order(comparison),
     ]
     return Report(((TITLE, table),), findings, "\n\n".join(parts) + "\n")
 
 
-def values_of(found: Comparison, what: str) -> dict[str, np.ndarray]:
-    """One value by method and repetition: "features", "test" (error), or a figure of `SubsetChoice`."""
+def values_of(comparison: Comparison, what: str) -> dict[str, np.ndarray]:
+    """Values by method and repetition: "features", "test" (error), or a figure of `SubsetChoice`."""
 
     def of_draw(data: str) -> np.ndarray:
         if what == "test":
-            return np.round(1.0 - found.folds("accuracy", data)[0], 10)
-        return (found.folds("n_features", data) if what == "features" else found.figure(what, data))[0]
+            return np.round(1.0 - comparison.folds("accuracy", data)[0], 10)
+        return (comparison.folds("n_features", data) if what == "features" else comparison.figure(what, data))[0]
 
-    values = np.array([of_draw(data) for data in found.data])
-    return dict(zip(found.methods, values.T, strict=True))
+    values = np.array([of_draw(data) for data in comparison.data])
+    return dict(zip(comparison.methods, values.T, strict=True))
 
 
-def main_table(found: Comparison) -> TextTable:
-    """Table 1 of the paper beside ours."""
-    features, errors = values_of(found, "features"), values_of(found, "test")
+def main_table(comparison: Comparison) -> TextTable:
+    """Table 1 of the paper, with ours."""
+    features, errors = values_of(comparison, "features"), values_of(comparison, "test")
     return TextTable.of(
         [
             ("Method", False),
@@ -139,8 +139,8 @@ def comparison_table(comparisons: Sequence[ClaimedPair]) -> TextTable:
                 _paper_difference(pair, digits),
                 _with_error(pair, digits),
                 p_text(pair.p_value),
-                {"holds": "holds", "open": "open", "opposite": "**opposite**"}[pair.verdict],
-                f"{pair.found.lower} / {pair.found.equal} / {pair.found.higher}",
+                "**reversed**" if pair.verdict == "reversed" else pair.verdict,
+                f"{pair.paired.lower} / {pair.paired.equal} / {pair.paired.higher}",
             )
         )
         claim = pair.claim
@@ -156,11 +156,11 @@ def comparison_table(comparisons: Sequence[ClaimedPair]) -> TextTable:
     return TextTable.of(columns, rows)
 
 
-def path_table(found: Comparison) -> TextTable:
-    """What each method had to choose from, and how often it came out first."""
-    test, validation = values_of(found, "test"), values_of(found, "validation_error")
-    lowest_test, seconds = values_of(found, "lowest_test_error"), values_of(found, "choice_seconds")
-    ties = values_of(found, "tied_steps")
+def path_table(comparison: Comparison) -> TextTable:
+    """The paths of the methods, and how often each method was best."""
+    test, validation = values_of(comparison, "test"), values_of(comparison, "validation_error")
+    lowest_test, seconds = values_of(comparison, "lowest_test_error"), values_of(comparison, "choice_seconds")
+    ties = values_of(comparison, "tied_steps")
     lowest = np.min(list(test.values()), axis=0)
     rows = [
         (
@@ -200,33 +200,33 @@ def command(settings: Mapping[str, Any], repetitions: int) -> str:
     return " ".join(words)
 
 
-def _conditions(settings: Mapping[str, Any], found: Comparison) -> str:
+def _conditions(settings: Mapping[str, Any], comparison: Comparison) -> str:
     smoothing = settings["smoothing"]
     learnt = "the m-estimate of Boulle (2007)" if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"
     n_series, half = settings["n_series"], settings["n_series"] // 2
     trial = "" if n_series == N_SERIES else f" This is a quick trial: the paper has {N_SERIES} series in each set."
-    repetitions = f"{len(found.data)} repetitions, each" if len(found.data) > 1 else "One repetition,"
-    n_indicators = int(values_of(found, "features")[METHODS[-1].key][0])  # all of them
+    repetitions = f"{len(comparison.data)} repetitions, each" if len(comparison.data) > 1 else "One repetition,"
+    n_indicators = int(values_of(comparison, "features")[METHODS[-1].key][0])  # all of them
     return (
-        f"{repetitions} with {n_series} training series and {n_series} test series drawn anew, and "
+        f"{repetitions} with {n_series} training series and {n_series} test series drawn at random, and "
         f'{n_indicators} indicators of the grid "{settings["grid"]}". Naive Bayes learns from {half} '
-        f"training series (probabilities by {learnt}), which also guide rankings and searches; the smallest subset "
-        "among those of lowest error on the other half is taken; its error on the test series is reported, with the "
+        f"training series (probabilities by {learnt}), which also guide rankings and searches. The smallest subset "
+        "with the lowest error on the other half is chosen, and its error on the test series is reported, with the "
         f"probabilities of the first half.{trial}"
     )
 
 
 def _spread_note(repetitions: int) -> str:
     if repetitions < 2:
-        return "The paper gives a single run, and so does this."
+        return "This is a single run, as in the paper."
     return "± is the standard deviation over the repetitions; the paper gives a single run."
 
 
-def _order(found: Comparison) -> str:
+def _order(comparison: Comparison) -> str:
     from scipy.stats import kendalltau
 
     published = [method for method in METHODS if method.paper_error is not None]
-    ours = values_of(found, "test")
+    ours = values_of(comparison, "test")
     tau = kendalltau([m.paper_error for m in published], [ours[m.key].mean() for m in published]).statistic
     return (
         f"Kendall's correlation between the paper's test errors and our means, over the {len(published)} methods of "
@@ -235,7 +235,7 @@ def _order(found: Comparison) -> str:
 
 
 def _with_error(pair: ClaimedPair, digits: int) -> str:
-    mean, error = signed(pair.found.mean, digits), pair.found.standard_error
+    mean, error = signed(pair.paired.mean, digits), pair.paired.standard_error
     return mean if np.isnan(error) else f"{mean} ± {error:.{digits}f}"
 
 
@@ -255,5 +255,5 @@ def _paper_difference(pair: ClaimedPair, digits: int) -> str:
 
 def _published(method: Method, what: str) -> float:
     value = method.paper_error if what == "test" else method.paper_features
-    assert value is not None  # every method of a claim stands in the table
+    assert value is not None  # every method of a claim is in the table
     return value

@@ -56,13 +56,13 @@ METHODS = (
     ),
     Method("All indicators", ""),
 )
-"""The rows of table 1 in its order, and the model without any selection."""
+"""The rows of table 1 in their order, and the model without selection."""
 
 WRAPPERS = tuple(method for method in METHODS if method.direction)
 
 
 class EngineIndicators(BaseEstimator):
-    """Indicators of engine scores, with the thresholds of a grid; only training rows decide on thresholds.
+    """Indicators of engine scores, with the thresholds of a grid, fixed on training rows.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class EngineIndicators(BaseEstimator):
         self.grid = grid
 
     def fit_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
-        """Fix the thresholds, and code the rows of scores ``X`` (polars)."""
+        """Fix the thresholds and code the rows of scores ``X`` (polars)."""
         from bayesieve.simulate import engine_thresholds
 
         thresholds = engine_thresholds(self.grid, X.to_numpy() if self.grid == "quantiles" else None)
@@ -86,18 +86,18 @@ class EngineIndicators(BaseEstimator):
 
 
 class Rabenoro2015(Study):
-    """Section 5 of the paper, with its protocol, on training and test series drawn anew in every repetition.
+    """Section 5 of the paper, with its protocol, on new training and test series in every repetition.
 
     Parameters
     ----------
     options : ``grid`` is "levels" (default) or "quantiles", see `bayesieve.simulate.engine_grid`; ``smoothing`` is
-        Laplace's with alpha = 1 unless given; ``quick`` takes 1200 series in place of 6000.
+        Laplace's with alpha = 1 by default; ``quick`` uses 1200 series instead of 6000.
     n_series : series in the training set, and in the test set; None is the paper's number.
 
     Raises
     ------
     ValueError
-        If an option has no meaning.
+        If an option is invalid.
     """
 
     paper = "rabenoro2015"
@@ -142,9 +142,9 @@ class Rabenoro2015(Study):
         return {f"draw {number + 1}": partial(self.draw, number) for number in range(self.repetitions)}
 
     def draw(self, number: int) -> tuple[Any, np.ndarray]:
-        """Simulate and score the series of a repetition: those for training, then those for the test.
+        """Simulate and score the series of a repetition: the training series, then the test series.
 
-        Of the training series, a random half of every class comes first: `SubsetChoice` learns from these.
+        A random half of the training series of every class comes first: `SubsetChoice` learns from these.
 
         Returns
         -------
@@ -162,10 +162,10 @@ class Rabenoro2015(Study):
         scores = np.concatenate([scores[order], engine_scores(test, grid=self.grid)[0]])
         return pl.DataFrame(score_columns(scores, names)), np.concatenate([train.labels[order], test.labels])
 
-    def report(self, found: Comparison) -> Report:
+    def report(self, comparison: Comparison) -> Report:
         from bayesieve.studies.rabenoro2015.report import report
 
-        return report(self.settings, found)
+        return report(self.settings, comparison)
 
 
 def _halves_in_turn(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:

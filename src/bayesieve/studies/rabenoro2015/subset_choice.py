@@ -1,4 +1,4 @@
-"""Subsets chosen by rankings and searches on one half of the training rows, their sizes on the other half."""
+"""Choice of subsets by rankings and searches on one half of the training rows, and of their size on the other half."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FILTERS = {"MI filter": by_information, "mRMR filter": by_mrmr}
 
 @dataclass(frozen=True)
 class Method:
-    """A way to choose indicators, and what table 1 of the paper says of it."""
+    """A way to choose indicators, and its row in table 1 of the paper."""
 
     name: str
     guide: str
@@ -57,9 +57,9 @@ class Method:
 class Halves:
     """Training rows in halves.
 
-    fit : the half that probabilities are learnt from, coded; counts : of it, by level and class.
-    guide, validation : the rows of that half, which guide rankings and searches, and of the other one, scored by those
-    probabilities.
+    fit : the half that probabilities are learnt from, coded; counts : its counts by level and class.
+    guide, validation : the rows of this half, which guide rankings and searches, and of the other half, scored with
+    these probabilities.
     """
 
     fit: CodedTable
@@ -69,27 +69,27 @@ class Halves:
     validation: ScoredRows
 
     def scored(self, rows: CodedTable) -> ScoredRows:
-        """Other rows, with their classes, scored by the same probabilities."""
+        """Other rows, with their classes, scored with the same probabilities."""
         return ScoredRows.training(rows, self.counts, self.smoothing)
 
     def problem(self, rows: ScoredRows | None, criterion: str = "error") -> SubsetProblem:
-        """Searches by a criterion on the guiding half, with the error measured on ``rows``, if any."""
+        """A search by a criterion on the guiding half, with the error measured on ``rows``, if any."""
 
-        def made(name: str) -> Any:
+        def new_criterion(name: str) -> Any:
             return make_criterion(name, self.fit.n_features, self.fit.classes)
 
-        validation = None if rows is None else Objective(made("error"), rows)
-        return SubsetProblem.on(Objective(made(criterion), self.guide), self.fit, validation=validation)
+        validation = None if rows is None else Objective(new_criterion("error"), rows)
+        return SubsetProblem.on(Objective(new_criterion(criterion), self.guide), self.fit, validation=validation)
 
     def error(self, selected: np.ndarray, rows: ScoredRows) -> float:
-        """Share of ``rows`` that naive Bayes on the selected indicators classifies wrongly."""
+        """Share of ``rows`` misclassified by naive Bayes on the selected indicators."""
         state = SearchState(self.problem(rows))
         state.reset(selected)
         return state.validation()
 
 
 def halve(train: CodedTable, smoothing: Smoothing) -> Halves:
-    """Cut rows in random order into halves with the same class shares, and learn probabilities from the first."""
+    """Split rows in random order into stratified halves, and learn probabilities from the first."""
     classes = np.asarray(train.class_codes)
     first = np.zeros(train.n_rows, dtype=bool)
     for code in range(train.n_classes):
@@ -104,21 +104,21 @@ def halve(train: CodedTable, smoothing: Smoothing) -> Halves:
 class SubsetChoice(ClassifierMixin, BaseEstimator):
     """Naive Bayes on coded features, chosen with two halves of the training rows.
 
-    Probabilities are learnt from the first half of the rows of every class, which also guides the choice; of all
-    subsets met, the smallest one of lowest error on the other half is taken. Rows should be in random order.
+    Probabilities are learnt from the first half of the rows of every class, which also guides the choice. The smallest
+    subset of lowest error on the other half is chosen. Rows should be in random order.
 
     Parameters
     ----------
     encoder : encoder with ``fit_coded`` and ``transform_coded``
-    direction : direction of a `GreedySearch`; None where there is no search.
-    criterion : what guides the search.
-    ranking : "MI filter" or "mRMR filter", whose leading features are taken; None for a search, or for all features.
-    smoothing : of the probabilities.
+    direction : direction of a `GreedySearch`; None for no search.
+    criterion : criterion of the search.
+    ranking : "MI filter" or "mRMR filter", to choose its leading features; None for a search, or for all features.
+    smoothing : smoothing of the probabilities.
 
     Attributes
     ----------
     n_features_selected_ : number of features chosen.
-    trace_ : of the search, if there was one.
+    trace_ : trace of the search, if any.
     choice_seconds_ : seconds for the choice alone.
     """
 
@@ -142,7 +142,7 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         return clone(self.encoder)
 
     def fit(self, X: Any, y: Any) -> SubsetChoice:
-        """Code the rows, and choose features."""
+        """Code the rows and choose features."""
         encoder = self.new_encoder()
         return self.fit_coded(encoder.fit_coded(X, y), encoder)
 
@@ -165,13 +165,13 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         return self._model.predict_log_proba(X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X))
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """What there was to choose from.
+        """Figures of the choice.
 
         Returns
         -------
-        dict of ``validation_error`` of the subset chosen, ``lowest_test_error`` of any subset that was met,
-        ``tied_steps``, the share of the steps (of forward and backward search, up to the subset chosen) at which
-        several features were equally good and the column order decided, else None, and ``choice_seconds``.
+        dict of ``validation_error`` of the chosen subset, ``lowest_test_error`` of all subsets on the path,
+        ``tied_steps``, the share of the steps of forward or backward search, up to the chosen subset, at which
+        several features were equally good and the column order decided (else None), and ``choice_seconds``.
         """
         halves = self._halves
         test = halves.scored(_with_classes(rows, codes, self.classes_))
@@ -210,7 +210,7 @@ def _with_classes(rows: CodedTable, codes: np.ndarray, classes: np.ndarray) -> C
 
 
 def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
-    """(n_features,) bool: the leading features, the fewest among those of lowest validation error."""
+    """(n_features,) bool: the smallest set of leading features with the lowest validation error."""
     errors = _path(halves, halves.validation, order)
     best = Point(errors[0], 0)
     for size, error in enumerate(errors):
@@ -222,7 +222,7 @@ def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
 
 
 def best_on_walks(trace: SearchTrace, halves: Halves) -> np.ndarray:
-    """(n_features,) bool: the smallest subset among those of lowest validation error that a search went through."""
+    """(n_features,) bool: the smallest subset with the lowest validation error on the path of a search."""
     state = SearchState(halves.problem(halves.validation))
     best: Point | None = None
     selected = state.selected.copy()
@@ -240,13 +240,13 @@ def _path(halves: Halves, rows: ScoredRows, order: np.ndarray) -> list[float]:
 
 
 def _lowest_on_walks(trace: SearchTrace, halves: Halves, test: ScoredRows) -> float:
-    """The lowest test error of all subsets that a search went through."""
+    """The lowest test error of all subsets on the path of a search."""
     state = SearchState(halves.problem(test))
     return min(at.validation() for at in _replayed(trace, state))
 
 
 def _tied_steps(trace: SearchTrace, problem: SubsetProblem, size: int) -> float | None:
-    """Share of the steps of the first walk, up to a subset of ``size``, at which several moves were the best."""
+    """Share of the steps of the first walk, up to a subset of ``size``, at which several moves were equally good."""
     tied: list[bool] = []
     adding = bool(trace.walk_moves(0).adding[0])
     steps = abs(size - trace.starts[0].features.size)
@@ -259,7 +259,7 @@ def _tied_steps(trace: SearchTrace, problem: SubsetProblem, size: int) -> float 
 
 
 def _replayed(trace: SearchTrace, state: SearchState, steps: int | None = None) -> Iterator[SearchState]:
-    """Go through the subsets of a search again; of the first walk only, and so many steps, where ``steps`` is given."""
+    """Replay the subsets of a search; with ``steps``, only this many steps of the first walk."""
     for walk in range(trace.n_starts if steps is None else 1):
         start = np.zeros(state.selected.size, dtype=bool)
         start[trace.starts[walk].features] = True
