@@ -78,7 +78,7 @@ def test_features_and_seconds_are_means_per_fold():
     assert [c.text for c in table.lines[0].cells[1:]] == ["8.2", "500 ms", "250 ms"]
     assert [c.text for c in table.lines[2].cells[1:]] == ["–", "500 ms", "250 ms"]
     titles = [grid.title for grid in data_tables(data, folds, tests, order)]
-    assert titles == ["Accuracy", "Features kept", "Fit, time of a fold"]
+    assert titles == ["Accuracy", "Features selected", "Fit, time of a fold"]
 
 
 def test_lower_is_better_turns_marks_and_best():
@@ -96,7 +96,7 @@ def test_page_of_one_data_set():
         "MAP has the highest mean accuracy, 0.915. It is significantly better than 1 of 2 other methods."
     ]
     assert "3 methods on 1 data set, stratified 4-fold cross-validation, seed 7" in html
-    assert "have no meaning for a single data set" in html
+    assert "are not valid for a single data set" in html
     assert "Friedman" not in html
     assert [text.split()[0] for text in texts(elements, "td", "name")[:3]] == ["MAP", "NB", "odd"]  # best first
     (axis_free,) = [e for e in elements if e.tag == "tr" and "axis-row" in e.attributes.get("class", "")]
@@ -130,7 +130,7 @@ def test_a_single_fold_is_ranked_without_a_test():
     assert part.figure.caption.endswith("There is no test of a single fold, so that no methods are joined.")
     assert part.figure.ranks.bars == ()
     assert [row[3] for row in part.pairs.rows] == ["no test"] * 3
-    assert "the first rows train every method, the others test it" in render_comparison(data)
+    assert "trained on the first rows, tested on the others" in render_comparison(data)
 
 
 def test_wins_and_losses_over_data_sets():
@@ -175,7 +175,7 @@ def test_ranks_say_what_few_data_sets_cannot_show():
     data = compared(several(3, ["A", "B", "C"]))
     (part,) = rank_parts(data, Folds(data))
     assert "Average ranks of 3 methods over 3 data sets" in part.figure.caption
-    assert "it takes 7" in part.note
+    assert "this takes 7" in part.note
     assert fewest_data_sets(3, 0.05) == 7
     assert 3 * 2 / 2**7 <= 0.05 < 3 * 2 / 2**6
     data = compared(several(7, ["A", "B", "C"]))
@@ -221,7 +221,7 @@ def test_the_reference_may_be_named():
     assert "It is significantly better" not in html  # than the reference, which is another method
     for reference in ("MAP", None):
         html = render_comparison(compared(rows_of(SCORES), reference=reference))
-        assert "The reference is the best method by accuracy. If it was chosen for that, after the fact" in html
+        assert "The reference is the best method by accuracy. If it was chosen by its results" in html
 
 
 def test_the_first_measure_may_be_named():

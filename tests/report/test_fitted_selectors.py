@@ -28,7 +28,7 @@ def test_the_subset_selected_is_the_one_marked(direction, evaluation):
     figure = path_figure(selector)
     assert figure.drawing.chosen_x is not None
     size = selector.n_features_selected_
-    assert f"The subset chosen has {size} feature" in figure.caption
+    assert f"The chosen subset has {size} feature" in figure.caption
     assert figure.drawing.panels[-1].marks[0].label.startswith(f"{size} feature")
     assert path_figure(selector.trace_).drawing == figure.drawing  # it is the best of the path
     read(figure.to_html())
@@ -36,7 +36,7 @@ def test_the_subset_selected_is_the_one_marked(direction, evaluation):
 
 def test_a_number_of_features_asked_for_is_marked_though_others_are_better():
     selector = WrapperSelector(direction="forward", evaluation="train", n_features_to_select=3).fit(X, Y)
-    assert "The subset chosen has 3 features" in path_figure(selector).caption
+    assert "The chosen subset has 3 features" in path_figure(selector).caption
     assert path_figure(selector).drawing.chosen_x == 100
 
 
@@ -73,7 +73,7 @@ def test_reports_name_selector_and_criterion(selector, tmp_path):
     assert "A selector of your own" not in html
     title = {"wrapper": "error probability", "accuracy": "error rate", "auc": "AUC"}[selector]
     assert f"the {title} is" in html
-    assert "The subset chosen has" in html
+    assert "The chosen subset has" in html
 
 
 @pytest.mark.parametrize(

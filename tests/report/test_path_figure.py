@@ -136,7 +136,7 @@ def test_an_auc_is_better_high():
     )
     figure = path_figure(trace)
     assert "the AUC is 0.5000 without features and 0.8000 at best" in figure.caption
-    assert "The subset chosen has 2 features: AUC 0.8000." in figure.caption
+    assert "The chosen subset has 2 features: AUC 0.8000." in figure.caption
     assert figure.drawing.panels[0].heading == "AUC on the rows that guide the search"
     line = figure.drawing.panels[0].lines[0].points
     assert min(line, key=lambda p: p.y).x == figure.drawing.chosen_x == 50
@@ -465,7 +465,7 @@ def test_figures_are_saved_whole(tmp_path):
         path = tmp_path / f"figure{suffix}"
         figure.save(path)
         assert path.read_text(encoding="utf-8") == text
-    with pytest.raises(ValueError, match=r"written as \.html or \.svg"):
+    with pytest.raises(ValueError, match=r"saved as \.html or \.svg"):
         figure.save(tmp_path / "figure.png")
     with pytest.raises(FileNotFoundError, match="create it first"):
         figure.save(tmp_path / "absent" / "figure.svg")
@@ -483,7 +483,7 @@ def test_the_report_shows_a_wrapper_by_its_own_measures():
     section = next(e.text for e in elements if e.attributes.get("id") == "search")
     words = " ".join(section.split())
     assert "the error probability is 0.5000 without features and 0.1600 at best" in words
-    assert "The subset chosen has 2 features: error rate 0.2000 ± 0.0200 on the validation rows." in words
+    assert "The chosen subset has 2 features: error rate 0.2000 ± 0.0200 on the validation rows." in words
     assert "in 2 phases" in words
     assert "Validation: error rate" in words
     assert "Criterion after each move" not in words

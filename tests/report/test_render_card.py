@@ -39,7 +39,7 @@ def test_card_of_a_model_that_keeps_nothing():
     data = replace(
         data, features=tuple(f for f in data.features if f.weight == 0), performance=None, search=None, warnings=()
     )
-    assert "No feature is kept" in render_card(data)
+    assert "No feature is selected" in render_card(data)
     read(render_card(data))
 
 

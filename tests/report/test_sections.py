@@ -20,7 +20,7 @@ def test_table_and_details_are_capped_with_a_sentence():
     assert len(section.lines) == feature_table.MAX_TABLE_ROWS
     assert "1,000 heaviest of 1,500 features" in (section.table_cap or "")
     assert len(section.details) == feature_table.MAX_DETAILS
-    assert "100 heaviest of the" in (section.details_cap or "")
+    assert "100 heaviest of" in (section.details_cap or "")
 
 
 def test_details_only_for_features_that_are_kept():
@@ -76,14 +76,14 @@ def test_key_figures_without_performance():
     data = german_credit()
     with_performance = {tile.name: tile.value for tile in key_figures(data)}
     assert with_performance == {
-        "Features kept": "11",
+        "Features selected": "11",
         "AUC": "0.790",
         "Accuracy": "75.7%",
         "Log loss": "0.495",
         "Compression rate": "19.0%",
     }
     names = [tile.name for tile in key_figures(replace(data, performance=None))]
-    assert names == ["Features kept", "Rows", "Classes", "Models evaluated"]
+    assert names == ["Features selected", "Rows", "Classes", "Models evaluated"]
     assert [t.name for t in key_figures(replace(data, performance=None, search=None))] == names[:-1]
 
 

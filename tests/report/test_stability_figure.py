@@ -73,7 +73,7 @@ def test_the_page_tells_the_numbers():
     figure = stability_figure(folds([[1, 1, 0], [1, 0, 0]]), title="Which stay")
     assert figure.caption == (
         "2 folds of 3 features. Selected: 1 to 2 features, 1.5 on average. Stability 0.73, 95% interval 0.63 to 1.00 "
-        "(Nogueira et al. 2018): 1 is the same features in every fold, 0 what drawing lots would give."
+        "(Nogueira et al. 2018): 1 is the same features in every fold, 0 is the value expected by chance."
     )
     html = figure.to_html()
     elements = read(html)
@@ -89,8 +89,8 @@ def test_the_page_tells_the_numbers():
 def test_nothing_selected_and_nothing_to_compare():
     figure = stability_figure(folds(np.zeros((3, 2)), stability=float("nan"), complete=False))
     assert figure.caption == (
-        "3 folds of 2 features. Selected: 0 features in every fold. The run was interrupted; the folds finished by "
-        "then are shown."
+        "3 folds of 2 features. Selected: 0 features in every fold. The run was interrupted; only finished "
+        "folds are shown."
     )
     for text in (figure.to_html(), figure.to_svg(), figure._repr_html_()):
         assert "No feature was selected in any fold." in text

@@ -29,7 +29,7 @@ __all__ = ["ComparisonData", "FoldResult", "fold_results", "render_comparison"]
 
 @dataclass(frozen=True)
 class Failure:
-    """An error, and how many folds it took."""
+    """An error, and the number of folds that it affects."""
 
     data: str
     method: str
@@ -38,7 +38,7 @@ class Failure:
 
 
 def render_comparison(data: ComparisonData) -> str:
-    """Draw a comparison of methods as one HTML document that needs nothing but itself.
+    """Draw a comparison of methods as one HTML document that is self-contained.
 
     Per method and data set: mean and standard deviation of every measure over the folds, with the best marked and
     significant differences from one method (corrected resampled t-test); average ranks and tests of all pairs, of one
@@ -108,7 +108,7 @@ def render_comparison(data: ComparisonData) -> str:
 
 
 def headline(data: ComparisonData, folds: Folds, tests: FoldTests, best: int) -> str:
-    """What was found, by the first measure."""
+    """The headline finding, by the first measure."""
     measure = folds.measures()[0]
     matrix = folds.matrix(measure.name)
     if len(data.methods) == 1:
@@ -126,17 +126,17 @@ def headline(data: ComparisonData, folds: Folds, tests: FoldTests, best: int) ->
         subject += " has" if len(tied) == 1 else " have"
     n_sets = int((~np.isnan(matrix).all(axis=1)).sum())
     if len(data.data) > 1:
-        told = f"{subject} the best average rank by {measure.in_words} over {plural(n_sets, 'data set')}."
-        return told + (_told_apart(ranks, n_sets, data.alpha) if len(tied) == 1 and n_sets > 1 else "")
+        sentence = f"{subject} the best average rank by {measure.in_words} over {plural(n_sets, 'data set')}."
+        return sentence + (_critical_finding(ranks, n_sets, data.alpha) if len(tied) == 1 and n_sets > 1 else "")
     mean = format_number(float(matrix[0, best]), measure.digits)
-    told = f"{subject} the {'highest' if measure.higher_is_better else 'lowest'} mean {measure.in_words}, {mean}."
+    sentence = f"{subject} the {'highest' if measure.higher_is_better else 'lowest'} mean {measure.in_words}, {mean}."
     if len(tied) > 1 or len(folds.splits) < 2 or tests.reference != best:
-        return told
+        return sentence
     n_worse = sum(tests.mark(measure, 0, j) == "worse" for j in range(len(ranks)))
-    return told + f" It is significantly better than {_some_of(n_worse, len(ranks) - 1)}."
+    return sentence + f" It is significantly better than {_some_of(n_worse, len(ranks) - 1)}."
 
 
-def _told_apart(ranks: np.ndarray, n_data: int, alpha: float) -> str:
+def _critical_finding(ranks: np.ndarray, n_data: int, alpha: float) -> str:
     difference = critical_difference(len(ranks), n_data, alpha)
     n_worse = int((ranks - ranks.min() >= difference - 1e-9).sum())
     return f" By the critical difference it is significantly better than {_some_of(n_worse, len(ranks) - 1)}."
@@ -149,11 +149,11 @@ def _some_of(number: int, n_others: int) -> str:
 
 
 def protocol_sentence(data: ComparisonData) -> str:
-    """How the folds were made."""
+    """The protocol of the comparison."""
     compared = f"{plural(len(data.methods), 'method')} on {plural(len(data.data), 'data set')}"
     repeats = f", repeated {data.n_repeats} times" if data.n_repeats > 1 else ""
     if data.n_folds < 2:
-        return f"{compared}; the first rows train every method, the others test it."
+        return f"{compared}; trained on the first rows, tested on the others."
     seed = "" if data.seed is None else f", seed {data.seed}"
     return (
         f"{compared}, stratified {data.n_folds}-fold cross-validation{repeats}{seed}; every method on the same folds."
@@ -171,7 +171,7 @@ def failures(folds: Sequence[FoldResult]) -> list[Failure]:
 
 
 def _order(folds: Folds) -> list[int]:
-    """Best first by the first measure; methods that cannot be told apart keep their order."""
+    """Best first by the first measure; equal methods keep their order."""
     n_methods = folds.shape[1]
     for measure in folds.measures():
         matrix = folds.matrix(measure.name)
@@ -193,7 +193,7 @@ def _check(data: ComparisonData) -> None:
     strange = next((f for f in data.folds if f.data not in data.data or f.method not in data.methods), None)
     if strange is not None:
         raise ValueError(
-            f"A fold belongs to method {strange.method!r} on {strange.data!r}, which is not among those compared."
+            f"A fold belongs to method {strange.method!r} on {strange.data!r}, which is not in the comparison."
         )
     if data.reference is not None and data.reference not in data.methods:
         raise ValueError(f"There is no method {data.reference!r} to compare with; there are {', '.join(data.methods)}.")

@@ -1,4 +1,4 @@
-"""What the page of a comparison is drawn from: plain numbers of every fold."""
+"""Data of the page of a comparison: plain numbers of every fold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class ComparedMeasure:
-    """A column of numbers: its name, how it is headed, and which way is better."""
+    """A performance measure: its name, its title, and its direction."""
 
     name: str
     title: str
@@ -21,7 +21,7 @@ class ComparedMeasure:
 
     @property
     def in_words(self) -> str:
-        """For the middle of a sentence."""
+        """The title in the middle of a sentence."""
         return self.title if self.title.isupper() else self.title[:1].lower() + self.title[1:]
 
 
@@ -38,7 +38,7 @@ EFFORTS = ("n_features", "fit_seconds", "predict_seconds")
 
 @dataclass(frozen=True)
 class FoldResult:
-    """One method on one fold of one data set; `values` by measure, NaN where unknown; `error` where it failed."""
+    """One method on one fold of one data set; `values` by measure, NaN if unknown; `error` if it failed."""
 
     data: str
     method: str
@@ -50,19 +50,18 @@ class FoldResult:
 
 @dataclass(frozen=True)
 class ComparisonData:
-    """All that the page of a comparison shows.
+    """Contents of the page of a comparison.
 
     Attributes
     ----------
     title : str
-    data, methods : names, in the order to be shown
+    data, methods : names, in the order of the page
     folds : one entry per data set, method, repeat and fold; entries may be missing
     n_folds, n_repeats, seed : of the stratified cross-validation
-    reference : method that tests compare with; None for the one that is best by `measure`
-    measure : the one that comes first, orders methods and makes the headline; None for the first of `MEASURES` that is
-        known
+    reference : method that tests compare with; None for the best by `measure`
+    measure : the first measure, which orders methods and is in the headline; None for the first known one of `MEASURES`
     alpha : level of all tests
-    complete : False where the run was interrupted
+    complete : False if the run was interrupted
     settings : further lines, name and value
     """
 
@@ -110,7 +109,7 @@ def fold_results(rows: Iterable[Mapping[str, Any]]) -> tuple[FoldResult, ...]:
 
 
 class Folds:
-    """The numbers of a comparison as arrays (n_data, n_methods, n_splits), NaN where unknown."""
+    """The numbers of a comparison as arrays (n_data, n_methods, n_splits), NaN if unknown."""
 
     def __init__(self, data: ComparisonData) -> None:
         self.splits = sorted({(f.repeat, f.fold) for f in data.folds})
@@ -125,7 +124,7 @@ class Folds:
                     self._arrays.setdefault(name, np.full(self.shape, np.nan))[where] = value
 
     def measures(self) -> list[ComparedMeasure]:
-        """Those of which any value is known, the one asked for first."""
+        """Measures with known values, the chosen one first."""
         known = [measure for measure in MEASURES if measure.name in self._arrays]
         return sorted(known, key=lambda measure: measure.name != self._first)
 
@@ -133,11 +132,11 @@ class Folds:
         return self._arrays.get(name, np.full(self.shape, np.nan))
 
     def known(self, name: str) -> np.ndarray:
-        """(n_data, n_methods) number of folds that have a value."""
+        """(n_data, n_methods) number of folds with a value."""
         return (~np.isnan(self.values(name))).sum(axis=2)
 
     def means(self, name: str) -> np.ndarray:
-        """(n_data, n_methods) over the folds that have a value."""
+        """(n_data, n_methods) means over the folds with a value."""
         return _over_known(self.values(name), 1, lambda own: own.mean())
 
     def deviations(self, name: str) -> np.ndarray:
@@ -145,9 +144,7 @@ class Folds:
         return _over_known(self.values(name), 2, lambda own: own.std(ddof=1) if np.isfinite(own).all() else np.nan)
 
     def matrix(self, name: str) -> np.ndarray:
-        """Means to be compared: NaN where a method lacks a fold that another one has, for a mean over other folds is
-        no match.
-        """
+        """Comparable means: NaN if a method lacks a fold that another one has, because other folds may be easier."""
         values = self.values(name)
         wanted = ~np.isnan(values).all(axis=1, keepdims=True)
         lacking = (np.isnan(values) & wanted).any(axis=2)
@@ -159,10 +156,10 @@ def _places(names: Sequence[Any]) -> dict[Any, int]:
 
 
 def _over_known(values: np.ndarray, fewest: int, summary: Any) -> np.ndarray:
-    found = np.full(values.shape[:2], np.nan)
-    for i, j in np.ndindex(*found.shape):
+    summaries = np.full(values.shape[:2], np.nan)
+    for i, j in np.ndindex(*summaries.shape):
         own = values[i, j][~np.isnan(values[i, j])]
         if own.size >= fewest:
             with np.errstate(invalid="ignore"):
-                found[i, j] = summary(own)
-    return found
+                summaries[i, j] = summary(own)
+    return summaries

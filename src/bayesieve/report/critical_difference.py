@@ -23,7 +23,7 @@ class RankFigure(Figure):
     ranks: RankDrawing | None = None
 
     def to_html(self) -> str:
-        """One HTML document that needs nothing but itself, in light and dark, with the numbers as a table."""
+        """One HTML document that is self-contained, in light and dark, with the numbers as a table."""
         return fill("critical_difference.html", figure=self, style=comparison_style())
 
     def _svg(self, *, standalone: bool) -> str:
@@ -58,7 +58,7 @@ def critical_difference_figure(
     names : (n_methods,)
     ranks : (n_methods,) average ranks over data sets, 1 is best, from `average_ranks`.
     difference : float or None
-        From `critical_difference`; None where no test is possible, then ranks stand without bars.
+        From `critical_difference`; None if no test is possible; then there are no bars.
     n_data : number of data sets, for the caption.
     alpha : level that `difference` belongs to, for the caption.
     title : str, optional
@@ -91,8 +91,8 @@ def critical_difference_figure(
         raise ValueError(f"The critical difference is a positive number of ranks or None, got {difference}.")
     groups = [] if difference is None else cliques(values, difference)
     over = "" if n_data is None else f" over {formats.plural(n_data, 'data set')}"
-    told = f"Average ranks of {formats.plural(len(values), 'method')}{over}, 1 is best."
-    caption = f"{told} {_finding(values, groups, difference, alpha)}".strip()
+    text = f"Average ranks of {formats.plural(len(values), 'method')}{over}, 1 is best."
+    caption = f"{text} {_finding(values, groups, difference, alpha)}".strip()
     return _figure(names, values, groups, difference, title or "Average ranks", caption)
 
 
@@ -139,10 +139,10 @@ def fold_rank_figure(
         finding = f"Bars join methods that do not differ significantly ({test})."
     else:
         finding = f"All methods differ significantly ({test})."
-    told = (
+    text = (
         f"Average ranks of {formats.plural(len(values), 'method')} over {formats.plural(n_folds, 'fold')}, 1 is best."
     )
-    return _figure(names, values, groups, None, title, f"{told} {finding}", tested=n_folds > 1)
+    return _figure(names, values, groups, None, title, f"{text} {finding}", tested=n_folds > 1)
 
 
 def groups_not_apart(ranks: Sequence[float], apart: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
@@ -155,12 +155,12 @@ def groups_not_apart(ranks: Sequence[float], apart: Sequence[tuple[int, int]]) -
     [(1, 2), (2, 0)]
     """
     order = sorted(range(len(ranks)), key=lambda i: (ranks[i], i))
-    told = {frozenset(pair) for pair in apart}
+    distinct = {frozenset(pair) for pair in apart}
     groups: list[tuple[int, ...]] = []
     reached = 0
     for i in range(len(order)):
         stop = i + 1
-        while stop < len(order) and not any(frozenset((order[stop], one)) in told for one in order[i:stop]):
+        while stop < len(order) and not any(frozenset((order[stop], one)) in distinct for one in order[i:stop]):
             stop += 1
         if stop - i > 1 and stop > reached:
             groups.append(tuple(order[i:stop]))
@@ -192,7 +192,7 @@ def comparison_style() -> Any:
 
 
 def markup(trusted: str) -> Any:
-    """Text of our own that is not to be escaped."""
+    """Our own markup, which is not escaped."""
     from markupsafe import Markup
 
     return Markup(trusted)

@@ -1,4 +1,4 @@
-"""What a report says, as plain frozen data.
+"""The contents of a report, as plain frozen data.
 
 The classifier fills these in; `render_report` and `render_card` only draw them. Every field is a number, a text, a
 boolean, None or a tuple of such, so that `json.dumps(dataclasses.asdict(data))` works. Numbers of rows are floats
@@ -46,7 +46,7 @@ class LevelRow(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class FeatureSummary(ShortRepr):
-    """One feature of the table, kept or not.
+    """One feature of the table, selected or not.
 
     Attributes
     ----------
@@ -97,14 +97,14 @@ class PathStep:
 
 @dataclass(frozen=True, repr=False)
 class SearchSummary(ShortRepr):
-    """How the weights were found.
+    """The search for the weights.
 
     Attributes
     ----------
     name : str
         The selector, for example ``"compression"``.
     description : str
-        One sentence on what it does, with capital letter and full stop.
+        One sentence on the method, with capital letter and full stop.
     n_models : int
         Distinct models evaluated.
     n_starts : int
@@ -116,10 +116,10 @@ class SearchSummary(ShortRepr):
         False when the search was interrupted or ran out of time.
     path : tuple of PathStep
     criterion_name : str
-        What guides the search, for example ``"error_probability"``.
+        The criterion that guides the search, for example ``"error_probability"``.
     lower_is_better : bool
     validation_name : str or None
-        What is measured on the validation rows; None without such rows.
+        The measure on the validation rows; None without such rows.
     validation_lower_is_better : bool
     validation_total : float or None
         Number (or weight) of the validation rows.
@@ -168,12 +168,12 @@ class ReliabilityBin:
 
 @dataclass(frozen=True, repr=False)
 class Performance(ShortRepr):
-    """How well the model predicts rows, and on which rows that was measured.
+    """The performance of the model, and the rows on which it was measured.
 
     Attributes
     ----------
     protocol : str
-        One sentence: what was measured, on which rows.
+        One sentence on the measurement and its rows.
     n_rows : int
         Rows predicted.
     accuracy, auc, log_loss, compression_rate, brier : float
@@ -208,7 +208,7 @@ class Performance(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class Contribution(ShortRepr):
-    """What one feature adds to the log joint of each class for one row, in nats."""
+    """The contribution of a feature to the log joint of each class for one row, in nats."""
 
     feature: str
     value: str
@@ -219,7 +219,7 @@ class Contribution(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class ExplainedRow(ShortRepr):
-    """One row taken apart: log prior plus the contributions give the log joint of each class.
+    """Explanation of one row: log prior plus contributions give the log joint of each class.
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ class ExplainedRow(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class ReportData(ShortRepr):
-    """Everything that a report shows.
+    """Everything in a report.
 
     Attributes
     ----------
@@ -260,7 +260,7 @@ class ReportData(ShortRepr):
     class_counts : tuple of float
         Training rows of each class.
     headline : str
-        What was found, in one paragraph.
+        A summary in one paragraph.
     features : tuple of FeatureSummary
         Heaviest first.
     search : SearchSummary or None

@@ -1,4 +1,4 @@
-"""One figure by itself: a page, an SVG, or shown in a notebook."""
+"""Single figures: a page, an SVG, or output in a notebook."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ class Figure:
     table: Table | None = None
 
     def to_html(self) -> str:
-        """One HTML document that needs nothing but itself, in light and dark, with the numbers as a table."""
+        """One HTML document that is self-contained, in light and dark, with the numbers as a table."""
         name = "stability.html" if isinstance(self.drawing, FoldDrawing) else "path.html"
         return fill(name, figure=self, style=page_style())
 
     def to_svg(self) -> str:
-        """A drawing that stands for itself, in light and dark."""
+        """A standalone SVG, in light and dark."""
         return self._svg(standalone=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the figure, whole or not at all; ``.html`` or ``.svg`` by the end of the name.
+        """Write the figure atomically; ``.html`` or ``.svg`` by the end of the name.
 
         Raises
         ------
@@ -66,11 +66,11 @@ class Figure:
         """
         suffix = checked_path(path).suffix.lower()
         if suffix not in (".html", ".svg"):
-            raise ValueError(f"A figure is written as .html or .svg, got the name {os.fspath(path)!r}; change its end.")
+            raise ValueError(f"A figure is saved as .html or .svg, got {os.fspath(path)!r}; change the extension.")
         write_atomically(path, self.to_html() if suffix == ".html" else self.to_svg())
 
     def _repr_html_(self) -> str:
-        # Within a page the drawing takes its colours from there.
+        # In a page, the drawing uses the colours of the page.
         return self._svg(standalone=False)
 
     def __repr__(self) -> str:
@@ -214,26 +214,26 @@ def _summary(source: Any) -> SearchSummary:
 def _spread_caption(searches: Sequence[SearchSummary]) -> str:
     sizes = [step.n_features for search in searches if (step := chosen_step(search)) is not None]
     stopped = sum(not search.complete for search in searches)
-    told = [f"{formats.plural(len(searches), 'search', 'searches')}."]
+    sentences = [f"{formats.plural(len(searches), 'search', 'searches')}."]
     if sizes:
         low, high, mean = min(sizes), max(sizes), sum(sizes) / len(sizes)
         several = (
             formats.plural(high, "feature") if low == high else f"{low:,} to {high:,} features, {mean:.1f} on average"
         )
-        told.append(f"Dots are the subsets chosen: {several}.")
+        sentences.append(f"Dots are the subsets chosen: {several}.")
     measured = {search.measured for search in searches}
     if len(measured) == 1 and None not in measured:
-        told.append(f"Measured {searches[0].measured}.")
+        sentences.append(f"Measured {searches[0].measured}.")
     if stopped:
-        told.append(f"{formats.plural(stopped, 'search was', 'searches were')} interrupted.")
-    return " ".join(told)
+        sentences.append(f"{formats.plural(stopped, 'search was', 'searches were')} interrupted.")
+    return " ".join(sentences)
 
 
 def _stability_caption(stability: Any) -> str:
-    told = [f"{formats.plural(stability.n_folds, 'fold')} of {formats.plural(len(stability.names), 'feature')}."]
+    sentences = [f"{formats.plural(stability.n_folds, 'fold')} of {formats.plural(len(stability.names), 'feature')}."]
     sizes = stability.n_selected.tolist()
     low, high, mean = min(sizes), max(sizes), sum(sizes) / len(sizes)
-    told.append(
+    sentences.append(
         f"Selected: {formats.plural(low, 'feature')} in every fold."
         if low == high
         else f"Selected: {low:,} to {high:,} features, {mean:.1f} on average."
@@ -241,14 +241,14 @@ def _stability_caption(stability: Any) -> str:
     value = stability.stability
     if value == value:
         low_end, high_end = stability.stability_interval()
-        told.append(
+        sentences.append(
             f"Stability {formats.format_number(value, 2)}, 95% interval {formats.format_number(low_end, 2)} to "
             f"{formats.format_number(min(high_end, 1.0), 2)} (Nogueira et al. 2018): 1 is the same features in every "
-            "fold, 0 what drawing lots would give."
+            "fold, 0 is the value expected by chance."
         )
     if not stability.complete:
-        told.append("The run was interrupted; the folds finished by then are shown.")
-    return " ".join(told)
+        sentences.append("The run was interrupted; only finished folds are shown.")
+    return " ".join(sentences)
 
 
 def _frames(drawing: PathDrawing | None, top: float) -> tuple[list[Frame], float]:

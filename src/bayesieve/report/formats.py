@@ -1,4 +1,4 @@
-"""How numbers and texts are printed in a report."""
+"""Formats of numbers and texts in reports."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import re
 
 ABSENT = "–"
 MINUS = "\N{MINUS SIGN}"
-# Control characters and lone surrogates have no place in an HTML document; the latter could not even be written to a
-# file.
+# Control characters and lone surrogates are invalid in HTML; the latter cannot even be written to a file.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 _MANY_DIGITS = re.compile(r"(?<!\d)\d{1,15}\.\d{5,}(e[+-]?\d{1,3})?", re.ASCII)
@@ -26,7 +25,7 @@ def _with_minus(text: str) -> str:
 
 
 def format_number(value: float | None, digits: int = 3) -> str:
-    """A number with a fixed number of decimals, a dash when there is none.
+    """A number with a fixed number of decimals, or a dash for none.
 
     Examples
     --------
@@ -39,7 +38,7 @@ def format_number(value: float | None, digits: int = 3) -> str:
 
 
 def format_count(value: float | None) -> str:
-    """A number of rows: whole where it is whole, one decimal where rows carry weights.
+    """A number of rows, with one decimal if row weights make it fractional.
 
     Examples
     --------
@@ -79,7 +78,7 @@ def format_signed(value: float | None, digits: int = 2) -> str:
 
 
 def format_seconds(value: float | None) -> str:
-    """A duration with the unit that suits it.
+    """A duration with a suitable unit.
 
     Examples
     --------
@@ -120,7 +119,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def shorten_middle(text: str, limit: int) -> str:
-    """At most `limit` characters, both ends kept: names that count or hold a threshold differ at the end.
+    """At most `limit` characters, keeping both ends: names with numbers or thresholds differ at the end.
 
     Examples
     --------
@@ -134,21 +133,21 @@ def shorten_middle(text: str, limit: int) -> str:
 
 
 def visible(text: str) -> str:
-    """The text, or words in its place when nothing of it would be seen."""
+    """The text, or a description if it is invisible."""
     return text if text.strip() else "(empty)" if not text else "(blank)"
 
 
 def printable(text: str) -> str:
-    """Characters that no HTML document may hold become U+FFFD."""
+    """Replace characters that are invalid in HTML by U+FFFD."""
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def few_digits(text: str) -> str:
-    """Decimals that a name carries, such as a learnt threshold, to four digits.
+    """Shorten decimals in a name, such as a learnt threshold, to four digits.
 
     Examples
     --------
     >>> few_digits("U(w=60)<=0.0005264041831877983"), few_digits("v1.25")
     ('U(w=60)<=0.0005264', 'v1.25')
     """
-    return _MANY_DIGITS.sub(lambda found: f"{float(found.group()):.4g}", text)
+    return _MANY_DIGITS.sub(lambda match: f"{float(match.group()):.4g}", text)

@@ -1,4 +1,4 @@
-"""What criteria are called, and how their values are printed."""
+"""Titles of criteria, and the format of their values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bayesieve.selection import SELECTORS, CodedSelector
 
 @dataclass(frozen=True)
 class Measure:
-    """A criterion by its name, and with how many decimals its values can be told apart."""
+    """A criterion by its name, and the decimals that distinguish its values."""
 
     name: str
     lower_is_better: bool = True
@@ -27,7 +27,7 @@ class Measure:
 
     @property
     def title(self) -> str:
-        """In words, for the middle of a sentence."""
+        """The title in the middle of a sentence."""
         return self._facts.get("title") or self.name.replace("_", " ").strip() or "criterion"
 
     @property
@@ -37,30 +37,30 @@ class Measure:
 
     @property
     def is_of_features(self) -> bool:
-        """Whether it is no property of a subset: the score of the feature that a step of a filter adds."""
+        """Whether it scores the feature that a step of a filter adds, rather than a subset."""
         return self._facts.get("of") == "feature"
 
     @property
     def evaluated(self) -> str:
-        """What a search evaluated by it."""
+        """The thing that a search evaluates by it."""
         return str(self._facts.get("of", "model"))
 
     @property
     def heading(self) -> str:
-        """In words, for the head of a column or a panel, with the unit."""
+        """The head of a column or panel, with the unit."""
         return self._beginning + (f", {self.unit}" if self.unit else "")
 
     def on(self, rows: str) -> str:
-        """The head of a panel: the measure on some rows (a filter's: of what), with the unit."""
+        """The head of a panel for the measure on some rows, with the unit."""
         where = "of the feature added" if self.is_of_features else f"on {rows}"
         return f"{self._beginning} {where}" + (f", in {self.unit}" if self.unit else "")
 
     def of(self, step: PathStep) -> float | None:
-        """The value that guides a search at a step of its path; None where features are scored and none is added."""
+        """The value that guides a search at a step; None if features are scored and none is added."""
         return None if self.is_of_features and step.feature is None else step.criterion
 
     def text(self, value: float | None) -> str:
-        """A value, ready to print."""
+        """A value as text."""
         return format_number(value, self.digits)
 
     @cached_property
@@ -70,7 +70,7 @@ class Measure:
 
     @property
     def _beginning(self) -> str:
-        """The title with a capital letter; mRMR is written as it is."""
+        """The title with a capital letter, except for mRMR."""
         return self.title if self.title[1:2].isupper() else self.title[:1].upper() + self.title[1:]
 
     @property
@@ -90,7 +90,7 @@ class Measure:
 
 
 def measure(name: str, values: Iterable[float | None], lower_is_better: bool = True) -> Measure:
-    """A measure that prints values of this size: costs in nats with one decimal, shares with four.
+    """A measure with decimals that suit these values: costs in nats get one decimal, shares four.
 
     Examples
     --------

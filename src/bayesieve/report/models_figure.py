@@ -1,4 +1,4 @@
-"""The posterior distribution of subsets of features: the most probable ones, and how probable all are."""
+"""The posterior distribution of subsets of features: the most probable ones, and the distribution of all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEFT, _RIGHT, _TOP = 76, 112, 28
 
 @dataclass(frozen=True)
 class Run:
-    """Models one after the other that hold a feature."""
+    """Consecutive models that contain a feature."""
 
     x: float
     y: float
@@ -29,7 +29,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Head:
-    """Name of a feature, over its column; `marked` where the best model holds it."""
+    """Name of a feature, over its column; `marked` if the best model contains it."""
 
     x: float
     label: str
@@ -39,7 +39,7 @@ class Head:
 
 @dataclass(frozen=True)
 class RankTick:
-    """A model by its rank, and the power of ten of its probability relative to the best; empty where it is 1."""
+    """A model by its rank, and the power of ten of its probability relative to the best; empty if it is 1."""
 
     y: float
     rank: int
@@ -48,7 +48,7 @@ class RankTick:
 
 @dataclass(frozen=True)
 class ModelDrawing:
-    """Which models hold which features: a matrix in black and white."""
+    """Features of the models: a matrix in black and white."""
 
     runs: tuple[Run, ...]
     heads: tuple[Head, ...]
@@ -68,7 +68,7 @@ def models_figure(
     title: str | None = None,
     caption: str = "",
 ) -> PictureFigure:
-    """Draw which features the most probable subsets hold, as figure 5 of Boulle (2007): a line per model.
+    """Draw the features of the most probable subsets, as in figure 5 of Boulle (2007): a line per model.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def models_figure(
     2
     """
     if not names or not models:
-        raise ValueError("There is nothing to draw: at least one model and one feature are needed.")
+        raise ValueError("A figure needs at least one model and one feature.")
     if len(models) != len(below_best):
         raise ValueError(f"{len(models)} models need as many powers of ten, got {len(below_best)}.")
     return PictureFigure(
@@ -109,7 +109,7 @@ def models_figure(
 
 
 def posterior_figure(quantiles: Sequence[float], *, title: str | None = None, caption: str = "") -> Figure:
-    """Draw the distribution function of the posterior probabilities of subsets, as figure 6 of Boulle (2007).
+    """Draw the distribution function of the posterior probabilities of subsets, as in figure 6 of Boulle (2007).
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def posterior_figure(quantiles: Sequence[float], *, title: str | None = None, ca
     4
     """
     if len(quantiles) < 2 or any(b > a for a, b in itertools.pairwise(quantiles)):
-        raise ValueError("Quantiles must be at least two, from the least probable subset to the best: falling numbers.")
+        raise ValueError("Quantiles must be at least two falling numbers, from the least probable subset to the best.")
     last = len(quantiles) - 1
     scale = Scale(-1.04 * max(quantiles[0], 1e-9), 0.04 * max(quantiles[0], 1e-9), 100, 0)
     shares = [100 * at / last for at in range(last + 1)]
@@ -209,15 +209,15 @@ def _round_ranks(n: int) -> list[int]:
 
 
 def _runs(held: Sequence[bool]) -> list[tuple[int, int]]:
-    """(first, end) of neighbours that are True."""
-    found, first = [], None
+    """(first, end) of runs of True."""
+    runs, first = [], None
     for at, value in enumerate([*held, False]):
         if value and first is None:
             first = at
         elif not value and first is not None:
-            found.append((first, at))
+            runs.append((first, at))
             first = None
-    return found
+    return runs
 
 
 def _shares(names: Sequence[str], models: Sequence[Collection[int]]) -> Table:

@@ -1,4 +1,4 @@
-"""Figures drawn in pixels by a template of their own, within the frame that all figures share."""
+"""Figures drawn in pixels by their own template, in the frame of all figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from bayesieve.report.figure import WIDTH, Figure
 from bayesieve.report.render import fill, page_style
 
-_CAPTION_WIDTH = 140  # characters a line
+_CAPTION_WIDTH = 140  # characters per line
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class PictureFigure(Figure):
     parts: str = ""
 
     def to_html(self) -> str:
-        """One HTML document that needs nothing but itself, in light and dark, with the numbers as a table."""
+        """One HTML document that is self-contained, in light and dark, with the numbers as a table."""
         return fill("picture.html", figure=self, style=page_style(), width=WIDTH)
 
     def _svg(self, *, standalone: bool) -> str:

@@ -15,7 +15,7 @@ from bayesieve.report.figures.curves import UNIT_TICKS
 from bayesieve.report.figures.scale import polyline
 from bayesieve.report.sections.explained import explained_sections
 from bayesieve.report.sections.features import feature_section
-from bayesieve.report.sections.overview import class_balance, kept_features, key_figures
+from bayesieve.report.sections.overview import class_balance, key_figures, n_selected
 from bayesieve.report.sections.performance import performance_section
 from bayesieve.report.sections.search import search_section
 
@@ -59,7 +59,7 @@ def render_report(data: ReportData) -> str:
             data=data,
             tiles=key_figures(data),
             balance=class_balance(data),
-            n_kept=kept_features(data),
+            n_kept=n_selected(data),
             features=feature_section(data),
             search=search_section(data.search),
             performance=performance_section(data),
@@ -86,22 +86,22 @@ def render_card(data: ReportData) -> str:
         A fragment without scripts. Colours are taken from the page around it, so that it fits light and dark themes;
         all styles are inline, so that it leaves the page as it was.
     """
-    kept = [feature for feature in data.features if feature.weight > 0]
+    selected = [feature for feature in data.features if feature.weight > 0]
     text = (
         _environment()
         .get_template("card.html")
         .render(
             data=data,
             tiles=key_figures(data),
-            heaviest=kept[:N_CARD_FEATURES],
-            n_more=max(0, len(kept) - N_CARD_FEATURES),
+            heaviest=selected[:N_CARD_FEATURES],
+            n_more=max(0, len(selected) - N_CARD_FEATURES),
         )
     )
     return formats.printable(text)
 
 
 def fill(name: str, **context: Any) -> str:
-    """A template with its places filled in."""
+    """Render a template."""
     return formats.printable(_environment().get_template(name).render(**context))
 
 
@@ -144,7 +144,7 @@ def _template_text(name: str) -> str:
 
 
 def _markup(trusted: str) -> str:
-    """Text of our own that is not to be escaped."""
+    """Our own markup, which is not escaped."""
     from markupsafe import Markup
 
     return Markup(trusted)

@@ -13,7 +13,7 @@ _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "vali
 def summarise_trace(
     trace: Any, support: Iterable[bool] | None = None, *, name: str = "", description: str = ""
 ) -> SearchSummary:
-    """What a figure needs to know of a `SearchTrace`.
+    """Data of a `SearchTrace` for figures.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def summarise_trace(
 
 
 def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
-    """The one subset of the path that a fitted selector chose, or without a selector the best of the path.
+    """The subset that a fitted selector chose, or without a selector the best of the path.
 
     None where weights were read from all models together, or the best subset was passed by and not gone through.
     """
@@ -63,7 +63,7 @@ def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
     """(start, step) of the subset on the path, or None where the path never goes through it."""
     wanted = {feature for feature, is_in in enumerate(support) if is_in}
     for start in range(trace.n_starts):
-        # Features in one of the two subsets only; every move puts one feature right, or wrong.
+        # Features in only one of the two subsets; every move adds or removes one such difference.
         wrong = wanted ^ set(trace.starts[start].features.tolist())
         if not wrong:
             return start, 0

@@ -1,4 +1,4 @@
-"""Methods by two criteria at a time: which of them no other one beats on all."""
+"""Methods by two criteria at a time, with those that no other method beats on all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LETTER, _LINE = 7.3, 15.0  # size of a label's letters
 
 @dataclass(frozen=True)
 class Dot:
-    """A method, and where its name stands; `kind` is "dot", "hollow" where another method beats it, or "apart"."""
+    """A method, and where its name stands; `kind` is "dot", "hollow" if another method beats it, or "apart"."""
 
     x: float
     y: float
@@ -56,10 +56,10 @@ class TradeoffDrawing:
 
 
 def beaten(values: Mapping[str, Mapping[str, float]]) -> dict[str, str | None]:
-    """By method one that is at least as good by all criteria and better by one (Pareto), or None; higher is better."""
-    found: dict[str, str | None] = {}
+    """By method, another one that dominates it (Pareto, higher is better), or None."""
+    dominating: dict[str, str | None] = {}
     for name, mine in values.items():
-        found[name] = next(
+        dominating[name] = next(
             (
                 other
                 for other, theirs in values.items()
@@ -67,7 +67,7 @@ def beaten(values: Mapping[str, Mapping[str, float]]) -> dict[str, str | None]:
             ),
             None,
         )
-    return found
+    return dominating
 
 
 def tradeoff_figure(
@@ -78,7 +78,7 @@ def tradeoff_figure(
     title: str | None = None,
     caption: str = "",
 ) -> PictureFigure:
-    """Draw methods by pairs of criteria, as figures 4 and 8 of Boulle (2007).
+    """Draw methods by pairs of criteria, as in figures 4 and 8 of Boulle (2007).
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def tradeoff_figure(
     """
     wanted = {criterion for plane in planes for criterion in plane}
     if not values or not planes:
-        raise ValueError("There is nothing to draw: at least one method and one pair of criteria are needed.")
+        raise ValueError("A figure needs at least one method and one pair of criteria.")
     for name, mine in values.items():
         if missing := sorted(wanted - mine.keys()):
             raise ValueError(f"{name!r} has no value of {missing[0]!r}; every method needs all criteria.")
@@ -160,7 +160,7 @@ _Box = tuple[float, float, float, float]
 def _place(
     name: str, x: float, y: float, taken: Sequence[_Box], left: float, right: float
 ) -> tuple[_Box, float, float, str]:
-    """Where the name of a dot meets the least of what stands there already: beside, above, under it, near or far."""
+    """The place of a name with the least overlap: next to, above or below its dot, near or far."""
     width = _LETTER * len(name)
     options: list[tuple[float, int, _Box, float, float, str]] = []
     for far, (side, rise) in itertools.product((0, 1), itertools.product((1, -1, 0), (0, -1, 1))):

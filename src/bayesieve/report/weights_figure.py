@@ -1,4 +1,4 @@
-"""Weights that several methods give the same features, one row of bars per method."""
+"""Weights of features by several methods, one row of bars per method."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """A method: its bars, and the line that they stand on."""
+    """A method: its bars and their baseline."""
 
     name: str
     note: str
@@ -56,7 +56,7 @@ class WeightDrawing:
 def weights_figure(
     names: Sequence[str], weights: Mapping[str, Sequence[float]], *, title: str | None = None, caption: str = ""
 ) -> PictureFigure:
-    """Draw the weight of every feature by every method, as figures 3 and 7 of Boulle (2007).
+    """Draw the weight of every feature by every method, as in figures 3 and 7 of Boulle (2007).
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def weights_figure(
     Raises
     ------
     ValueError
-        If there is no feature, a method has not one weight for each, or a weight is not in [0, 1].
+        If there are no features, a method has another number of weights, or a weight is not in [0, 1].
 
     Examples
     --------

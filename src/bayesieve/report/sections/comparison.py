@@ -20,7 +20,7 @@ _SAME = 1e-12
 
 @dataclass(frozen=True)
 class Cell:
-    """A number, what stands below it, and whether it is best or significantly better or worse than the reference."""
+    """A number, the text below it, and whether it is best or significantly better or worse than the reference."""
 
     text: str
     under: str = ""
@@ -63,14 +63,14 @@ class FoldTests:
         self.reference = reference
         self._folds = folds
         self._share = 1 / max(data.n_folds - 1, 1)
-        self._found: dict[tuple[str, int, int], PairedTest] = {}
+        self._tests: dict[tuple[str, int, int], PairedTest] = {}
 
     def corrected(self, name: str, i: int, j: int) -> PairedTest:
         """Method `j` against the reference on data set `i`, corrected for overlapping training sets."""
-        if (name, i, j) not in self._found:
+        if (name, i, j) not in self._tests:
             values = self._folds.values(name)[i]
-            self._found[name, i, j] = corrected_resampled_t(values[j], values[self.reference], self._share)
-        return self._found[name, i, j]
+            self._tests[name, i, j] = corrected_resampled_t(values[j], values[self.reference], self._share)
+        return self._tests[name, i, j]
 
     def student(self, name: str, i: int, j: int) -> PairedTest:
         values = self._folds.values(name)[i]
@@ -84,7 +84,7 @@ class FoldTests:
 
 
 def best_method(folds: Folds, measures: Sequence[ComparedMeasure]) -> int:
-    """The best by mean (one data set) or average rank, of the first measure by which any can be told; else the first
+    """The best by mean (one data set) or average rank, of the first measure that decides it; else the first
     method.
     """
     for measure in measures:
@@ -128,7 +128,7 @@ def data_tables(data: ComparisonData, folds: Folds, tests: FoldTests, order: Seq
     for measure in folds.measures():
         rows = [_own_cells(measure, folds, tests, i) for i in range(len(data.data))]
         tables.append(_by_data(measure.title, data, rows, order))
-    for name, title in (("n_features", "Features kept"), ("fit_seconds", "Fit, time of a fold")):
+    for name, title in (("n_features", "Features selected"), ("fit_seconds", "Fit, time of a fold")):
         if folds.known(name).any():
             means = folds.means(name)
             rows = [[Cell(_effort_text(value, name)) for value in row] for row in means]
@@ -149,7 +149,7 @@ def fold_panels(data: ComparisonData, folds: Folds, i: int, order: Sequence[int]
 
 
 def p_text(p_value: float) -> str:
-    """A p-value as people write it.
+    """A p-value as text.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def _own_cells(measure: ComparedMeasure, folds: Folds, tests: FoldTests, i: int)
 
 
 def _mean_cells(measure: ComparedMeasure, folds: Folds) -> list[Cell]:
-    """Over data sets: means of methods that lack one are of the others, and never called best."""
+    """Over data sets: the mean of a method that lacks one is over the others, and is never called best."""
     matrix = folds.matrix(measure.name)
     matrix = matrix[~np.isnan(matrix).all(axis=1)]
     if not len(matrix):
@@ -212,9 +212,9 @@ def _difference_cell(measure: ComparedMeasure, tests: FoldTests, j: int, n_data:
 def _wins_cell(measure: ComparedMeasure, tests: FoldTests, j: int, n_data: int) -> Cell:
     counts = []
     for test_of in (tests.corrected, tests.student):
-        found = [test_of(measure.name, i, j) for i in range(n_data)]
+        results = [test_of(measure.name, i, j) for i in range(n_data)]
         better = 1 if measure.higher_is_better else -1
-        signs = [test.sign(tests.alpha) * better for test in found]
+        signs = [test.sign(tests.alpha) * better for test in results]
         counts.append(f"{signs.count(-1)}/{signs.count(1)}")
     return Cell(counts[0], f"Student {counts[1]}")
 
@@ -225,7 +225,7 @@ def _by_data(title: str, data: ComparisonData, rows: Sequence[Sequence[Cell]], o
 
 
 def _best(values: np.ndarray, measure: ComparedMeasure) -> np.ndarray:
-    """Where the best values are; nowhere if a single method has one."""
+    """Positions of the best values; none if only one method has a value."""
     known = values[~np.isnan(values)]
     if known.size < 2:
         return np.zeros(values.shape, dtype=bool)

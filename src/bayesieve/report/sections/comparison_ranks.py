@@ -38,7 +38,7 @@ class RankPart:
 
 
 def why_no_ranks(data: ComparisonData, folds: Folds) -> str | None:
-    """A sentence where there is nothing to rank, None where there is."""
+    """Why there are no ranks, or None if there are."""
     if len(data.methods) < 2:
         return "There is a single method, so that there is nothing to rank."
     if not folds.measures():
@@ -91,7 +91,7 @@ def _part(measure: ComparedMeasure, matrix: np.ndarray, data: ComparisonData) ->
     test = friedman(matrix, measure.higher_is_better)
     differ = test.f_p_value <= data.alpha
     f_value = format_number(test.f, 2) if math.isfinite(test.f) else "infinite, as all data sets agree"
-    told = (
+    friedman_text = (
         f"Friedman: chi-square {format_number(test.chi2, 2)}, {p_text(test.p_value)}; Iman and Davenport: F "
         f"{f_value}, {p_text(test.f_p_value)}. "
         + ("The methods do not all rank alike." if differ else "That all methods rank alike cannot be ruled out.")
@@ -100,11 +100,11 @@ def _part(measure: ComparedMeasure, matrix: np.ndarray, data: ComparisonData) ->
     note = ""
     if n < fewest:
         note = (
-            f"With {plural(n, 'data set')} no pair of {plural(k, 'method')} can be found to differ by signed ranks; "
-            f"it takes {fewest}."
+            f"With {plural(n, 'data set')} signed ranks cannot show any pair of {plural(k, 'method')} to differ; "
+            f"this takes {fewest}."
         )
     pairs = wilcoxon_holm(matrix, data.methods, measure.higher_is_better)
-    return RankPart(measure.title, figure, told, _pairs_table(measure.in_words, pairs), note)
+    return RankPart(measure.title, figure, friedman_text, _pairs_table(measure.in_words, pairs), note)
 
 
 def _fold_part(measure: ComparedMeasure, values: np.ndarray, data: ComparisonData) -> RankPart:

@@ -1,4 +1,4 @@
-"""Single decisions taken apart."""
+"""Explanations of single decisions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ContributionLine:
 
 @dataclass(frozen=True)
 class ExplainedSection:
-    """One row: the class it speaks for, the class it speaks against, and the sum from prior to posterior."""
+    """One row: the favoured class, the class it is compared with, and the sum from prior to posterior."""
 
     row: ExplainedRow
     favoured: int

@@ -1,4 +1,4 @@
-"""The table of features, and the levels of those that are kept."""
+"""The table of features, and the levels of the selected ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FeatureLine:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A diverging bar and the class that it speaks of."""
+    """A diverging bar and its class."""
 
     class_index: int
     bar: DivergingBar
@@ -60,7 +60,7 @@ class LevelLine:
 
 @dataclass(frozen=True)
 class FeatureDetail:
-    """A kept feature with its levels."""
+    """A selected feature with its levels."""
 
     line: FeatureLine
     levels: tuple[LevelLine, ...]
@@ -70,7 +70,7 @@ class FeatureDetail:
 
 @dataclass(frozen=True)
 class FeatureSection:
-    """All that is said about features, with sentences on what was left out."""
+    """The section on features, with notes on omitted ones."""
 
     lines: tuple[FeatureLine, ...]
     table_cap: str | None
@@ -83,8 +83,8 @@ class FeatureSection:
 def feature_section(data: ReportData) -> FeatureSection:
     """Heaviest features first, as given; the table and the details are capped."""
     largest = max((f.importance for f in data.features if math.isfinite(f.importance)), default=0.0)
-    kept = [i for i, feature in enumerate(data.features) if feature.weight > 0]
-    detailed = {i for i in kept[:MAX_DETAILS] if data.features[i].levels}
+    selected = [i for i, feature in enumerate(data.features) if feature.weight > 0]
+    detailed = {i for i in selected[:MAX_DETAILS] if data.features[i].levels}
     shown = data.features[:MAX_TABLE_ROWS]
     lines = tuple(_line(i, f, i in detailed, largest) for i, f in enumerate(shown))
     limit = evidence_limit([_evidence_values(data.features[i].levels) for i in sorted(detailed)])
@@ -98,8 +98,10 @@ def feature_section(data: ReportData) -> FeatureSection:
             f"The table shows the {len(shown):,} heaviest of {plural(len(data.features), 'feature')}; "
             "features.csv and the model's summary list all of them."
         )
-    if len(kept) > MAX_DETAILS:
-        details_cap = f"Details are shown for the {MAX_DETAILS} heaviest of the {plural(len(kept), 'kept feature')}."
+    if len(selected) > MAX_DETAILS:
+        details_cap = (
+            f"Details are shown for the {MAX_DETAILS} heaviest of {plural(len(selected), 'selected feature')}."
+        )
     return FeatureSection(lines, table_cap, details, details_cap, limit, clipped)
 
 
@@ -155,7 +157,7 @@ def _level_line(level: LevelRow, largest_share: float, limit: float) -> LevelLin
 
 
 def shortened_label(label: str) -> tuple[str, str | None]:
-    """A label that fits its column, and the whole one (itself capped) where something was cut."""
+    """A label that fits its column, and the full label (itself capped) if it was cut."""
     if len(label) <= MAX_LABEL:
         return label, None
     full = label

@@ -12,11 +12,11 @@ from bayesieve.report.formats import format_count, format_number, format_percent
 
 @dataclass(frozen=True)
 class Tile:
-    """One key figure: what it is, its value, what to compare it with, and what was measured on which rows."""
+    """One key figure: its title, value, unit, comparison and measurement."""
 
     name: str
     value: str
-    beside: str
+    unit: str
     comparison: str
     measured: str = ""
 
@@ -31,22 +31,22 @@ class ClassBalance:
     n_named: int
 
 
-def kept_features(data: ReportData) -> int:
+def n_selected(data: ReportData) -> int:
     """Features with a weight above zero."""
     return sum(feature.weight > 0 for feature in data.features)
 
 
 def key_figures(data: ReportData) -> tuple[Tile, ...]:
-    """The tiles under the headline; those of performance only where it was measured."""
-    kept = Tile(
-        "Features kept",
-        format_count(kept_features(data)),
+    """The tiles under the headline; those of performance only if it was measured."""
+    selected = Tile(
+        "Features selected",
+        format_count(n_selected(data)),
         f"of {format_count(len(data.features))}",
         "weight above zero",
     )
     if data.performance is not None:
-        return (kept, *_performance_tiles(data.performance))
-    tiles = [kept, Tile("Rows", format_count(data.n_rows), "", plural(data.n_columns, "column"))]
+        return (selected, *_performance_tiles(data.performance))
+    tiles = [selected, Tile("Rows", format_count(data.n_rows), "", plural(data.n_columns, "column"))]
     tiles.append(Tile("Classes", format_count(len(data.classes)), "", f"of {data.target}"))
     if data.search is not None:
         tiles.append(
@@ -59,7 +59,7 @@ def _performance_tiles(performance: Performance) -> tuple[Tile, ...]:
     majority = format_percent(performance.majority_accuracy)
     figures = (
         ("AUC", format_number(performance.auc), "", auc_comparison(performance.auc)),
-        ("Accuracy", format_percent(performance.accuracy), "", f"{majority} by always answering the majority class"),
+        ("Accuracy", format_percent(performance.accuracy), "", f"{majority} by always predicting the majority class"),
         (
             "Log loss",
             format_number(performance.log_loss),
@@ -77,7 +77,7 @@ def _performance_tiles(performance: Performance) -> tuple[Tile, ...]:
 
 
 def auc_comparison(auc: float) -> str:
-    """What an AUC is to be compared with, or why there is none."""
+    """A comparison for an AUC, or why it is undefined."""
     return "0.5 is chance, 1 is perfect" if auc == auc else "not defined: all rows are of one class"
 
 

@@ -18,7 +18,7 @@ N_CONFUSIONS = 12
 
 @dataclass(frozen=True)
 class Figure:
-    """A measure, its value, and what it is to be compared with."""
+    """A measure, its value, and a comparison."""
 
     name: str
     value: str
@@ -37,7 +37,7 @@ class ClassCharts:
 
 @dataclass(frozen=True)
 class ConfusionCell:
-    """Rows of one true class that were given one answer; `strength` (0 to 100) shades the cell."""
+    """Rows of one true class with one predicted class; `strength` (0 to 100) shades the cell."""
 
     count: int
     strength: int
@@ -46,7 +46,7 @@ class ConfusionCell:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Pair of classes that the model mixes up."""
+    """A pair of classes that the model confuses."""
 
     truth: str
     predicted: str
@@ -56,7 +56,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class PerformanceSection:
-    """All that is said about quality."""
+    """The section on performance."""
 
     protocol: str
     measured: str
@@ -93,16 +93,18 @@ def _figures(performance: Performance) -> tuple[Figure, ...]:
     majority, entropy = format_percent(performance.majority_accuracy), format_number(performance.class_entropy, 4)
     return (
         Figure(
-            "Accuracy", format_percent(performance.accuracy, 2), f"{majority} by always answering the majority class"
+            "Accuracy", format_percent(performance.accuracy, 2), f"{majority} by always predicting the majority class"
         ),
         Figure("AUC", format_number(performance.auc, 4), auc_comparison(performance.auc)),
         Figure(
             "Log loss",
             f"{format_number(performance.log_loss, 4)} nats",
-            f"{entropy} nats by answering the class frequencies",
+            f"{entropy} nats by predicting the class frequencies",
         ),
         Figure(
-            "Compression rate", format_percent(performance.compression_rate, 2), "0% by answering the class frequencies"
+            "Compression rate",
+            format_percent(performance.compression_rate, 2),
+            "0% by predicting the class frequencies",
         ),
         Figure("Brier score", format_number(performance.brier, 4), "0 is perfect; lower is better"),
     )
@@ -119,7 +121,7 @@ def _class_charts(data: ReportData, performance: Performance) -> tuple[ClassChar
     for label in labels:
         diagram, curve = reliability_chart(reliability.get(label, ())), roc.get(label, ())
         if diagram is not None or len(curve) > 1:
-            # Points are thinned for drawing: the area is that of all rows where it is known.
+            # Points are thinned for drawing, so the area of all rows is used if known.
             area = performance.auc if len(data.classes) == 2 else roc_area(curve)
             charts.append(ClassCharts(label, diagram, roc_points(curve), area))
     return tuple(charts)

@@ -33,7 +33,7 @@ class SearchSection:
 
 
 def search_section(search: SearchSummary | None) -> SearchSection | None:
-    """None when nothing was searched."""
+    """None without a search."""
     if search is None:
         return None
     if search.chosen is not None or search.criterion_name != "map":
@@ -48,31 +48,31 @@ def search_section(search: SearchSummary | None) -> SearchSection | None:
 
 
 def path_sentence(search: SearchSummary) -> str:
-    """What a search along one path did, and what it chose."""
+    """A search along one path, and its chosen subset."""
     guide, held_out = measures_of(search)
     if guide.is_of_features:
         return _ranking_sentence(search, guide, held_out)
     walks = steps_by_start(search.path)
     parts = "phase" if alternates(search) else "start"
-    told = [
+    text = [
         f"{plural(search.n_models, guide.evaluated)} evaluated in {format_seconds(search.seconds)}"
         f"{f', in {plural(len(walks), parts)}' if len(walks) > 1 else ''}. {_end(search)}"
     ]
-    told.append(
+    text.append(
         f"On the rows that guide the search, the {guide.title} is {guide.text(search.null_criterion)} without features "
         f"and {guide.text(search.best_criterion)} at best."
     )
     if search.measured is not None:
-        told.append(f"Measured {search.measured}.")
+        text.append(f"Measured {search.measured}.")
     step = chosen_step(search)
     if step is not None:
         value = _validated(search, step, held_out) or f"{guide.title} {guide.text(step.criterion)}"
-        told.append(f"The subset chosen has {plural(step.n_features, 'feature')}: {value}.")
-    return " ".join(told)
+        text.append(f"The chosen subset has {plural(step.n_features, 'feature')}: {value}.")
+    return " ".join(text)
 
 
 def _validated(search: SearchSummary, step: PathStep, held_out: Measure | None) -> str:
-    """What was measured on the validation rows, empty without such rows."""
+    """The measure on the validation rows, empty without such rows."""
     if held_out is None or step.validation is None:
         return ""
     value = f"{held_out.title} {held_out.text(step.validation)}"
@@ -83,21 +83,21 @@ def _validated(search: SearchSummary, step: PathStep, held_out: Measure | None) 
 
 def _ranking_sentence(search: SearchSummary, guide: Measure, held_out: Measure | None) -> str:
     scores = [step.criterion for step in search.path if step.feature is not None]
-    told = f"{plural(len(scores), 'feature')} ranked by {guide.title} in {format_seconds(search.seconds)}"
+    text = f"{plural(len(scores), 'feature')} ranked by {guide.title} in {format_seconds(search.seconds)}"
     if scores:
-        told += f", from {guide.text(scores[0])} down to {guide.text(scores[-1])}"
+        text += f", from {guide.text(scores[0])} down to {guide.text(scores[-1])}"
     step = chosen_step(search)
     if step is not None:
         validated = _validated(search, step, held_out)
         if not step.n_features:
-            told += ". None was chosen"
+            text += ". None was chosen"
         elif step.n_features == 1:
-            told += ". The first was chosen"
+            text += ". The first was chosen"
         else:
-            told += f". The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
-        told += f"; {validated}" if validated else ""
+            text += f". The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
+        text += f"; {validated}" if validated else ""
     measured = f" Measured {search.measured}." if search.measured is not None else ""
-    return f"{told}.{measured}"
+    return f"{text}.{measured}"
 
 
 def _sentence(search: SearchSummary) -> str:
@@ -108,4 +108,4 @@ def _sentence(search: SearchSummary) -> str:
 def _end(search: SearchSummary) -> str:
     if search.complete:
         return "The search ran to its end."
-    return "The search was interrupted; what it had found by then is kept."
+    return "The search was interrupted; it returned the best subset so far."
