@@ -188,7 +188,7 @@ def test_identifiers() -> None:
     X = pl.DataFrame({"names": names, "in_order": in_order, "codes": codes, "job": JOB.astype(str)})
     (seen,), model = warned(X, sample_weight=None)
     assert seen == (
-        "Columns 'names' and 'in_order' look like identifiers: (nearly) every row has a value of its own, and new rows "
+        "Columns 'names' and 'in_order' look like identifiers: nearly every row has a value of its own, and new rows "
         "will have others. Leave them out."
     )
     assert model.cautions_[0].kind == "identifier"

@@ -39,6 +39,8 @@ def test_what_it_prints(fitted: Path) -> None:
     }
     assert list(figures) == ["AUC", "accuracy", "log loss", "compression rate"]
     assert 0.7 < float(figures["AUC"].split()[1]) < 0.85
+    assert figures["compression rate"].endswith(" (1: always sure and right, 0: class shares alone)")
+    assert "in 0.0 s" not in lines[2]
     assert [line.split()[0] for line in lines[-3:]] == ["model", "features", "report"]
     assert lines[-1].endswith("report.html")
     assert not any("\x1b" in line for line in lines)

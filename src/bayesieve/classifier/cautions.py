@@ -209,7 +209,7 @@ def _identifiers(columns: _Columns) -> list[Caution]:
         return []
     names = tuple(coded.names[k] for k in sorted(found))
     sentence = (
-        f"{_column(names)} {_verb(names, 'looks like an identifier', 'look like identifiers')}: (nearly) every row has "
+        f"{_column(names)} {_verb(names, 'looks like an identifier', 'look like identifiers')}: nearly every row has "
         f"a value of its own, and new rows will have others. Leave {_verb(names, 'it', 'them')} out."
     )
     return [Caution("identifier", names, sentence)]

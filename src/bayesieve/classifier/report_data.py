@@ -82,7 +82,7 @@ def report_data(
         for text in left_out:
             warnings.warn(text, UserWarning, stacklevel=3)
     return ReportData(
-        title=title or f"What tells {target} apart",
+        title=title or f"Predicting {target}",
         target=target,
         n_rows=model.n_rows_,
         n_columns=len(model.encoder_.levels_),

@@ -56,7 +56,11 @@ def search(model: Any) -> str:
         done = f"{counted(len(model.feature_weights_), 'feature')} ranked"
     else:
         done = f"{counted(trace.n_models, measure.evaluated)} evaluated"
-    return f"selector {model.selector!r}, {done} in {trace.seconds:.1f} s{early}"
+    return f"selector {model.selector!r}, {done} in {_seconds(trace.seconds)}{early}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 0.1 else "less than 0.1 s"
 
 
 def figures(performance: Any) -> list[tuple[str, str]]:
@@ -64,6 +68,6 @@ def figures(performance: Any) -> list[tuple[str, str]]:
     return [
         ("AUC", f"{performance.auc:.4f}"),
         ("accuracy", f"{performance.accuracy:.4f} (most frequent class: {performance.majority_accuracy:.4f})"),
-        ("log loss", f"{performance.log_loss:.4f} nats a row (class shares: {performance.class_entropy:.4f})"),
-        ("compression rate", f"{performance.compression_rate:.4f}"),
+        ("log loss", f"{performance.log_loss:.4f} nats per row (class shares alone: {performance.class_entropy:.4f})"),
+        ("compression rate", f"{performance.compression_rate:.4f} (1: always sure and right, 0: class shares alone)"),
     ]

@@ -107,7 +107,7 @@ def fold_rank_figure(
 ) -> RankFigure:
     """Draw average ranks over the folds of one data set, as `critical_difference_figure` does over data sets.
 
-    Folds share their rows, so that tests of ranks have no meaning; bars join methods, neighbours by rank, of which no
+    Folds share their rows, so that tests of ranks do not apply; bars join methods, neighbours by rank, of which no
     two are ``apart``.
 
     Parameters
