@@ -446,6 +446,7 @@ def test_no_part_may_be_missing_or_of_another_type(tmp_path: Path, key: str) -> 
     ("path", "value", "match"),
     [
         (("parameters", "selector"), "genetic", "names the unknown selector 'genetic'"),
+        (("parameters", "selector"), "x" * 5000, "names the unknown selector '" + "x" * 40 + "', or"),
         (("parameters", "selector"), ["map"], "."),
         (("parameters", "smoothing"), "laplace", "smoothing must be"),
         (("parameters", "smoothing"), -1, "smoothing must be"),

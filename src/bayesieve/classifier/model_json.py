@@ -188,7 +188,9 @@ def _known(kind: type, options: dict[str, Any]) -> dict[str, Any]:
 def _selector_of(parameters: dict[str, Any]) -> CodedSelector:
     name = member(parameters, "selector", str)
     if name not in SELECTORS:
-        raise Damaged(f"it names the unknown selector {name!r}, or a package that registers it is not installed")
+        raise Damaged(
+            f"it names the unknown selector {str(name)[:40]!r}, or a package that registers it is not installed"
+        )
     return SELECTORS[name]()
 
 
