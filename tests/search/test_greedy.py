@@ -9,8 +9,17 @@ import numpy as np
 import pytest
 
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import AUC, Error, ErrorProbability, LogLoss, MAPCost
-from bayesieve.search import GreedySearch, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem
+from bayesieve.criteria import AUC, Brier, Error, ErrorProbability, LogLoss, MAPCost, ratio_tables, row_ratios
+from bayesieve.search import (
+    GreedySearch,
+    Objective,
+    ScoredRows,
+    SearchState,
+    SearchTrace,
+    SubsetProblem,
+    scored_rows,
+    state,
+)
 from bayesieve.search import greedy as module
 from tests.criteria.coded_tables import coded_table
 
@@ -231,3 +240,27 @@ def test_one_class_has_no_auc() -> None:
     coded.class_codes[:] = 0
     with pytest.raises(ValueError, match="'auc' has no value on these rows"):
         GreedySearch("forward").run(SubsetProblem.of(coded, 1.0, AUC()))
+
+
+@pytest.mark.parametrize("criterion", [LogLoss(), Error(), ErrorProbability(), Brier()])
+def test_work_cut_into_parts_for_many_classes_is_the_same(monkeypatch: pytest.MonkeyPatch, criterion: object) -> None:
+    coded = coded_table(5, n_rows=200, n_features=6, n_classes=4, strength=0.9)
+    whole, chosen = GreedySearch("forward-backward").run(problem_of(coded, criterion))
+    for module_of, name, value in (
+        *((row_ratios, "MANY_CLASSES", 2), (state, "MANY_CLASSES", 2), (row_ratios, "_MOST_RATIOS", 100)),
+        *((ratio_tables, "_PIECE", 7), (scored_rows, "keeps", lambda *_: False), (ratio_tables, "keeps", lambda *_: 0)),
+    ):
+        monkeypatch.setattr(module_of, name, value)
+    assert len(row_ratios._short_parts(np.arange(5) * 50, 3, 1)) == 4
+    parts, chosen_by_parts = GreedySearch("forward-backward").run(problem_of(coded, criterion))
+    np.testing.assert_array_equal(chosen_by_parts, chosen)
+    left, right = whole.to_frame(), parts.to_frame()
+    assert left.drop("seconds", "criterion").equals(right.drop("seconds", "criterion"))
+    np.testing.assert_allclose(left["criterion"], right["criterion"], rtol=1e-12)
+
+
+def test_tables_of_many_classes_and_levels_are_refused_before_they_fill_the_memory(coded: CodedTable) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scored_rows, "_MOST_GIBIBYTES", 1e-9)
+        with pytest.raises(ValueError, match=r"levels and 3 classes take tables of .* GiB; join rare classes"):
+            problem_of(coded)

@@ -86,11 +86,13 @@ class ScanCriterion(Criterion):
 
     def sums(self, rows: RowRatios, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
         scan = rows.scan()
-        return self.of_scan(scan, scan.candidates(tables, features, adding), tables)
+        parts = scan.parts(scan.candidates(tables, features, adding))
+        return np.add.reduce([self.of_scan(part, moves, tables) for part, moves in parts])
 
     def own_sums(self, rows: RowRatios, tables: RatioTables) -> np.ndarray:
         scan = rows.scan()
-        return self.of_scan(scan, scan.no_move(), tables)[0]
+        parts = scan.parts(scan.no_move())
+        return np.add.reduce([self.of_scan(part, moves, tables)[0] for part, moves in parts])
 
     @abstractmethod
     def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:

@@ -44,5 +44,6 @@ class ErrorProbability(ScanCriterion):
                 several = (columns[part], lows[part], highs[part], kinds[part], starts[part], n_codes[part])
                 probability_sums(scan.ratios, block.codes, block.offsets, block.weights, *several, table, sums)
             right[part] = sums
-        scanned = block.weights.sum() if block.weights.size else block.n_rows
+        first, end = block.offsets[0], block.offsets[-1]
+        scanned = block.weights[first:end].sum() if block.weights.size else end - first
         return (scanned - right + scan.wrong.sum())[:, None]

@@ -10,6 +10,7 @@ import numpy as np
 
 _PRECOMPUTED_BYTES = 64 << 20  # tables of all features are kept up to this size, beyond they are built when asked for
 _MOST_LOG_FACTOR = 700.0  # whose exponential is a double still
+_PIECE = 1 << 21  # entries of a table worked on at once: Python hears signals in between
 
 
 def keeps(n_codes: np.ndarray, n_segments: int, n_classes: int) -> bool:
@@ -91,7 +92,9 @@ class RatioTables:
         total = 0.0
         for k in range(self.n_codes.size):
             factors = log_factors(k)
-            largest = np.abs(factors).max(axis=(1, 2), initial=0.0)
+            step = max(1, _PIECE // max(1, factors[0].size))
+            pieces = [factors[at : at + step] for at in range(0, self.n_segments, step)]
+            largest = np.concatenate([np.abs(piece).max(axis=(1, 2), initial=0.0) for piece in pieces])
             np.maximum(self.bounds, largest, out=self.bounds)
             total += float(largest.max(initial=0.0))
             if logs is not None:
@@ -104,7 +107,11 @@ class RatioTables:
 
     def log_steps(self, feature: int) -> np.ndarray:
         """``log_factors`` in whole ``log_unit``s: what sums of moves are made of, so that they never drift."""
-        return np.rint(self.log_factors(feature) / self.log_unit).astype(np.int64)
+        factors = self.log_factors(feature)
+        steps = np.empty(factors.shape, dtype=np.int64)
+        for values, whole in zip(_pieces(factors), _pieces(steps), strict=True):
+            whole[:] = np.rint(values / self.log_unit)
+        return steps
 
     @property
     def has_all_log_steps(self) -> bool:
@@ -126,9 +133,18 @@ class RatioTables:
         """
         if self._flat is not None:
             return self._flat, self.starts[features] + np.where(adding, 0, self.starts[-1])
-        tables = [
-            np.exp(np.clip(self.log_factors(f) * (1.0 if add else -1.0), -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR)).ravel()
-            for f, add in zip(features, adding, strict=True)
-        ]
+        tables = []
+        for f, add in zip(features, adding, strict=True):
+            logs = self.log_factors(f)
+            table = np.empty(logs.size)
+            for piece, factors in zip(_pieces(logs), _pieces(table), strict=True):
+                np.clip(piece * (1.0 if add else -1.0), -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR, out=factors)
+                np.exp(factors, out=factors)
+            tables.append(table)
         starts = np.concatenate([[0], np.cumsum([table.size for table in tables])[:-1]]).astype(np.int64)
-        return np.concatenate(tables), starts
+        return tables[0] if len(tables) == 1 else np.concatenate(tables), starts
+
+
+def _pieces(table: np.ndarray) -> list[np.ndarray]:
+    flat = table.reshape(-1)
+    return [flat[at : at + _PIECE] for at in range(0, flat.size, _PIECE)]

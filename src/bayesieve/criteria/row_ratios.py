@@ -4,7 +4,9 @@ subset.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,9 @@ SURE = 33.0
 IMPOSSIBLE = 1e300
 """The ratio of a class to the true one where the true one has no rows to learn from; times the share of that class."""
 
+MANY_CLASSES = 500
+"""From how many on work is cut into parts, so that Python hears signals in between."""
+
 _NEVER = 2**61  # beyond all limits, in steps
 _HIGHEST_EXACT = 82.0  # nats: eight factors of this size still multiply safely
 _HIGHEST = 165.0  # nats: the reciprocals of four such factors still add up safely
@@ -27,6 +32,7 @@ _LOWEST = 60.0  # nats below what moves can make up for: smaller ratios are 0 an
 _REACH = 500.0  # nats that the moves between two looks at the logarithms may cover together
 _MOST_MOVES = 64  # and their number, for the sake of rounding
 _KEPT_SHARE = 0.75  # rows are gathered anew when fewer than this share of those scanned matter
+_MOST_RATIOS = 1 << 22  # of such a part
 _SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than it saves
 
 
@@ -60,6 +66,14 @@ class Scan:
     base: np.ndarray
     log_scale: float
     wrong: np.ndarray
+
+    def parts(self, moves: tuple[Any, ...]) -> Iterator[tuple[Scan, tuple[Any, ...]]]:
+        """Some segments after others, so that Python hears signals in between; ``moves`` as of ``candidates``."""
+        block, (starts, n_codes) = self.block, moves[4:6]
+        for a, b in _short_parts(block.offsets, len(self.ratios), len(starts)):
+            segments = replace(block, offsets=block.offsets[a : b + 1], classes=block.classes[a:b])
+            part = replace(self, block=segments, log_scale=self.log_scale if a == 0 else 0.0, wrong=self.wrong[a:b])
+            yield part, (*moves[:4], starts + a * len(self.ratios) * n_codes, *moves[5:])
 
     def candidates(self, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> tuple[Any, ...]:
         """What the kernels need to know of each move, in the order of their arguments."""
@@ -153,13 +167,16 @@ class RowRatios:
 
         scan, block = self._scan, self._scan.block
         move = scan.candidates(tables, np.array([feature]), np.array([adding]))
-        column, low, high, kind, start, n_codes = (part[0] for part in move[:-1])
         self._n_multiplied += 1
-        if multiply_ratios(
-            *(scan.ratios, block.codes[column], block.offsets, low, high, kind, start, n_codes, move[-1]),
-            np.exp(self._highest),
-        ):
-            self._scan = None
+        self._scan = None  # until all segments are done
+        beyond = False
+        for part, of_part in scan.parts(move):
+            column, low, high, kind, start, n_codes = (values[0] for values in of_part[:-1])
+            beyond |= multiply_ratios(
+                *(scan.ratios, block.codes[column], part.block.offsets, low, high, kind, start, n_codes, move[-1]),
+                np.exp(self._highest),
+            )
+        self._scan = None if beyond else scan
 
     def expect_moves(self) -> None:
         """Several moves follow: the ratios are taken from the logarithms once after them, not after each."""
@@ -201,7 +218,10 @@ class RowRatios:
         for feature, adding in self._pending:
             steps = self._tables.log_steps(feature)
             codes = np.ascontiguousarray(block.level_codes(feature))
-            add_steps(self._steps, codes, block.offsets, steps if adding else -steps)
+            if not adding:
+                np.negative(steps, out=steps)
+            for a, b in _short_parts(block.offsets, self._n_others):
+                add_steps(self._steps, codes, block.offsets[a : b + 1], steps[a:b])
         self._pending.clear()
 
     def _settle_all(self) -> None:
@@ -293,3 +313,13 @@ class RowRatios:
         left = np.flatnonzero((states == 2) & ~self._kept)
         weights = block.weights[left] if block.weights.size else None
         return np.bincount(block.segments(left), weights=weights, minlength=block.n_segments).astype(float)
+
+
+def _short_parts(offsets: np.ndarray, n_others: int, n_moves: int = 1) -> list[tuple[int, int]]:
+    """First and last segments (exclusive) of parts of a few million ratios each; one part unless classes are many."""
+    n_segments = offsets.size - 1
+    n_parts = min(n_segments, -(-int(offsets[-1] - offsets[0]) * n_others * n_moves // _MOST_RATIOS))
+    if n_others < MANY_CLASSES or n_parts < 2:
+        return [(0, n_segments)]
+    ends = np.linspace(0, n_segments, n_parts + 1).astype(int).tolist()
+    return list(pairwise(ends))

@@ -15,6 +15,7 @@ from bayesieve.criteria.ratio_tables import keeps
 from bayesieve.criteria.row_ratios import IMPOSSIBLE
 
 _MOST_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
+_MOST_GIBIBYTES = 4  # of the log factors of one feature
 
 
 @dataclass(frozen=True)
@@ -111,15 +112,17 @@ class ScoredRows:
         """``source``: which of ``learnt`` scores each segment."""
         classes = block.classes
         n_classes = learnt[0].class_prior.size
+        _refuse_large_tables(block, n_classes)
         others = np.array([np.delete(np.arange(n_classes), c) for c in range(n_classes)])
 
         def log_factors(feature: int) -> np.ndarray:
-            logs = [tables.log_ratios(feature) for tables in learnt]
+            logs = [tables.logs(feature) for tables in learnt]
             factors = np.zeros((classes.size, n_classes - 1, int(block.n_codes[feature])))
             for segment in range(classes.size):
                 true_class = classes[segment]
-                ratios = logs[source[segment]][true_class][others[true_class]]
-                factors[segment, :, : ratios.shape[1]] = ratios  # codes beyond are unseen there: 0
+                every, own = logs[source[segment]]
+                # Codes beyond are unseen there: 0.
+                factors[segment, :, : len(every)] = (every[:, others[true_class]] - own[:, true_class, None]).T
             return factors
 
         prior = np.array([learnt[s].prior_of(c) for s, c in zip(source, classes, strict=True)])
@@ -184,11 +187,11 @@ class _Learnt:
         counts = self._counts
         return log_probabilities_of_all(counts.counts, counts.offsets, max(counts.total, 1e-12), self._smoothing)
 
-    def log_ratios(self, feature: int) -> np.ndarray:
-        """(n_classes true, n_classes, n_levels) log P(level | class) - log P(level | true class)."""
+    def logs(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
+        """(n_levels, n_classes) log P(level | class), and the same of the class of the row that is scored."""
         counts = self._counts
-        logs = log_probabilities(counts.feature(feature), max(counts.total, 1e-12), self._smoothing).T
-        return logs[None, :, :] - logs[:, None, :]
+        logs = log_probabilities(counts.feature(feature), max(counts.total, 1e-12), self._smoothing)
+        return logs, logs
 
 
 class _LeftOut(_Learnt):
@@ -203,14 +206,25 @@ class _LeftOut(_Learnt):
         class_counts[true_class] = left_over(class_counts, self._weight)[true_class]
         return self._shares(class_counts)
 
-    def log_ratios(self, feature: int) -> np.ndarray:
+    def logs(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
         counts = self._counts.feature(feature)
         total = max(self._counts.total - self._weight, 1e-12)
         n_levels, n_classes = counts.shape
         left = left_over(counts, self._weight)
         class_left = left_over(counts.sum(axis=0), self._weight)
         own = smoothed_logs(left, class_left, n_levels, n_classes, total, self._smoothing)
-        return (log_probabilities(counts, total, self._smoothing)[None] - own.T[:, :, None]).transpose(0, 2, 1)
+        return log_probabilities(counts, total, self._smoothing), own
+
+
+def _refuse_large_tables(block: ClassBlock, n_classes: int) -> None:
+    """ValueError before the log factors of a feature fill the memory: they grow with the square of the classes."""
+    most = int(np.max(block.n_codes, initial=0))
+    gibibytes = 8 * block.n_segments * (n_classes - 1) * most / 2**30
+    if gibibytes > _MOST_GIBIBYTES:
+        raise ValueError(
+            f"A column of {most - 1:,} levels and {n_classes:,} classes take tables of {gibibytes:,.0f} GiB; join rare "
+            "classes, or code the columns in fewer levels."
+        )
 
 
 def _flat_log_factors(

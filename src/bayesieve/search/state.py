@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import ClassBlock, Criterion, MAPCost, RatioTables
+from bayesieve.criteria.row_ratios import MANY_CLASSES
 from bayesieve.engine import InMemory, effective_jobs, map_in_threads
 from bayesieve.search.objective import Objective
 from bayesieve.search.problem import Problem, State
@@ -179,7 +180,9 @@ class _Measured:
             sums = part(pieces[0])
         else:
             self._state.update(_prepare)
-            sums = np.concatenate(map_in_threads(part, pieces, self._n_jobs))
+            # Threads would not end at Ctrl-C before their piece is done.
+            n_jobs = 1 if self._rows.tables.n_classes > MANY_CLASSES else self._n_jobs
+            sums = np.concatenate(map_in_threads(part, pieces, n_jobs))
         return self._costs(sums, sizes)
 
     def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -200,6 +203,8 @@ class _Measured:
     def _pieces(self, n: int) -> list[slice]:
         """Candidates evaluated together: how they are cut decides who computes them, never what comes out."""
         n_rows = sum(block.n_rows for block in self._rows.blocks)
+        if self._rows.tables.n_classes > MANY_CLASSES:
+            return [slice(a, a + 1) for a in range(max(1, n))]
         work = n_rows * n * (self._rows.tables.n_classes - 1)
         if n <= _CANDIDATES_AT_ONCE and work < _PARALLEL_WORK:
             return [slice(0, n)]
