@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -103,3 +106,26 @@ def test_fractions_are_rounded_down_with_a_warning() -> None:
         codes = read_codes(Reader(), [[0.0, 1.7], [2.0, 0.5]], reset=True).codes
     assert codes.tolist() == [[0, 2], [1, 0]]
     assert said[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (
+            pl.DataFrame({"a": pl.Series([1, 2], dtype=pl.Int128)}),
+            "Column 'a' is of type Int128; codes are the numbers",
+        ),
+        (
+            pl.DataFrame({"a": [0.5, 2.0], "b": [timedelta(1), None]}),
+            "Column 'b' is of type Duration|holds a value of type",
+        ),
+        (pa.table({"a": [True, False], "b": pa.array([1, 2], pa.date32())}), "Column 'b' is of type Date"),
+        (pd.DataFrame({"a": [0.5, 1.0], "b": pd.to_timedelta([1, 2])}), "Column 'b' is of type Duration"),
+        (pd.DataFrame({"a": pd.Series([1, None], dtype="Int64"), "b": ["1", None]}), "Input X contains NaN"),
+        (pd.DataFrame({"a": [Decimal("sNaN"), 1]}), "Input X contains NaN"),
+        (pd.DataFrame({"a": [np.arange(2), np.arange(3)]}), "Column 0 holds a value of type ndarray"),
+    ],
+)
+def test_types_that_make_no_array_of_numbers_are_refused_by_name(X: object, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        read_codes(Reader(), X, reset=True)

@@ -293,3 +293,13 @@ def test_files_from_before_there_were_figures_are_read(tmp_path: Path) -> None:
     assert again.frame.filter(again.frame["method"] != "told").equals(found.frame)
     np.testing.assert_array_equal(again.figure("rows")[:, 2], [50, 50, 50])
     assert np.isnan(again.figure("rows")[:, :2]).all()
+
+
+def test_rows_and_classes_without_weight_are_not_compared() -> None:
+    X, y = load_iris(return_X_y=True)
+    weights = (np.arange(150) % 7 != 2) & (y < 2)
+    methods, split = {"map": SelectiveNB("map"), "gauss": GaussianNB()}, RepeatedFolds(n_folds=3)
+    weighted = compare_many(methods, {"iris": (X, y, weights.astype(float))}, split)
+    removed = compare_many(methods, {"iris": (X[weights], y[weights])}, split)
+    timed = [name for name in weighted.frame.columns if "seconds" in name]
+    assert weighted.frame.drop(timed).equals(removed.frame.drop(timed))

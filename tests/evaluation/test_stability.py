@@ -280,3 +280,13 @@ def test_figure(tmp_path: Any) -> None:
     figure = found.figure(path)
     assert path.read_text(encoding="utf-8") == figure.to_svg()
     assert "4 folds of 4 features" in figure.caption
+
+
+def test_rows_without_weight_fill_no_fold() -> None:
+    X, y = load_iris(return_X_y=True)
+    weights = (np.arange(150) % 7 != 2).astype(float)
+    rows = weights > 0
+    weighted = selection_stability(MAPSelector(), X, y, cv=4, sample_weight=weights)
+    removed = selection_stability(MAPSelector(), X[rows], y[rows], cv=4)
+    assert weighted.n_rows.tolist() == removed.n_rows.tolist()
+    np.testing.assert_array_equal(weighted.weights, removed.weights)

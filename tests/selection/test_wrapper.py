@@ -368,3 +368,18 @@ def test_indicators_are_selected_by_name_and_kept_compact() -> None:
     found = selector.trace_.to_frame()["criterion"].to_numpy()
     np.testing.assert_allclose(plain.trace_.to_frame()["criterion"].to_numpy(), found, rtol=0, atol=1e-13)
     assert selector.n_features_in_ == 3
+
+
+@pytest.mark.parametrize("evaluation", ["loo", 3])
+@pytest.mark.parametrize("recode", [True, False])
+def test_rows_without_weight_fill_no_fold(evaluation: Any, recode: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    y = X[:, 0] + rng.normal(size=90) > 0
+    weights = (np.arange(90) % 7 != 2).astype(float)
+    rows = weights > 0
+    selector = WrapperSelector(evaluation=evaluation, recode=recode)
+    weighted = selector.fit(X, y, sample_weight=weights).trace_.to_frame()
+    removed = selector.fit(X[rows], y[rows]).trace_.to_frame()
+    assert weighted["move"].to_list() == removed["move"].to_list()
+    np.testing.assert_allclose(weighted["criterion"], removed["criterion"], rtol=1e-12)

@@ -50,10 +50,14 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
         X = as_array(X)
     try:
         codes = validate_data(estimator, X, reset=reset, dtype=None, accept_sparse=False, ensure_all_finite=True)
-    except ValueError as error:
-        if not str(error).startswith("Complex data"):  # scikit-learn shows all of them
+    except Exception as error:
+        if str(error).startswith("Complex data"):  # scikit-learn shows all of them
+            raise ValueError(f"Complex data not supported; {_REMEDY}") from None
+        if isinstance(X, np.ndarray) and X.dtype.kind != "O":
             raise
-        raise ValueError(f"Complex data not supported; {_REMEDY}") from None
+        # What fails here may be another library on the way to an array of numbers.
+        _refuse_other_types(X)
+        codes = validate_data(estimator, X, reset=reset, dtype=object, accept_sparse=False, ensure_all_finite=False)
     if codes.dtype.kind not in "biuf":
         codes = _numbers_of_objects(codes.astype(object))
     check_non_negative(codes, f"{type(estimator).__name__} (input X)")
@@ -68,6 +72,17 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
     return CodedTable(
         codes=np.ascontiguousarray(codes.T, dtype=dtype), n_levels=np.asarray(n_levels, dtype=np.int64), names=names
     )
+
+
+def _refuse_other_types(X: Any) -> None:
+    """TypeError for a column of a dataframe that cannot hold codes."""
+    import narwhals as nw
+
+    if nw.dependencies.is_into_dataframe(X):
+        for name, dtype in nw.from_native(X, eager_only=True).schema.items():
+            is_number = dtype.is_numeric() and dtype not in (nw.Int128, nw.UInt128, nw.Decimal)
+            if not is_number and dtype not in (nw.Boolean, nw.String, nw.Object, nw.Categorical, nw.Enum):
+                raise TypeError(f"Column {name!r} is of type {dtype}; {_REMEDY}")
 
 
 def refuse_empty_tables(n_levels: np.ndarray, n_classes: int, n_codes: int) -> None:

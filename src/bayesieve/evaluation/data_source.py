@@ -14,6 +14,7 @@ from bayesieve.evaluation.comparison_file import ComparisonFile
 from bayesieve.evaluation.fold_run import DataSet, one_line
 from bayesieve.evaluation.folds import Fold, Split
 from bayesieve.evaluation.identity import fingerprint
+from bayesieve.evaluation.protocol import take_rows
 from bayesieve.table import as_sample_weight, as_table, as_target
 from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.frames import as_array
@@ -116,7 +117,20 @@ def _data_set(name: str, parts: Any) -> DataSet:
     codes = target.codes.astype(np.int64)
     weights = as_sample_weight(weight, codes.size)
     issue([weights_caution(weights)])
-    return DataSet(name, X, codes, np.asarray(target.classes), weights)
+    data = DataSet(name, X, codes, np.asarray(target.classes), weights)
+    return data if weights is None or weights.all() else _without_uncounted_rows(data, weights)
+
+
+def _without_uncounted_rows(data: DataSet, weights: np.ndarray) -> DataSet:
+    """A row of weight 0 is none, and may not fill a fold; nor is a class that only such rows have."""
+    rows = np.flatnonzero(weights)
+    present, codes = np.unique(data.codes[rows], return_inverse=True)
+    if present.size < 2:
+        raise ValueError(f"The target has only one class ({data.classes[present[0]]!r}) in rows of positive weight.")
+    left = weights[rows]
+    return DataSet(
+        data.name, take_rows(data.X, rows), codes, data.classes[present], None if (left == 1).all() else left
+    )
 
 
 def _fingerprint(data: DataSet) -> str:

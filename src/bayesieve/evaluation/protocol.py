@@ -73,11 +73,18 @@ def out_of_fold_log_proba(
 
 
 def row_splits(
-    cv: Any, labels: np.ndarray, groups: Any = None, seed: int = 0, *, tests_once: bool = True
+    cv: Any,
+    labels: np.ndarray,
+    groups: Any = None,
+    seed: int = 0,
+    *,
+    tests_once: bool = True,
+    weights: np.ndarray | None = None,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Positions of (train, test) rows: ``cv`` is a number of stratified folds, a scikit-learn splitter or pairs.
 
-    Test parts must not overlap; with ``tests_once=False`` they are not checked.
+    Rows of weight 0 are in no fold of a number of folds; splitters and pairs are taken at their word. Test parts must
+    not overlap; with ``tests_once=False`` they are not checked.
 
     Raises
     ------
@@ -85,15 +92,17 @@ def row_splits(
         If ``cv`` is none of these, or cannot split these rows.
     """
     n_rows = labels.size
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
-        largest = int(np.unique(labels, return_counts=True)[1].max(initial=0))
+    numbered = isinstance(cv, Integral) and not isinstance(cv, bool)
+    if numbered:
+        counted = labels if weights is None else labels[weights > 0]
+        largest = int(np.unique(counted, return_counts=True)[1].max(initial=0))
         if not 2 <= int(cv) <= largest:
             raise ValueError(
                 f"cv must be between 2 folds and the rows of the most frequent class ({largest}), got {cv}."
             )
         cv = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
     if hasattr(cv, "split") and not isinstance(cv, str):
-        pairs = pairs_of(cv, labels, groups)
+        pairs = pairs_of(cv, labels, groups, weights if numbered else None)
     elif isinstance(cv, Iterable) and not isinstance(cv, str):
         pairs = list(cv)
     else:

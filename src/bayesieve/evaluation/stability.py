@@ -197,7 +197,9 @@ def selection_stability(
     weights = as_sample_weight(sample_weight, labels.size)
     issue([weights_caution(weights)])
     check_consistent_length(*(part for part in (X, labels, weights, groups) if part is not None))
-    folds = [train for train, _ in row_splits(cv, labels, groups, seed_of(random_state), tests_once=False)]
+    folds = [
+        train for train, _ in row_splits(cv, labels, groups, seed_of(random_state), tests_once=False, weights=weights)
+    ]
     fitted, complete = run_folds(selector, X, labels, weights, groups, folds, n_jobs)
     names = fitted[0].names
     different = next((fold for fold in fitted if fold.names != names), None)

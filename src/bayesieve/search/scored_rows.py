@@ -55,6 +55,9 @@ class ScoredRows:
         cls, coded: CodedTable, recoder: Recoder, n_folds: int, smoothing: Smoothing, prior: float = 0.0
     ) -> ScoredRows:
         """As `leave_one_out`, each row by levels that are learnt from the rows of all other folds."""
+        if coded.weights is not None and not np.all(coded.weights):
+            coded = coded.take(coded.weights > 0)  # rows of weight 0 may not fill a fold
+            recoder = recoder if coded.recoder is None else coded.recoder
         own, which = _weights_and_classes(coded, n_folds)
         fold = folds_by_class(coded, n_folds)
         learnt: list[_Learnt] = []

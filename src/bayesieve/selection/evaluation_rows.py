@@ -170,15 +170,16 @@ def hold_out(
 
 
 def _splits(coded: CodedTable, evaluation: Any, groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    classes = np.asarray(coded.class_codes)
+    classes, weights = np.asarray(coded.class_codes), None
     if isinstance(evaluation, Integral):
-        most = int(np.bincount(classes).max())
+        weights = coded.weights
+        most = int(np.bincount(classes if coded.weights is None else classes[coded.weights > 0]).max())
         if int(evaluation) > most:
             raise ValueError(f"evaluation={evaluation} folds need a class of as many rows, the largest has {most}.")
         evaluation = StratifiedKFold(int(evaluation))  # as scikit-learn takes a number
     if hasattr(evaluation, "split"):
         labels = classes if coded.classes is None else np.asarray(coded.classes)[classes]
-        pairs = pairs_of(evaluation, labels, groups)
+        pairs = pairs_of(evaluation, labels, groups, weights)
     else:
         pairs = list(evaluation)
     splits = [tuple(_positions(part, coded.n_rows) for part in pair) for pair in pairs]
@@ -196,11 +197,19 @@ def _positions(rows: Any, n_rows: int) -> np.ndarray:
     return rows.astype(np.int64)
 
 
-def pairs_of(splitter: Any, labels: np.ndarray, groups: Any = None) -> list[tuple[np.ndarray, np.ndarray]]:
+def pairs_of(
+    splitter: Any, labels: np.ndarray, groups: Any = None, weights: np.ndarray | None = None
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Positions of training and test rows by a scikit-learn splitter, of rows with these class labels (n_rows,).
 
+    With ``weights``, rows of weight 0 are in no part, as if they were not there.
     A class smaller than the number of folds is missing from some of them: no reason to warn, whoever asks knows of it.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        return list(splitter.split(np.zeros((labels.size, 1)), labels, groups))
+        if weights is None or np.all(weights):
+            return list(splitter.split(np.zeros((labels.size, 1)), labels, groups))
+        rows = np.flatnonzero(weights)
+        groups = None if groups is None else np.asarray(groups)[rows]
+        pairs = splitter.split(np.zeros((rows.size, 1)), labels[rows], groups)
+        return [(rows[train], rows[test]) for train, test in pairs]

@@ -152,9 +152,12 @@ def _label_array(y: Any) -> np.ndarray:
         y = y.to_numpy(zero_copy_only=False)  # pyarrow.Array
     # A list of text stays Python objects: NumPy's fixed-width text takes twice as long to make and to encode.
     of_text = isinstance(y, (list, tuple)) and len(y) > 0 and isinstance(y[0], str)
-    array = np.array(y, dtype=object) if of_text else unmasked(y)
+    try:
+        array = np.array(y, dtype=object) if of_text else unmasked(y)
+    except ValueError:
+        raise ValueError("y should be a 1d array, got rows that differ in length; give one label per row.") from None
     if isinstance(y, (str, bytes, dict)) or array.ndim == 0:
-        raise ValueError(f"Expected array-like (array or non-string sequence), got {y!r}.")
+        raise ValueError(f"Expected array-like (array or non-string sequence), got {repr(y)[:80]}.")
     if isinstance(y, (list, tuple)) and array.ndim == 1:
         changed = array.dtype.kind in "US" or (array.dtype.kind in "iuf" and not holds_exactly(array, y))
         array = np.array(y, dtype=object) if changed else array  # NumPy makes text of numbers, numbers of booleans
