@@ -70,7 +70,11 @@ class Scan:
     def parts(self, moves: tuple[Any, ...]) -> Iterator[tuple[Scan, tuple[Any, ...]]]:
         """Some segments after others, so that Python hears signals in between; ``moves`` as of ``candidates``."""
         block, (starts, n_codes) = self.block, moves[4:6]
-        for a, b in _short_parts(block.offsets, len(self.ratios), len(starts)):
+        parts = _short_parts(block.offsets, len(self.ratios), len(starts))
+        if len(parts) == 1:
+            yield self, moves
+            return
+        for a, b in parts:
             segments = replace(block, offsets=block.offsets[a : b + 1], classes=block.classes[a:b])
             part = replace(self, block=segments, log_scale=self.log_scale if a == 0 else 0.0, wrong=self.wrong[a:b])
             yield part, (*moves[:4], starts + a * len(self.ratios) * n_codes, *moves[5:])
@@ -318,8 +322,8 @@ class RowRatios:
 def _short_parts(offsets: np.ndarray, n_others: int, n_moves: int = 1) -> list[tuple[int, int]]:
     """First and last segments (exclusive) of parts of a few million ratios each; one part unless classes are many."""
     n_segments = offsets.size - 1
-    n_parts = min(n_segments, -(-int(offsets[-1] - offsets[0]) * n_others * n_moves // _MOST_RATIOS))
-    if n_others < MANY_CLASSES or n_parts < 2:
+    if n_others < MANY_CLASSES:
         return [(0, n_segments)]
+    n_parts = max(1, min(n_segments, -(-int(offsets[-1] - offsets[0]) * n_others * n_moves // _MOST_RATIOS)))
     ends = np.linspace(0, n_segments, n_parts + 1).astype(int).tolist()
     return list(pairwise(ends))
