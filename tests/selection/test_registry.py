@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bayesieve.cli.choices import SELECTOR_TITLES
 from bayesieve.criteria.registry import CRITERIA
 from bayesieve.selection import SELECTORS, CodedSelector
 
@@ -41,3 +42,7 @@ def test_the_documentation_lists_every_criterion() -> None:
     named = {name: part for name, part in CRITERIA.own.items() if not part.needs_options}
     assert rows == {name: "lower" if part.lower_is_better else "higher" for name, part in named.items()}
     assert all(f"`{part.__name__}(" in page for part in CRITERIA.own.values() if part.needs_options)
+
+
+def test_the_help_of_fit_shows_the_title_of_every_selector() -> None:
+    assert {name: part.title for name, part in SELECTORS.own.items()} == SELECTOR_TITLES

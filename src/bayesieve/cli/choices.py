@@ -39,15 +39,32 @@ def require_seed(seed: int) -> None:
         raise CommandError(f"--seed must be a whole number from 0 to {2**32 - 1}, got {seed}")
 
 
+SELECTOR_TITLES = {
+    "all": "every feature",
+    "map": "the most probable subset",
+    "bayesian": "average of models by posterior probability",
+    "compression": "average of models by compression",
+    "wrapper": "search by the classifier's own performance",
+    "accuracy": "forward search by training accuracy",
+    "auc": "forward search by training AUC",
+    "information-gain": "filter by information gain",
+    "imprecise-information-gain": "filter by imprecise information gain",
+    "mrmr": "filter by minimal redundancy, maximal relevance",
+    "cfs": "filter by correlations",
+}
+"""Title of each selector of bayesieve. The help shows them without importing the selectors, which takes a second."""
+
+
 class ListsSelectors(TyperCommand):
-    """A command whose help lists the selectors; they take a second to import, so only when the help is shown."""
+    """A command whose help lists the selectors, those of installed packages by name."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
+        from importlib.metadata import entry_points
+
         from rich.markup import escape
 
-        from bayesieve.selection import SELECTORS
-
-        names = [f"{name} ({part.title})" if part.title else name for name, part in SELECTORS.items()]
+        names = [f"{name} ({title})" if title else name for name, title in SELECTOR_TITLES.items()]
+        names += sorted(point.name for point in entry_points(group="bayesieve.selectors"))
         for option in self.params:
             if isinstance(option, TyperOption) and option.help:
                 option.help = option.help.replace("{selectors}", escape("; ".join(names)))
