@@ -54,7 +54,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         averaging only. False: weights of the selector and smoothing are used as they are.
     max_seconds : float or None, default=None
         Time after which the search, and the calibration after it, stop and keep what they have. Like the options below
-        it also holds for a selector object that leaves it at its default; filters (``"mrmr"``, ``"cfs"`` ...) have no limit.
+        it also holds for a selector object that leaves it at its default. Filters have no limit.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the search; None is a fixed seed.
     n_jobs : int or None, default=-1
