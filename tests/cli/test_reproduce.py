@@ -72,7 +72,7 @@ def test_an_interrupted_command_says_where_it_goes_on(
     def interrupted(self: Rabenoro2015, number: int) -> tuple[Any, np.ndarray]:
         if number == 1:
             signal.raise_signal(signal.SIGINT)
-            time.sleep(0.5)  # the main thread may take its time to hear it
+            time.sleep(3)  # the main thread may take its time to hear it, and does not wait for this one
         return whole(self, number)
 
     arguments = (

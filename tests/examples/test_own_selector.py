@@ -176,7 +176,7 @@ def test_the_command_line_finds_it(registered: Path, tmp_path: Path) -> None:
         )
 
     help_text = run("fit", "--help")
-    assert "cramers-v (filter by Cramér's V)" in " ".join(help_text.stdout.replace("│", " ").split())
+    assert "cfs (filter by correlations); cramers-v" in " ".join(help_text.stdout.replace("│", " ").split())
     done = run("fit", GERMAN, "--target", "class", "--selector", "cramers-v", "--folds", 0, "--output", "out")
     assert done.returncode == 0, done.stderr
     assert re.search(r"selector 'cramers-v', 20 features ranked", done.stdout)
