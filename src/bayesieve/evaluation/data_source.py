@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.evaluation.comparison_file import ComparisonFile
 from bayesieve.evaluation.fold_run import DataSet, one_line
-from bayesieve.evaluation.folds import Fold, Split
+from bayesieve.evaluation.folds import Fold, RepeatedFolds, Split
 from bayesieve.evaluation.identity import fingerprint
 from bayesieve.evaluation.protocol import take_rows
 from bayesieve.table import as_sample_weight, as_table, as_target
@@ -101,6 +101,8 @@ class DataSource:
 
     def _read(self, parts: Any) -> tuple[DataSet, list[Fold]]:
         data = _data_set(self.name, parts)
+        if isinstance(self._split, RepeatedFolds) and data.weights is not None and not data.weights.all():
+            data = _without_uncounted_rows(data, data.weights)
         return data, self._split.split(data.codes)
 
 
@@ -117,8 +119,7 @@ def _data_set(name: str, parts: Any) -> DataSet:
     codes = target.codes.astype(np.int64)
     weights = as_sample_weight(weight, codes.size)
     issue([weights_caution(weights)])
-    data = DataSet(name, X, codes, np.asarray(target.classes), weights)
-    return data if weights is None or weights.all() else _without_uncounted_rows(data, weights)
+    return DataSet(name, X, codes, np.asarray(target.classes), weights)
 
 
 def _without_uncounted_rows(data: DataSet, weights: np.ndarray) -> DataSet:
