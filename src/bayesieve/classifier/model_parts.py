@@ -11,7 +11,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.naive_bayes.calibration import Calibration, calibrate
-from bayesieve.search.trace import Clock
+from bayesieve.search.recorder import Clock
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table.table_levels import TableLevels

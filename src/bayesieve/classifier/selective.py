@@ -17,7 +17,7 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.importance import importances
-from bayesieve.search.trace import Clock
+from bayesieve.search.recorder import Clock
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.table import as_table
 from bayesieve.table.cautions import Caution, issue, weights_caution
@@ -395,8 +395,6 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
+        for kind in ("allow_nan", "string", "categorical", "sparse"):
+            setattr(tags.input_tags, kind, True)
         return tags

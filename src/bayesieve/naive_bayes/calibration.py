@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.probabilities import log_probabilities, smoothed_logs
-from bayesieve.search.trace import Clock
+from bayesieve.search.recorder import Clock
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
 

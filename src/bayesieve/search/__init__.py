@@ -6,10 +6,11 @@ from bayesieve.search.greedy import DIRECTIONS, GreedySearch
 from bayesieve.search.multi_start import MultiStart
 from bayesieve.search.objective import Constraint, Objective
 from bayesieve.search.problem import Problem, Search, State, StepRecorder, first_record
+from bayesieve.search.recorder import Clock, TraceRecorder
 from bayesieve.search.scored_rows import ScoredRows
 from bayesieve.search.state import SearchState, SubsetProblem
 from bayesieve.search.subset_values import SubsetValues, evaluate_subsets
-from bayesieve.search.trace import Clock, SearchTrace, TraceRecorder
+from bayesieve.search.trace import SearchTrace
 
 __all__ = [
     "DIRECTIONS",

@@ -8,7 +8,8 @@ import numpy as np
 
 from bayesieve.engine.progress import Progress
 from bayesieve.search.problem import Problem, Search, StepRecorder, first_record
-from bayesieve.search.trace import Clock, SearchTrace, TraceRecorder
+from bayesieve.search.recorder import Clock, TraceRecorder
+from bayesieve.search.trace import SearchTrace
 
 
 @dataclass(frozen=True)

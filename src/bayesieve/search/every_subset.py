@@ -10,8 +10,9 @@ import numpy as np
 from bayesieve.criteria import AUC
 from bayesieve.engine import map_in_threads
 from bayesieve.search.exhaustive import MAX_FEATURES
+from bayesieve.search.recorder import Clock, TraceRecorder
 from bayesieve.search.state import SearchState, SubsetProblem
-from bayesieve.search.trace import Clock, SearchTrace, TraceRecorder
+from bayesieve.search.trace import SearchTrace
 
 _PIECES = 5  # of the features; the walk is cut into 2^5 pieces, which tell how far it has come
 _LARGEST_LOG = 470.0  # nats: the kernel multiplies a ratio of this size with products of up to 1e100

@@ -8,7 +8,8 @@ import numpy as np
 
 from bayesieve.engine.progress import Progress
 from bayesieve.search.problem import Problem, Search, State, first_record
-from bayesieve.search.trace import Clock, SearchTrace, TraceRecorder
+from bayesieve.search.recorder import Clock, TraceRecorder
+from bayesieve.search.trace import SearchTrace
 
 MAX_FEATURES = 25
 """Features beyond which enumeration is refused: 2^25 subsets fill a trace of some gigabytes."""

@@ -10,7 +10,8 @@ import numpy as np
 from bayesieve.engine.progress import Progress
 from bayesieve.search.multi_start import MultiStart
 from bayesieve.search.problem import Problem, Search, StepRecorder, first_record
-from bayesieve.search.trace import Clock, Point, SearchTrace, TraceRecorder
+from bayesieve.search.recorder import Clock, TraceRecorder
+from bayesieve.search.trace import Point, SearchTrace
 
 DIRECTIONS = ("forward", "backward", "forward-backward", "backward-forward", "fast")
 

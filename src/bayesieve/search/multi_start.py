@@ -13,8 +13,9 @@ import numpy as np
 from bayesieve.engine import effective_jobs
 from bayesieve.engine.progress import Progress
 from bayesieve.search.problem import Search, first_record
+from bayesieve.search.recorder import Clock, TraceRecorder
 from bayesieve.search.state import SearchState, SubsetProblem
-from bayesieve.search.trace import Clock, SearchTrace, TraceRecorder
+from bayesieve.search.trace import SearchTrace
 
 _WAVE = 4  # starts that run without knowing of each other: fixed, so that threads do not change results
 _PARALLEL_WORK = 2_000_000  # rows x candidates below which threads cost more than they bring

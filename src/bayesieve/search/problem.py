@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from bayesieve.engine.progress import Progress
-from bayesieve.search.trace import SearchTrace, TraceRecorder
+from bayesieve.search.recorder import TraceRecorder
+from bayesieve.search.trace import SearchTrace
 
 
 class State(ABC):

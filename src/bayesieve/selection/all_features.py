@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.search import SearchState, SearchTrace, SubsetProblem, TraceRecorder
-from bayesieve.search.trace import Clock
+from bayesieve.search.recorder import Clock
 from bayesieve.selection.base import CodedSelector
 
 _TOLD_TOGETHER = 1000  # features added between two looks at the clock

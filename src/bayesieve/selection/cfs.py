@@ -21,7 +21,7 @@ from bayesieve.search import (
     TraceRecorder,
     first_record,
 )
-from bayesieve.search.trace import Clock
+from bayesieve.search.recorder import Clock
 from bayesieve.selection.base import CodedSelector
 from bayesieve.table.choices import is_choice
 

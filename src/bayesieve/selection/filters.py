@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.parts import Score
-from bayesieve.search.trace import Clock
+from bayesieve.search.recorder import Clock
 from bayesieve.selection.ranked_path import RankedSelector, ranking_trace
 
 _DIGITS = 12  # of scores that are compared: rounding must not decide between copies of a feature, nor keep one of 0

@@ -10,7 +10,7 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.information import class_information
 from bayesieve.criteria import Criterion
 from bayesieve.parts import Score
-from bayesieve.search.trace import Clock
+from bayesieve.search.recorder import Clock
 from bayesieve.selection.base import seed_of
 from bayesieve.selection.evaluation_rows import check_recode, hold_out, recoder_for, validation_criterion
 from bayesieve.selection.filters import FilterSelector, above, check_number, rank

@@ -14,7 +14,7 @@ from bayesieve.counts.pairs import PairInformation
 from bayesieve.criteria import Criterion
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.parts import Score
-from bayesieve.search.trace import Clock
+from bayesieve.search.recorder import Clock
 from bayesieve.selection.base import seed_of
 from bayesieve.selection.evaluation_rows import check_recode, hold_out, recoder_for, validation_criterion
 from bayesieve.selection.ranked_path import NestedPath, RankedSelector, check_size, leading, ranking_trace
