@@ -308,4 +308,5 @@ def image(X: Any) -> Any:
 
 def _readable(X: Any) -> bool:
     types = X.dtypes if isinstance(X, pl.DataFrame) else [X.dtype]
-    return not any(t.is_temporal() or t == pl.Object for t in types)  # far dates cannot be shown
+    hidden = ("Date", "Time", "Duration", "Object")  # far dates cannot be shown, nor those inside lists
+    return not any(word in str(t) for t in types for word in hidden)

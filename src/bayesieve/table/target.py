@@ -22,12 +22,9 @@ _CONTINUOUS = (
     "regression target with continuous values."
 )
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e18  # products must not vanish, and rounded it must fit into 64 bits
-_MANY_CLASSES, _LEAST_ROWS, _FEW_ROWS, _MOST_GIBIBYTES = (
-    1000,
-    2,
-    5,
-    4,
-)  # beyond any target that is not an identifier, or close to it
+# Beyond any target that is not an identifier, or close to it.
+_IDENTIFIERS, _LEAST_ROWS = 200, 2
+_MANY_CLASSES, _FEW_ROWS, _MOST_GIBIBYTES = 1000, 5, 4
 _TOO_LARGE = "The labels in y are whole numbers beyond 64 bits; convert them to text, for example with y.astype(str)."
 _MIXED = "The labels in y mix text with other types; convert them all to text, for example with y.astype(str)."
 
@@ -98,7 +95,7 @@ def refuse_identifiers(target: Target) -> None:
     """ValueError before a fit on very many classes takes all memory, for which it needs a number per row and class."""
     n_rows, n_classes = len(target.codes), target.n_classes
     gibibytes = n_rows * n_classes * 8 / 2**30
-    if n_classes > _MANY_CLASSES and n_rows < _LEAST_ROWS * n_classes:
+    if n_classes > _IDENTIFIERS and n_rows < _LEAST_ROWS * n_classes:
         raise ValueError(
             f"The target has {n_classes:,} classes in {n_rows:,} rows, fewer than {_LEAST_ROWS} rows each on average; "
             "is it an identifier? Choose another target, or join rare classes."
