@@ -79,8 +79,9 @@ def within_scikit_learn(case: Case) -> None:
         pipeline = make_pipeline(selector, SelectiveNB(case.pick(options.SELECTORS))).fit(X, table.codes)
     invariants.probabilities(case, pipeline, X)
     with case.attempt("set_output"):
-        out = clone(selector).set_output(transform=case.pick(("pandas", "default"))).fit_transform(X, table.codes)
-        case.check(out.shape[1] == selector_width(pipeline[0]), "columns of the output", out.shape)
+        fitted = clone(selector).set_output(transform=case.pick(("pandas", "default")))
+        out = fitted.fit_transform(X, table.codes)
+        case.check(out.shape[1] == selector_width(fitted), "columns of the output", out.shape)
 
 
 def selector_width(selector: Any) -> int:
