@@ -293,7 +293,7 @@ def number_of_rows(X: Any) -> int:
 def image(X: Any) -> Any:
     """All there is to see of a table, to find out whether somebody changed it."""
     if isinstance(X, pd.DataFrame):
-        columns = [repr(X.iloc[:, i].tolist()) for i in range(X.shape[1])]
+        columns = [_values(X.iloc[:, i]) for i in range(X.shape[1])]
         return columns, [str(d) for d in X.dtypes], repr(list(X.columns)), repr(list(X.index))
     if isinstance(X, (pl.DataFrame, pl.Series)):
         return repr(X.rows() if isinstance(X, pl.DataFrame) else X.to_list()) if _readable(X) else None
@@ -304,6 +304,13 @@ def image(X: Any) -> Any:
     if isinstance(X, np.ndarray):
         return repr(X.tolist())
     return repr(X) if isinstance(X, (list, tuple, pd.Series)) else None
+
+
+def _values(column: pd.Series) -> str:
+    try:
+        return repr(column.tolist())
+    except OverflowError:  # Python has no such dates
+        return ""
 
 
 def _readable(X: Any) -> bool:

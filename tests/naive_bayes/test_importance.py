@@ -53,6 +53,8 @@ def test_nothing_to_share_out() -> None:
     table = np.array([[3.0, 4.0], [5.0, 1.0]])
     one_level = np.array([[8.0, 5.0]])
     assert importances([table, one_level], np.array([8.0, 5.0]), np.array([0.0, 1.0])).tolist() == [0.0, 0.0]
+    unknown = np.zeros((2, 2))  # no training row has a level of it
+    assert importances([table, unknown], np.array([8.0, 5.0]), np.ones(2)).tolist() == [1.0, 0.0]
 
 
 def test_a_stronger_feature_and_a_heavier_weight_count_more() -> None:

@@ -156,3 +156,9 @@ def test_other_containers() -> None:
 def test_unicode_and_odd_names() -> None:
     names = ("größe", "<script>", "a b\n", "")
     assert as_table(pl.DataFrame({name: [1] for name in names})).names == names
+
+
+def test_a_long_text_in_place_of_a_table_is_cut_in_the_message() -> None:
+    with pytest.raises(ValueError, match=r"got scalar array instead") as refusal:
+        as_table(np.array("x" * 100_000))
+    assert len(str(refusal.value)) < 600

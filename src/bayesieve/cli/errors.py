@@ -101,6 +101,8 @@ class Commands(TyperGroup):
 
 
 def _usage(error: Any) -> str:
+    if "embedded null byte" in str(error):
+        return "An argument holds a null character, which no name of a file or column can; leave it out"
     context = error.ctx
     hint = f" (see {context.command_path} --help)" if context is not None else ""
     return f"{error.format_message().removesuffix('.')}{hint}"

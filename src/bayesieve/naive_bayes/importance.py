@@ -19,7 +19,7 @@ def importances(tables: list[np.ndarray], class_counts: np.ndarray, weights: np.
     weights : (n_features,) feature weights.
     """
     result = np.zeros(len(tables))
-    used = [k for k in np.flatnonzero(weights).tolist() if len(tables[k]) > 1]
+    used = [k for k in np.flatnonzero(weights).tolist() if len(tables[k]) > 1 and tables[k].any()]
     if not used:
         return result
     total = class_counts.sum()

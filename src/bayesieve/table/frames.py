@@ -211,15 +211,11 @@ def unmasked(X: Any) -> np.ndarray:
 
 
 def _refuse_other_shapes(array: np.ndarray) -> None:
-    if array.ndim == 0:
+    if array.ndim < 2:
+        content = str(array)
         raise ValueError(
-            f"Expected 2D array, got scalar array instead:\narray={array}.\nReshape your data either using "
-            "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it contains a single "
-            "sample."
-        )
-    if array.ndim == 1:
-        raise ValueError(
-            f"Expected 2D array, got 1D array instead:\narray={array}.\nReshape your data either using "
+            f"Expected 2D array, got {'1D' if array.ndim else 'scalar'} array instead:\n"
+            f"array={content if len(content) <= 200 else content[:197] + '...'}.\nReshape your data either using "
             "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it contains a single "
             "sample."
         )
