@@ -238,3 +238,13 @@ def test_no_methods():
     figure = critical_difference_figure([], [], None)
     for text in (figure.to_html(), figure.to_svg()):
         assert "no methods were compared" in text
+
+
+def test_the_caption_names_pairs_that_do_not_differ_though_no_bar_joins_them() -> None:
+    figure = fold_rank_figure(["A", "B", "C"], [1.0, 2.0, 3.0], [(0, 1), (1, 2)], n_folds=10, title="AUC")
+    assert figure.ranks is not None
+    assert not figure.ranks.bars
+    assert "All methods differ" not in figure.caption
+    assert figure.caption.endswith("Without a bar, but not significantly different either: A and C.")
+    joined = fold_rank_figure(["A", "B", "C"], [1.0, 2.0, 3.0], [(0, 2)], n_folds=10, title="AUC")
+    assert "Without a bar" not in joined.caption

@@ -15,6 +15,8 @@ from bayesieve.report.render import fill, page_style
 from bayesieve.report.sections.tables import Column, Table
 from bayesieve.statistics import cliques
 
+_MOST_PAIRS = 6  # pairs that a caption names
+
 
 @dataclass(frozen=True)
 class RankFigure(Figure):
@@ -130,6 +132,7 @@ def fold_rank_figure(
     """
     values = [float(rank) for rank in ranks]
     groups = groups_not_apart(values, apart) if n_folds > 1 else []
+    unjoined = _not_apart_without_bar(len(values), groups, apart) if n_folds > 1 else []
     test = f"corrected resampled t-test of the folds, {formats.format_percent(alpha, 0)} each"
     if n_folds < 2:
         finding = "There is no test of a single fold, so that no methods are joined."
@@ -137,8 +140,14 @@ def fold_rank_figure(
         finding = f"No two methods differ significantly ({test})."
     elif groups:
         finding = f"Bars join methods that do not differ significantly ({test})."
+    elif unjoined:
+        finding = f"No neighbours by rank are joined by a bar ({test})."
     else:
         finding = f"All methods differ significantly ({test})."
+    if unjoined:
+        pairs = [f"{names[i]} and {names[j]}" for i, j in unjoined[:_MOST_PAIRS]]
+        more = f"; and {len(unjoined) - _MOST_PAIRS} more pairs" if len(unjoined) > _MOST_PAIRS else ""
+        finding += f" Without a bar, but not significantly different either: {'; '.join(pairs)}{more}."
     text = (
         f"Average ranks of {formats.plural(len(values), 'method')} over {formats.plural(n_folds, 'fold')}, 1 is best."
     )
@@ -166,6 +175,19 @@ def groups_not_apart(ranks: Sequence[float], apart: Sequence[tuple[int, int]]) -
             groups.append(tuple(order[i:stop]))
         reached = max(reached, stop)
     return groups
+
+
+def _not_apart_without_bar(
+    n_methods: int, groups: Sequence[tuple[int, ...]], apart: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Pairs that do not differ significantly, though a method ranked between them differs from one of them."""
+    distinct = {frozenset(pair) for pair in apart}
+    return [
+        (i, j)
+        for i in range(n_methods)
+        for j in range(i + 1, n_methods)
+        if frozenset((i, j)) not in distinct and not any(i in group and j in group for group in groups)
+    ]
 
 
 def _figure(
