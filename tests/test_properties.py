@@ -201,7 +201,7 @@ def test_codes_stay_below_the_number_of_levels(
     encoder = TableEncoder(numeric=numeric, categorical="values" if values else "modl")
     X = as_pandas(columns)
     try:
-        coded = encoder.fit_coded(X, y)
+        coded = encoder.fit_transform_coded(X, y)
     except (ValueError, TypeError) as error:
         check_sentence(error)
         return

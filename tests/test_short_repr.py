@@ -26,8 +26,8 @@ def public_objects() -> dict[str, Any]:
     columns |= {f"{HOSTILE} text {i}": [f"value {v} of many" for v in rng.integers(0, 60, 90)] for i in range(10)}
     X = pl.DataFrame(columns)
     model = b.SelectiveNB("map").fit(X, y)
-    coded = b.TableEncoder().fit_coded(X, y)
-    indicators = b.IndicatorEncoder(thresholds=3).fit_coded(X[:, :60], y)
+    coded = b.TableEncoder().fit_transform_coded(X, y)
+    indicators = b.IndicatorEncoder(thresholds=3).fit_transform_coded(X[:, :60], y)
     report = report_data(model, X, y, cv=2)
     stability = b.selection_stability("map", X[:, :40], y, cv=5)
     methods = {name: b.SelectiveNB(name) for name in ("all", "map", "mrmr")}

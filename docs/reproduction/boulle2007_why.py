@@ -147,7 +147,7 @@ def on_set(study: Boulle2007, models: Mapping[str, Any], name: str) -> dict[str,
             encoder = model.new_encoder().set_params(n_jobs=1)
             key = str(encoder.get_params())
             if key not in coded:
-                rows = encoder.fit_coded(train, codes[fold.train])
+                rows = encoder.fit_transform_coded(train, codes[fold.train])
                 coded[key] = (encoder, rows, encoder.transform_coded(test))
             encoder, rows, test_rows = coded[key]
             model.fit_coded(rows, encoder)
@@ -216,7 +216,7 @@ def _by_value(study: Boulle2007, X: Any, codes: np.ndarray, unseen: Any) -> Iter
     classes = np.unique(codes)
     for fold in study.protocol.split(codes):
         encoder = TableEncoder(numeric="equal-frequency", categorical="values", n_jobs=1)
-        coded = encoder.fit_coded(take_rows(X, fold.train), codes[fold.train])
+        coded = encoder.fit_transform_coded(take_rows(X, fold.train), codes[fold.train])
         test = encoder.transform_coded(take_rows(X, fold.test))
         if unseen is not None:
             test = unseen(test, coded)

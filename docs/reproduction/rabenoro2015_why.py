@@ -68,7 +68,7 @@ def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
     """Training and test series of a repetition as its methods see them, with their classes."""
     scores, labels = study.draw(number)
     encoder, n = EngineIndicators(study.grid), study.n_series
-    train, test = encoder.fit_coded(scores[:n], labels[:n]), encoder.transform_coded(scores[n:])
+    train, test = encoder.fit_transform_coded(scores[:n], labels[:n]), encoder.transform_coded(scores[n:])
     test.classes = np.asarray(train.classes)
     test.class_codes = np.searchsorted(test.classes, labels[n:]).astype(np.uint8)
     return train, test

@@ -95,7 +95,7 @@ def test_normalize_is_checked_and_kept(tmp_path: Path) -> None:
     model.save(tmp_path / "model.json")
     assert bayesieve.load(tmp_path / "model.json").normalize is True
     encoder = TableEncoder()
-    coded = encoder.fit_coded(table(), Y, np.full(N, 2.0))
+    coded = encoder.fit_transform_coded(table(), Y, np.full(N, 2.0))
     with pytest.raises(ValueError, match="normalize=True works with fit only"):
         SelectiveNB(normalize=True).fit_coded(coded, encoder)
 

@@ -36,7 +36,7 @@ def test_one_coding_for_all_is_as_good_as_one_for_each(
         weights = None
     model = SelectiveNB(selector)
     encoder = model.new_encoder()
-    coded = encoder.fit_coded(X, y, weights)
+    coded = encoder.fit_transform_coded(X, y, weights)
     codes, classes = coded.codes.copy(), np.array(coded.class_codes)
     model.fit_coded(coded, encoder)
     np.testing.assert_array_equal(coded.codes, codes)  # the next model wants the rows as they were
@@ -57,7 +57,7 @@ def test_indicators() -> None:
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     model = SelectiveNB("map", encoder=IndicatorEncoder([-1.0, 0.0, 1.0]))
     encoder = model.new_encoder()
-    model.fit_coded(encoder.fit_coded(X, y), encoder)
+    model.fit_coded(encoder.fit_transform_coded(X, y), encoder)
     alone = SelectiveNB("map", encoder=IndicatorEncoder([-1.0, 0.0, 1.0])).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
 
@@ -73,7 +73,7 @@ def test_the_encoder_is_the_one_asked_for() -> None:
 def test_options_are_checked_before_anything_is_coded(german: tuple[pl.DataFrame, pl.Series]) -> None:
     X, y = german
     encoder = TableEncoder()
-    coded = encoder.fit_coded(X, y)
+    coded = encoder.fit_transform_coded(X, y)
     with pytest.raises(ValueError, match="selector must be one of"):
         SelectiveNB("best").fit_coded(coded, encoder)
     with pytest.raises(ValueError, match="selector must be one of"):

@@ -57,9 +57,9 @@ def test_one_feature_per_column() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"missing": "ignore"}, {"numeric": "equal-width", "categorical": "values"}])
-def test_transform_of_the_training_rows_is_what_fit_coded(options: dict[str, Any]) -> None:
+def test_transform_of_the_training_rows_is_what_fit_transform_coded(options: dict[str, Any]) -> None:
     encoder = TableEncoder(**options)
-    coded = encoder.fit_coded(FRAME, Y)
+    coded = encoder.fit_transform_coded(FRAME, Y)
     np.testing.assert_array_equal(encoder.transform(FRAME), coded.codes.T)
     np.testing.assert_array_equal(TableEncoder(**options).fit_transform(FRAME, Y), coded.codes.T)
     assert coded.codes.dtype == encoder.transform(FRAME).dtype == np.uint8
@@ -204,7 +204,7 @@ def test_every_kind_of_table_gives_the_same_codes(convert: Any) -> None:
 def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(column_blocks, "_PARALLEL_ROWS", 0)
     one, two = TableEncoder(n_jobs=1), TableEncoder(n_jobs=2)
-    a, b = one.fit_coded(FRAME, Y), two.fit_coded(FRAME, Y)
+    a, b = one.fit_transform_coded(FRAME, Y), two.fit_transform_coded(FRAME, Y)
     np.testing.assert_array_equal(a.codes, b.codes)
     np.testing.assert_array_equal(one.level_scores_, two.level_scores_)
     np.testing.assert_array_equal(one.transform(FRAME), two.transform(FRAME))
@@ -216,7 +216,7 @@ def test_over_255_levels_take_two_bytes(weighted: bool) -> None:
     table = pl.DataFrame({"many": values, "few": [i % 2 for i in range(600)]})
     y = [i % 2 for i in range(600)]
     encoder = TableEncoder(categorical="values")
-    coded = encoder.fit_coded(table, y, np.full(600, 2.0) if weighted else None)
+    coded = encoder.fit_transform_coded(table, y, np.full(600, 2.0) if weighted else None)
     assert coded.codes.dtype == np.uint16
     np.testing.assert_array_equal(coded.codes[0], np.tile(np.arange(300), 2))
     np.testing.assert_array_equal(coded.codes[1], y)

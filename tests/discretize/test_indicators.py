@@ -50,7 +50,7 @@ def test_indicators_are_what_their_names_say() -> None:
 
 def test_level_codes_are_the_other_way_round_and_know_missing_scores() -> None:
     encoder = IndicatorEncoder(LEVELS)
-    coded = encoder.fit_coded(FRAME, Y)
+    coded = encoder.fit_transform_coded(FRAME, Y)
     assert coded.families is not None
     assert coded.n_levels.tolist() == [2] * 3 + [3] * 3 + [2] * 3
     missing = np.isnan(HOLES)
@@ -155,7 +155,7 @@ def test_a_score_without_values_needs_thresholds() -> None:
     frame = FRAME.with_columns(pl.lit(None).alias("slope"))
     with pytest.raises(ValueError, match="Score 'slope' has no finite value to learn thresholds from"):
         IndicatorEncoder(3).fit(frame, Y)
-    coded = IndicatorEncoder([0.5]).fit_coded(frame, Y)
+    coded = IndicatorEncoder([0.5]).fit_transform_coded(frame, Y)
     assert coded.codes[1].tolist() == [2] * N
     assert coded.n_levels.tolist() == [2, 3, 2]
 
@@ -180,9 +180,9 @@ def test_missing_scores_without_a_level_are_counted_and_add_nothing() -> None:
     for mine, other in zip(encoder.levels_[3:6], ignoring.levels_[3:6], strict=True):
         np.testing.assert_array_equal(mine.counts, other.counts)
         assert mine.level_score == other.level_score
-    model = DiscreteNB().fit(ignoring.fit_coded(FRAME, Y))
+    model = DiscreteNB().fit(ignoring.fit_transform_coded(FRAME, Y))
     with_holes = FRAME.with_columns(pl.lit(None, dtype=pl.Float64).alias("slope"))
-    without = DiscreteNB().fit(ignoring.fit_coded(FRAME, Y).select([0, 1, 2, 6, 7, 8]))
+    without = DiscreteNB().fit(ignoring.fit_transform_coded(FRAME, Y).select([0, 1, 2, 6, 7, 8]))
     np.testing.assert_allclose(
         model.predict_joint_log_proba(ignoring.transform_coded(with_holes)),
         without.predict_joint_log_proba(ignoring.transform_coded(FRAME).select([0, 1, 2, 6, 7, 8])),
@@ -192,7 +192,7 @@ def test_missing_scores_without_a_level_are_counted_and_add_nothing() -> None:
 
 def test_rows_without_weight_teach_nothing() -> None:
     weights = np.where(np.isnan(HOLES), 0.0, 1.0)
-    assert IndicatorEncoder(LEVELS).fit_coded(FRAME, Y, weights).n_levels.tolist() == [2] * 9
+    assert IndicatorEncoder(LEVELS).fit_transform_coded(FRAME, Y, weights).n_levels.tolist() == [2] * 9
     with pytest.raises(ValueError, match="all weights are zero"):
         IndicatorEncoder(LEVELS).fit(FRAME, Y, np.zeros(N))
 
@@ -218,11 +218,11 @@ def test_parametric_scores_over_a_grid() -> None:
 def test_scores_computed_beforehand_are_the_same() -> None:
     scores = {"fall": ParametricScore(drop, w=[2, 4]), "length": lambda series: [len(values) for values in series]}
     computed = IndicatorEncoder(5, scores=scores)
-    coded = computed.fit_coded(SERIES, Y)
+    coded = computed.fit_transform_coded(SERIES, Y)
     table = computed.compute_scores(SERIES)
     assert table.columns == ["fall(w=2)", "fall(w=4)", "length"]
     plain = IndicatorEncoder(5)
-    again = plain.fit_coded(table, Y)
+    again = plain.fit_transform_coded(table, Y)
     assert again.names == coded.names
     np.testing.assert_array_equal(again.stored, coded.stored)
     np.testing.assert_array_equal(plain.transform(table), computed.transform(SERIES))
@@ -275,7 +275,7 @@ def test_many_thresholds_are_kept_as_one_code_per_score() -> None:
     X = RNG.normal(size=(rows, 74))
     y = RNG.integers(0, 4, rows)
     encoder = IndicatorEncoder(11)
-    coded = encoder.fit_coded(X, y)
+    coded = encoder.fit_transform_coded(X, y)
     again = encoder.transform_coded(X)
     for table in (coded, again):
         assert table.n_features == 814
@@ -288,8 +288,8 @@ def test_many_thresholds_are_kept_as_one_code_per_score() -> None:
 @pytest.mark.parametrize("n_jobs", [None, 1, 3])
 def test_results_do_not_depend_on_the_number_of_threads(n_jobs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bayesieve.discretize.families._PARALLEL_ROWS", 0)
-    expected = IndicatorEncoder(7).fit_coded(FRAME, Y)
-    coded = IndicatorEncoder(7, n_jobs=n_jobs).fit_coded(FRAME, Y)
+    expected = IndicatorEncoder(7).fit_transform_coded(FRAME, Y)
+    coded = IndicatorEncoder(7, n_jobs=n_jobs).fit_transform_coded(FRAME, Y)
     assert coded.names == expected.names
     np.testing.assert_array_equal(coded.stored, expected.stored)
 
@@ -311,7 +311,7 @@ def test_tables_are_checked_as_by_other_encoders() -> None:
     with pytest.raises(NotFittedError):
         encoder.transform(FRAME)
     with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
-        encoder.fit_coded(FRAME, None)
+        encoder.fit_transform_coded(FRAME, None)
     encoder.fit(FRAME, Y)
     with pytest.raises(ValueError, match="feature names should match"):
         encoder.transform(FRAME.rename({"p": "q"}))

@@ -125,9 +125,9 @@ def test_a_coding_shared_by_all_changes_nothing(
     X, y = german
     weight = np.random.default_rng(1).integers(0, 4, len(y)).astype(float) if weighted else None
     fits = []
-    whole = TableEncoder.fit_coded
+    whole = TableEncoder.fit_transform_coded
     monkeypatch.setattr(
-        TableEncoder, "fit_coded", lambda self, *given: fits.append(self.numeric) or whole(self, *given)
+        TableEncoder, "fit_transform_coded", lambda self, *given: fits.append(self.numeric) or whole(self, *given)
     )
     methods = {
         "all": SelectiveNB("all"),

@@ -96,7 +96,7 @@ class FailingToCode(SelectiveNB):
 
 
 class Unable(BaseEstimator):
-    def fit_coded(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         raise RuntimeError("Not that.")
 
 

@@ -82,7 +82,7 @@ def test_what_a_fit_sets(kind: type[FilterSelector]) -> None:
 
 
 def test_scores_are_those_of_the_definitions() -> None:
-    coded = TableEncoder().fit_coded(FRAME, Y)
+    coded = TableEncoder().fit_transform_coded(FRAME, Y)
     gain = InformationGainSelector().fit_coded(coded)
     expected = [information.mutual_information(codes.tolist(), Y.tolist()) for codes in coded.codes]
     np.testing.assert_allclose(gain.scores_, expected, rtol=0, atol=1e-12)
@@ -154,7 +154,7 @@ def test_a_class_of_weight_zero_is_none() -> None:
 def test_indicators_of_scores(kind: type[FilterSelector]) -> None:
     scores = FRAME.select("number", "noise")
     selector = kind(encoder=IndicatorEncoder([0.0, 0.5, 1.0])).fit(scores, Y)
-    coded = TableEncoder(categorical="values", kinds=dict.fromkeys("abcdef", "categorical")).fit_coded(
+    coded = TableEncoder(categorical="values", kinds=dict.fromkeys("abcdef", "categorical")).fit_transform_coded(
         pl.DataFrame({name: selector.encoder_.transform(scores)[:, k] for k, name in enumerate("abcdef")}), Y
     )
     np.testing.assert_allclose(selector.scores_, kind().fit_coded(coded).scores_, rtol=0, atol=1e-12)

@@ -18,7 +18,7 @@ def test_raw_table() -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = X.assign(color=pd.Categorical(np.where(y == 0, "red", "blue")))
     X.iloc[::7, 0] = np.nan
-    coded = TableEncoder().fit_coded(X, y)
+    coded = TableEncoder().fit_transform_coded(X, y)
     found = pair_statistics(X, y)
     expected = [[mutual_info_score(a, b) for b in coded.codes] for a in coded.codes]
     np.testing.assert_allclose(found, expected, atol=1e-14)
@@ -70,6 +70,6 @@ def test_bad_arguments(arguments: dict[str, Any], message: str) -> None:
 
 def test_a_coded_table_has_its_own_classes() -> None:
     X, y = load_iris(return_X_y=True)
-    coded = TableEncoder().fit_coded(X, y)
+    coded = TableEncoder().fit_transform_coded(X, y)
     with pytest.raises(ValueError, match="leave y and sample_weight out"):
         pair_statistics(coded, y)

@@ -69,7 +69,7 @@ def refitted(
     """Log probabilities of ``rows`` by an encoder and a naive Bayes that know the rows ``fit`` only."""
     own = None if weights is None else weights[fit]
     model = TableEncoder(**encoder)
-    coded = model.fit_coded(X.iloc[fit], y[fit], own)
+    coded = model.fit_transform_coded(X.iloc[fit], y[fit], own)
     used = np.isin(X.columns, subset).astype(float)
     bayes = DiscreteNB(feature_weights=used, smoothing=1.0).fit(coded)
     return bayes.predict_log_proba(model.transform_coded(X.iloc[rows]))
@@ -169,7 +169,7 @@ def test_columns_of_many_values_do_not_look_better_than_they_are(evaluation: Any
 def test_leave_one_out_takes_levels_of_the_other_folds_and_counts_of_the_other_rows() -> None:
     X, y = mixed_table(60)
     selector = WrapperSelector("log_loss", direction="forward", evaluation="loo", smoothing=1.0).fit(X, y)
-    coded = TableEncoder().fit_coded(X, y)
+    coded = TableEncoder().fit_transform_coded(X, y)
     fold = folds_by_class(coded, 10)
     assert np.bincount(fold).tolist() == [6] * 10
     for subset, criterion, _ in subsets_of(selector.trace_):
@@ -205,14 +205,14 @@ def test_levels_that_do_not_depend_on_classes_stay(evaluation: Any) -> None:
 
 def test_rows_in_another_order_and_some_rows_only_keep_their_raw_values() -> None:
     X, y = mixed_table()
-    coded = TableEncoder().fit_coded(X, y)
+    coded = TableEncoder().fit_transform_coded(X, y)
     rows = np.random.default_rng(0).permutation(150)[:100]
     part = coded.take(rows).by_class
     order = rows[np.argsort(y[rows], kind="stable")]
     assert part.recoder is not None
     fit, rest = part.recoder.learn(np.arange(0, 100, 2), np.arange(1, 100, 2))
     alone = TableEncoder()
-    np.testing.assert_array_equal(fit.codes, alone.fit_coded(X.iloc[order[::2]], y[order[::2]]).codes)
+    np.testing.assert_array_equal(fit.codes, alone.fit_transform_coded(X.iloc[order[::2]], y[order[::2]]).codes)
     np.testing.assert_array_equal(rest.codes, alone.transform(X.iloc[order[1::2]]).T)
     np.testing.assert_array_equal(rest.class_codes, y[order[1::2]])
 
@@ -221,7 +221,7 @@ def test_a_shared_coding_learns_its_levels_again_as_the_table_does() -> None:
     X, y = mixed_table()
     selector = WrapperSelector("log_loss", evaluation=5, direction="forward")
     encoder = TableEncoder()
-    shared = SelectiveNB(selector).fit_coded(encoder.fit_coded(X, y), encoder)
+    shared = SelectiveNB(selector).fit_coded(encoder.fit_transform_coded(X, y), encoder)
     alone = SelectiveNB(selector).fit(X, y)
     assert shared.trace_.recoded
     assert shared.trace_.to_frame().drop("seconds").equals(alone.trace_.to_frame().drop("seconds"))
@@ -229,7 +229,7 @@ def test_a_shared_coding_learns_its_levels_again_as_the_table_does() -> None:
 
 def test_large_tables_and_codes_say_where_their_levels_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = mixed_table()
-    coded = TableEncoder().fit_coded(X, y)
+    coded = TableEncoder().fit_transform_coded(X, y)
     with pytest.raises(ValueError, match="recode=True learns levels again from raw values"):
         WrapperSelector(encoder=None, recode=True).fit(coded.codes.T, y)
     assert WrapperSelector(encoder=None).fit(coded.codes.T, y).trace_.recoded is None

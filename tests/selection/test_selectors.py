@@ -55,7 +55,7 @@ def test_all_features_weigh_one() -> None:
     selector = AllFeatures().fit(FRAME, Y)
     assert selector.weights_.tolist() == [1.0, 0.0, 1.0, 0.0]
     assert selector.trace_.to_frame()["move"].to_list() == ["start", "add", "add"]
-    coded = TableEncoder().fit_coded(FRAME, Y)
+    coded = TableEncoder().fit_transform_coded(FRAME, Y)
     data = selective.Data.estimate(coded.codes.T.tolist(), Y.tolist())
     assert selector.trace_.to_frame()["criterion"].to_list()[-1] == pytest.approx(
         selective.cost(data, (0, 2)), abs=1e-9

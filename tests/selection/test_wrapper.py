@@ -114,7 +114,7 @@ def test_groups_stay_together() -> None:
     inside = SelectiveNB(selector).fit(frame, y, groups=groups)
     alone = clone(selector).fit(frame, y, groups=groups)
     assert inside.trace_.to_frame().drop("seconds").equals(alone.trace_.to_frame().drop("seconds"))
-    coded = TableEncoder().fit_coded(frame, y)
+    coded = TableEncoder().fit_transform_coded(frame, y)
     with pytest.raises(ValueError, match="MAPSelector makes no use of groups; leave it out"):
         MAPSelector().fit_coded(coded, groups=groups)
     with pytest.warns(UserWarning, match="groups are ignored: MAPSelector splits no rows by them"):
@@ -363,7 +363,7 @@ def test_indicators_are_selected_by_name_and_kept_compact() -> None:
     kept = np.asarray(selector.transform(X))
     fitted = clone(encoder).fit(X, y)
     np.testing.assert_array_equal(kept, np.asarray(fitted.transform(X))[:, selector.support_])
-    coded = fitted.fit_coded(X, y)
+    coded = fitted.fit_transform_coded(X, y)
     plain = WrapperSelector(direction="forward", encoder=None).fit(np.asarray(coded.codes.T), y)
     found = selector.trace_.to_frame()["criterion"].to_numpy()
     np.testing.assert_allclose(plain.trace_.to_frame()["criterion"].to_numpy(), found, rtol=0, atol=1e-13)

@@ -135,7 +135,7 @@ def test_multi_start_auc_is_no_worse_than_its_neighbours() -> None:
     X, y = load_wine(return_X_y=True)
     y = (y == 1).astype(int)
     selector = MultiStartAUC(n_jobs=1).fit(X, y)
-    coded = selector.encoder_.fit_coded(X, y)
+    coded = selector.encoder_.fit_transform_coded(X, y)
 
     def area(support: np.ndarray) -> float:
         model = SelectiveNB(selector="all", n_jobs=1).fit_coded(coded, selector.encoder_)
@@ -156,7 +156,7 @@ def test_multi_start_auc_is_no_worse_than_its_neighbours() -> None:
 def test_multi_start_auc_takes_several_classes() -> None:
     X, y = load_iris(return_X_y=True)
     selector = MultiStartAUC(n_jobs=1).fit(X, y)
-    coded: CodedTable = selector.encoder_.fit_coded(X, y)
+    coded: CodedTable = selector.encoder_.fit_transform_coded(X, y)
     problem = SubsetProblem.of(coded, "m-estimate", AUC())
     assert not problem.criterion.lower_is_better
     assert 0 < selector.support_.sum() < 4

@@ -73,7 +73,7 @@ def test_weights_are_those_of_the_selectors_alone(data: Any, study: WaveformStud
     X, y = data
     split = study.splits[1]
     train, _ = rows_of(study, y, 1)
-    coded = TableEncoder().fit_coded(X[train], y[train])
+    coded = TableEncoder().fit_transform_coded(X[train], y[train])
     assert (split.n_train, split.n_test) == (350, 150)
     assert split.informative == tuple((np.flatnonzero(coded.n_levels > 1) + 1).tolist())
     assert 1 not in split.informative
@@ -93,7 +93,7 @@ def test_no_subset_is_better_by_accuracy_or_auc(data: Any, study: WaveformStudy)
     split = study.splits[0]
     train, _ = rows_of(study, y, 0)
     encoder = TableEncoder()
-    coded = encoder.fit_coded(X[train], y[train])
+    coded = encoder.fit_transform_coded(X[train], y[train])
     n_wrong, areas = {}, {}
     state = SearchState(SubsetProblem.of(coded, criterion=AUC()))
     features = np.array(split.informative) - 1
@@ -115,7 +115,7 @@ def test_figures_of_merit_are_those_of_the_test_rows(data: Any, study: WaveformS
     X, y = data
     train, test = rows_of(study, y, 2)
     encoder = TableEncoder()
-    coded = encoder.fit_coded(X[train], y[train])
+    coded = encoder.fit_transform_coded(X[train], y[train])
     for method in (*EXHAUSTIVE, BY_SEARCH, OURS):
         model = DiscreteNB(feature_weights=study.splits[2].weights[method]).fit(coded)
         proba = model.predict_proba(encoder.transform_coded(X[test]))

@@ -215,7 +215,7 @@ def directly(seed: int, number: int, n_series: int) -> dict[str, dict[str, float
     train, test = (engine_series(n_series, random_state=np.random.default_rng(draw)) for draw in draws[:2])
     encoder = IndicatorEncoder(dict(list(engine_thresholds("levels").items())[:FEW]))
     scores, names = engine_scores(train, grid="levels")
-    coded = encoder.fit_coded(pl.DataFrame(score_columns(scores[:, :FEW], names[:FEW])), train.labels)
+    coded = encoder.fit_transform_coded(pl.DataFrame(score_columns(scores[:, :FEW], names[:FEW])), train.labels)
     scores, _ = engine_scores(test, grid="levels")
     coded_test = encoder.transform_coded(pl.DataFrame(score_columns(scores[:, :FEW], names[:FEW])))
     class_codes = np.searchsorted(coded.classes, test.labels).astype(np.uint8)
@@ -285,7 +285,7 @@ def test_thresholds_come_from_the_training_series_only() -> None:
     assert len(score_columns(scores, names)) == len(expected)
     (fold,) = study.protocol.split(np.unique(y, return_inverse=True)[1])
     encoder = EngineIndicators("quantiles")
-    coded = encoder.fit_coded(X[fold.train], y[fold.train])
+    coded = encoder.fit_transform_coded(X[fold.train], y[fold.train])
     found = pl.DataFrame({"score": [level.score for level in coded.levels], "at": [x.threshold for x in coded.levels]})
     for name, thresholds in expected.items():
         assert found.filter(pl.col("score") == name)["at"].to_list() == thresholds

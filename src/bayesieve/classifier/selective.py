@@ -169,7 +169,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         mixed = isinstance(encoder, TableEncoder)
         table = as_table(X) if mixed else X
         with compiling_elsewhere(self.selector_.kernel_families):
-            coded = encoder.fit_coded(table, y, sample_weight)
+            coded = encoder.fit_transform_coded(table, y, sample_weight)
         seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder.levels_) if mixed else []
         del table, X  # its columns may be copies
         self._learn(coded, encoder, seen=seen, groups=groups)
@@ -182,7 +182,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         coded : CodedTable
-            What ``encoder.fit_coded(X, y)`` returned; it is left as it is.
+            What ``encoder.fit_transform_coded(X, y)`` returned; it is left as it is.
         encoder : TableEncoder or IndicatorEncoder
             The model keeps it (it is not copied) to code rows to be predicted.
 

@@ -104,14 +104,14 @@ class TableEncoder(LevelsCoder):
         -------
         self
         """
-        self.fit_coded(X, y, sample_weight)
+        self.fit_transform_coded(X, y, sample_weight)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Fit, and return the codes of the same rows."""
-        return self.fit_coded(X, y, sample_weight).codes.T
+        return self.fit_transform_coded(X, y, sample_weight).codes.T
 
-    def fit_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
+    def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
         """Fit, and return the same rows as a `CodedTable` with classes, weights and levels."""
         coders = {
             "numeric": _coder(self.numeric, _NUMERIC, "numeric"),

@@ -72,7 +72,7 @@ class IndicatorEncoder(LevelsCoder):
     Notes
     -----
     ``transform`` gives the indicators themselves: 1 where the score is at most the threshold, else 0, also where it is
-    missing. ``fit_coded`` and ``transform_coded`` give what this package learns from: codes of the levels in
+    missing. ``fit_transform_coded`` and ``transform_coded`` give what this package learns from: codes of the levels in
     ``levels_``, where 0 is "at most the threshold".
     Infinite scores are accepted and compared like any number.
 
@@ -137,7 +137,7 @@ class IndicatorEncoder(LevelsCoder):
         """Fit, and return the indicators of the same rows."""
         return indicator_values(self._fit(X, y, sample_weight))
 
-    def fit_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
+    def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
         """Fit, and return the level codes of the same rows as a `CodedTable` with classes, weights and levels."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")

@@ -114,7 +114,7 @@ class FoldRun:
         coding = self._codings.setdefault(describe(encoder), _Coding(encoder))
         encoder = coding.encoder  # perhaps fitted already
         coded, train_seconds = coding.once(
-            "train", lambda: encoder.fit_coded(self._train_X, self._labels, self._train_weights)
+            "train", lambda: encoder.fit_transform_coded(self._train_X, self._labels, self._train_weights)
         )
         began = time.perf_counter()
         model.fit_coded(coded, encoder)

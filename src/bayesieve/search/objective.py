@@ -51,7 +51,7 @@ class Objective:
     >>> from bayesieve import TableEncoder
     >>> from bayesieve.search import Objective, evaluate_subsets
     >>> from sklearn.datasets import load_iris
-    >>> coded = TableEncoder().fit_coded(*load_iris(return_X_y=True, as_frame=True))
+    >>> coded = TableEncoder().fit_transform_coded(*load_iris(return_X_y=True, as_frame=True))
     >>> objective = Objective.of(coded, "log_loss", constraints={"recall:2": 0.95})
     >>> evaluated = evaluate_subsets(objective, [[0], [2], [2, 3], [0, 1, 2, 3]])
     >>> evaluated.values.round(3).tolist(), evaluated.feasible.tolist(), evaluated.best

@@ -100,7 +100,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             return coded
         self.encoder_ = make_encoder(self.encoder)
         with compiling_elsewhere(self.kernel_families):
-            coded = self.encoder_.fit_coded(X, y, sample_weight)
+            coded = self.encoder_.fit_transform_coded(X, y, sample_weight)
         issue([weights_caution(coded.weights)])
         return coded if self._rows_in_order else coded.by_class
 

@@ -95,7 +95,7 @@ def _coded(X: Any, y: Any, encoder: Any, sample_weight: Any) -> CodedTable:
             raise ValueError(
                 "The encoder needs the classes to find levels; pass them as y, or codes with encoder=None."
             )
-        return make_encoder(encoder).fit_coded(X, y, sample_weight)
+        return make_encoder(encoder).fit_transform_coded(X, y, sample_weight)
     codes = read_codes(PairStatistics(), X, reset=True)
     if y is None and sample_weight is None:
         return codes

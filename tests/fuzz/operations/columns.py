@@ -48,8 +48,8 @@ def code_once(case: Case) -> None:
     _, X = hold(case, table)
     y, weights = draw_labels(case, table.codes), draw_weights(case, table.codes)
     encoder = options.table_encoder(case, [column.name for column in table.columns])
-    with case.step("fit_coded"):
-        coded = encoder.fit_coded(X, y, weights)
+    with case.step("fit_transform_coded"):
+        coded = encoder.fit_transform_coded(X, y, weights)
     model = options.model(case, []).set_params(encoder="modl")
     case.note(repr(model))
     with case.step("fit a model"):

@@ -178,7 +178,7 @@ class _Split:
         self._began = time.perf_counter()
         self._seed, self._n_jobs = seed, n_jobs
         self._encoder = TableEncoder(n_jobs=n_jobs)
-        self._coded = self._encoder.fit_coded(take_rows(X, train), codes[train]).by_class
+        self._coded = self._encoder.fit_transform_coded(take_rows(X, train), codes[train]).by_class
         self._test = self._encoder.transform_coded(take_rows(X, test))
         self._test_codes, self._train_counts = codes[test], np.bincount(codes[train])
         problem = SubsetProblem.of(self._coded)

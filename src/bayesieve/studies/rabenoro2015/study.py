@@ -72,13 +72,13 @@ class EngineIndicators(BaseEstimator):
     def __init__(self, grid: Any = GRIDS[0]) -> None:
         self.grid = grid
 
-    def fit_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
+    def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
         """Fix the thresholds and code the rows of scores ``X`` (polars)."""
         from bayesieve.simulate import engine_thresholds
 
         thresholds = engine_thresholds(self.grid, X.to_numpy() if self.grid == "quantiles" else None)
         self.indicators_ = IndicatorEncoder({name: thresholds[name] for name in X.columns}, n_jobs=1)
-        return self.indicators_.fit_coded(X, y, sample_weight)
+        return self.indicators_.fit_transform_coded(X, y, sample_weight)
 
     def transform_coded(self, X: Any) -> CodedTable:
         """Code other rows."""

@@ -109,7 +109,7 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    encoder : encoder with ``fit_coded`` and ``transform_coded``
+    encoder : encoder with ``fit_transform_coded`` and ``transform_coded``
     direction : direction of a `GreedySearch`; None for no search.
     criterion : criterion of the search.
     ranking : "MI filter" or "mRMR filter", to choose its leading features; None for a search, or for all features.
@@ -144,7 +144,7 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> SubsetChoice:
         """Code the rows and choose features."""
         encoder = self.new_encoder()
-        return self.fit_coded(encoder.fit_coded(X, y), encoder)
+        return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
 
     def fit_coded(self, coded: CodedTable, encoder: Any) -> SubsetChoice:
         """Choose among the features of rows that an encoder has coded."""
