@@ -235,11 +235,12 @@ def test_nothing_to_choose_from() -> None:
     assert (chosen.sum(), trace.walk_moves(0).feature.tolist()) == (0, [0])  # added, but no better
 
 
-def test_one_class_has_no_auc() -> None:
+@pytest.mark.parametrize("direction", ["forward", "backward", "fast"])
+def test_one_class_has_no_auc(direction: str) -> None:
     coded = coded_table(1, n_classes=2)
     coded.class_codes[:] = 0
-    with pytest.raises(ValueError, match="'auc' has no value on these rows"):
-        GreedySearch("forward").run(SubsetProblem.of(coded, 1.0, AUC()))
+    with pytest.raises(ValueError, match="'auc' cannot be measured on these rows"):
+        GreedySearch(direction).run(SubsetProblem.of(coded, 1.0, AUC()))
 
 
 @pytest.mark.parametrize("criterion", [LogLoss(), Error(), ErrorProbability(), Brier()])

@@ -197,6 +197,7 @@ def test_a_criterion_of_ones_own_that_returns_nonsense() -> None:
         ({"evaluation": 2.5}, "evaluation must be .* got 2.5"),
         ({"evaluation": 10_000}, "evaluation=10000 folds need a class of as many rows"),
         ({"evaluation": []}, "evaluation must give at least one pair"),
+        ({"evaluation": (1, 2)}, "evaluation must give at least one pair"),
         ({"evaluation": [(np.arange(5), np.array([400]))]}, "evaluation must give row positions from 0 to 299"),
         ({"evaluation": [(np.arange(5), np.array([], int))]}, "none of them empty"),
         ({"n_features_to_select": 0}, "n_features_to_select must be 'best' or a whole number of at least 1, got 0"),

@@ -104,10 +104,6 @@ class _Run:
         self._sign = problem.sign
         self._validation_sign = 1.0 if problem.in_words().get("validation_lower_is_better", True) else -1.0
         self._null = self._sign * self._state.cost
-        if np.isnan(self._null):
-            raise ValueError(
-                f"The criterion {problem.criterion_name!r} has no value on these rows: they show one class only."
-            )
         self._n_models = 1
         self._walks: list[TraceRecorder] = []
         self._resumed = _Resumed(options.resume, problem.names)

@@ -272,6 +272,8 @@ class SearchState(State):
         self.selected = np.zeros(problem.n_features, dtype=bool)
         self.n_selected = 0
         self.cost = self._guide.criterion.own(0)
+        if np.isnan(self.cost):
+            raise ValueError(f"{problem.criterion_name!r} cannot be measured on these rows: they have one class only.")
         self._penalty = _PENALTY * max(1.0, abs(self.cost))
 
     def reset(self, selected: np.ndarray | None = None) -> None:

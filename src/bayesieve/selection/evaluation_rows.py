@@ -182,7 +182,8 @@ def _splits(coded: CodedTable, evaluation: Any, groups: Any) -> list[tuple[np.nd
         pairs = pairs_of(evaluation, labels, groups, weights)
     else:
         pairs = list(evaluation)
-    splits = [tuple(_positions(part, coded.n_rows) for part in pair) for pair in pairs]
+    are_pairs = all(isinstance(pair, Iterable) for pair in pairs)
+    splits = [tuple(_positions(part, coded.n_rows) for part in pair) for pair in pairs] if are_pairs else []
     if not splits or any(len(pair) != 2 or not pair[0].size or not pair[1].size for pair in splits):
         raise ValueError("evaluation must give at least one pair of (train, test) row positions, none of them empty.")
     return splits  # type: ignore[return-value]
