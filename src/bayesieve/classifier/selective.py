@@ -19,6 +19,7 @@ from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.importance import importances
 from bayesieve.search.recorder import Clock
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
+from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_table
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.estimator_input import copy_features
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from bayesieve.report.data import Performance
 
 
+@with_shared_docs
 class SelectiveNB(ClassifierMixin, BaseEstimator):
     """Selective naive Bayes classifier on raw, mixed tables.
 
@@ -55,10 +57,6 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     max_seconds : float or None, default=None
         Time after which the search, and the calibration after it, stop and keep what they have. Like the options below
         it also holds for a selector object that leaves it at its default. Filters have no limit.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the search; None is a fixed seed.
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores. Results do not depend on it.
     verbose : int, default=0
         1 shows the progress of the search on the error stream.
     normalize : bool, default=False
@@ -132,14 +130,13 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
         self.normalize = normalize
 
+    @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> SelectiveNB:
         """Code the table, weigh its features, count.
 
         Parameters
         ----------
         X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
-        y : array-like, shape (n_rows,)
-            Class labels.
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts: a weight of 2 equals the row repeated, unless ``normalize`` is True.
         groups : array-like, shape (n_rows,), optional

@@ -14,8 +14,10 @@ from bayesieve.counts.probabilities import log_probabilities_of_all
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
 from bayesieve.naive_bayes.explanation import Explanation
 from bayesieve.selection.base import with_classes
+from bayesieve.shared_docs import with_shared_docs
 
 
+@with_shared_docs
 class DiscreteNB(ClassifierMixin, BaseEstimator):
     """Naive Bayes classifier on integer codes, with feature weights.
 
@@ -78,6 +80,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         self.min_categories = min_categories
         self.fit_prior = fit_prior
 
+    @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DiscreteNB:
         """Count the codes by class.
 
@@ -85,9 +88,6 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like of integers from 0, shape (n_rows, n_features), or CodedTable
             With a `CodedTable` that contains classes, ``y`` is optional.
-        y : array-like, shape (n_rows,)
-        sample_weight : array-like, shape (n_rows,), optional
-            Weights multiply counts.
 
         Returns
         -------
@@ -97,11 +97,13 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
             self.__dict__.pop(name, None)
         return self._count(X, y, None, sample_weight)
 
+    @with_shared_docs
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> DiscreteNB:
         """Add rows to the counts; the result is the same as one ``fit`` on all rows.
 
         Parameters
         ----------
+        X : array-like of integers from 0, shape (n_rows, n_features), or CodedTable
         classes : array-like, optional
             All possible labels; required on the first call unless its rows contain all of them.
         """

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.counts import CodedTable
 from bayesieve.search import SearchState, SearchTrace, SubsetProblem, TraceRecorder
 from bayesieve.search.recorder import Clock
 from bayesieve.selection.base import CodedSelector
 
-_TOLD_TOGETHER = 1000  # features added between two looks at the clock
+_ADDED_AT_ONCE = 1000  # features added between two readings of the clock
 
 
 class AllFeatures(CodedSelector):
     """Weight 1 for every feature with at least two levels.
-
-    Parameters
-    ----------
-    smoothing : "m-estimate" or float, default="m-estimate"
-        As `DiscreteNB` takes it; used for the cost in the trace.
-    encoder : "modl", TableEncoder or None, default="modl"
-        None: the table is coded already.
 
     Examples
     --------
@@ -35,17 +28,14 @@ class AllFeatures(CodedSelector):
     sentence = "Every feature that says something about the target has weight 1 (classic naive Bayes)."
     chooses_on_path = False
 
-    def __init__(self, *, smoothing: Smoothing = "m-estimate", encoder: object = "modl") -> None:
-        super().__init__(smoothing=smoothing, encoder=encoder)
-
     def _search(self, coded: CodedTable) -> np.ndarray:
         clock = Clock(None)
         problem = SubsetProblem.of(coded, self.smoothing)
         state = SearchState(problem)
         recorder = TraceRecorder(state.cost)
         added = problem.candidates
-        for first in range(0, added.size, _TOLD_TOGETHER):
-            moved = added[first : first + _TOLD_TOGETHER]
+        for first in range(0, added.size, _ADDED_AT_ONCE):
+            moved = added[first : first + _ADDED_AT_ONCE]
             costs = state.add_all(moved)
             every = np.ones(moved.size, dtype=bool)
             keys = np.arange(first + 1, first + 1 + moved.size, dtype=np.uint64)

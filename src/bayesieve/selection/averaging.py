@@ -17,28 +17,6 @@ class BayesianAveraging(SubsetSearchSelector):
 
     Each distinct subset that the search evaluated counts once.
 
-    Parameters
-    ----------
-    n_starts : int or None, default=None
-        Random starts of the search; None means log2(K N).
-    max_iter : int, default=5
-        Rounds of adding and dropping per start.
-    exhaustive : bool or "auto", default="auto"
-        True: every subset is evaluated (up to 25 features) and the average is exact. "auto": where that takes about a
-        second at most (up to 15 features).
-    max_seconds : float or None, default=None
-        The search stops after this many seconds and keeps what it has; so does Ctrl-C.
-    smoothing : "m-estimate" or float, default="m-estimate"
-        As `DiscreteNB` takes it.
-    encoder : "modl", TableEncoder or None, default="modl"
-        None: the table is coded already (integers from 0).
-    random_state : int, RandomState or None, default=None
-        Seed of the shuffles; None is a fixed seed.
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores. Results do not depend on it.
-    verbose : int, default=0
-        1 shows progress on the error stream.
-
     Attributes
     ----------
     weights_, support_, trace_
@@ -75,28 +53,6 @@ class CompressionAveraging(SubsetSearchSelector):
 
     The search visits good models and their neighbours only, which keeps the weights sharp. With ``exhaustive=True`` the
     sum runs over all subsets: exact, but flatter (most subsets compress), so that it is not the default.
-
-    Parameters
-    ----------
-    n_starts : int or None, default=None
-        Random starts of the search; None means log2(K N).
-    max_iter : int, default=5
-        Rounds of adding and dropping per start.
-    exhaustive : bool or "auto", default=False
-        True: every subset is evaluated (up to 25 features) and the average is exact. "auto": where that takes about a
-        second at most (up to 15 features).
-    max_seconds : float or None, default=None
-        The search stops after this many seconds and keeps what it has; so does Ctrl-C.
-    smoothing : "m-estimate" or float, default="m-estimate"
-        As `DiscreteNB` takes it.
-    encoder : "modl", TableEncoder or None, default="modl"
-        None: the table is coded already (integers from 0).
-    random_state : int, RandomState or None, default=None
-        Seed of the shuffles; None is a fixed seed.
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores. Results do not depend on it.
-    verbose : int, default=0
-        1 shows progress on the error stream.
 
     Attributes
     ----------

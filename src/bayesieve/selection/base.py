@@ -20,6 +20,7 @@ from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
 from bayesieve.parts import Score
+from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.backends.sparse import is_sparse
 from bayesieve.table.cautions import issue, weights_caution
@@ -47,6 +48,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     ``title``, in a few words, for lists; ``sentence``, for reports; ``scores``, a `Score` for every name of a criterion
     in its traces that is not a criterion of `bayesieve.criteria`; ``unsaved_options``, constructor options that are not
     saved with a model; ``chooses_on_path``, whether it selects one of the subsets that its search passes through.
+    Its docstring describes the parameters that `bayesieve.shared_docs` does not.
     """
 
     name: ClassVar[str] = ""
@@ -56,10 +58,15 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     unsaved_options: ClassVar[tuple[str, ...]] = ("encoder",)  # the encoder of the model stands for it
     chooses_on_path: ClassVar[bool] = True
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        with_shared_docs(cls)
+
     def __init__(self, *, smoothing: Smoothing = "m-estimate", encoder: Any = "modl") -> None:
         self.smoothing = smoothing
         self.encoder = encoder
 
+    @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CodedSelector:
         """Find the weights of the features.
 
@@ -67,10 +74,6 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         ----------
         X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
             A raw table; codes (integers from 0) with ``encoder=None``.
-        y : array-like, shape (n_rows,)
-            Class labels.
-        sample_weight : array-like, shape (n_rows,), optional
-            Weights multiply counts and losses: a weight of 2 equals the row repeated.
 
         Returns
         -------

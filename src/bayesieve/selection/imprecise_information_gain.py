@@ -30,10 +30,6 @@ class ImpreciseInformationGainSelector(FilterSelector):
         Features of a gain above it, by more than rounding, are selected, in nats.
     level_probabilities : {"frequency", "maximum-entropy"}, default="frequency"
         p(x): relative frequencies of the levels, or their distribution of maximum entropy.
-    smoothing : "m-estimate" or float, default="m-estimate"
-        As `DiscreteNB` takes it; no gain depends on it.
-    encoder : "modl", TableEncoder or None, default="modl"
-        None: the table is coded already (integers from 0).
 
     Attributes
     ----------

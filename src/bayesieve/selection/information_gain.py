@@ -34,22 +34,6 @@ class InformationGainSelector(FilterSelector):
     n_features_to_select : int, "auto" or None, default=None
         In place of a threshold: this many features of largest gain, the lower column on ties. "auto": as many as do
         best on rows that are held out, the fewest of equals; gains are then those of the other rows.
-    validation : str or Criterion, default="auto"
-        What the held-out rows measure: ``"error"``, ``"error_probability"``, or any other that
-        `WrapperSelector` takes. ``"auto"``: ``"error"``, or ``"log_loss"`` where a class has over 80 % of the rows (or
-        of their weight), for the error is blind there; ``trace_.validation_name`` says which.
-    validation_size : float, default=0.5
-        Share of the rows that is held out, of every class.
-    recode : bool or "auto", default="auto"
-        Whether the levels of the ranking are learnt again from the rows that are not held out; those of the model are
-        learnt from all rows in any case. "auto": where the raw table is at hand and not too large, as `WrapperSelector`
-        has it; ``trace_.recoded`` says whether it was done.
-    smoothing : "m-estimate" or float, default="m-estimate"
-        As `DiscreteNB` takes it, for the held-out rows.
-    encoder : "modl", TableEncoder or None, default="modl"
-        None: the table is coded already (integers from 0).
-    random_state : int, RandomState or None, default=None
-        Seed of the rows held out; None is a fixed seed.
 
     Attributes
     ----------

@@ -14,28 +14,6 @@ class MAPSelector(SubsetSearchSelector):
     cost(M) = log(K+1) + log C(K+K_m-1, K_m) - sum_n log P_M(y_n|x_n), in nats. Selected features get weight 1,
     others 0.
 
-    Parameters
-    ----------
-    n_starts : int or None, default=None
-        Random starts of the search; None means log2(K N).
-    max_iter : int, default=5
-        Rounds of adding and dropping per start.
-    exhaustive : bool or "auto", default="auto"
-        True: every subset is evaluated (up to 25 features) and the best subset is exact. "auto": where that takes about
-        a second at most (up to 15 features).
-    max_seconds : float or None, default=None
-        The search stops after this many seconds and keeps what it has; so does Ctrl-C.
-    smoothing : "m-estimate" or float, default="m-estimate"
-        As `DiscreteNB` takes it.
-    encoder : "modl", TableEncoder or None, default="modl"
-        None: the table is coded already (integers from 0).
-    random_state : int, RandomState or None, default=None
-        Seed of the shuffles; None is a fixed seed.
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores. Results do not depend on it.
-    verbose : int, default=0
-        1 shows progress on the error stream.
-
     Attributes
     ----------
     weights_, support_, trace_

@@ -60,19 +60,6 @@ class AccuracySelector(_ForwardOnTraining):
     The same as ``WrapperSelector("error", direction="forward", evaluation="train")``, but the path ends where no
     training row is wrong, which no larger subset can better.
 
-    Parameters
-    ----------
-    max_seconds : float or None, default=None
-        The search stops after this many seconds and keeps the best so far; so does Ctrl-C.
-    smoothing : "m-estimate" or float, default="m-estimate"
-        As `DiscreteNB` takes it.
-    encoder : "modl", TableEncoder or None, default="modl"
-        None: the table is coded already (integers from 0).
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores. Results do not depend on it.
-    verbose : int, default=0
-        1 shows progress on the error stream.
-
     Attributes
     ----------
     weights_, support_, trace_
@@ -101,19 +88,6 @@ class AUCSelector(_ForwardOnTraining):
 
     The same as ``WrapperSelector("auc", direction="forward", evaluation="train")``, but the path ends at an area of 1,
     which no larger subset can better.
-
-    Parameters
-    ----------
-    max_seconds : float or None, default=None
-        The search stops after this many seconds and keeps the best so far; so does Ctrl-C.
-    smoothing : "m-estimate" or float, default="m-estimate"
-        As `DiscreteNB` takes it.
-    encoder : "modl", TableEncoder or None, default="modl"
-        None: the table is coded already (integers from 0).
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores. Results do not depend on it.
-    verbose : int, default=0
-        1 shows progress on the error stream.
 
     Attributes
     ----------

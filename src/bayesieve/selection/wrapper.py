@@ -28,6 +28,7 @@ from bayesieve.search.objective import check_constraints, make_constraints
 from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.selection.callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
 from bayesieve.selection.evaluation_rows import check_evaluation, check_recode, evaluation_rows, validation_criterion
+from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.choices import is_choice
 
 Direction = Literal["forward", "backward", "forward-backward", "backward-forward", "fast"]
@@ -70,13 +71,6 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     tol : float or None, default=None
         A forward phase stops when the best addition improves the criterion by no more than ``tol``, a backward phase
         when the best removal worsens it by more. None: the path is followed to its end.
-    max_seconds : float or None, default=None
-        The search stops after this many seconds and keeps the best so far; so does Ctrl-C.
-    validation : str or Criterion, default="auto"
-        What chooses the subset on the held-out half. ``"auto"``: ``"error"``, or ``"log_loss"`` where a class has over
-        80 % of the rows (or of their weight), for the error is blind there; ``trace_.validation_name`` says which.
-    validation_size : float, default=0.5
-        Share of the rows held out.
     recode : bool or "auto", default="auto"
         Whether the levels that the criterion is measured with are learnt again without the rows that are scored: from
         the fitted half, or from the training rows of every fold; for ``"loo"`` from the rows of nine folds of ten,
@@ -86,8 +80,6 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         selected keep the levels of all rows; ``trace_.recoded`` says whether it was done.
     resume : SearchTrace or None, default=None
         ``trace_`` of a search that was stopped: its moves are made again without scanning, and the search goes on.
-    smoothing : "m-estimate" or float, default="m-estimate"
-        As `DiscreteNB` takes it.
     search : Search or None, default=None
         Any search of `bayesieve.search`, such as `BestFirst` or `MultiStart`, or one of your own, in place of the one
         that ``direction`` names; ``tol``, ``max_seconds`` and the like are then options of this object.
@@ -97,10 +89,6 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         objects. Where no subset met keeps them, the one nearest to them is selected, with a warning.
     encoder : "modl", TableEncoder, IndicatorEncoder or None, default="modl"
         None: the table is coded already (integers from 0); then every column is a candidate, also a constant one.
-    random_state : int, RandomState or None, default=None
-        Seed of the split and of the order of ``"fast"``; None is a fixed seed.
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores. Results do not depend on it.
     verbose : int, default=0
         1 shows progress on the error stream. scikit-learn's callbacks (``set_callbacks``, from version 1.9 on) are told
         every move, and may end the search.
@@ -178,6 +166,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         self.verbose = verbose
 
     @with_callbacks
+    @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> WrapperSelector:
         """Search for the best subset of the columns.
 
@@ -185,8 +174,6 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         ----------
         X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
             A raw table; codes (integers from 0) with ``encoder=None``.
-        y : array-like, shape (n_rows,)
-            Class labels.
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts and losses: a weight of 2 equals the row repeated. Leave-one-out leaves a row out
             with its whole weight.
