@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import ClassBlock, ratio_tables
+from bayesieve.criteria import ClassBlock, ErrorProbability, ratio_tables
 from bayesieve.search import SearchState, SubsetProblem
-from tests.criteria.coded_tables import coded_table, slow_cost
+from tests.criteria.coded_tables import coded_table, log_joint, slow_cost
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -252,3 +252,28 @@ def test_very_unequal_weights() -> None:
     base = near_certain(6, 3, False, wrong=0.1)
     coded = base.with_rows(weights=10.0 ** rng.uniform(-12, 12, base.n_rows))
     walk_and_check(coded, [0, 1, 2, 3, 1], rel=1e-9)
+
+
+@pytest.mark.parametrize("n_rows", [5, 33, 39, 64, 70, 97, 129, 511, 513, 545])
+@pytest.mark.parametrize("n_rare", [1, 3, 31])
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_a_class_that_fills_nearly_the_whole_table(n_rows: int, n_rare: int, n_classes: int) -> None:
+    """The loops for two levels take rows by 32: there may be too few rows around those of a frequent class."""
+    other = coded_table(n_rows, n_rows, 4, n_classes, strength=1.2, n_levels=2)
+    labels = np.zeros(n_rows, dtype=np.uint8)
+    labels[: min(n_rare, n_rows - 1)] = np.arange(min(n_rare, n_rows - 1)) % (n_classes - 1) + 1
+    coded = CodedTable(
+        codes=other.codes, n_levels=other.n_levels, names=other.names, class_codes=labels, classes=other.classes
+    )
+    problem = SubsetProblem.of(coded, 1.0, ErrorProbability())
+    features = np.arange(4)
+    state = SearchState(problem)
+    state.flip(0)
+    with np.errstate(divide="ignore"):
+        expected = []
+        for k in features.tolist():
+            joint = log_joint(coded, {0} ^ {k}, 1.0)
+            share = np.exp(joint - joint.max(axis=1, keepdims=True))
+            expected.append(1 - (share[np.arange(n_rows), labels] / share.sum(axis=1)).mean())
+    for _ in range(3):
+        np.testing.assert_allclose(state.candidates(features), expected, rtol=1e-9, atol=1e-12)

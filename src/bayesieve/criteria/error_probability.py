@@ -27,13 +27,16 @@ class ErrorProbability(ScanCriterion):
         return Saturation(right=SURE, wrong=SURE)
 
     def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
+        from bayesieve.criteria._kernels import BLOCK
         from bayesieve.criteria._probability_kernels import FEWEST, probability_sums, two_way_sums
 
         block = scan.block
         columns, lows, highs, kinds, starts, n_codes, table = moves
         right = np.zeros(columns.size)
         fused = kinds == TWO_WAY
-        if block.weights.size or scan.ratios.shape[0] not in (1, 2, 3) or block.n_rows < FEWEST:
+        # The fused loops fill up a class with rows around it, so that its rows are a multiple of FEWEST.
+        filled_up = min(BLOCK, -(-int(np.diff(block.offsets).max()) // FEWEST) * FEWEST)
+        if block.weights.size or scan.ratios.shape[0] not in (1, 2, 3) or block.n_rows < filled_up:
             fused[:] = False
         for part, is_fused in ((np.flatnonzero(fused), True), (np.flatnonzero(~fused), False)):
             sums = np.zeros(part.size)
