@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import threading
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,9 @@ Key = tuple[str, str, int, int]
 """Data, method, repeat, fold."""
 
 _MARK = b'{"comparison":'
+_CHECKSUM = "crc32"
+_WHOLE = ("repeat", "fold", "n_train", "n_test")
+_LARGEST = 2**53
 
 
 class ComparisonFile:
@@ -84,7 +89,7 @@ class ComparisonFile:
         """Save a finished fold of a method."""
         with self._lock:
             if self.path is not None:
-                self._write(*self._pending, {"result": row})
+                self._write(*self._pending, {"result": row, _CHECKSUM: _checksum(row)})
                 self._pending = []
             self.rows[key_of(row)] = row
 
@@ -137,7 +142,7 @@ def read_results(path: str | os.PathLike[str]) -> dict[Key, dict[str, Any]]:
 
 
 def _read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[Key, dict[str, Any]], int | None]:
-    """The descriptions in a file, its results, and the number of bytes before an incomplete last line, if any."""
+    """The descriptions in a file, its results, and the number of bytes before an incomplete last line, else None."""
     try:
         content = path.read_bytes() if path.exists() else b""
     except OSError as error:
@@ -146,37 +151,64 @@ def _read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[Key, dict[str, An
         raise ValueError(f"{path} does not hold results of a comparison; choose another file.")
     whole = content[: content.rfind(b"\n") + 1]
     known: dict[str, dict[str, Any]] = {"comparison": {}, "data": {}, "method": {}}
-    rows = {}
+    rows: dict[Key, dict[str, Any]] = {}
     for number, text in enumerate(whole.splitlines(), start=1):
         try:
-            line = json.loads(text)
-            if "result" in line:
-                rows[key_of(line["result"])] = _checked(line["result"])
-            elif "comparison" in line:
-                known["comparison"] = dict(line["comparison"])
-            else:
-                kind = "data" if "data" in line else "method"
-                known[kind][line[kind]] = line["is"]
-        except (ValueError, KeyError, TypeError, RecursionError):
+            _take(json.loads(text), known, rows)
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise ValueError(
                 f"{path} is damaged in line {number} and cannot be continued; delete the line or the file."
             ) from None
     if not rows:
         return {"comparison": {}, "data": {}, "method": {}}, {}, 0 if content else None
+    for kind, place in (("data", 0), ("method", 1)):
+        for name in {key[place]: None for key in rows}:
+            if name not in known[kind]:
+                raise ValueError(
+                    f"{path} is damaged: it has results of {kind} {name!r} but no line that describes it; delete these "
+                    "results or the file."
+                )
     return known, rows, len(whole) if len(whole) < len(content) else None
 
 
+def _take(line: dict[str, Any], known: dict[str, dict[str, Any]], rows: dict[Key, dict[str, Any]]) -> None:
+    """Add a line to the descriptions or results; an error of any type in `_read` if the line is damaged."""
+    kind, *others = line  # a line in a file of version 0.1 has no checksum
+    if kind == "result" and others in ([], [_CHECKSUM]):
+        row = _checked(line["result"])
+        if others and line[_CHECKSUM] != _checksum(row):
+            raise ValueError("checksum")
+        earlier = rows.setdefault(key_of(row), row)
+        if any(earlier[name] != row[name] for name in (*MEASURES, "n_features", "error")):
+            raise ValueError("another result of the same fold")
+    elif kind == "comparison" and not others:
+        if not line[kind] or known[kind] not in ({}, line[kind]):
+            raise ValueError("another protocol")
+        known[kind] = dict(line[kind])
+    elif known[kind].setdefault(line[kind], line["is"]) != line["is"] or others != ["is"]:
+        raise ValueError("another description")
+
+
 def _checked(row: dict[str, Any]) -> dict[str, Any]:
-    """The result, if it has all fields of the right types; ValueError, KeyError or TypeError otherwise."""
-    for name in ("repeat", "fold", "n_train", "n_test"):
-        if type(row[name]) is not int or row[name] < 0:
-            raise ValueError(name)
-    numbers = {name: row[name] for name in NUMBERS} | (row.get("figures") or {})
-    if any(value is not None and type(value) not in (int, float) for value in numbers.values()):
-        raise ValueError("numbers")
-    if not all(isinstance(row[name], str) for name in ("data", "method")) or not isinstance(row["error"], str | None):
-        raise ValueError("texts")
+    """The result, if all its fields have the right types; an error of any type in `_read` otherwise."""
+    whole = {name: row[name] for name in _WHOLE} | {"n_features": row["n_features"] or 0}
+    if any(type(value) is not int or not 0 <= value < _LARGEST for value in whole.values()):
+        raise ValueError("whole numbers")
+    if not (row["n_train"] and row["n_test"]):
+        raise ValueError("rows")
+    figures = {} if row.get("figures") is None else row["figures"]  # absent in the oldest files
+    for value in ({name: row[name] for name in NUMBERS} | figures).values():
+        if value is not None and (type(value) not in (int, float) or not math.isfinite(value)):
+            raise ValueError("numbers")
+    texts = (row["data"], row["method"], "" if row["error"] is None else row["error"])
+    "".join(texts).encode()  # an error unless all are texts that files can hold
+    if (row["accuracy"] is None) == (row["error"] is None):
+        raise ValueError("either measures or an error")
     return row
+
+
+def _checksum(row: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(row).encode())
 
 
 def key_of(row: Mapping[str, Any]) -> Key:

@@ -88,9 +88,10 @@ class FoldRun:
             # A classifier that normalizes weights cannot share a coding with the original ones.
             shares = isinstance(model, CodedClassifier) and not getattr(model, "normalize", False)
             with silenced():
-                row |= self._fit_coded(model) if shares else self._fit(model)
+                measured = self._fit_coded(model) if shares else self._fit(model)
             if check is not None:
                 check(model)
+            row |= measured
         except Exception as error:
             row["error"] = one_line(error)
             error.__traceback__ = None  # its frames would keep the rows of this fold in memory
