@@ -114,6 +114,23 @@ def test_training_rows_are_recognised_and_cross_validated() -> None:
     assert "the rows that it was trained on" in seen.protocol
 
 
+def test_training_rows_without_their_weights() -> None:
+    weights = np.random.default_rng(1).exponential(size=N)
+    for trained in (weights, np.random.default_rng(2).integers(1, 4, N)):
+        model = SelectiveNB("map").fit(frame(), labels(), trained)
+        assert "pass their weights (sample_weight), too" in report_data(model, frame(), labels()).performance.protocol
+    for other in (fitted("map"), model):
+        protocol = report_data(other, frame()[1:], labels()[1:]).performance.protocol
+        assert protocol.endswith("if it was trained on none of these.")
+
+
+def test_weights_are_normalized_as_in_training() -> None:
+    weights = np.random.default_rng(1).exponential(0.001, size=N) * (labels() != labels()[0])
+    model = SelectiveNB("map", normalize=True).fit(frame(), labels(), weights)
+    performance = report_data(model, frame(), labels(), weights).performance
+    assert performance.measured == f"5-fold cross-validation of the {np.count_nonzero(weights)} training rows"
+
+
 def test_models_of_folds_of_other_rows_are_not_called_this_one() -> None:
     model, X, y = halves(3)
     performance = report_data(model, X, y, cv=StratifiedKFold(4)).performance

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from functools import cache
 from pathlib import Path
@@ -38,6 +39,8 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve import criteria as c
+from bayesieve import search as s
+from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.selection import SELECTORS
 
 N = 60
@@ -94,6 +97,8 @@ def plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, (list, tuple, np.ndarray)):
         return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return [[plain(item) for item in pair] for pair in value.items()]
     if isinstance(value, BaseEstimator):
         return type(value), {name: plain(item) for name, item in value.get_params(deep=False).items()}
     if isinstance(value, (c.Criterion, model_selection.BaseCrossValidator, model_selection.BaseShuffleSplit)):
@@ -162,10 +167,63 @@ splitters = st.sampled_from(
 ).map(lambda make: make())
 
 
+SEARCHES: dict[type, dict[str, st.SearchStrategy[Any]]] = {
+    s.GreedySearch: {
+        "direction": st.sampled_from(s.DIRECTIONS),
+        "n_features": st.sampled_from([None, 1, np.int64(2)]),
+        "tol": st.sampled_from([None, 0.0, 1e-3, math.inf]),
+        "max_seconds": limits,
+        "leave_out": st.booleans(),
+        "seed": st.integers(0, 5),
+        "n_jobs": jobs,
+        "until_best": st.booleans() | st.just(np.True_),
+        "last_of_ties": st.booleans(),
+        "every_move": st.booleans(),
+    },
+    s.BestFirst: {
+        "n_waiting": st.integers(1, 5),
+        "n_stale": st.integers(1, 5),
+        "tol": st.sampled_from([0.0, 1e-5, np.float64(1e-3)]),
+        "max_seconds": limits,
+        "n_jobs": jobs,
+    },
+    s.MultiStart: {
+        "n_starts": st.sampled_from([None, 1, np.int64(3)]),
+        "max_iter": st.integers(1, 4),
+        "seed": st.integers(0, 5),
+        "max_seconds": limits,
+        "n_jobs": jobs,
+        "tol": st.sampled_from([0.0, 1e-3]),
+    },
+    s.ExhaustiveSearch: {"max_seconds": limits},
+}
+
+
+def built(kind: type, options: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
+    """A part with up to five of its options set."""
+    some = st.sets(st.sampled_from(sorted(options)), max_size=5)
+    return some.flatmap(lambda names: st.builds(kind, **{name: options[name] for name in sorted(names)}))
+
+
+searches = st.sampled_from(list(SEARCHES)).flatmap(lambda kind: built(kind, SEARCHES[kind]))
+
+
+def constraints(labels: Any) -> st.SearchStrategy[Any]:
+    last = np.unique(np.asarray(labels))[-1]
+    measures = ["auc", "log_loss", f"recall:{last}", f"precision:{last}", c.Recall(last), c.Brier()]
+    bounds = st.sampled_from([0, 0.6, np.float64(0.4), np.float32(0.25)])
+    return st.none() | st.dictionaries(st.sampled_from(measures), bounds, max_size=2)
+
+
 def options_of(kind: type, labels: Any) -> dict[str, st.SearchStrategy[Any]]:
-    """What is drawn for the constructor of a part."""
+    """What is drawn for the constructor of a selector."""
     criteria = named_criteria | criterion_objects(labels)
-    validation = {"validation": named_criteria | criterion_objects(labels), "validation_size": st.floats(0.3, 0.7)}
+    validation = {
+        "validation": named_criteria | criterion_objects(labels),
+        "validation_size": st.floats(0.3, 0.7),
+        "recode": st.sampled_from([True, False, "auto", np.True_]),
+    }
+    shared = {"smoothing": smoothings}
     machine = {"n_jobs": jobs, "verbose": st.sampled_from([0, False])}
     search = {"max_seconds": limits, **machine}
     multi_start = {
@@ -188,11 +246,15 @@ def options_of(kind: type, labels: Any) -> dict[str, st.SearchStrategy[Any]]:
             "evaluation": st.sampled_from(["train", "holdout", "loo", 2, np.int64(3)]) | splitters,
             "n_features_to_select": st.sampled_from(["best", 1, np.int32(2)]),
             "tol": st.sampled_from([None, 0.0, 1e-3, math.inf]),
+            "search": st.none() | searches,
+            "constraints": constraints(labels),
             "random_state": seeds,
             **validation,
             **search,
         },
         InformationGainSelector: {
+            "threshold": st.sampled_from([0.0, 0.01, np.float32(0.5)]),
+            "alpha": st.sampled_from([None, 0, 0.25]),
             "n_features_to_select": st.sampled_from([None, "auto", 2, np.int64(1)]),
             "random_state": seeds,
             **validation,
@@ -210,63 +272,91 @@ def options_of(kind: type, labels: Any) -> dict[str, st.SearchStrategy[Any]]:
             **machine,
         },
         CFSSelector: {
-            "search": st.sampled_from(["best-first", "forward", "backward"]),
+            "search": st.sampled_from(["best-first", "forward", "backward"]) | searches,
             "locally_predictive": st.booleans() | st.just(np.True_),
             "independent_as_redundant": st.booleans(),
             "n_jobs": jobs,
         },
     }
-    return {"smoothing": smoothings, **own[kind]}
+    return shared | own[kind]
 
 
-coders = {
-    "numeric": st.sampled_from(["modl", "mdlp", "equal-frequency", "equal-width"])
-    | st.builds(MODLDiscretizer, method=st.sampled_from(["greedy", "optimal"]), n_jobs=jobs)
-    | st.builds(MDLPDiscretizer, n_jobs=jobs)
-    | st.builds(EqualFrequencyDiscretizer, st.integers(2, 5) | st.just(np.int64(3)), n_jobs=jobs)
-    | st.builds(EqualWidthDiscretizer, st.integers(2, 5), n_jobs=jobs),
-    "categorical": st.sampled_from(["modl", "values"])
-    | st.builds(MODLGrouper, method=st.sampled_from(["greedy", "optimal"]), n_jobs=jobs),
+methods = {"method": st.sampled_from(["greedy", "optimal"]), "n_jobs": jobs}
+bins = {"n_bins": st.integers(2, 5) | st.just(np.int64(3)), "n_jobs": jobs}
+CODERS: dict[str, dict[type, dict[str, st.SearchStrategy[Any]]]] = {
+    "numeric": {
+        MODLDiscretizer: methods,
+        MDLPDiscretizer: {"n_jobs": jobs},
+        EqualFrequencyDiscretizer: bins,
+        EqualWidthDiscretizer: bins,
+    },
+    "categorical": {MODLGrouper: methods},
 }
-table_encoders = st.builds(
-    TableEncoder,
-    **coders,
-    missing=st.sampled_from(["level", "ignore"]),
-    unseen=st.just("ignore"),
-    kinds=st.sampled_from([None, {}, {"visits": "categorical"}, {"noise": np.str_("numeric"), "size": "categorical"}]),
-    n_jobs=jobs,
-)
-indicator_encoders = st.builds(
-    IndicatorEncoder,
-    st.sampled_from(
-        [3, np.int64(2), [0.5, 1], (0.0, 2.5), np.array([1.5]), {"size": [0, 2], "visits": 4, "noise": (0.5,)}]
-    ),
-    missing=st.sampled_from(["level", "ignore"]),
-    n_jobs=jobs,
-)
+ENCODERS: dict[type, dict[str, st.SearchStrategy[Any]]] = {
+    TableEncoder: {
+        "numeric": st.sampled_from(["modl", "mdlp", "equal-frequency", "equal-width"])
+        | st.one_of(*(st.builds(kind, **options) for kind, options in CODERS["numeric"].items())),
+        "categorical": st.sampled_from(["modl", "values"])
+        | st.one_of(*(st.builds(kind, **options) for kind, options in CODERS["categorical"].items())),
+        "missing": st.sampled_from(["level", "ignore"]),
+        "unseen": st.just("ignore"),
+        "kinds": st.sampled_from(
+            [None, {}, {"visits": "categorical"}, {"noise": np.str_("numeric"), "size": "categorical"}]
+        ),
+        "n_jobs": jobs,
+    },
+    IndicatorEncoder: {
+        "thresholds": st.sampled_from(
+            [3, np.int64(2), [0.5, 1], (0.0, 2.5), np.array([1.5]), {"size": [0, 2], "visits": 4, "noise": (0.5,)}]
+        ),
+        "missing": st.sampled_from(["level", "ignore"]),
+        "n_jobs": jobs,
+    },
+}
+MODEL: dict[str, st.SearchStrategy[Any]] = {
+    "smoothing": smoothings,
+    "calibrate": st.sampled_from([True, False, "auto", np.True_, np.False_]),
+    "max_seconds": limits,
+    "random_state": seeds | st.just(5).map(np.random.RandomState) | st.just(5).map(np.random.default_rng),
+    "n_jobs": jobs,
+    "verbose": st.sampled_from([0, False, np.int64(0)]),
+    "normalize": st.sampled_from([True, False, np.True_]),
+}
+NOT_SAVED = {IndicatorEncoder: {"scores"}}  # functions, which are refused
+
+
+@pytest.mark.parametrize("kind", [*SELECTORS.own.values(), *SEARCHES, *CODERS["numeric"], MODLGrouper, *ENCODERS])
+def test_every_public_option_is_drawn(kind: type) -> None:
+    drawn = options_of(kind, codes()) if kind in SELECTORS.values() else (SEARCHES | ENCODERS).get(kind)
+    if drawn is None:
+        drawn = (CODERS["numeric"] | CODERS["categorical"])[kind]
+    unsaved = NOT_SAVED.get(kind, set()) | set(getattr(kind, "unsaved_options", ()))
+    assert set(drawn) == set(inspect.signature(kind).parameters) - unsaved
+
+
+def test_every_public_part_and_option_of_a_model_is_drawn() -> None:
+    assert set(MODEL) == set(inspect.signature(SelectiveNB).parameters) - {"selector", "encoder"}
+    parts = [getattr(bayesieve, name) for name in bayesieve.__all__]
+    coders = {part for part in parts if isinstance(part, type) and issubclass(part, ColumnCoder)}
+    assert coders == {*CODERS["numeric"], *CODERS["categorical"]}
+    kinds = [getattr(s, name) for name in s.__all__]
+    assert {k for k in kinds if isinstance(k, type) and issubclass(k, s.Search)} - {s.Search} == set(SEARCHES)
 
 
 @st.composite
 def models(draw: st.DrawFn, labels: Any) -> SelectiveNB:
     name = draw(st.sampled_from(sorted(SELECTORS)))
     selector: Any = name
-    encoder = draw(st.just("modl") | table_encoders | indicator_encoders)
+    encoder = draw(st.just("modl") | st.one_of(*(st.builds(kind, **options) for kind, options in ENCODERS.items())))
     if draw(st.integers(0, 3)):
-        options = options_of(SELECTORS[name], labels)
-        chosen = draw(st.sets(st.sampled_from(sorted(options)), max_size=5))
-        selector = SELECTORS[name](**{option: draw(options[option]) for option in sorted(chosen)})
+        selector = draw(built(SELECTORS[name], options_of(SELECTORS[name], labels)))
         if draw(st.integers(0, 4)) == 0:
             selector.set_params(encoder=encoder)
             encoder = "modl"
     return SelectiveNB(
         selector,
         encoder=encoder,
-        smoothing=draw(smoothings),
-        calibrate=draw(st.sampled_from([True, False, "auto", np.True_, np.False_])),
-        max_seconds=draw(limits),
-        random_state=draw(seeds | st.just(5).map(np.random.RandomState) | st.just(5).map(np.random.default_rng)),
-        n_jobs=draw(jobs),
-        verbose=draw(st.sampled_from([0, False, np.int64(0)])),
+        **{option: draw(strategy) for option, strategy in MODEL.items()},
     )
 
 
@@ -286,7 +376,7 @@ def test_every_option_comes_back(tmp_path: Path, data: st.DataObject) -> None:
     given, read = plain(model)[1], plain(again)[1]
     if not isinstance(model.random_state, (np.random.RandomState, np.random.Generator)):
         assert read["random_state"] == given["random_state"]
-    for name in ("smoothing", "calibrate", "max_seconds", "n_jobs", "verbose"):
+    for name in set(MODEL) - {"random_state"}:
         assert read[name] == given[name], name
     if isinstance(model.selector, str):
         assert again.selector == model.selector
@@ -295,6 +385,30 @@ def test_every_option_comes_back(tmp_path: Path, data: st.DataObject) -> None:
         assert read["selector"] == given["selector"]
     if isinstance(encoder, TableEncoder):
         assert plain(again.new_encoder()) == plain(encoder)
+
+
+@pytest.mark.filterwarnings("ignore:No subset that the search met:UserWarning")
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_searches_and_constraints_come_back(tmp_path: Path, kind: type[s.Search]) -> None:
+    y = LABELS["str"](codes())
+    bounds = {"recall:yés": 0.6, c.Precision("no"): np.float32(0.5), "auc": 1}
+    selector = WrapperSelector("log_loss", search=kind(max_seconds=1e6), constraints=bounds, evaluation="train")
+    model = SelectiveNB(selector).fit(table(), y)
+    again = check_round_trip(model, tmp_path, table(), y)
+    assert again.selector.search == selector.search
+    assert plain(again.selector.constraints) == plain(bounds)
+    np.testing.assert_array_equal(again.trace_.chosen, model.trace_.chosen)
+    by_merit = SelectiveNB(CFSSelector(search=kind())) if kind is not s.MultiStart else SelectiveNB("cfs")
+    check_round_trip(by_merit.fit(table(), y), tmp_path, table(), y)
+
+
+def test_a_search_that_was_resumed_is_saved_without_the_trace(tmp_path: Path) -> None:
+    y = LABELS["str"](codes())
+    stopped = WrapperSelector(search=s.GreedySearch(max_seconds=0.0), evaluation="train").fit(table(), y)
+    search = s.GreedySearch(resume=stopped.trace_, tol=1e-4)
+    model = SelectiveNB(WrapperSelector(search=search, evaluation="train")).fit(table(), y)
+    again = check_round_trip(model, tmp_path, table(), y)
+    assert again.selector.search == s.GreedySearch(tol=1e-4)
 
 
 def test_a_loaded_model_is_reported_with_its_options(tmp_path: Path) -> None:

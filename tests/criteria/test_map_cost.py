@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from bayesieve import WrapperSelector
 from bayesieve.criteria import MAPCost
 from tests.reference import selective
 
@@ -28,3 +29,10 @@ def test_values_add_the_prior_to_the_sums() -> None:
     found = cost.values(np.array([[1.0], [2.0]]), np.array([1, 3]), np.array([5.0, 5.0]))
     np.testing.assert_allclose(found, [1.0 + selective.prior_cost(4, 1), 2.0 + selective.prior_cost(4, 3)], rtol=1e-14)
     assert cost.lower_is_better
+
+
+def test_a_cost_of_too_few_features_is_refused() -> None:
+    X, y = np.arange(40).reshape(10, 4) % 3, np.arange(10) % 2
+    selector = WrapperSelector(MAPCost(3), encoder=None, direction="forward", evaluation="train")
+    with pytest.raises(ValueError, match=r"^MAPCost\(3\) is for 3 features, but the table has 4; pass 'map' instead"):
+        selector.fit(X, y)

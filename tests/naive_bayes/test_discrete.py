@@ -205,9 +205,19 @@ def test_changed_weights_are_taken_over_without_counting_again() -> None:
     np.testing.assert_array_equal(model.predict_proba([[0, 0]]), expected.predict_proba([[0, 0]]))
 
 
-def test_a_class_of_weight_zero_is_impossible() -> None:
+@pytest.mark.parametrize("absent", ["a", "b", "c"])
+def test_a_class_of_weight_zero_is_as_if_its_rows_were_not_there(absent: str) -> None:
+    X, y = np.array([[0], [1], [2], [1], [2]]), np.array(["a", "b", "c", "a", "b"])
+    kept = y != absent
+    weighted = DiscreteNB(min_categories=3).fit(X, y, sample_weight=kept * 2.0)
+    without = DiscreteNB(min_categories=3).fit(X[kept], y[kept], sample_weight=np.full(kept.sum(), 2.0))
+    assert weighted.classes_.tolist() == without.classes_.tolist() == [name for name in "abc" if name != absent]
+    np.testing.assert_array_equal(weighted.predict_proba(X), without.predict_proba(X))
+
+
+def test_a_class_announced_without_rows_of_weight_is_impossible() -> None:
     with np.errstate(all="raise"):
-        model = DiscreteNB().fit([[0], [1], [2]], [0, 1, 2], sample_weight=[1.0, 2.0, 0.0])
+        model = DiscreteNB().partial_fit([[0], [1], [2]], [0, 1, 2], classes=[0, 1, 2], sample_weight=[1.0, 2.0, 0.0])
         np.testing.assert_allclose(np.exp(model.class_log_prior_), [1 / 3, 2 / 3, 0.0], rtol=1e-14)
         probabilities = model.predict_proba([[0], [2], [9]])
     assert probabilities[:, 2].tolist() == [0.0, 0.0, 0.0]

@@ -322,6 +322,16 @@ def test_more_features_than_an_exponent_holds() -> None:
     assert 1 <= selector.support_.sum() < 1100
 
 
+def test_set_output_names_a_column_that_polars_cannot_hold() -> None:
+    y = np.arange(60) % 2
+    mixed = pd.DataFrame({"a": y + 0.5, "m * x": ["x" if label else 1.5 for label in y]})
+    selector = AllFeatures().set_output(transform="polars").fit(mixed, y)
+    assert selector.support_.all()
+    with pytest.raises(ValueError, match=r"^Column 'm \* x' cannot become a polars column \(.*\); convert [^\n]*\.$"):
+        selector.transform(mixed)
+    assert selector.set_output(transform="pandas").transform(mixed).equals(mixed)
+
+
 def test_set_output_of_a_pyarrow_table() -> None:
     table = FRAME.to_arrow()
     for output, kind in (("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("default", pa.Table)):

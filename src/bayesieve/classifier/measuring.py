@@ -17,6 +17,7 @@ from bayesieve.evaluation.protocol import row_splits
 from bayesieve.report.data import Performance, ReliabilityBin
 from bayesieve.statistics import metrics
 from bayesieve.table import as_sample_weight, as_target
+from bayesieve.table.target import normalized_weights
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -63,16 +64,18 @@ def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -
     ValueError
         If there are not as many labels or weights as rows, or labels that the model does not know.
     """
-    target = as_target(y)
+    target, table = as_target(y), model.encoder_.read(X, owner=model)
+    if table.n_rows != target.codes.size:
+        raise ValueError(f"X has {table.n_rows:,} rows but y has {target.codes.size:,} labels.")
+    weights = as_sample_weight(sample_weight, table.n_rows)
+    if model.normalize and weights is not None:
+        weights = normalized_weights(weights)
+    target = target.counted(weights)
     positions = {label: j for j, label in enumerate(model.classes_.tolist())}
     labels = target.classes.tolist()
     unknown = [label for label in labels if label not in positions]
     if unknown:
         raise ValueError(f"y holds the class {unknown[0]!r} that the model does not know; leave its rows out.")
-    table = model.encoder_.read(X, owner=model)
-    if table.n_rows != target.codes.size:
-        raise ValueError(f"X has {table.n_rows:,} rows but y has {target.codes.size:,} labels.")
-    weights = as_sample_weight(sample_weight, table.n_rows)
     codes = np.array([positions[label] for label in labels], dtype=np.int64)[target.codes]
     return JudgedRows(X, target.classes[target.codes], codes, weights, model.encoder_.transform_coded(table))
 
@@ -113,12 +116,12 @@ def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Pe
     if held_out or (cv is None and not trained_on):
         log_proba = model.predict_log_proba(rows.coded)
         return _performance(
-            model, rows, log_proba, model.predict_proba(rows.coded), *_of_this_model(rows, trained_on, held_out)
+            model, rows, log_proba, model.predict_proba(rows.coded), *_of_this_model(model, rows, trained_on, held_out)
         )
     return _of_folds(model, rows, cv, trained_on)
 
 
-def _of_this_model(rows: JudgedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
+def _of_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
     """How this very model was measured, as a sentence, and in a few words."""
     n_rows = f"{rows.n_rows:,} rows"
     if trained_on:
@@ -128,10 +131,15 @@ def _of_this_model(rows: JudgedRows, trained_on: bool, held_out: bool) -> tuple[
         )
     if held_out:
         return "Measured on held-out rows that the model was not trained on.", f"this model on {n_rows} held out"
-    return (
-        f"This very model, measured on {n_rows}; the figures hold for new rows if it was trained on none of these.",
-        f"this model on {n_rows}",
-    )
+    caution = "; the figures hold for new rows if it was trained on none of these."
+    counts = model.naive_bayes_.class_count_
+    weighted = bool(np.any(counts != np.rint(counts))) or counts.sum() != model.n_rows_
+    if weighted and rows.weights is None and rows.n_rows == model.n_rows_:
+        caution = (
+            ". It was trained on as many rows with weights: if these are the same rows, pass their weights "
+            "(sample_weight), too, and the figures come from cross-validation."
+        )
+    return f"This very model, measured on {n_rows}{caution}", f"this model on {n_rows}"
 
 
 def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool) -> Performance:

@@ -104,5 +104,6 @@ def _part(kind: str, name: str) -> type | None:
 def _options_of(part: Any) -> dict[str, Any]:
     """The arguments of a part's constructor, from its attributes, as scikit-learn names them."""
     more = getattr(part, "cvargs", {})  # of splitters that are repeated
-    names = inspect.signature(type(part)).parameters
+    unsaved = getattr(part, "unsaved_options", ())
+    names = [name for name in inspect.signature(type(part)).parameters if name not in unsaved]
     return {name: getattr(part, name) if hasattr(part, name) else more[name] for name in names}

@@ -48,4 +48,9 @@ def make_criterion(criterion: str | Criterion, n_features: int, classes: Any) ->
             f"criterion must be one of {names} or a Criterion object such as Recall('yes'), got {criterion!r}."
         )
     made.check(classes)
+    if getattr(made, "n_features", n_features) < n_features:
+        raise ValueError(
+            f"{type(made).__name__}({made.n_features}) is for {made.n_features} features, but the table has "  # type: ignore[attr-defined]
+            f"{n_features}; pass {made.name!r} instead."
+        )
     return made

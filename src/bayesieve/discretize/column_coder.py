@@ -159,6 +159,7 @@ def read_classes(
         target = as_target(y)
         refuse_identifiers(target)
         check_consistent_length(target.codes, np.empty(table.n_rows))
+        target = target.counted(weights)
     order = ClassOrder.of(target.codes, target.n_classes, weights)
     if order.rows.size == 0:
         raise ValueError("All values of sample_weight are zero: no row is left to learn from.")

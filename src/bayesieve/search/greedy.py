@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -75,6 +76,7 @@ class GreedySearch(Search):
     until_best: bool = False
     last_of_ties: bool = False
     every_move: bool = False
+    unsaved_options: ClassVar[tuple[str, ...]] = ("resume",)  # a trace is no option
 
     def run(self, problem: Problem, progress: Progress | None = None) -> SearchTrace:
         if self.direction == "fast":

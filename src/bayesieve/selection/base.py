@@ -171,8 +171,10 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
             # By position: by name, * and ^...$ are patterns.
             frame = nw.from_native(whole_frame(X), eager_only=True)[:, kept.tolist()]
-            # scikit-learn makes a pandas frame of anything but a pyarrow table.
             wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+            if wanted == "polars":
+                return _in_polars(frame)
+            # scikit-learn makes a pandas frame of anything but a pyarrow table.
             return frame.to_pandas() if wanted == "pandas" else frame.to_native()
         if hasattr(X, "iloc"):
             return X.iloc[:, kept]
@@ -199,6 +201,21 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         tags.input_tags.positive_only = coded
         tags.target_tags.required = True
         return tags
+
+
+def _in_polars(frame: Any) -> Any:
+    """A narwhals frame as a polars one; ValueError for a column that polars cannot hold, such as mixed objects."""
+    name = ""
+    try:
+        for name in frame.columns:
+            frame.get_column(name).to_polars()
+        return frame.to_polars()
+    except Exception as error:  # polars and pyarrow raise what they like
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"Column {name!r} cannot become a polars column ({reason}); convert it to one type first, or use "
+            "set_output(transform='pandas')."
+        ) from error
 
 
 def check_search_options(estimator: Any) -> None:
@@ -247,4 +264,5 @@ def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
     refuse_empty_tables(codes.n_levels, target.n_classes, codes.n_rows * codes.n_features)
     check_consistent_length(codes.stored.T, target.codes)
     weights = as_sample_weight(sample_weight, codes.n_rows)
+    target = target.counted(weights)
     return codes.with_rows(class_codes=target.codes, classes=target.classes, weights=weights)

@@ -49,6 +49,19 @@ class Target(ShortRepr):
         """Number of classes."""
         return len(self.classes)
 
+    def counted(self, weights: np.ndarray | None) -> Target:
+        """Without the classes that have rows of weight 0 only: such rows do not count, and get the first class.
+
+        Parameters
+        ----------
+        weights : float array, shape (n_rows,), or None
+        """
+        if weights is None or weights.all():
+            return self
+        present = np.bincount(self.codes[weights > 0], minlength=self.n_classes) > 0
+        position = np.where(present, np.cumsum(present) - 1, 0)
+        return self if present.all() else Target(_smallest(position[self.codes], present.sum()), self.classes[present])
+
 
 def as_target(y: Any) -> Target:
     """Read class labels.
@@ -311,8 +324,6 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
 def normalized_weights(sample_weight: Any) -> np.ndarray | None:
     """Row weights, as `as_sample_weight` takes them, over their mean in the rows of positive weight."""
     weights = as_sample_weight(sample_weight, np.size(sample_weight))
-    return (
-        None
-        if weights is None or np.ndim(sample_weight) == 0
-        else weights * (np.count_nonzero(weights) / weights.sum())
-    )
+    if weights is None or np.ndim(sample_weight) == 0:
+        return None
+    return weights * (np.count_nonzero(weights) / weights.sum())
