@@ -124,7 +124,7 @@ def count_families(family_codes, class_codes, weights, n_thresholds, starts, his
             for b in range(n_bins):
                 for j in range(n_classes):
                     at = b * n_classes + j
-                    histogram[first + b, j] = whole[0, at] + whole[1, at] + whole[2, at] + whole[3, at]
+                    histogram[first + b, j] += whole[0, at] + whole[1, at] + whole[2, at] + whole[3, at]
         else:
             for i in range(n_rows):
                 histogram[first + row_codes[i], class_codes[i]] += weights[i]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts, count_features
 from bayesieve.counts.families import Families
+from bayesieve.engine import IN_MEMORY, Engine
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.rows import Rows
@@ -58,6 +59,8 @@ class CodedTable(ShortRepr):
         Rows without a level, of each feature, where an encoder counted them.
     recoder : Recoder or None
         Learns the levels again from some of the rows, where the raw values are at hand.
+    engine : Engine
+        Where the rows live, in memory unless given, and in which blocks they are read.
 
     Attributes
     ----------
@@ -87,6 +90,7 @@ class CodedTable(ShortRepr):
     families: Families | None
     unseen: np.ndarray | None
     recoder: Recoder | None
+    engine: Engine
 
     def __init__(
         self,
@@ -102,6 +106,7 @@ class CodedTable(ShortRepr):
         families: Families | None = None,
         unseen: np.ndarray | None = None,
         recoder: Recoder | None = None,
+        engine: Engine = IN_MEMORY,
     ) -> None:
         if codes.ndim != 2 or codes.dtype.kind != "u":
             raise ValueError("codes must be a 2-D array of unsigned integers, one row per feature.")
@@ -114,6 +119,7 @@ class CodedTable(ShortRepr):
             families=families,
             unseen=unseen,
             recoder=recoder,
+            engine=engine,
         )
         if families is not None:
             families.check(len(codes), self.n_levels)
@@ -184,6 +190,15 @@ class CodedTable(ShortRepr):
             return self
         return self.take(self.rows.class_order())
 
+    @property
+    def blocks(self) -> Iterator[CodedTable]:
+        """The rows of each block of the engine in turn; the table itself where there is one block."""
+        whole = np.array([0, self.n_rows])
+        for begin, end in self.engine.blocks(whole, len(self.stored) * self.stored.dtype.itemsize):
+            block = slice(begin, end)
+            is_whole = end - begin == self.n_rows
+            yield self if is_whole else self._with(self.stored[:, block], self.rows.take(block))
+
     def codes_of(self, features: Any) -> np.ndarray:
         """The codes of these features only (positions, a slice or a boolean mask), shape (n, n_rows)."""
         return self.stored[features] if self.families is None else self.families.codes_of(self.stored, features)
@@ -199,6 +214,7 @@ class CodedTable(ShortRepr):
             levels=None if self.levels is None else tuple(self.levels[k] for k in picked),
             rows=self.rows,
             families=families,
+            engine=self.engine,
         )
 
     def take(self, positions: Any) -> CodedTable:
@@ -207,10 +223,12 @@ class CodedTable(ShortRepr):
             positions = np.asarray(positions)
             if positions.dtype == bool:
                 positions = np.flatnonzero(positions)
-        stored = self.stored[:, positions] if isinstance(positions, slice) else np.take(self.stored, positions, axis=1)
+            stored = self.engine.take(self.stored, positions)
+        else:
+            stored = self.stored[:, positions]
         recoder = self.recoder
         if recoder is not None:
-            recoder = recoder.take(np.arange(self.n_rows)[positions])
+            recoder = recoder.take(np.arange(self.n_rows, dtype=np.min_scalar_type(self.n_rows))[positions])
         return self._with(stored, self.rows.take(positions), recoder)
 
     def with_rows(self, **parts: Any) -> CodedTable:
@@ -225,5 +243,5 @@ class CodedTable(ShortRepr):
         return table
 
     def _with(self, stored: np.ndarray, rows: Rows, recoder: Recoder | None = None) -> CodedTable:
-        kept = (self.n_levels, self.names)
-        return CodedTable(stored, *kept, levels=self.levels, rows=rows, families=self.families, recoder=recoder)
+        same: dict[str, Any] = {"levels": self.levels, "families": self.families, "engine": self.engine}
+        return CodedTable(stored, self.n_levels, self.names, rows=rows, recoder=recoder, **same)

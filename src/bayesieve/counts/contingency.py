@@ -69,35 +69,34 @@ def count_features(coded: CodedTable) -> ContingencyCounts:
         raise ValueError("The coded table has no classes to count by; code it together with its target.")
     offsets = np.concatenate([[0], np.cumsum(coded.n_levels)]).astype(np.int64)
     counts = np.zeros((offsets[-1], coded.n_classes))
-    weighing = np.zeros(0) if weights is None else weights
     if coded.families is not None:
-        _count_indicators(coded.stored, coded.families, class_codes, weighing, coded.n_levels, offsets, counts)
+        _count_indicators(coded, coded.families, offsets, counts)
     else:
         from bayesieve.counts._kernels import count_codes, count_sorted
 
         if weights is None and coded.stored.dtype == np.uint8 and coded.is_sorted_by_class:
             starts = np.searchsorted(class_codes, np.arange(coded.n_classes + 1))
-            count_sorted(coded.stored, starts, coded.n_levels, offsets, counts)
+            for bounds in coded.engine.blocks(starts, len(coded.stored)):
+                count_sorted(coded.stored, bounds, coded.n_levels, offsets, counts)
         else:
-            count_codes(coded.stored, class_codes, weighing, coded.n_levels, offsets, counts)
+            for block in coded.blocks:
+                count_codes(block.stored, block.class_codes, _weights_of(block), coded.n_levels, offsets, counts)
     class_counts = np.bincount(class_codes, weights=weights, minlength=coded.n_classes).astype(float)
     return ContingencyCounts(counts, offsets, class_counts)
 
 
-def _count_indicators(
-    stored: np.ndarray,
-    families: Families,
-    class_codes: np.ndarray,
-    weights: np.ndarray,
-    n_levels: np.ndarray,
-    offsets: np.ndarray,
-    counts: np.ndarray,
-) -> None:
+def _weights_of(coded: CodedTable) -> np.ndarray:
+    return np.zeros(0) if coded.weights is None else coded.weights
+
+
+def _count_indicators(coded: CodedTable, families: Families, offsets: np.ndarray, counts: np.ndarray) -> None:
     from bayesieve.counts._kernels import count_families, cumulate_families
 
     sizes = families.n_thresholds
     ends = np.cumsum(sizes + 2)
     starts = ends - (sizes + 2)
     histogram = np.zeros((int(ends[-1]), counts.shape[1]))
-    count_families(stored, class_codes, weights, sizes, starts, histogram)
-    cumulate_families(histogram, starts, sizes, families.family_of, families.threshold_of, n_levels, offsets, counts)
+    for block in coded.blocks:
+        count_families(block.stored, block.class_codes, _weights_of(block), sizes, starts, histogram)
+    of_features = (families.family_of, families.threshold_of, coded.n_levels)
+    cumulate_families(histogram, starts, sizes, *of_features, offsets, counts)

@@ -98,19 +98,24 @@ def _multiply_lanes(lane, bits, exponents, factor):
         bits[k] = (bits[k] & _MANTISSA) | _ONE
 
 
+def new_products(n_candidates: int) -> tuple[np.ndarray, np.ndarray]:
+    """Running products of no rows, for `log_loss_sums`."""
+    return np.ones((n_candidates, LANES)), np.zeros((n_candidates, LANES), dtype=np.int64)
+
+
 @jit
 def log_loss_sums(
-    ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row, sums
-):
+    ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row,
+    lanes, exponents, is_last, sums,
+):  # fmt: skip
     """sums[c] += sum over rows of log(base + sum_o ratio * factor) with candidate c multiplied in.
 
     The sum of logarithms is the logarithm of a running product whose exponent is carried in an integer: one ``log`` per
-    lane at the end instead of one per row. ``by_row``: a ``log`` per row, for factors too large to multiply.
+    lane after the last block of rows instead of one per row. The products so far come in ``lanes`` and ``exponents``
+    (`new_products`). ``by_row``: a ``log`` per row, for factors too large to multiply.
     """
     n_candidates = columns.size
-    lanes = np.ones((n_candidates, LANES))
     bits = lanes.view(np.int64)
-    exponents = np.zeros((n_candidates, LANES), dtype=np.int64)
     factor = np.empty(BLOCK)
     total = np.empty(BLOCK)
     for segment in range(offsets.size - 1):
@@ -133,7 +138,7 @@ def log_loss_sums(
                     part = total[group : group + _GROUP]
                     _fold(part)
                     _multiply_lanes(lanes[c], bits[c], exponents[c], part)
-    for c in range(n_candidates):
+    for c in range(n_candidates if is_last else 0):
         exponent = 0
         loss = 0.0
         for k in range(LANES):
@@ -282,9 +287,10 @@ def walk_path(
     when a ratio is beyond ``highest``; returns how many features were added.
     """
     for c in range(columns.size):
+        lanes, exponents = np.ones((1, LANES)), np.zeros((1, LANES), dtype=np.int64)
         log_loss_sums(
             ratios, base, codes, offsets, weights, columns[c : c + 1], lows[c : c + 1], highs[c : c + 1],
-            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, sums[c],
+            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, lanes, exponents, True, sums[c],
         )  # fmt: skip
         if c == most:
             return c + 1

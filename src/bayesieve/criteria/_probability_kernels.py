@@ -124,12 +124,13 @@ def _pass_3(sums, codes, first, padded, columns, lows, starts, n_codes, segment,
 def two_way_sums(ratios, codes, offsets, columns, lows, starts, n_codes, table, sums):
     """As ``probability_sums`` for features of two levels that all rows show, up to three other classes and rows of
     equal weight, of which there are at least FEWEST: the case of hundreds of binary indicators in fused loops.
+
+    Rows are padded to FEWEST at the end of a segment: each row of `padding` adds exactly 1 too much.
     """
     n_others = ratios.shape[0]
     n_rows = codes.shape[1]
     near = np.zeros((3, BLOCK))
     r, s, t = near[0], near[1], near[2]
-    padding = 0
     for segment in range(offsets.size - 1):
         for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
             n = min(BLOCK, offsets[segment + 1] - begin)
@@ -137,7 +138,6 @@ def two_way_sums(ratios, codes, offsets, columns, lows, starts, n_codes, table, 
             # Rows around the block have ratio 0 and add exactly 1 each, whatever their codes.
             first = min(begin, n_rows - padded)
             ahead = begin - first
-            padding += padded - n
             for other in range(n_others):
                 near[other, :ahead] = 0.0
                 for i in range(n):
@@ -149,7 +149,11 @@ def two_way_sums(ratios, codes, offsets, columns, lows, starts, n_codes, table, 
                 _pass_2(sums, codes, first, padded, columns, lows, starts, n_codes, segment, table, r, s)
             else:
                 _pass_3(sums, codes, first, padded, columns, lows, starts, n_codes, segment, table, r, s, t)
-    sums -= padding
+
+
+def padding(offsets: np.ndarray) -> int:
+    """What `two_way_sums` adds too much for these segments."""
+    return int((-np.diff(offsets) % FEWEST).sum())
 
 
 @jit

@@ -31,5 +31,6 @@ class Brier(ScanCriterion):
 
         block = scan.block
         squares = np.zeros(moves[0].size)
-        squared_error_sums(scan.ratios, block.codes, block.offsets, block.weights, *moves, squares)
+        for bounds in scan.blocks(moves):
+            squared_error_sums(scan.ratios, block.codes, bounds, block.weights, *moves, squares)
         return (squares + 2.0 * scan.wrong.sum())[:, None]

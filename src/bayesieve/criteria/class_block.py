@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable
+from bayesieve.engine import IN_MEMORY, Engine
 
 # How a kernel finds the factor of a row's code, fastest first.
 TWO_WAY, THREE_WAY, FOUR_CODES, LOOK_UP = range(4)
@@ -36,6 +38,8 @@ class ClassBlock:
         How its factors are looked up.
     n_codes : int array, shape (n_features,)
         Levels and one more, for unseen values.
+    engine : Engine
+        Where the rows live.
     """
 
     codes: np.ndarray
@@ -47,6 +51,7 @@ class ClassBlock:
     highs: np.ndarray
     kinds: np.ndarray
     n_codes: np.ndarray
+    engine: Engine = IN_MEMORY
 
     @classmethod
     def of(cls, coded: CodedTable) -> ClassBlock:
@@ -60,7 +65,7 @@ class ClassBlock:
     @classmethod
     def gather(cls, coded: CodedTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
         """The given rows, already in the order of the segments; a row may come several times."""
-        codes = np.ascontiguousarray(np.take(coded.stored, rows, axis=1))
+        codes = coded.engine.take(coded.stored, rows)
         weights = None if coded.weights is None else coded.weights[rows]
         return cls._of(coded, codes, weights, offsets, classes)
 
@@ -71,8 +76,10 @@ class ClassBlock:
         n_levels = coded.n_levels
         if codes.shape[0] == 0:
             codes = np.zeros((1, codes.shape[1]), dtype=np.uint8)  # something to read where there is no feature
-        highest = codes.max(axis=1, initial=0).astype(np.int64)
-        dtype = codes.dtype
+        engine, dtype = coded.engine, codes.dtype
+        highest = np.zeros(len(codes), dtype=np.int64)
+        for bounds in engine.blocks(np.array([0, codes.shape[1]]), len(codes) * dtype.itemsize):
+            np.maximum(highest, codes[:, slice(*bounds)].max(axis=1, initial=0), out=highest)
         if coded.families is not None:
             columns, lows = coded.families.family_of, coded.families.threshold_of
             highs = coded.families.missing_codes[columns]
@@ -82,7 +89,11 @@ class ClassBlock:
             highest = highest[: coded.n_features]
             if np.any(highest > n_levels):
                 # Every level not seen in training shares one code, which changes no ratio.
-                codes = np.minimum(codes, n_levels[:, None]).astype(dtype)
+                clipped = engine.array(codes.shape, dtype)
+                for k, highest_code in enumerate(n_levels.tolist()):
+                    np.minimum(codes[k], min(highest_code, np.iinfo(dtype).max), out=clipped[k])
+                    engine.visited(2 * codes[k].nbytes)
+                codes = clipped
             lows, highs = np.zeros(coded.n_features, dtype=np.int64), np.full(coded.n_features, 2)
             kinds = np.select(
                 [(n_levels == 2) & (highest < 2), n_levels == 2, n_levels < 4],
@@ -99,6 +110,7 @@ class ClassBlock:
             highs=highs.astype(dtype),
             kinds=kinds.astype(np.uint8),
             n_codes=n_levels + 1,
+            engine=engine,
         )
 
     @property
@@ -112,6 +124,19 @@ class ClassBlock:
     @property
     def n_segments(self) -> int:
         return self.classes.size
+
+    def blocks(self, row_bytes: int = 0) -> Iterable[np.ndarray]:
+        """``offsets`` cut to each block of the engine in turn; ``row_bytes`` of each row are read or written."""
+        return self.engine.blocks(self.offsets, row_bytes)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the engine has all rows in one block."""
+        return len(self.engine.ends(self.offsets)) <= 1
+
+    def row_blocks(self, row_bytes: int = 0) -> Iterable[tuple[int, int]]:
+        """The first and last row (exclusive) of each block."""
+        return ((int(bounds[0]), int(bounds[-1])) for bounds in self.blocks(row_bytes))
 
     def level_codes(self, feature: int, rows: Any = slice(None)) -> np.ndarray:
         """Levels of one feature, from 0 to ``n_codes - 1`` (unseen)."""
@@ -137,7 +162,7 @@ class ClassBlock:
         """Some of the rows, in ascending order."""
         return replace(
             self,
-            codes=np.take(self.codes, rows, axis=1),
+            codes=self.engine.take(self.codes, rows),
             offsets=np.searchsorted(rows, self.offsets),
             weights=self.weights[rows] if self.weights.size else self.weights,
         )

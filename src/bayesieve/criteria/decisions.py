@@ -98,7 +98,8 @@ class Precision(_OneClass):
         block = scan.block
         sums = _wrong_sums(scan, moves)
         chosen = np.zeros_like(sums)
-        chosen_sums(scan.ratios, block.codes, block.offsets, block.classes, block.weights, self._code, *moves, chosen)
+        for bounds in scan.blocks(moves):
+            chosen_sums(scan.ratios, block.codes, bounds, block.classes, block.weights, self._code, *moves, chosen)
         if scan.ratios.shape[0] == 1:  # rows left out for being wrong are given the only other class
             chosen += _by_class(scan)
         sums[:, np.arange(sums.shape[1]) != self._code] = chosen[:, np.arange(sums.shape[1]) != self._code]
@@ -147,7 +148,8 @@ class ExpectedCost(ScanCriterion):
 
         block = scan.block
         sums = np.zeros(moves[0].size)
-        cost_sums(scan.ratios, block.codes, block.offsets, block.classes, block.weights, self._costs, *moves, sums)
+        for bounds in scan.blocks(moves):
+            cost_sums(scan.ratios, block.codes, bounds, block.classes, block.weights, self._costs, *moves, sums)
         return sums[:, None]
 
     def __repr__(self) -> str:
@@ -159,7 +161,8 @@ def _wrong_sums(scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
 
     block = scan.block
     sums = np.zeros((moves[0].size, scan.ratios.shape[0] + 1))
-    wrong_sums(scan.ratios, block.codes, block.offsets, block.classes, block.weights, *moves, sums)
+    for bounds in scan.blocks(moves):
+        wrong_sums(scan.ratios, block.codes, bounds, block.classes, block.weights, *moves, sums)
     return sums + _by_class(scan)
 
 

@@ -28,7 +28,7 @@ class ErrorProbability(ScanCriterion):
 
     def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
         from bayesieve.criteria._kernels import BLOCK
-        from bayesieve.criteria._probability_kernels import FEWEST, probability_sums, two_way_sums
+        from bayesieve.criteria._probability_kernels import FEWEST, padding, probability_sums, two_way_sums
 
         block = scan.block
         columns, lows, highs, kinds, starts, n_codes, table = moves
@@ -42,10 +42,13 @@ class ErrorProbability(ScanCriterion):
             sums = np.zeros(part.size)
             if is_fused and part.size:
                 few = (columns[part], lows[part], starts[part], n_codes[part])
-                two_way_sums(scan.ratios, block.codes, block.offsets, *few, table, sums)
+                for bounds in scan.blocks(moves):
+                    two_way_sums(scan.ratios, block.codes, bounds, *few, table, sums)
+                sums -= padding(block.offsets)
             elif part.size:
                 several = (columns[part], lows[part], highs[part], kinds[part], starts[part], n_codes[part])
-                probability_sums(scan.ratios, block.codes, block.offsets, block.weights, *several, table, sums)
+                for bounds in scan.blocks(moves):
+                    probability_sums(scan.ratios, block.codes, bounds, block.weights, *several, table, sums)
             right[part] = sums
         first, end = block.offsets[0], block.offsets[-1]
         scanned = block.weights[first:end].sum() if block.weights.size else end - first

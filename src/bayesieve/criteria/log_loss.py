@@ -25,13 +25,24 @@ class LogLoss(ScanCriterion):
 
     def path_sums(self, rows: RowRatios, tables: RatioTables, features: np.ndarray) -> np.ndarray:
         """(n_features, 1) sums of the subsets that grow by one feature after another; the rows follow."""
-        return rows.path(tables, features, tables.largest_log_factor > _MOST_MULTIPLIED)
+        if rows.block.is_whole:
+            return rows.path(tables, features, tables.largest_log_factor > _MOST_MULTIPLIED)
+        sums = np.zeros((features.size, 1))
+        for at, feature in enumerate(features.tolist()):
+            sums[at] = self.sums(rows, tables, features[at : at + 1], np.array([True]))
+            rows.multiply(tables, feature, True)
+        rows.expect_moves()  # as after a path
+        return sums
 
     def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
-        from bayesieve.criteria._kernels import log_loss_sums
+        from bayesieve.criteria._kernels import log_loss_sums, new_products
 
         block = scan.block
         losses = np.zeros(moves[0].size)
         by_row = tables.largest_log_factor > _MOST_MULTIPLIED
-        log_loss_sums(scan.ratios, scan.base, block.codes, block.offsets, block.weights, *moves, by_row, losses)
+        products = new_products(losses.size)
+        for bounds in scan.blocks(moves):
+            is_last = bool(bounds[-1] == block.offsets[-1])
+            rows = (scan.ratios, scan.base, block.codes, bounds, block.weights)
+            log_loss_sums(*rows, *moves, by_row, *products, is_last, losses)
         return (losses + scan.log_scale)[:, None]

@@ -63,6 +63,7 @@ class RowLoss(Criterion):
                 joint = np.insert(others, true_class, 1.0, axis=0)
                 loss = self._checked(joint / joint.sum(axis=0), true_class)
                 total += float((loss * block.weights[piece] if block.weights.size else loss).sum())
+                block.engine.visited(loss.size * (8 * len(scan.ratios) + block.codes.itemsize))
         return total
 
     def _checked(self, probability: np.ndarray, true_class: int) -> np.ndarray:

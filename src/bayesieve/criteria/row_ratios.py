@@ -4,7 +4,7 @@ subset.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -79,6 +79,12 @@ class Scan:
             part = replace(self, block=segments, log_scale=self.log_scale if a == 0 else 0.0, wrong=self.wrong[a:b])
             yield part, (*moves[:4], starts + a * len(self.ratios) * n_codes, *moves[5:])
 
+    def blocks(self, moves: tuple[Any, ...]) -> Iterable[np.ndarray]:
+        """Offsets of the segments of ``block`` cut to one block of rows after another, for kernels that add the sums of
+        each to those of the blocks before.
+        """
+        return self.block.blocks(8 * len(self.ratios) + moves[0].size * self.block.codes.itemsize)
+
     def candidates(self, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> tuple[Any, ...]:
         """What the kernels need to know of each move, in the order of their arguments."""
         table, starts = tables.gather(features, adding)
@@ -135,14 +141,15 @@ class RowRatios:
         # A ratio taken as 0 stays 0 until all are taken anew: so many moves must not bring it back.
         self._most_moves = max(1, min(_MOST_MOVES, int(_REACH / max(largest, 1e-3))))
         self._lowest = -min(700.0, _LOWEST + (self._most_moves + 1) * largest)
-        self._steps = np.empty((self._n_others, block.n_rows), dtype=np.int64)
+        self._steps = block.engine.array((self._n_others, block.n_rows), np.int64)
         self._pending: list[tuple[int, bool]] = []
         self._n_multiplied = 0
         self._clipped = False
         self._start: np.ndarray | None = None
         work = block.n_rows * block.n_features
         self._saturation = saturation if work >= _SCANNED_CODES else None
-        self._kept = np.ones(block.n_rows, dtype=bool)
+        self._kept = block.engine.array((block.n_rows if self._saturation else 0,), bool)
+        self._kept[:] = True
         self._kept_rows: np.ndarray | None = None
         self._kept_block = block
         self._scan: Scan | None = None
@@ -176,10 +183,11 @@ class RowRatios:
         beyond = False
         for part, of_part in scan.parts(move):
             column, low, high, kind, start, n_codes = (values[0] for values in of_part[:-1])
-            beyond |= multiply_ratios(
-                *(scan.ratios, block.codes[column], part.block.offsets, low, high, kind, start, n_codes, move[-1]),
-                np.exp(self._highest),
-            )
+            for bounds in part.blocks(move):
+                beyond |= multiply_ratios(
+                    *(scan.ratios, block.codes[column], bounds, low, high, kind, start, n_codes, move[-1]),
+                    np.exp(self._highest),
+                )
         self._scan = None if beyond else scan
 
     def expect_moves(self) -> None:
@@ -213,9 +221,7 @@ class RowRatios:
 
         block = self.block
         if self._start is not None:
-            for segment in range(block.n_segments):
-                rows = slice(block.offsets[segment], block.offsets[segment + 1])
-                self._steps[:, rows] = self._start[segment][:, None]
+            self._fill(self._steps, self._start)
             self._start = None
         if len(self._pending) > 1 and self._tables.has_all_log_steps:
             self._settle_all()
@@ -224,9 +230,16 @@ class RowRatios:
             codes = np.ascontiguousarray(block.level_codes(feature))
             if not adding:
                 np.negative(steps, out=steps)
-            for a, b in _short_parts(block.offsets, self._n_others):
-                add_steps(self._steps, codes, block.offsets[a : b + 1], steps[a:b])
+            for bounds in block.blocks(8 * self._n_others + codes.itemsize):
+                for a, b in _short_parts(bounds, self._n_others):
+                    add_steps(self._steps, codes, bounds[a : b + 1], steps[a:b])
         self._pending.clear()
+
+    def _fill(self, array: np.ndarray, of_segments: np.ndarray) -> None:
+        """Give the rows (n_classes - 1, n_rows) the values of their segments (n_segments, n_classes - 1)."""
+        for bounds in self.block.blocks(8 * self._n_others):
+            for segment, values in enumerate(of_segments):
+                array[:, bounds[segment] : bounds[segment + 1]] = values[:, None]
 
     def _settle_all(self) -> None:
         from bayesieve.criteria._kernels import add_steps_of_all
@@ -234,17 +247,13 @@ class RowRatios:
         block, tables = self.block, self._tables
         features = np.array([feature for feature, _ in self._pending], dtype=np.int64)
         signs = np.array([1 if adding else -1 for _, adding in self._pending])
-        add_steps_of_all(
-            *(self._steps, block.codes, block.offsets, signs, block.columns[features], block.lows[features]),
-            *(block.highs[features], block.kinds[features] > THREE_WAY, block.n_codes[features]),
-            *(tables.starts[features], tables.all_log_steps()),
-        )
+        for bounds in block.blocks(8 * self._n_others + block.codes.itemsize * features.size):
+            add_steps_of_all(
+                *(self._steps, block.codes, bounds, signs, block.columns[features], block.lows[features]),
+                *(block.highs[features], block.kinds[features] > THREE_WAY, block.n_codes[features]),
+                *(tables.starts[features], tables.all_log_steps()),
+            )
         self._pending.clear()
-
-    def log_ratios(self, rows: Any = slice(None)) -> np.ndarray:
-        """(n_classes - 1, n_rows) logarithms of the ratios, in nats."""
-        self._settle()
-        return self._steps[:, rows] * self._tables.log_unit
 
     def scan(self) -> Scan:
         """The rows that matter to a move, with their ratios."""
@@ -260,34 +269,43 @@ class RowRatios:
         if self._start is None or self._start.max(initial=0) * self._tables.log_unit > self._highest:
             return None
         block = self.block
-        ratios = np.empty((self._n_others, block.n_rows))
-        for segment, start in enumerate(np.exp(self._start * self._tables.log_unit)):
-            ratios[:, block.offsets[segment] : block.offsets[segment + 1]] = start[:, None]
+        ratios = block.engine.array((self._n_others, block.n_rows), np.float64)
+        self._fill(ratios, np.exp(self._start * self._tables.log_unit))
         self._n_multiplied, self._clipped = 0, False
         return Scan(block, ratios, np.zeros(0), 0.0, np.zeros(block.n_segments))
 
     def _scale(self, wrong: np.ndarray) -> Scan:
         block = self._kept_block
-        logs = self.log_ratios(slice(None) if self._kept_rows is None else self._kept_rows)
+        ratios = block.engine.array((self._n_others, block.n_rows), np.float64)
         base = np.zeros(0)
-        log_scale = 0.0
+        scales = []
         self._n_multiplied, self._clipped = 0, False
-        if logs.max(initial=-np.inf) > self._highest:
-            top = logs.max(axis=0)
-            over = np.flatnonzero(top > self._highest)
-            if self._exact:
-                logs[:, over] -= top[over]
-                base = np.ones(block.n_rows)
-                base[over] = np.exp(-top[over])
-                log_scale = float((top[over] * (block.weights[over] if block.weights.size else 1.0)).sum())
-            else:
-                logs[:, over] -= top[over] - self._highest
-                self._clipped = True
-        low = logs < self._lowest if logs.min(initial=np.inf) < self._lowest else None
-        np.exp(logs, out=logs)
-        if low is not None:
-            logs[low] = 0.0
-        return Scan(block, logs, base, log_scale, wrong)
+        for begin, end in block.row_blocks(24 * self._n_others):
+            logs = ratios[:, begin:end]
+            rows = slice(begin, end)
+            np.multiply(
+                self._steps[:, rows if self._kept_rows is None else self._kept_rows[rows]],
+                self._tables.log_unit,
+                out=logs,
+            )
+            if logs.max(initial=-np.inf) > self._highest:
+                top = logs.max(axis=0)
+                over = np.flatnonzero(top > self._highest)
+                if self._exact:
+                    logs[:, over] -= top[over]
+                    if not base.size:
+                        base = block.engine.array((block.n_rows,), np.float64)
+                        base[:] = 1.0
+                    base[begin + over] = np.exp(-top[over])
+                    scales.append(top[over] * (block.weights[begin + over] if block.weights.size else 1.0))
+                else:
+                    logs[:, over] -= top[over] - self._highest
+                    self._clipped = True
+            low = logs < self._lowest if logs.min(initial=np.inf) < self._lowest else None
+            np.exp(logs, out=logs)
+            if low is not None:
+                logs[low] = 0.0
+        return Scan(block, ratios, base, float(np.concatenate(scales).sum()) if scales else 0.0, wrong)
 
     def _leave_out(self) -> np.ndarray:
         """Choose the rows to scan; (n_segments,) rows (or weight) left out that are wrong for sure."""
@@ -301,12 +319,16 @@ class RowRatios:
         wrong = (self._saturation.wrong + self._bounds) / self._tables.log_unit
         limits = [np.clip(limit, -float(_NEVER), float(_NEVER)).astype(np.int64) for limit in (right, wrong)]
         margin = int(2.0 * self._bounds.max(initial=0.0) / self._tables.log_unit)
-        states = np.empty(block.n_rows, dtype=np.uint8)
-        near, lost = classify(self._steps, block.offsets, *limits, margin, self._kept, states)
+        states = block.engine.array((block.n_rows,), np.uint8)
+        near, lost, row_bytes = 0, False, 8 * self._n_others + 2
+        for bounds in block.blocks(row_bytes):
+            of_block = classify(self._steps, bounds, *limits, margin, self._kept, states)
+            near, lost = near + of_block[0], lost or of_block[1]
         n_kept = self._kept_block.n_rows
         if lost or near < _KEPT_SHARE * n_kept:
             if near < _KEPT_SHARE * block.n_rows:
-                near_rows(self._steps, block.offsets, *limits, margin, self._kept)
+                for bounds in block.blocks(row_bytes):
+                    near_rows(self._steps, bounds, *limits, margin, self._kept)
                 self._kept_rows = np.flatnonzero(self._kept)
                 self._kept_block = block.take(self._kept_rows)
             elif self._kept_rows is not None:

@@ -1,6 +1,7 @@
-"""Access to rows: searches only *reduce* a function over blocks of rows or *update* the state of each block."""
+"""Where rows live: searches and counts walk them block by block, wherever they are."""
 
-from bayesieve.engine.memory import InMemory
+from bayesieve.engine.base import Engine, Parts
+from bayesieve.engine.memory import IN_MEMORY, InMemory
 from bayesieve.engine.parallel import effective_jobs, in_abandonable_threads, map_in_threads
 
-__all__ = ["InMemory", "effective_jobs", "in_abandonable_threads", "map_in_threads"]
+__all__ = ["IN_MEMORY", "Engine", "InMemory", "Parts", "effective_jobs", "in_abandonable_threads", "map_in_threads"]

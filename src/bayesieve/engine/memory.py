@@ -1,34 +1,37 @@
-"""Blocks of rows in memory, visited in order."""
+"""Rows in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
-Block = TypeVar("Block")
-Total = TypeVar("Total", float, np.ndarray)
+from bayesieve.engine.base import Engine
 
 
-class InMemory(Generic[Block]):
-    """Blocks of rows in memory.
+class InMemory(Engine):
+    """Rows in memory, in one block unless ``block_rows`` are given.
 
-    An engine for blocks on disk or in other processes has the same two methods. Sums are taken in the order of the
-    blocks, so that results are reproducible.
+    Parameters
+    ----------
+    block_rows : int or None, default=None
+        Rows of a block.
     """
 
-    def __init__(self, blocks: Iterable[Block]) -> None:
-        self.blocks = tuple(blocks)
+    def __init__(self, block_rows: int | None = None) -> None:
+        self.block_rows = block_rows
 
-    def reduce(self, function: Callable[..., Total], *arguments: Any) -> Total:
-        """Sum of ``function(block, *arguments)`` over the blocks."""
-        total = function(self.blocks[0], *arguments)
-        for block in self.blocks[1:]:
-            total = total + function(block, *arguments)
-        return total
+    def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        return np.empty(shape, dtype)
 
-    def update(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Call ``function(block, *arguments)`` for its effect on the state of each block."""
-        for block in self.blocks:
-            function(block, *arguments)
+    def ends(self, offsets: np.ndarray) -> np.ndarray:
+        if self.block_rows is None:
+            return offsets[-1:]
+        return np.append(np.arange(offsets[0] + self.block_rows, offsets[-1], self.block_rows), offsets[-1])
+
+    def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
+        return np.take(array, rows, axis=1)
+
+
+IN_MEMORY = InMemory()
+"""The engine of tables that were given none."""

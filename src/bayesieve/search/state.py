@@ -11,7 +11,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import ClassBlock, Criterion, MAPCost, RatioTables
 from bayesieve.criteria.row_ratios import MANY_CLASSES
-from bayesieve.engine import InMemory, effective_jobs, map_in_threads
+from bayesieve.engine import Parts, effective_jobs, map_in_threads
 from bayesieve.search.objective import Objective
 from bayesieve.search.problem import Problem, State
 from bayesieve.search.scored_rows import ScoredRows
@@ -158,7 +158,7 @@ class _Measured:
         self.sign = 1.0 if criterion.lower_is_better else -1.0
         can_leave = leave_out and criterion.saturation(rows.tables.n_classes) is not None
         options = {"leave_out": True} if can_leave else {}
-        self._state: InMemory[Any] = InMemory(
+        self._state: Parts[Any] = rows.blocks[0].engine.parts(
             criterion.start(block, rows.tables, rows.priors, **options) for block in rows.blocks
         )
 

@@ -1,15 +1,15 @@
-"""Blocks of rows in memory: reduce sums, update changes."""
+"""Parts of rows: reduce sums, update changes."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from bayesieve.engine import InMemory
+from bayesieve.engine import Parts
 
 
-def blocks(n_blocks: int) -> InMemory[np.ndarray]:
-    return InMemory(part.copy() for part in np.array_split(np.arange(10.0), n_blocks))
+def blocks(n_blocks: int) -> Parts[np.ndarray]:
+    return Parts(part.copy() for part in np.array_split(np.arange(10.0), n_blocks))
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 3, 10])
@@ -26,16 +26,16 @@ def test_update_changes_the_state_of_every_block(n_blocks: int) -> None:
         block *= by
 
     rows.update(negate, -1.0)
-    np.testing.assert_array_equal(np.concatenate(rows.blocks), -np.arange(10))
+    np.testing.assert_array_equal(np.concatenate(rows.states), -np.arange(10))
 
 
 def test_sums_are_taken_in_the_order_of_the_blocks() -> None:
     # 1e16 + 1 - 1e16 is 0 in this order and 1 in another: results must not depend on who computes them.
-    rows = InMemory([np.array([1e16]), np.array([1.0]), np.array([-1e16])])
+    rows = Parts([np.array([1e16]), np.array([1.0]), np.array([-1e16])])
     assert rows.reduce(lambda block: block)[0] == 0.0
 
 
 def test_reduce_leaves_the_state_of_the_first_block_alone() -> None:
-    rows = InMemory([np.zeros(2), np.ones(2)])
+    rows = Parts([np.zeros(2), np.ones(2)])
     np.testing.assert_array_equal(rows.reduce(lambda block: block), [1.0, 1.0])
-    np.testing.assert_array_equal(rows.blocks[0], [0.0, 0.0])
+    np.testing.assert_array_equal(rows.states[0], [0.0, 0.0])

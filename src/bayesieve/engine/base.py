@@ -1,0 +1,97 @@
+"""`Engine`: where the arrays of a table and of a search live, and in which blocks of rows they are read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+GRAIN = 512
+"""Rows that the kernels work on at once. Blocks end at multiples of it, counted from the start of a segment, so that
+sums are taken in the same order however rows are cut."""
+
+State = TypeVar("State")
+Total = TypeVar("Total", float, np.ndarray)
+
+
+class Engine(ABC):
+    """Where the codes of rows and the numbers of a search live, and in which blocks of rows they are read.
+
+    Kernels read and write whole arrays, one block of rows after another, and add to the same sums: results do not
+    depend on the engine nor on its blocks, to the last bit.
+    """
+
+    @abstractmethod
+    def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """A C-contiguous array to be filled; its last axis are rows."""
+
+    def ends(self, offsets: np.ndarray) -> np.ndarray:
+        """Where blocks end: ascending rows, the last of which is ``offsets[-1]``. Unless overridden, one block.
+
+        ``offsets`` (n_segments + 1,) says where segments of rows start. A block may end inside a segment; `blocks`
+        moves its end down to a multiple of `GRAIN` from the start of that segment.
+        """
+        return offsets[-1:]
+
+    def visited(self, n_bytes: int) -> None:  # noqa: B027  # most engines keep everything at hand
+        """Note that so much of the arrays was read or written; the engine may let it go from memory."""
+
+    def blocks(self, offsets: np.ndarray, row_bytes: int = 0) -> Iterable[np.ndarray]:
+        """The same segments, cut to the rows of each block in turn.
+
+        Parameters
+        ----------
+        offsets : (n_segments + 1,) where segments of rows start
+        row_bytes : bytes of each row that the caller reads or writes
+
+        Yields
+        ------
+        (n_segments + 1,) offsets of a block; segments without rows in it are empty.
+        """
+        ends = self.ends(offsets)
+        return (offsets,) if len(ends) <= 1 else self._walk(offsets, ends, row_bytes)
+
+    def _walk(self, offsets: np.ndarray, ends: np.ndarray, row_bytes: int) -> Iterator[np.ndarray]:
+        first = offsets[np.searchsorted(offsets, ends, side="right") - 1]  # of the segment that each block ends in
+        ends = np.unique(np.append(first[:-1] + (ends[:-1] - first[:-1]) // GRAIN * GRAIN, offsets[[0, -1]]))
+        for begin, end in pairwise(ends.tolist()):
+            yield np.clip(offsets, begin, end)
+            self.visited((end - begin) * row_bytes)
+
+    def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
+        """Some rows of an array, (n, n_rows): positions, in any order."""
+        taken = self.array((len(array), len(rows)), array.dtype)
+        for from_, to in zip(array, taken, strict=True):
+            to[:] = from_[rows]
+            self.visited(from_.nbytes + to.nbytes)
+        return taken
+
+    def parts(self, states: Iterable[State]) -> Parts[State]:
+        """Parts of rows, each with a state of its own that never meets the others."""
+        return Parts(states)
+
+
+class Parts(Generic[State]):
+    """Parts of rows that searches only *reduce* a function over, or *update*.
+
+    An engine whose rows are in other processes has the same two methods. Sums are taken in the order of the parts, so
+    that results are reproducible.
+    """
+
+    def __init__(self, states: Iterable[State]) -> None:
+        self.states = tuple(states)
+
+    def reduce(self, function: Callable[..., Total], *arguments: Any) -> Total:
+        """Sum of ``function(state, *arguments)`` over the parts."""
+        total = function(self.states[0], *arguments)
+        for state in self.states[1:]:
+            total = total + function(state, *arguments)
+        return total
+
+    def update(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Call ``function(state, *arguments)`` for its effect on the state of each part."""
+        for state in self.states:
+            function(state, *arguments)

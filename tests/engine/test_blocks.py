@@ -1,0 +1,147 @@
+"""Blocks of rows: the same bits however the rows of a table are cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bayesieve.counts import CodedTable
+from bayesieve.criteria import RowLoss
+from bayesieve.criteria.registry import make_criterion
+from bayesieve.engine import InMemory
+from bayesieve.search import SearchState, SubsetProblem
+from tests.criteria.coded_tables import coded_table
+
+
+class CutAt(InMemory):
+    """Blocks that end at given rows."""
+
+    def __init__(self, *ends: int) -> None:
+        super().__init__()
+        self._ends = ends
+        self.n_blocks = 0
+
+    def ends(self, offsets: np.ndarray) -> np.ndarray:
+        inside = [end for end in sorted(self._ends) if offsets[0] < end < offsets[-1]]
+        return np.array([*inside, offsets[-1]])
+
+    def visited(self, n_bytes: int) -> None:
+        self.n_blocks += 1
+
+
+def moved_to(coded: CodedTable, engine: InMemory) -> CodedTable:
+    return CodedTable(coded.stored, coded.n_levels, coded.names, rows=coded.rows, engine=engine)
+
+
+class Spherical(RowLoss):
+    name = "spherical"
+    lower_is_better = False
+
+    def losses(self, probability: np.ndarray, true_class: int) -> np.ndarray:
+        return probability[true_class] / np.sqrt((probability**2).sum(axis=0))
+
+
+CRITERIA: list[Any] = [
+    "map", "log_loss", "error", "error_probability", "brier", "balanced_error", "auc", "recall", Spherical()
+]  # fmt: skip
+
+
+def costs_of(coded: CodedTable, criterion: Any, moves: list[int], leave_out: bool) -> list[Any]:
+    if criterion == "recall":
+        from bayesieve.criteria import Recall
+
+        criterion = Recall(0)
+    made = make_criterion(criterion, coded.n_features, coded.classes)
+    state = SearchState(SubsetProblem.of(coded, criterion=made), leave_out=leave_out)
+    every = np.arange(coded.n_features)
+    costs: list[Any] = [state.cost, *state.candidates(every)]
+    for move in moves:
+        state.flip(move)
+        costs += [state.cost, *state.candidates(every)]
+    return costs
+
+
+@pytest.mark.parametrize("criterion", CRITERIA, ids=str)
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_costs_are_the_same_bits(criterion: Any, data: st.DataObject) -> None:
+    n_rows = data.draw(st.integers(8, 6000))
+    n_classes = data.draw(st.integers(2, 4))
+    seed = data.draw(st.integers(0, 99))
+    weights = np.random.default_rng(seed).integers(0, 9, n_rows) / 4 + 0.25 if data.draw(st.booleans()) else None
+    levels = data.draw(st.sampled_from([None, 2, 9]))
+    options = {} if levels is None else {"n_levels": levels}
+    coded = coded_table(seed, n_rows, 5, n_classes, strength=3.0, weights=weights, unseen=0.1, **options)
+    ends = data.draw(st.lists(st.integers(1, n_rows), max_size=6, unique=True))
+    moves = data.draw(st.lists(st.integers(0, 4), max_size=6))
+    leave_out = data.draw(st.booleans())
+    expected = costs_of(coded, criterion, moves, leave_out)
+    found = costs_of(moved_to(coded, CutAt(*ends)), criterion, moves, leave_out)
+    np.testing.assert_array_equal(found, expected)
+
+
+@given(data=st.data())
+def test_counts_are_the_same_bits(data: st.DataObject) -> None:
+    n_rows = data.draw(st.integers(1, 3000))
+    weights = np.random.default_rng(n_rows).random(n_rows) if data.draw(st.booleans()) else None
+    coded = coded_table(n_rows, n_rows, 4, 3, weights=weights, unseen=0.1)
+    engine = CutAt(*data.draw(st.lists(st.integers(1, n_rows), max_size=6)))
+    for one, other in ((coded, moved_to(coded, engine)), (coded.by_class, moved_to(coded.by_class, engine))):
+        np.testing.assert_array_equal(other.counts.counts, one.counts.counts)
+        np.testing.assert_array_equal(other.counts.class_counts, one.counts.class_counts)
+        blocks = list(other.blocks)
+        np.testing.assert_array_equal(np.concatenate([block.codes for block in blocks], axis=1), one.codes)
+        np.testing.assert_array_equal(np.concatenate([block.class_codes for block in blocks]), one.class_codes)
+
+
+def test_rows_are_walked_block_by_block() -> None:
+    engine = CutAt(512, 1024, 1536)
+    coded = moved_to(coded_table(1, 4000, 5, 2), engine)
+    assert coded.counts.total == 4000
+    n_blocks = engine.n_blocks
+    assert n_blocks >= 3
+    SearchState(SubsetProblem.of(coded)).candidates(np.arange(5))
+    assert engine.n_blocks > n_blocks + 6
+
+
+def test_blocks_end_at_the_grain_of_the_kernels() -> None:
+    offsets = np.array([0, 700, 700, 3000])
+    cut = [bounds.tolist() for bounds in CutAt(600, 1300, 2900).blocks(offsets)]
+    assert cut == [[0, 512, 512, 512], [512, 700, 700, 1212], [1212, 1212, 1212, 2748], [2748, 2748, 2748, 3000]]
+    assert next(bounds.tolist() for bounds in InMemory(1000).blocks(offsets)) == [0, 700, 700, 700]
+    assert next(iter(InMemory().blocks(offsets))) is offsets
+
+
+def test_take_any_rows() -> None:
+    coded = coded_table(3, 50, 4, 2)
+    rows = np.array([4, -1, 4, 0])
+    np.testing.assert_array_equal(moved_to(coded, CutAt(10)).take(rows).codes, coded.codes[:, rows])
+
+
+@pytest.mark.parametrize("criterion", ["map", "error", "error_probability", "brier"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_left_out_and_ratios_out_of_range(criterion: str, weighted: bool) -> None:
+    """Which rows leave the scan, and when ratios are rescaled, is decided over all blocks."""
+    weights = np.random.default_rng(0).random(3000) if weighted else None
+    coded = coded_table(2, 3000, 150, 3, strength=1.0, weights=weights, n_levels=4).by_class
+    moves = [*range(0, 150, 2), 3, 4, *range(0, 150, 3)]
+    engine = CutAt(600, 1100, 1300, 2500)
+    made = make_criterion(criterion, coded.n_features, coded.classes)
+    one, other = (
+        SearchState(SubsetProblem.of(table, criterion=made), leave_out=True)
+        for table in (coded, moved_to(coded, engine))
+    )
+    for step, move in enumerate(moves):
+        one.flip(move)
+        other.flip(move)
+        assert other.cost == one.cost
+        if step % 10 == 0:
+            np.testing.assert_array_equal(other.candidates(np.arange(150)), one.candidates(np.arange(150)))
+    if criterion == "map":
+        np.testing.assert_array_equal(other.add_all(np.arange(75, 149)), one.add_all(np.arange(75, 149)))
+        assert other.candidates(np.array([0])) == one.candidates(np.array([0]))
+    assert engine.n_blocks > len(moves)
