@@ -277,3 +277,11 @@ def test_a_class_that_fills_nearly_the_whole_table(n_rows: int, n_rare: int, n_c
             expected.append(1 - (share[np.arange(n_rows), labels] / share.sum(axis=1)).mean())
     for _ in range(3):
         np.testing.assert_allclose(state.candidates(features), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_light_rows_count_next_to_heavy_ones() -> None:
+    coded = coded_table(1, n_rows=20, n_classes=2)
+    weights = np.where(np.asarray(coded.class_codes) == 0, 1e14, 1e-15)
+    totals = ClassBlock.of(coded.with_rows(weights=weights)).class_totals(2)
+    n_light = np.count_nonzero(coded.class_codes)
+    np.testing.assert_allclose(totals, [(20 - n_light) * 1e14, n_light * 1e-15], rtol=1e-12)

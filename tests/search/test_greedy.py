@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import AUC, Brier, Error, ErrorProbability, LogLoss, MAPCost, ratio_tables, row_ratios
+from bayesieve.criteria import AUC, Brier, Error, ErrorProbability, LogLoss, MAPCost, Recall, ratio_tables, row_ratios
 from bayesieve.search import (
     GreedySearch,
     Objective,
@@ -241,6 +241,10 @@ def test_one_class_has_no_auc(direction: str) -> None:
     coded.class_codes[:] = 0
     with pytest.raises(ValueError, match="'auc' cannot be measured on these rows"):
         GreedySearch(direction).run(SubsetProblem.of(coded, 1.0, AUC()))
+    recall = Recall("yes")
+    recall.check(np.array(["no", "yes"]))
+    with pytest.raises(ValueError, match="'recall' cannot be measured on these rows: they lack a class"):
+        GreedySearch(direction).run(SubsetProblem.of(coded, 1.0, recall))
 
 
 @pytest.mark.parametrize("criterion", [LogLoss(), Error(), ErrorProbability(), Brier()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -151,9 +152,8 @@ class ClassBlock:
 
     def class_totals(self, n_classes: int) -> np.ndarray:
         """(n_classes,) rows, or weight, of every class."""
-        if self.weights.size:
-            ends = np.concatenate([[0.0], np.cumsum(self.weights)])[self.offsets]
-            sizes = np.diff(ends)
+        if self.weights.size:  # segment by segment: light rows count next to heavy ones
+            sizes = np.array([self.weights[a:b].sum() for a, b in pairwise(self.offsets.tolist())])
         else:
             sizes = np.diff(self.offsets).astype(float)
         return np.bincount(self.classes, weights=sizes, minlength=n_classes)

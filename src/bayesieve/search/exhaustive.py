@@ -14,7 +14,7 @@ from bayesieve.search.trace import SearchTrace
 MAX_FEATURES = 25
 """Features beyond which enumeration is refused: 2^25 subsets fill a trace of some gigabytes."""
 
-_MOVES_AT_ONCE = 1024  # between two looks at the clock
+_MOVES_AT_ONCE = 1024  # between two calls of the progress
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,8 @@ def _walk(state: State, recorder: TraceRecorder, clock: Clock, progress: Progres
         recorder.record(features, adding, sign * costs, accepted, key ^ bit[moves], clock.seconds, *values)
         for flip in flips:
             key ^= bit[flip]
-        if step % _MOVES_AT_ONCE == 0:
-            if progress is not None:
-                progress(step, n_steps, sign * best)
-            if clock.is_up:
-                return step == n_steps
+        if progress is not None and step % _MOVES_AT_ONCE == 0:
+            progress(step, n_steps, sign * best)
+        if clock.is_up:
+            return step == n_steps
     return True

@@ -195,7 +195,8 @@ class _Measured:
         return float(self._costs(sums[None, :], np.array([size]))[0])
 
     def _costs(self, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        values = self._criterion.values(sums, sizes, self._rows.class_totals)
+        with np.errstate(invalid="ignore"):  # NaN says that the rows lack a class which the criterion needs
+            values = self._criterion.values(sums, sizes, self._rows.class_totals)
         if self._criterion.of_empty is not None:
             values = np.where((sizes == 0) & ~np.isnan(values), self._criterion.of_empty, values)
         return self.sign * values
@@ -273,7 +274,9 @@ class SearchState(State):
         self.n_selected = 0
         self.cost = self._guide.criterion.own(0)
         if np.isnan(self.cost):
-            raise ValueError(f"{problem.criterion_name!r} cannot be measured on these rows: they have one class only.")
+            raise ValueError(
+                f"{problem.criterion_name!r} cannot be measured on these rows: they lack a class that it needs."
+            )
         self._penalty = _PENALTY * max(1.0, abs(self.cost))
 
     def reset(self, selected: np.ndarray | None = None) -> None:
