@@ -26,11 +26,14 @@ Task = Callable[[], Any]
 def main() -> None:
     """Ratios of the seconds of every task, new by old."""
     parser = options(__doc__.splitlines()[0])
-    parser.add_argument("old", type=Path, help="folder with the package of the old version")
+    parser.add_argument("old", type=Path, nargs="?", help="folder with the package of the old version")
     parser.add_argument("new", type=Path, nargs="?", default=ROOT / "src", help="the same of the new version")
     parser.add_argument("--rounds", type=int, help="turns of each version (default 15; 3 with --quick)")
     parser.add_argument("--only", nargs="+", help="tasks whose names contain one of these words")
     arguments = parser.parse_args()
+    if arguments.old is None:
+        print("There is no earlier version to compare with: pass the folder of its package, such as OLD/src.")
+        return
     rounds = arguments.rounds or (3 if arguments.quick else 15)
     report = Report("versions", "This version against an earlier one", arguments)
     report.add(
