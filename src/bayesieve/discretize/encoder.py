@@ -142,7 +142,9 @@ class TableEncoder(LevelsCoder):
             classes=target.classes,
             weights=weights,
             levels=self.levels_,
-            recoder=TableRecoder(table, each, self.missing, target.codes, target.classes, weights, self.n_jobs),
+            recoder=TableRecoder(
+                table.read_once(), each, self.missing, target.codes, target.classes, weights, self.n_jobs
+            ),
         )
 
     def transform(self, X: Any) -> np.ndarray:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from bayesieve.table.columns import Column, Kind
+from bayesieve.table.columns import Categories, Column, Kind
+from bayesieve.table.values import drop_unused
 
 
 class Table:
@@ -88,3 +89,37 @@ class Table:
         """The same columns, of these rows only (positions, a slice or a boolean mask), gathered when converted."""
         picked = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
         return Table([self.column(i).take(picked) for i in range(self.n_columns)], len(picked), self.named)
+
+    def read_once(self) -> Table:
+        """The same table, for taking many parts of its rows: the values of a column are converted at most once."""
+        return Table([_ReadColumn(self.column(i)) for i in range(self.n_columns)], self.n_rows, self.named)
+
+
+class _ReadColumn(Column):
+    """Some rows of a column whose conversions are remembered, for these and for other parts of its rows."""
+
+    def __init__(self, whole: Column, taken: np.ndarray | None = None, read: dict[Any, Any] | None = None) -> None:
+        part = whole if taken is None else whole.take(taken)
+        super().__init__(part.name, part._data, part._library, part._kind, part._rows)
+        self._natural_type = part._natural_type
+        self._whole, self._taken = whole, slice(None) if taken is None else taken
+        self._read: dict[Any, Any] = {} if read is None else read
+
+    def take(self, rows: np.ndarray) -> Column:
+        return _ReadColumn(self._whole, rows if isinstance(self._taken, slice) else self._taken[rows], self._read)
+
+    def numbers_as(self, type_: str) -> np.ndarray:
+        return self._once(type_, lambda: self._whole.numbers_as(type_))[self._taken]  # type: ignore[no-any-return]
+
+    def read_numbers(self, type_: str, complaints: list[str] | None = None) -> tuple[np.ndarray, np.ndarray]:
+        values = self.numbers_as(type_)  # that all values are numbers is known since the levels were first learnt
+        return values, np.zeros(values.size, dtype=bool)
+
+    def categories(self) -> Categories:
+        whole = self._once("categories", self._whole.categories)
+        return Categories(*drop_unused(whole.codes[self._taken], whole.values))
+
+    def _once(self, what: str, convert: Callable[[], Any]) -> Any:
+        if what not in self._read:
+            self._read[what] = convert()
+        return self._read[what]
