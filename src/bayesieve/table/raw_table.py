@@ -109,7 +109,7 @@ class _ReadColumn(Column):
         return _ReadColumn(self._whole, rows if isinstance(self._taken, slice) else self._taken[rows], self._read)
 
     def numbers_as(self, type_: str) -> np.ndarray:
-        return self._once(type_, lambda: self._whole.numbers_as(type_))[self._taken]  # type: ignore[no-any-return]
+        return self._once(type_, lambda: self._whole.numbers_as(type_))[self._taken]
 
     def read_numbers(self, type_: str, complaints: list[str] | None = None) -> tuple[np.ndarray, np.ndarray]:
         values = self.numbers_as(type_)  # that all values are numbers is known since the levels were first learnt
