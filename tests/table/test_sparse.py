@@ -15,7 +15,7 @@ from scipy import sparse
 
 from bayesieve.evaluation import take_rows
 from bayesieve.table import as_table
-from bayesieve.table.frames import _WIDE
+from bayesieve.table.backends.base import WIDE as _WIDE
 from bayesieve.table.matrix import MatrixTable
 
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "dia", "bsr")

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from bayesieve.counts import CodedTable
+from bayesieve.table.backends.arrays import as_array
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.frames import as_array
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import is_missing
 

@@ -16,8 +16,8 @@ from bayesieve.evaluation.folds import Fold, RepeatedFolds, Split
 from bayesieve.evaluation.identity import fingerprint
 from bayesieve.evaluation.protocol import take_rows
 from bayesieve.table import as_sample_weight, as_table, as_target
+from bayesieve.table.backends.arrays import as_array
 from bayesieve.table.cautions import issue, weights_caution
-from bayesieve.table.frames import as_array
 
 
 class DataSource:
@@ -114,8 +114,7 @@ def _data_set(name: str, parts: Any) -> DataSet:
     if target.n_classes < 2:
         raise ValueError(f"The target has only one class ({target.classes.tolist()[0]!r}); at least two are needed.")
     X = as_array(X) if isinstance(X, (list, tuple)) else X
-    as_table(X)  # raises if X is not a table
-    check_consistent_length(X, target.codes)
+    check_consistent_length(as_table(X), target.codes)
     codes = target.codes.astype(np.int64)
     weights = as_sample_weight(weight, codes.size)
     issue([weights_caution(weights)])

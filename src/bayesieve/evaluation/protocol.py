@@ -12,10 +12,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from bayesieve.selection.evaluation_rows import pairs_of
 from bayesieve.table import as_target
-from bayesieve.table.backends import backend
-from bayesieve.table.backends.sparse import is_sparse
 from bayesieve.table.cautions import silenced
-from bayesieve.table.frames import as_array, whole_frame
+from bayesieve.table.frames import reader_of, whole_frame
 
 
 def out_of_fold_log_proba(
@@ -133,15 +131,5 @@ def _positions(rows: Any, n_rows: int, kind: str) -> np.ndarray:
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
     """Rows of a dataframe, array or sparse matrix, as the same kind of table."""
-    if isinstance(X, np.ndarray):
-        return X[rows]
-    if is_sparse(X):
-        return (X if X.format in ("csr", "csc") else X.tocsr())[rows]
-    if isinstance(X, (list, tuple)):
-        return as_array(X)[rows]
-    import narwhals as nw
-
     X = whole_frame(X)
-    if nw.dependencies.is_pandas_dataframe(X) or nw.dependencies.is_pyarrow_table(X):
-        return backend("pandas" if hasattr(X, "iloc") else "pyarrow").take_rows(X, rows)
-    return X.iloc[rows] if hasattr(X, "iloc") else nw.from_native(X, eager_only=True)[rows].to_native()
+    return reader_of(X).take_rows(X, rows)

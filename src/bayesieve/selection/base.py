@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import narwhals as nw
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
@@ -22,10 +23,9 @@ from bayesieve.discretize.codes import read_codes, refuse_empty_tables
 from bayesieve.parts import Score
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_sample_weight, as_target
-from bayesieve.table.backends.sparse import is_sparse
 from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.estimator_input import copy_features, new_table
-from bayesieve.table.frames import as_array, whole_frame
+from bayesieve.table.frames import reader_of, whole_frame
 from bayesieve.table.target import refuse_identifiers
 
 
@@ -164,25 +164,18 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, IndicatorEncoder):
             return self.encoder_.transform(X)[:, self.support_]
-        table = new_table(self, X)
-        kept = np.flatnonzero(self.support_)
-        if table.named:
-            import narwhals as nw
-
-            # By position: by name, * and ^...$ are patterns.
-            frame = nw.from_native(whole_frame(X), eager_only=True)[:, kept.tolist()]
-            wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
-            if wanted == "polars":
-                return _in_polars(frame)
-            # scikit-learn makes a pandas frame of anything but a pyarrow table.
-            return frame.to_pandas() if wanted == "pandas" else frame.to_native()
-        if hasattr(X, "iloc"):
-            return X.iloc[:, kept]
-        if self.encoder is None:
+        X = whole_frame(X)
+        table, library = new_table(self, X), reader_of(X)
+        if self.encoder is None and library.name in ("arrays", "sparse"):
             read_codes(self, X, reset=False)
-        if is_sparse(X):
-            return X.tocsc()[:, kept].asformat(X.format)
-        return as_array(X)[:, kept]
+        selected = library.select(X, np.flatnonzero(self.support_))
+        wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        if table.named and nw.dependencies.is_into_dataframe(selected):
+            # scikit-learn itself makes a pandas frame of anything but a pyarrow table.
+            if wanted == "polars":
+                return _in_polars(nw.from_native(selected, eager_only=True))
+            return nw.from_native(selected, eager_only=True).to_pandas() if wanted == "pandas" else selected
+        return selected
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the selected features."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bayesieve.table.backends import Backend
 from bayesieve.table.columns import Categories, Column
 from bayesieve.table.frames import as_table
 from bayesieve.table.levels import FeatureLevels
@@ -12,6 +13,7 @@ from bayesieve.table.target import Target, as_sample_weight, as_target
 from bayesieve.table.writing import write_atomically
 
 __all__ = [
+    "Backend",
     "Categories",
     "Column",
     "FeatureLevels",

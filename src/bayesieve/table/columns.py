@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 
-from bayesieve.table.backends import backend, objects
+from bayesieve.table.backends import Backend, backend, objects
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.temporal import MICROSECONDS_PER_DAY, TEMPORAL, format_temporal, parse_number
 from bayesieve.table.values import Scalar, canonical_text, drop_unused, is_missing, sort_codes, spelt_out
@@ -49,9 +48,9 @@ class Column:
     ----------
     name : str
     data : native column
-        A polars Series, pandas Series, pyarrow ChunkedArray or 1-D NumPy array.
+        A polars or pandas Series, a pyarrow ChunkedArray, a 1-D NumPy array, or what another backend gives.
     library : str
-        Which of `bayesieve.table.backends.BACKENDS` reads it.
+        The name of its backend, see `bayesieve.table.backends.BACKENDS`.
     kind : "numeric", "categorical" or None
         None takes the kind that follows from the column's type.
     rows : int array or None
@@ -74,7 +73,7 @@ class Column:
         return f"Column({self.name!r}, kind={self.kind!r}, type={self.type!r}, n_rows={len(self)})"
 
     @property
-    def _backend(self) -> ModuleType:
+    def _backend(self) -> Backend:
         return backend(self._library)
 
     @cached_property

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from bayesieve.short_repr import ShortRepr
+from bayesieve.table.backends.arrays import holds_exactly, unmasked
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.columns import Column, whole_offsets
-from bayesieve.table.frames import holds_exactly, unmasked
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import drop_unused
 

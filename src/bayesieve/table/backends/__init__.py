@@ -1,24 +1,25 @@
-"""How each dataframe library gives up one column: one module a library, all with the same functions.
-
-Every module offers, for one native column:
-
-- ``column_type(column)``: the `Column.type`, or None when only the values can tell (an object column);
-- ``plain(column, type_)``: (values, missing mask or None) of a number, boolean or temporal column as a NumPy array;
-- ``rounds(column)``: whether ``plain`` may give two different numbers as one (Decimals, whole numbers beyond 64 bits);
-- ``encoded(column)``: (codes, distinct raw values) of any column but a plain one, -1 = missing;
-- ``take(column, rows)`` and ``value(column, row)``.
-
-The conversions run in the library's own compiled code, which releases the GIL wherever no Python objects are involved.
-"""
+"""How each dataframe library gives up its columns: one file per library, also of other packages."""
 
 from __future__ import annotations
 
-import importlib
-from types import ModuleType
+from functools import cache
 
-BACKENDS = ("polars", "pandas", "pyarrow", "arrays", "sparse")
+from bayesieve.parts import Registry
+from bayesieve.table.backends.arrays import ArraysBackend
+from bayesieve.table.backends.base import Backend
+from bayesieve.table.backends.pandas import PandasBackend
+from bayesieve.table.backends.polars import PolarsBackend
+from bayesieve.table.backends.pyarrow import ArrowBackend
+from bayesieve.table.backends.sparse import SparseBackend
+
+__all__ = ["BACKENDS", "Backend", "backend"]
+
+BACKENDS: Registry[type[Backend]] = Registry(
+    "bayesieve.backends", Backend, ArraysBackend, PolarsBackend, ArrowBackend, SparseBackend, PandasBackend
+)
 
 
-def backend(name: str) -> ModuleType:
-    """The module of one backend, imported only now so that no dataframe library is loaded before it is needed."""
-    return importlib.import_module(f"bayesieve.table.backends.{name}")
+@cache
+def backend(name: str) -> Backend:
+    """The backend of this name."""
+    return BACKENDS[name]()

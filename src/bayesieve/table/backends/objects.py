@@ -59,13 +59,13 @@ def _encoded_text(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
     """Encode an array of text and missing values; None if there is anything else in it."""
     import polars as pl
 
-    from bayesieve.table.backends import polars
+    from bayesieve.table.backends.polars import PolarsBackend
 
     # Polars takes text and None only, and panics at some Decimals; pandas, if it is there, takes NaN as missing, too.
     values = column.tolist()
     if all(issubclass(kind, (str, type(None))) for kind in set(map(type, values))):
         try:
-            return polars.encoded(pl.Series(values, dtype=pl.String, strict=True))
+            return PolarsBackend().encoded(pl.Series(values, dtype=pl.String, strict=True))
         except (TypeError, ValueError, pl.exceptions.PolarsError):
             pass
     if not _is_text_to_pandas(column):

@@ -1,55 +1,117 @@
-"""One column of a polars frame."""
+"""Frames of polars."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from bayesieve.table.backends import objects
+from bayesieve.table.backends.base import Backend, is_wide
 from bayesieve.table.backends.dtypes import type_of_dtype
 from bayesieve.table.temporal import moment_of_count
 from bayesieve.table.values import drop_unused
 
 
-def column_type(column: Any) -> str | None:
-    """See `bayesieve.table.backends`."""
-    import narwhals as nw
-    import polars as pl
+class PolarsBackend(Backend):
+    """Polars dataframes."""
 
-    if column.dtype == pl.Null:
-        return "number"
-    return type_of_dtype(nw.from_native(column, series_only=True).dtype)
+    name = "polars"
+
+    def reads(self, X: Any) -> bool:
+        return bool(nw.dependencies.is_polars_dataframe(X))
+
+    def columns(self, X: Any) -> tuple[list[str], Any]:
+        matrix = _matrix(X) if is_wide(X.dtypes) else None
+        return X.columns, [nameless(column) for column in X.get_columns()] if matrix is None else matrix
+
+    def select(self, X: Any, positions: np.ndarray) -> Any:
+        return X[:, positions.tolist()]  # by name, * and ^...$ are patterns
+
+    def take_rows(self, X: Any, rows: np.ndarray) -> Any:
+        return X[rows]
+
+    def column_type(self, column: Any) -> str | None:
+        import polars as pl
+
+        if column.dtype == pl.Null:
+            return "number"
+        return type_of_dtype(nw.from_native(column, series_only=True).dtype)
+
+    def plain(self, column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
+        import polars as pl
+
+        if column.dtype == pl.Null:
+            return np.full(len(column), np.nan), None
+        if column.dtype == pl.Object:
+            return objects.plain(column.to_numpy(), type_)
+        if column.dtype == pl.Decimal or column.dtype in (pl.Int128, pl.UInt128):
+            column = column.cast(pl.Float64)
+        if getattr(column.dtype, "time_unit", None) == "ms":
+            column = _milliseconds_as_microseconds(column.to_physical())
+        elif type_ in ("datetime", "duration"):
+            column = column.dt.cast_time_unit("us")
+        column = column.to_physical()
+        if type_ == "time":
+            column = column // 1000  # polars counts nanoseconds since midnight
+        if column.null_count() == 0:
+            return column.to_numpy(), None
+        if column.dtype.is_float():
+            return column.to_numpy(), None  # nulls become NaN
+        zero = False if column.dtype == pl.Boolean else 0
+        return column.fill_null(zero).to_numpy(), column.is_null().to_numpy()
+
+    def rounds(self, column: Any) -> bool:
+        import polars as pl
+
+        if column.dtype == pl.Object:
+            return objects.rounds(column.to_numpy())
+        return column.dtype == pl.Decimal or column.dtype in (pl.Int128, pl.UInt128)
+
+    def encoded(self, column: Any) -> tuple[np.ndarray, list[Any]]:
+        import polars as pl
+
+        if column.dtype == pl.Object:
+            return objects.encoded(column.to_numpy())
+        if column.dtype == pl.Binary or column.dtype.is_nested() or column.dtype.is_numeric():
+            return objects.encoded_one_by_one(column.to_list())
+        if column.dtype == pl.String:
+            # Its own pool of categories: the shared one would hand out codes that grow with every other column.
+            pool = pl.Categories.random()
+            column = column.cast(pl.Categorical(pool))
+            values = pool.to_series().to_list()  # while `column` lives: an unused pool is emptied
+            return _physical(column), values
+        if column.dtype == pl.Enum:
+            return drop_unused(_physical(column), column.dtype.categories.to_list())
+        # The pool of categories may be shared with other columns and far larger than what this one uses.
+        used = column.drop_nulls().unique()
+        position = np.full(int(used.to_physical().max() or 0) + 2, -1, dtype=np.int32)
+        position[used.to_physical().to_numpy()] = np.arange(len(used))
+        return position[_physical(column)], used.cast(pl.String).to_list()
+
+    def take(self, column: Any, rows: np.ndarray) -> Any:
+        return column.gather(rows)
+
+    def value(self, column: Any, row: int) -> Any:
+        import polars as pl
+
+        if isinstance(column.dtype, (pl.Date, pl.Datetime, pl.Duration)):
+            count = column.slice(row, 1).to_physical()[0]
+            unit = getattr(column.dtype, "time_unit", "D")
+            if count is None:
+                return None
+            moment = moment_of_count(count, unit, duration=column.dtype == pl.Duration)
+            years = moment.astype(f"{moment.dtype.kind}8[Y]").astype(np.int64)
+            if not -1968 <= years <= 8028:  # Python's types do not hold it, and polars may panic
+                return moment
+        found = column[row]
+        return found.to_list() if isinstance(found, pl.Series) else found
 
 
 def nameless(column: Any) -> Any:
     """The column without its name, which polars' own methods would take for a pattern if it is ``*`` or ``^...$``."""
     return column.alias("")
-
-
-def plain(column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """See `bayesieve.table.backends`."""
-    import polars as pl
-
-    if column.dtype == pl.Null:
-        return np.full(len(column), np.nan), None
-    if column.dtype == pl.Object:
-        return objects.plain(column.to_numpy(), type_)
-    if column.dtype == pl.Decimal or column.dtype in (pl.Int128, pl.UInt128):
-        column = column.cast(pl.Float64)
-    if getattr(column.dtype, "time_unit", None) == "ms":
-        column = _milliseconds_as_microseconds(column.to_physical())
-    elif type_ in ("datetime", "duration"):
-        column = column.dt.cast_time_unit("us")
-    column = column.to_physical()
-    if type_ == "time":
-        column = column // 1000  # polars counts nanoseconds since midnight
-    if column.null_count() == 0:
-        return column.to_numpy(), None
-    if column.dtype.is_float():
-        return column.to_numpy(), None  # nulls become NaN
-    zero = False if column.dtype == pl.Boolean else 0
-    return column.fill_null(zero).to_numpy(), column.is_null().to_numpy()
 
 
 def _milliseconds_as_microseconds(counts: Any) -> Any:
@@ -60,38 +122,6 @@ def _milliseconds_as_microseconds(counts: Any) -> Any:
     return counts * 1000
 
 
-def rounds(column: Any) -> bool:
-    """See `bayesieve.table.backends`."""
-    import polars as pl
-
-    if column.dtype == pl.Object:
-        return objects.rounds(column.to_numpy())
-    return column.dtype == pl.Decimal or column.dtype in (pl.Int128, pl.UInt128)
-
-
-def encoded(column: Any) -> tuple[np.ndarray, list[Any]]:
-    """See `bayesieve.table.backends`."""
-    import polars as pl
-
-    if column.dtype == pl.Object:
-        return objects.encoded(column.to_numpy())
-    if column.dtype == pl.Binary or column.dtype.is_nested() or column.dtype.is_numeric():
-        return objects.encoded_one_by_one(column.to_list())
-    if column.dtype == pl.String:
-        # Its own pool of categories: the shared one would hand out codes that grow with every other column.
-        pool = pl.Categories.random()
-        column = column.cast(pl.Categorical(pool))
-        values = pool.to_series().to_list()  # while `column` lives: an unused pool is emptied
-        return _physical(column), values
-    if column.dtype == pl.Enum:
-        return drop_unused(_physical(column), column.dtype.categories.to_list())
-    # The pool of categories may be shared with other columns and far larger than what this one uses.
-    used = column.drop_nulls().unique()
-    position = np.full(int(used.to_physical().max() or 0) + 2, -1, dtype=np.int32)
-    position[used.to_physical().to_numpy()] = np.arange(len(used))
-    return position[_physical(column)], used.cast(pl.String).to_list()
-
-
 def _physical(column: Any) -> np.ndarray:
     """The codes of a Categorical or Enum column as int32, -1 for nulls."""
     import polars as pl
@@ -99,32 +129,9 @@ def _physical(column: Any) -> np.ndarray:
     return column.to_physical().cast(pl.UInt32).fill_null(2**32 - 1).to_numpy().view(np.int32)
 
 
-def take(column: Any, rows: np.ndarray) -> Any:
-    """See `bayesieve.table.backends`."""
-    return column.gather(rows)
-
-
-def value(column: Any, row: int) -> Any:
-    """See `bayesieve.table.backends`."""
-    import polars as pl
-
-    if isinstance(column.dtype, (pl.Date, pl.Datetime, pl.Duration)):
-        count = column.slice(row, 1).to_physical()[0]
-        unit = getattr(column.dtype, "time_unit", "D")
-        if count is None:
-            return None
-        moment = moment_of_count(count, unit, duration=column.dtype == pl.Duration)
-        years = moment.astype(f"{moment.dtype.kind}8[Y]").astype(np.int64)
-        if not -1968 <= years <= 8028:  # Python's types do not hold it, and polars may panic
-            return moment
-    found = column[row]
-    return found.to_list() if isinstance(found, pl.Series) else found
-
-
-def matrix(frame: Any, dtype: Any) -> np.ndarray | None:
-    """A frame of one data type as an array, shape (n_rows, n_columns); None unless it holds plain numbers, and no null
-    among whole ones.
-    """
+def _matrix(frame: Any) -> np.ndarray | None:
+    """A frame of one data type as an array; None unless it holds plain numbers, and no null among whole ones."""
+    dtype = frame.dtypes[0]
     if not (dtype.is_float() or dtype.is_integer()) or dtype.to_python() not in (int, float):
         return None
     array = frame.to_numpy(order="fortran")

@@ -1,57 +1,115 @@
-"""One column of a pyarrow table (a ChunkedArray)."""
+"""Tables of pyarrow, whose columns are ChunkedArrays."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from bayesieve.table.backends import objects
+from bayesieve.table.backends.base import Backend
 from bayesieve.table.temporal import moment_of_count
 from bayesieve.table.values import drop_unused
 
 
-def column_type(column: Any) -> str | None:
-    """See `bayesieve.table.backends`."""
-    import pyarrow.types as pt
+class ArrowBackend(Backend):
+    """Pyarrow tables."""
 
-    kind = column.type
-    for test, name in (
-        (pt.is_null, "number"),
-        (pt.is_boolean, "boolean"),
-        (pt.is_integer, "number"),
-        (pt.is_floating, "number"),
-        (pt.is_decimal, "number"),
-        (_is_text, "text"),
-        (pt.is_dictionary, "category"),
-        (pt.is_date, "date"),
-        (pt.is_timestamp, "datetime"),
-        (pt.is_duration, "duration"),
-        (pt.is_time, "time"),
-    ):
-        if test(kind):
-            return name
-    return "mixed"
+    name = "pyarrow"
 
+    def reads(self, X: Any) -> bool:
+        return bool(nw.dependencies.is_pyarrow_table(X))
 
-def plain(column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """See `bayesieve.table.backends`."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.types as pt
+    def columns(self, X: Any) -> tuple[list[str], Any]:
+        return X.column_names, [with_kernels(column) for column in X.columns]
 
-    if pt.is_null(column.type):
-        return np.full(len(column), np.nan), None
-    if pt.is_decimal(column.type):
-        column = column.cast(pa.float64())
-    column = _as_counts(column, type_)
-    missing = None
-    if column.null_count:
-        missing = pc.is_null(column).to_numpy(zero_copy_only=False)
-        column = pc.fill_null(column, pa.scalar(False if type_ == "boolean" else 0).cast(column.type))
-    if column.num_chunks == 1 and type_ != "boolean":
-        return column.chunk(0).to_numpy(zero_copy_only=True), missing
-    return column.to_numpy(), missing
+    def select(self, X: Any, positions: np.ndarray) -> Any:
+        return X.select(positions.tolist())
+
+    def take_rows(self, X: Any, rows: np.ndarray) -> Any:
+        import pyarrow as pa
+
+        return pa.table([with_kernels(column).take(rows) for column in X.columns], names=X.column_names)
+
+    def column_type(self, column: Any) -> str | None:
+        import pyarrow.types as pt
+
+        kind = column.type
+        for test, name in (
+            (pt.is_null, "number"),
+            (pt.is_boolean, "boolean"),
+            (pt.is_integer, "number"),
+            (pt.is_floating, "number"),
+            (pt.is_decimal, "number"),
+            (_is_text, "text"),
+            (pt.is_dictionary, "category"),
+            (pt.is_date, "date"),
+            (pt.is_timestamp, "datetime"),
+            (pt.is_duration, "duration"),
+            (pt.is_time, "time"),
+        ):
+            if test(kind):
+                return name
+        return "mixed"
+
+    def plain(self, column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.types as pt
+
+        if pt.is_null(column.type):
+            return np.full(len(column), np.nan), None
+        if pt.is_decimal(column.type):
+            column = column.cast(pa.float64())
+        column = _as_counts(column, type_)
+        missing = None
+        if column.null_count:
+            missing = pc.is_null(column).to_numpy(zero_copy_only=False)
+            column = pc.fill_null(column, pa.scalar(False if type_ == "boolean" else 0).cast(column.type))
+        if column.num_chunks == 1 and type_ != "boolean":
+            return column.chunk(0).to_numpy(zero_copy_only=True), missing
+        return column.to_numpy(), missing
+
+    def rounds(self, column: Any) -> bool:
+        import pyarrow.types as pt
+
+        return bool(pt.is_decimal(column.type))
+
+    def encoded(self, column: Any) -> tuple[np.ndarray, list[Any]]:
+        import pyarrow as pa
+        import pyarrow.types as pt
+
+        came_encoded = pt.is_dictionary(column.type)
+        if not came_encoded and not _is_text(column.type):
+            return objects.encoded_one_by_one(column.to_pylist())
+        column = column.unify_dictionaries() if came_encoded else column.dictionary_encode()
+        if column.num_chunks == 0:
+            return np.empty(0, dtype=np.int32), []
+        # The chunks share one dictionary now, so their indices can simply be joined.
+        parts = [chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in column.chunks]
+        codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        values = column.chunk(0).dictionary.to_pylist()
+        return drop_unused(codes, values) if came_encoded else (codes, values)
+
+    def take(self, column: Any, rows: np.ndarray) -> Any:
+        return column.take(rows)
+
+    def value(self, column: Any, row: int) -> Any:
+        import pyarrow as pa
+        import pyarrow.types as pt
+
+        cell = column[row]
+        try:
+            return cell.as_py()
+        except (OverflowError, ValueError):
+            kind = cell.type
+            if not pt.is_temporal(kind) or pt.is_time(kind):
+                raise
+        # A moment that Python's types cannot hold.
+        unit = {"date32[day]": "D", "date64[ms]": "ms"}.get(str(kind)) or kind.unit
+        count = cell.cast(pa.int32() if pt.is_date32(kind) else pa.int64()).as_py()
+        return moment_of_count(count, unit, duration=pt.is_duration(kind))
 
 
 def _as_counts(column: Any, type_: str) -> Any:
@@ -99,65 +157,10 @@ def _run_by_run(chunk: Any) -> Any:
 
     rows = chunk.offset + np.arange(len(chunk))
     runs = np.searchsorted(chunk.run_ends.to_numpy(), rows, side="right")
-    return take(with_kernels(pa.chunked_array([chunk.values])), runs).combine_chunks()
-
-
-def rounds(column: Any) -> bool:
-    """See `bayesieve.table.backends`."""
-    import pyarrow.types as pt
-
-    return bool(pt.is_decimal(column.type))
-
-
-def encoded(column: Any) -> tuple[np.ndarray, list[Any]]:
-    """See `bayesieve.table.backends`."""
-    import pyarrow as pa
-    import pyarrow.types as pt
-
-    came_encoded = pt.is_dictionary(column.type)
-    if not came_encoded and not _is_text(column.type):
-        return objects.encoded_one_by_one(column.to_pylist())
-    column = column.unify_dictionaries() if came_encoded else column.dictionary_encode()
-    if column.num_chunks == 0:
-        return np.empty(0, dtype=np.int32), []
-    # The chunks share one dictionary now, so their indices can simply be joined.
-    parts = [chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in column.chunks]
-    codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    values = column.chunk(0).dictionary.to_pylist()
-    return drop_unused(codes, values) if came_encoded else (codes, values)
+    return with_kernels(pa.chunked_array([chunk.values])).take(runs).combine_chunks()
 
 
 def _is_text(kind: Any) -> bool:
     import pyarrow.types as pt
 
     return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
-
-
-def take(column: Any, rows: np.ndarray) -> Any:
-    """See `bayesieve.table.backends`."""
-    return column.take(rows)
-
-
-def take_rows(table: Any, rows: np.ndarray) -> Any:
-    """Rows of a table; columns of a layout that Arrow cannot take rows of change to one that it can."""
-    import pyarrow as pa
-
-    return pa.table([take(with_kernels(column), rows) for column in table.columns], names=table.column_names)
-
-
-def value(column: Any, row: int) -> Any:
-    """See `bayesieve.table.backends`."""
-    import pyarrow as pa
-    import pyarrow.types as pt
-
-    cell = column[row]
-    try:
-        return cell.as_py()
-    except (OverflowError, ValueError):
-        kind = cell.type
-        if not pt.is_temporal(kind) or pt.is_time(kind):
-            raise
-    # A moment that Python's types cannot hold.
-    unit = {"date32[day]": "D", "date64[ms]": "ms"}.get(str(kind)) or kind.unit
-    count = cell.cast(pa.int32() if pt.is_date32(kind) else pa.int64()).as_py()
-    return moment_of_count(count, unit, duration=pt.is_duration(kind))

@@ -8,7 +8,50 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.backends import arrays
+from bayesieve.table.backends.arrays import ArraysBackend
+from bayesieve.table.backends.base import Backend
+
+_ARRAYS = ArraysBackend()
+
+
+class SparseBackend(Backend):
+    """SciPy sparse matrices and arrays."""
+
+    name = "sparse"
+
+    def reads(self, X: Any) -> bool:
+        return is_sparse(X)
+
+    def columns(self, X: Any) -> tuple[None, Any]:
+        return None, as_csc(X)
+
+    def select(self, X: Any, positions: np.ndarray) -> Any:
+        return X.tocsc()[:, positions].asformat(X.format)
+
+    def take_rows(self, X: Any, rows: np.ndarray) -> Any:
+        return (X if X.format in ("csr", "csc") else X.tocsr())[rows]
+
+    def column_type(self, column: SparseColumn) -> str | None:
+        return _ARRAYS.column_type(column.values)
+
+    def plain(self, column: SparseColumn, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
+        return _ARRAYS.plain(column.dense(), type_)
+
+    def rounds(self, column: SparseColumn) -> bool:
+        return _ARRAYS.rounds(column.values)
+
+    def encoded(self, column: SparseColumn) -> tuple[np.ndarray, list[Any]]:
+        return _ARRAYS.encoded(column.dense())
+
+    def take(self, column: SparseColumn, rows: np.ndarray) -> SparseColumn:
+        dense = column.dense()[rows]
+        kept = np.flatnonzero(dense)  # NaN is not zero
+        return SparseColumn(kept, dense[kept], len(dense))
+
+    def value(self, column: SparseColumn, row: int) -> Any:
+        at = int(np.searchsorted(column.rows, row))
+        stored = at < len(column.rows) and column.rows[at] == row
+        return column.values[at].item() if stored else column.values.dtype.type(0).item()
 
 
 @dataclass(frozen=True)
@@ -27,40 +70,6 @@ class SparseColumn:
         values = np.zeros(self.n_rows, dtype=self.values.dtype)
         values[self.rows] = self.values
         return values
-
-
-def column_type(column: SparseColumn) -> str | None:
-    """See `bayesieve.table.backends`."""
-    return arrays.column_type(column.values)
-
-
-def plain(column: SparseColumn, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """See `bayesieve.table.backends`."""
-    return arrays.plain(column.dense(), type_)
-
-
-def rounds(column: SparseColumn) -> bool:
-    """See `bayesieve.table.backends`."""
-    return arrays.rounds(column.values)
-
-
-def encoded(column: SparseColumn) -> tuple[np.ndarray, list[Any]]:
-    """See `bayesieve.table.backends`."""
-    return arrays.encoded(column.dense())
-
-
-def take(column: SparseColumn, rows: np.ndarray) -> SparseColumn:
-    """See `bayesieve.table.backends`."""
-    dense = column.dense()[rows]
-    kept = np.flatnonzero(dense)  # NaN is not zero
-    return SparseColumn(kept, dense[kept], len(dense))
-
-
-def value(column: SparseColumn, row: int) -> Any:
-    """See `bayesieve.table.backends`."""
-    at = int(np.searchsorted(column.rows, row))
-    stored = at < len(column.rows) and column.rows[at] == row
-    return column.values[at].item() if stored else column.values.dtype.type(0).item()
 
 
 def is_sparse(X: Any) -> bool:
