@@ -14,6 +14,8 @@ import numpy as np
 from bayesieve.compiling import jit_inner
 from bayesieve.criteria.class_block import THREE_WAY
 
+BLOCK = 1024  # rows whose work memory stays in the first-level cache
+
 SPARE_BITS = 6  # of the bits of a double, given up for a wider range of exponents
 _FRACTION_BITS = 52 - SPARE_BITS
 _LOG2_E = 1.4426950408889634
@@ -62,6 +64,23 @@ class Moves(NamedTuple):
     factor_starts: np.ndarray
 
 
+class Work(NamedTuple):
+    """Memory that every candidate overwrites: whole numbers of 64 bits, the same memory as doubles, whole numbers of 32
+    bits and levels, (5, n), (5, n), (4, n) and (2, n).
+    """
+
+    longs: np.ndarray
+    doubles: np.ndarray
+    ints: np.ndarray
+    levels: np.ndarray
+
+    @classmethod
+    def of(cls, n_rows: int) -> Work:
+        longs = np.empty((5, 2 * n_rows + 8), dtype=np.int64)
+        shorter = (np.empty((n, 2 * n_rows + 8), dtype) for n, dtype in ((4, np.int32), (2, np.uint16)))
+        return cls(longs, longs.view(np.float64), *shorter)
+
+
 @jit_inner
 def fill_levels(layout, feature, levels):
     """Levels of a feature as 16-bit numbers, all 0 of no feature; returns how many codes there are."""
@@ -80,40 +99,35 @@ def fill_levels(layout, feature, levels):
 
 
 @jit_inner
-def _add_few(scores, levels, steps, keys):
-    """keys = scores plus one of eight steps, chosen bit by bit of the level: reading a table takes longer."""
-    s0, s1, s2, s3, s4, s5, s6, s7 = steps[0], steps[1], steps[2], steps[3], steps[4], steps[5], steps[6], steps[7]
-    for i in range(scores.size):
-        level = levels[i]
-        a, b = s1 if level & 1 else s0, s3 if level & 1 else s2
-        c, d = s5 if level & 1 else s4, s7 if level & 1 else s6
-        low, high = b if level & 2 else a, d if level & 2 else c
-        keys[i] = scores[i] + (high if level & 4 else low)
-
-
-@jit_inner
 def _fill_two(scores, offsets, levels, steps, n_codes, sign, keys):
     """Keys of two classes: scores plus the steps of the levels; ``steps`` is (segments, codes), flat."""
-    few = np.zeros(8, dtype=np.int64)
     for s in range(offsets.size - 1):
         score = scores[offsets[s] : offsets[s + 1]]
         level = levels[offsets[s] : offsets[s + 1]]
         key = keys[offsets[s] : offsets[s + 1]]
         step = steps[s * n_codes : (s + 1) * n_codes]
-        if n_codes <= few.size:
-            for k in range(n_codes):
-                few[k] = sign * step[k]
-            _add_few(score, level, few, key)
-        else:
+        last = n_codes - 1
+        if last > 7:
             for i in range(score.size):
                 key[i] = score[i] + sign * step[level[i]]
+            continue
+        # One of eight steps, chosen bit by bit of the level: reading a table takes longer.
+        s0, s1 = sign * step[0], sign * step[min(1, last)]
+        s2, s3 = sign * step[min(2, last)], sign * step[min(3, last)]
+        s4, s5 = sign * step[min(4, last)], sign * step[min(5, last)]
+        s6, s7 = sign * step[min(6, last)], sign * step[last]
+        for i in range(score.size):
+            bits = level[i]
+            a, b = s1 if bits & 1 else s0, s3 if bits & 1 else s2
+            c, d = s5 if bits & 1 else s4, s7 if bits & 1 else s6
+            low, high = b if bits & 2 else a, d if bits & 2 else c
+            key[i] = score[i] + (high if bits & 4 else low)
 
 
 @jit_inner
-def _fill_many(ratios, offsets, classes, levels, factors, n_codes, wanted, keys, bits):
+def _fill_many(ratios, offsets, classes, levels, factors, n_codes, wanted, keys, bits, odds):
     """Keys of class ``wanted``, one of several: its odds, from the ratios of the other classes to the true one."""
     n_others = ratios.shape[0]
-    odds = bits.view(np.float64)
     for s in range(offsets.size - 1):
         begin, end = offsets[s], offsets[s + 1]
         own = -1
@@ -139,12 +153,10 @@ def _fill_many(ratios, offsets, classes, levels, factors, n_codes, wanted, keys,
 
 
 @jit_inner
-def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, sign, wanted, keys):
+def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, sign, wanted, keys, bits, odds):
     """Keys of the rows with ratios beyond the range of doubles, from logarithms."""
     n_others = logs.shape[0]
     total = np.empty(n_others + 1, dtype=np.int64)
-    mantissa = np.empty(1)
-    bits = mantissa.view(np.int64)
     for s in range(classes.size):
         for i in range(offsets[s], offsets[s + 1]):
             if not is_wide[i]:
@@ -163,28 +175,37 @@ def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, si
                     rest += np.exp((total[j] - largest) * unit)
             score = min(max((total[wanted] - largest) * unit - np.log(rest), -_WIDEST), _WIDEST)
             octave = np.floor(score * _LOG2_E)
-            mantissa[0] = np.exp(score - octave * _LOG_2)
-            keys[i] = (bits[0] >> SPARE_BITS) + (np.int64(octave) << _FRACTION_BITS)
+            odds[i] = np.exp(score - octave * _LOG_2)
+            keys[i] = (bits[i] >> SPARE_BITS) + (np.int64(octave) << _FRACTION_BITS)
 
 
 @jit_inner
-def label_keys(keys, offsets, positive):
-    """Shift the keys up by one bit, which tells whether the row is positive."""
-    for s in range(positive.size):
-        bit = np.int64(positive[s])
-        for i in range(offsets[s], offsets[s + 1]):
-            keys[i] = 2 * keys[i] + bit
-
-
-@jit_inner
-def fill_keys(layout, moves, c, n_codes, wanted, logs, ratios, is_wide, unit, offsets, levels, keys, bits):
-    """Keys of rows, or of cells, with candidate ``c`` moved; two classes have no ``ratios``, and need no ``bits``."""
+def fill_keys(layout, moves, c, n_codes, wanted, logs, ratios, is_wide, unit, offsets, levels, keys, bits, odds):
+    """Keys of rows, or of cells, with candidate ``c`` moved; two classes have no ``ratios``. ``bits`` and ``odds`` are
+    the same memory.
+    """
     sign = moves.signs[c]
     steps = moves.steps[moves.step_starts[c] :]
     if ratios is None:
         _fill_two(logs[0], offsets, levels, steps, n_codes, sign, keys)
     else:
         factors = moves.factors[moves.factor_starts[c] :]
-        _fill_many(ratios, offsets, layout.classes, levels, factors, n_codes, wanted, keys, bits)
+        _fill_many(ratios, offsets, layout.classes, levels, factors, n_codes, wanted, keys, bits, odds)
         if is_wide.shape[0] > 0:
-            _fill_wide(is_wide[0], logs, unit, offsets, layout.classes, levels, steps, n_codes, sign, wanted, keys)
+            _fill_wide(
+                is_wide[0], logs, unit, offsets, layout.classes, levels, steps, n_codes, sign, wanted, keys, bits, odds
+            )
+
+
+@jit_inner
+def bucket_range(keys, n, n_buckets):
+    """Lowest and highest of ``n`` keys, and how many bits to drop so that their distances fall into ``n_buckets``."""
+    low = keys[0]
+    high = keys[0]
+    for i in range(n):
+        low = min(low, keys[i])
+        high = max(high, keys[i])
+    shift = 0
+    while (high - low) >> shift >= n_buckets:
+        shift += 1
+    return low, high, shift

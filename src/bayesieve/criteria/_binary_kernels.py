@@ -13,9 +13,8 @@ import numpy as np
 
 from bayesieve.compiling import jit, jit_inner
 from bayesieve.counts._pair_kernels import count_bits
+from bayesieve.criteria._auc_kernels import BLOCK
 from bayesieve.criteria._ladder_kernels import PADDING
-
-_BLOCK = 1024  # rows whose work memory stays in the first-level cache
 
 
 @jit_inner
@@ -27,24 +26,6 @@ def _sum_prefixes(codes, bound, negatives, number, pairs):
     for i in range(negatives.size):
         total += steps[np.uint32(codes[negatives[i]] > bound)]
         pairs[np.uint64(number[i]) + np.uint64(1)] = total
-
-
-@jit_inner
-def _scan(at, score, scores, tolerance):
-    """How many scores are below, and not above, ``score``, from the ``at``-th on."""
-    lower, upper = score - tolerance, score + tolerance
-    first = at
-    last = at
-    for k in range(PADDING):  # nearly always enough, and without a branch
-        first += np.int64(scores[np.uint64(at + k)] < lower)
-        last += np.int64(scores[np.uint64(at + k)] <= upper)
-    if last == at + PADDING:
-        while scores[np.uint64(first)] < lower:
-            first += 1
-        last = first
-        while scores[np.uint64(last)] <= upper:
-            last += 1
-    return np.uint64(first), np.uint64(last)
 
 
 @jit_inner
@@ -63,7 +44,7 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
     apart_1 = sign * (positive_steps[1] - negative_steps[1])
     cross_0 = sign * (positive_steps[0] - negative_steps[1])
     cross_1 = sign * (positive_steps[1] - negative_steps[0])
-    # Not literals, for each of which the loops would be compiled anew.
+    # Not literals, for each of which the loops would be compiled again.
     with_own, same, other = apart_0 == 0 and apart_1 == 0, np.int32(0), np.int32(1)
     twice = _moved_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, rows_up_to, other, with_own)
     if not with_own:
@@ -72,84 +53,54 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
 
 
 @jit_inner
-def _fill_levels(codes, bound, rows, levels):
-    for i in range(rows.size):
-        levels[i] = codes[rows[i]] > bound
-
-
-@jit_inner
-def _fill_counts(rows_up_to, begin, level, counts):
-    """Positive rows of a level in each of the different scores from the ``begin``-th on."""
-    for k in range(counts.size):
-        at = np.uint64(2 * (begin + k) + level)
-        counts[k] = rows_up_to[at + np.uint64(2)] - rows_up_to[at]
-
-
-@jit_inner
-def _fill_buckets(scores, levels, move_0, apart, last, shift, buckets):
-    """Buckets of the moved scores: level 0 moves by ``move_0``, level 1 by ``apart`` more."""
-    for i in range(scores.size):
-        moved = scores[i] + move_0 + apart * np.int64(levels[i])
-        buckets[i] = np.int32(min(max(moved >> shift, 0), last))
-
-
-@jit_inner
-def _fill_first(words, found, unsure):
+def _fill_first(words, places, unsure):
     """Buckets replaced by twice how many negative scores are below, by the bits, plus one where bits do not tell;
     such rows are listed, and counted.
     """
     n = 0
-    for i in range(found.size):
-        bucket = np.int64(found[i])
+    for i in range(places.size):
+        bucket = np.int64(places[i])
         word = words[np.uint64(bucket >> 5)]
         place = bucket & 31
         inside = count_bits(word & ((np.int64(1) << place) - 1))
         is_unsure = (word >> 32 | word >> place) & 1
-        found[i] = np.int32(((word >> 32) + 2 * inside) | is_unsure)
+        places[i] = np.int32(((word >> 32) + 2 * inside) | is_unsure)
         unsure[np.uint64(n)] = i
         n += is_unsure
     return n
 
 
 @jit_inner
-def _sum_found(prefixes, found, levels, counts, other):
+def _sum_prefixes_at(prefixes, twice, levels, counts, other):
+    """Negatives below positives: ``twice`` the scores below each, its level and how many rows it stands for."""
     total = 0
-    for i in range(found.size):
-        total += np.int64(counts[i]) * np.int64(prefixes[np.uint64((found[i] & np.int32(-2)) | (levels[i] ^ other))])
+    for i in range(twice.size):
+        total += np.int64(counts[i]) * np.int64(prefixes[np.uint64((twice[i] & np.int32(-2)) | (levels[i] ^ other))])
     return total
 
 
 @jit_inner
-def _sum_at(prefixes, places, levels, counts):
-    total = 0
-    for i in range(places.size):
-        total += np.int64(counts[i]) * np.int64(prefixes[np.uint64(2 * np.int64(places[i]) + levels[i])])
-    return total
-
-
-@jit_inner
-def _sum_ties(ladder, codes, bound, prefixes):
-    """Negatives of its own level with which every positive row ties."""
-    total = 0
-    for t in range(ladder.tied.size):
-        i = np.uint64(ladder.tied[t])
-        level = np.int64(codes[ladder.positives[i]] > bound)
-        total += np.int64(prefixes[np.uint64(2 * np.int64(ladder.last[i]) + level)])
-        total -= np.int64(prefixes[np.uint64(2 * np.int64(ladder.first[i]) + level)])
-    return total
-
-
-@jit_inner
-def _compare(scores, different, levels, counts, found, move_0, apart, tolerance, prefixes, other, unsure):
-    """What the rows in ``unsure`` add to the pairs told by bits: their scores are compared one by one."""
+def _compare(scores, different, levels, counts, places, move_0, apart, tolerance, prefixes, other, unsure):
+    """What the rows in ``unsure`` add to the pairs that bits show: their scores are compared one by one."""
     twice = 0
     for u in range(unsure.size):
         i = np.uint64(unsure[u])
-        told = np.uint64(found[i] >> 1)  # never too many: a bit may stand for several scores
-        first, last = _scan(told, scores[i] + move_0 + apart * np.int64(levels[i]), different, tolerance)
+        start = np.uint64(places[i] >> 1)  # never too far: a bit may stand for several scores
+        moved = scores[i] + move_0 + apart * np.int64(levels[i])
+        lower, upper = moved - tolerance, moved + tolerance
+        first, last = start, start
+        for k in range(PADDING):  # nearly always enough, and without a branch
+            first += np.uint64(different[start + np.uint64(k)] < lower)
+            last += np.uint64(different[start + np.uint64(k)] <= upper)
+        if last == start + np.uint64(PADDING):
+            while different[first] < lower:
+                first += np.uint64(1)
+            last = first
+            while different[last] <= upper:
+                last += np.uint64(1)
         wanted = np.uint64(levels[i] ^ other)
         more = np.int64(prefixes[2 * first + wanted]) + np.int64(prefixes[2 * last + wanted])
-        twice += np.int64(counts[i]) * (more - 2 * np.int64(prefixes[2 * told + wanted]))
+        twice += np.int64(counts[i]) * (more - 2 * np.int64(prefixes[2 * start + wanted]))
     return twice
 
 
@@ -163,33 +114,47 @@ def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows
     """
     apart, start = move_1 - move_0, move_0 - tolerance - ladder.low
     last_bucket = np.int64(ladder.words.size * 32 - 1)
-    levels, found = np.zeros(_BLOCK, dtype=np.int32), np.empty(_BLOCK, dtype=np.int32)
-    counts, unsure = np.ones(_BLOCK, dtype=np.int32), np.empty(_BLOCK + 1, dtype=np.int32)
+    work = np.empty((4, BLOCK + 1), dtype=np.int32)
     is_grouped = ladder.positive_number.size > 0
     many_tie = is_grouped or 8 * ladder.tied.size > ladder.positives.size
+    same = np.int32(0)
     twice = 0
     for group_level in range(2 if is_grouped else 1):
-        levels[:] = group_level
-        for begin in range(0, ladder.positive_scores.size, _BLOCK):
-            rows = slice(begin, min(begin + _BLOCK, ladder.positive_scores.size))
-            n = rows.stop - begin
-            score, level, count, place = ladder.positive_scores[rows], levels[:n], counts[:n], found[:n]
+        for begin in range(0, ladder.positive_scores.size, BLOCK):
+            rows = slice(begin, min(begin + BLOCK, ladder.positive_scores.size))
+            n, score = rows.stop - begin, ladder.positive_scores[rows]
+            level, count, place, unsure = work[0, :n], work[1, :n], work[2, :n], work[3]
             if is_grouped:
-                _fill_counts(rows_up_to, begin, group_level, count)
+                for i in range(n):
+                    level[i] = group_level
+                    at = np.uint64(2 * (begin + i) + group_level)
+                    count[i] = rows_up_to[at + np.uint64(2)] - rows_up_to[at]
             else:
-                _fill_levels(codes, bound, ladder.positives[rows], level)
-            _fill_buckets(score, level, start, apart, last_bucket, ladder.shift, place)
+                row = ladder.positives[rows]
+                for i in range(n):
+                    level[i] = codes[row[i]] > bound
+                    count[i] = 1
+            for i in range(n):
+                moved = score[i] + start + apart * np.int64(level[i])
+                place[i] = np.int32(min(max(moved >> ladder.shift, 0), last_bucket))
             n_unsure = _fill_first(ladder.words, place, unsure)
-            twice += 2 * _sum_found(prefixes, place, level, count, other)
+            twice += 2 * _sum_prefixes_at(prefixes, place, level, count, other)
             if with_own:
-                below = _sum_at(prefixes, ladder.first[rows], level, count)
-                twice += below + (_sum_at(prefixes, ladder.last[rows], level, count) if many_tie else below)
-            listed = unsure[:n_unsure]
+                below = _sum_prefixes_at(prefixes, ladder.first[rows], level, count, same)
+                if many_tie:
+                    twice += below + _sum_prefixes_at(prefixes, ladder.last[rows], level, count, same)
+                else:
+                    twice += 2 * below
             twice += _compare(
-                score, ladder.scores, level, count, place, move_0, apart, tolerance, prefixes, other, listed
+                *(score, ladder.scores, level, count, place, move_0, apart, tolerance, prefixes, other),
+                unsure[:n_unsure],
             )
     if with_own and not many_tie:
-        twice += _sum_ties(ladder, codes, bound, prefixes)
+        for t in range(ladder.tied.size):  # negatives of its own level with which every positive row ties
+            i = np.uint64(ladder.tied[t])
+            level_of = np.int64(codes[ladder.positives[i]] > bound)
+            twice += np.int64(prefixes[np.uint64(ladder.last[i] + level_of)])
+            twice -= np.int64(prefixes[np.uint64(ladder.first[i] + level_of)])
     return twice
 
 

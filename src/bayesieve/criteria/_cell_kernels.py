@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesieve.compiling import jit, jit_inner
-from bayesieve.criteria._auc_kernels import fill_keys, fill_levels, label_keys
+from bayesieve.criteria._auc_kernels import fill_keys, fill_levels
 from bayesieve.criteria._pair_kernels import sorted_pairs
 
 _MOST_COPIED = 2048  # cells, for which several tables are worth adding up
@@ -103,14 +103,13 @@ def _of_cells(values, first_of, item_groups, n):
 
 
 @jit
-def cell_sums(layout, scan, moves, chosen, targets, positive, sums):
-    """As `ranked_sums`, from the cells of a group of equal rows and a level, with the weight of their rows."""
-    n_rows = scan.group_of.size
-    levels, keys = np.empty(n_rows, dtype=np.uint16), np.empty(n_rows, dtype=np.int64)
-    bits, ordered = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
-    cells, count = np.empty(n_rows), np.empty(2 * n_rows + 2, dtype=np.int32)
-    item_groups, item_levels = np.empty(n_rows + 1, dtype=np.int32), np.empty(n_rows + 1, dtype=np.uint16)
-    item_weights, offsets = np.empty(n_rows + 1), np.zeros(layout.offsets.size, dtype=np.int64)
+def cell_sums(layout, scan, moves, chosen, targets, positive, work, sums):
+    """As `pair_sums`, from the cells of a group of equal rows and a level, with the weight of their rows."""
+    levels, item_levels = work.levels[0][: scan.group_of.size], work.levels[1]
+    keys, bits, odds, ordered = work.longs[0], work.longs[1], work.doubles[1], work.longs[2]
+    cells, item_weights = work.doubles[3], work.doubles[4]
+    count, item_groups = work.ints[0], work.ints[1]
+    offsets = np.zeros(layout.offsets.size, dtype=np.int64)
     for c in chosen:
         n_codes = fill_levels(layout, moves.features[c], levels)
         cell = cells[: scan.first_of.size * n_codes]
@@ -122,7 +121,8 @@ def cell_sums(layout, scan, moves, chosen, targets, positive, sums):
         for t in range(targets.size):
             fill_keys(
                 layout, moves, c, n_codes, targets[t],
-                logs, ratios, is_wide, scan.unit, offsets, item_levels, keys[:n], bits,
+                logs, ratios, is_wide, scan.unit, offsets, item_levels, keys[:n], bits, odds,
             )  # fmt: skip
-            label_keys(keys, offsets, positive[t])
-            sums[c, t] = 0.5 * sorted_pairs(keys, item_weights, n, scan.tolerance, ordered, cells, count)
+            sums[c, t] = 0.5 * sorted_pairs(
+                keys, item_weights, offsets, positive[t], scan.tolerance, ordered, cells, count
+            )

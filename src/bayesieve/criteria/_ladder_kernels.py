@@ -26,7 +26,7 @@ class Ladder(NamedTuple):
     positives, positive_number : rows in order, and which of the different scores each has; no numbers where most
         scores differ
     positive_scores : scores of the positives, the different ones where there are numbers
-    first, last : how many scores of negatives are below, and not above, each of these; tied : where they differ
+    first, last : twice how many scores of negatives are below, and not above, each of these; tied : where they differ
     """
 
     scores: np.ndarray
@@ -44,37 +44,35 @@ class Ladder(NamedTuple):
 
 
 @jit
-def _sort(scores, begin, end):
-    """Scores of some rows in order, and the rows."""
+def list_rows(scores, begin, end):
+    """Scores of some rows in order, the rows, the different scores, padded, and which of them every row has."""
     n = end - begin
-    rows, ordered_rows = np.empty(n), np.empty(n)
+    rows, ordered_rows, ordered = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     for i in range(n):
         rows[i] = begin + i
-    ordered, numbers = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.uint32)
     order_items(scores[begin:end], rows, n, ordered, ordered_rows, np.empty(2 * n + 2, dtype=np.int32))
+    numbers, number = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint32)
+    different = np.empty(n + PADDING, dtype=np.int64)
+    n_different = 0
     for i in range(n):
         numbers[i] = np.uint32(ordered_rows[i])
-    return ordered, numbers
-
-
-@jit
-def _number_scores(ordered):
-    """Different scores, padded, and which of them every row has."""
-    number = np.empty(ordered.size, dtype=np.uint32)
-    different = np.empty(ordered.size + PADDING, dtype=np.int64)
-    n = 0
-    for i in range(ordered.size):
         if i == 0 or ordered[i] != ordered[i - 1]:
-            different[n] = ordered[i]
-            n += 1
-        number[i] = n - 1
-    different[n : n + PADDING] = _BEYOND
-    return different[: n + PADDING].copy(), number
+            different[n_different] = ordered[i]
+            n_different += 1
+        number[i] = n_different - 1
+    for i in range(n_different, n_different + PADDING):
+        different[i] = _BEYOND
+    return ordered, numbers, different[: n_different + PADDING], number
 
 
 @jit
-def _lowest(scores, shift, tolerance):
-    """(whether there is one, a lower end of the buckets such that scores that tie are in the same one)."""
+def bucket_width(scores, tolerance):
+    """(shift, low) of buckets of 2^shift steps from ``low`` on, the first of them empty, so that scores that tie share
+    one; a shift of -1 where there are none.
+    """
+    shift = 0
+    while (scores[-1] - scores[0]) >> shift >= _BUCKETS * scores.size or (np.int64(1) << shift) < 64 * tolerance:
+        shift += 1
     width = np.int64(1) << shift
     for attempt in range(1, _ATTEMPTS):
         low = scores[0] - attempt * (width // _ATTEMPTS)  # never below the first bucket
@@ -82,14 +80,16 @@ def _lowest(scores, shift, tolerance):
         for k in range(scores.size):
             nearest = min(nearest, (scores[k] - low) & (width - 1))
         if nearest > 2 * tolerance:
-            return True, low - width  # the first bucket stays empty
-    return False, 0
+            return shift, low - width
+    return -1, np.int64(0)
 
 
 @jit
-def _map_scores(scores, low, shift, words):
-    """Fill the bit map, and the counts above the bits."""
-    for k in range(scores.size):
+def place_scores(scores, shift, low, ordered, tolerance, words, first, last):
+    """Fill the bit map of the different ``scores``, and the counts above the bits. How many of them are below, and not
+    above, each of the ordered ones, doubled.
+    """
+    for k in range(scores.size - PADDING):
         bucket = (scores[k] - low) >> shift
         word = words[bucket >> 5] + (np.int64(1) << 33)
         is_shared = (word >> (bucket & 31)) & 1
@@ -99,66 +99,41 @@ def _map_scores(scores, low, shift, words):
         inside = words[w] >> 33
         words[w] += (total - inside) << 33
         total += inside
-
-
-@jit
-def _place(ordered, scores, tolerance):
-    """How many of the different scores are below, and not above, each of the ordered ones."""
-    first, last = np.empty(ordered.size + 1, dtype=np.int32), np.empty(ordered.size, dtype=np.int32)
     i, k = 0, 0
     while i < ordered.size:  # one step along either list, without a branch
-        first[i] = k
+        first[i] = 2 * k
         is_below = np.int64(scores[k] < ordered[i] - tolerance)
         k += is_below
         i += 1 - is_below
     above = 0
     for i in range(ordered.size):
-        above = max(above, np.int64(first[i]))
+        above = max(above, np.int64(first[i] >> 1))
         while scores[above] <= ordered[i] + tolerance:
             above += 1
-        last[i] = above
-    return first[: ordered.size], last
+        last[i] = 2 * above
 
 
-def climb(scores: np.ndarray, negative: tuple[int, int], positive: tuple[int, int], tolerance: int) -> Ladder:
-    """The `Ladder` of two segments, each given by where it begins and ends; an empty one without negatives, or where
-    scores lie too close for buckets to keep ties together.
+def climb(scores: np.ndarray, negative: tuple[int, int], positive: tuple[int, int], tolerance: int) -> Ladder | None:
+    """The `Ladder` of two segments, each given by where it begins and ends; None without negatives, or where scores lie
+    too close for buckets to keep ties together.
     """
-    none, no_rows, no_counts = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.int32)
-    nothing = Ladder(none, none, 0, 0, no_rows, no_rows, no_rows, no_rows, none, no_counts, no_counts, none)
     if negative[0] == negative[1]:
-        return nothing
-    ordered, negatives = _sort(scores, negative[0], negative[1])
-    different, number = _number_scores(ordered)
-    n = different.size - PADDING
-    span = different[n - 1] - different[0]
-    shift = 0
-    while (span >> shift) >= _BUCKETS * n or (np.int64(1) << shift) < 64 * tolerance:
-        shift += 1
-    possible, low = _lowest(different[:n], shift, tolerance)
-    if not possible:
-        return nothing
-    words = np.zeros((((different[n - 1] - low) >> shift) + 1 >> 5) + 1, dtype=np.int64)  # the last bucket stays empty
-    _map_scores(different[:n], low, shift, words)
-    positive_scores, positives = _sort(scores, positive[0], positive[1])
-    grouped, positive_number = _number_scores(positive_scores)
+        return None
+    _, negatives, different, number = list_rows(scores, *negative)
+    shift, low = bucket_width(different[:-PADDING], tolerance)
+    if shift < 0:
+        return None
+    positive_scores, positives, grouped, positive_number = list_rows(scores, *positive)
     if grouped.size - PADDING <= _MOST_GROUPS * positives.size:
-        positive_scores = grouped[: grouped.size - PADDING]
+        positive_scores = grouped[:-PADDING]
     else:
-        positive_number = no_rows
-    first, last = _place(positive_scores, different, tolerance)
+        positive_number = positive_number[:0]
+    words = np.zeros((((different[-1 - PADDING] - low) >> shift) + 1 >> 5) + 1, dtype=np.int64)  # the last stays empty
+    first, last = (np.empty(positive_scores.size + 1, dtype=np.int32) for _ in range(2))
+    place_scores(different, shift, low, positive_scores, tolerance, words, first, last)
+    first, last = first[:-1], last[:-1]
     tied = np.flatnonzero(first < last)
     return Ladder(
-        different,
-        words,
-        low,
-        shift,
-        negatives,
-        number,
-        positives,
-        positive_number,
-        positive_scores,
-        first,
-        last,
-        tied,
+        *(different, words, low, shift, negatives, number),
+        *(positives, positive_number, positive_scores, first, last, tied),
     )

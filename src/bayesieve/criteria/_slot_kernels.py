@@ -1,43 +1,24 @@
-"""Compiled counting of ordered pairs where many rows, but not all, share their score with others.
+"""Compiled counting of ordered pairs of unweighted rows: how often a positive row scores above a negative one.
 
-A bit map says which buckets of the range of keys hold a negative row, and the number of bits below a bucket numbers
-the buckets that do: a slot each, with the key of its first row, the rows of that key, and the rows before. A positive
-row reads one slot and compares one key, however many negative rows are equal. Slots of several keys are rare and keep
-the other keys in a chain.
+Keys are 64-bit integers that order rows as their scores do. A bit map says which buckets of the range of keys hold a
+negative row, and the number of bits below a bucket numbers the buckets that do: a slot each, with the key of its first
+row, the rows of that key, and the rows before. A positive row reads one slot and compares one key, however many
+negative rows are equal. Slots of several keys are rare and keep the other keys in a chain. Nothing is sorted, no step
+waits for the one before, and neither the levels of a feature nor the number of segments matter.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit, jit_inner
+from bayesieve.compiling import jit_inner
 from bayesieve.counts._pair_kernels import count_bits
-from bayesieve.criteria._auc_kernels import fill_keys, fill_levels
-from bayesieve.criteria._pair_kernels import fill_buckets, key_range, shift_for
+from bayesieve.criteria._auc_kernels import BLOCK, bucket_range
 
 _BUCKETS_PER_ROW = 32  # of the bit map, at most; half of it at least
-_BLOCK = 1024  # rows whose work memory stays in the first-level cache
 _LOW = (1 << 32) - 1
 _MOST_STEPS = 2  # per row, along chains, before sorting is the faster way
 _BEYOND = np.iinfo(np.int64).max // 2
-
-
-@jit_inner
-def _mark(buckets, words):
-    for i in range(buckets.size):
-        bucket = np.int64(buckets[i])
-        words[np.uint64(bucket >> 5)] |= np.int64(1) << (bucket & 31)
-
-
-@jit_inner
-def _number_words(words):
-    """Above the 32 bits of a word: how many bits are in the words before; returns how many there are."""
-    total = 0
-    for w in range(words.size):
-        inside = count_bits(words[w])
-        words[w] |= total << 32
-        total += inside
-    return total
 
 
 @jit_inner
@@ -49,20 +30,46 @@ def _slot(bucket, words):
 
 
 @jit_inner
-def _fill_slots(buckets, words, found):
-    for i in range(buckets.size):
-        found[i] = np.int32(_slot(buckets[i], words))
+def _fill_buckets(keys, low, shift, tolerance, buckets):
+    """Bucket of every key; returns whether one lies so near to the edge of a bucket that a tie may be in the next."""
+    inside = (np.int64(1) << shift) - 1
+    n_near = 0
+    for i in range(keys.size):
+        key = keys[i] - low
+        buckets[i] = np.int32(key >> shift)
+        n_near += np.int64(((key + tolerance) & inside) <= 2 * tolerance)
+    return n_near > 0
 
 
 @jit_inner
-def _enter(keys, found, first, tolerance, slots, extras, n_extras):
+def _number_buckets(buckets, offsets, positive, words):
+    """Mark the buckets of negative rows, and write above the 32 bits of a word how many are in the words before; returns
+    how many there are.
+    """
+    for s in range(positive.size):
+        if not positive[s]:
+            for i in range(offsets[s], offsets[s + 1]):
+                bucket = np.int64(buckets[i])
+                words[np.uint64(bucket >> 5)] |= np.int64(1) << (bucket & 31)
+    total = 0
+    for w in range(words.size):
+        inside = count_bits(words[w])
+        words[w] |= total << 32
+        total += inside
+    return total
+
+
+@jit_inner
+def _enter(keys, buckets, words, first, tolerance, places, slots, extras, n_extras):
     """Count negative rows in their slots: all above bit 32 of slots[2 k], twice those of the slot's key below. Rows
     of another key are listed in ``extras``.
     """
     is_new = np.array([0, -1])  # looked up, not chosen: a choice would be compiled to a jump that no processor foresees
     within = np.uint64(2 * tolerance)
     for i in range(keys.size):
-        at = np.uint64(found[i]) << np.uint64(1)
+        places[i] = np.int32(_slot(buckets[i], words))
+    for i in range(keys.size):
+        at = np.uint64(places[i]) << np.uint64(1)
         entry = slots[at]
         own = slots[at | np.uint64(1)]
         own += (keys[i] - own) & is_new[np.uint64(entry == 0)]
@@ -72,18 +79,6 @@ def _enter(keys, found, first, tolerance, slots, extras, n_extras):
         extras[np.uint64(n_extras)] = first + i
         n_extras += 1 - same
     return n_extras
-
-
-@jit_inner
-def _number_slots(slots, n):
-    """Above bit 32 of slots[2 k]: the rows in the slots before; bit 0: whether the slot has other keys, too."""
-    total = 0
-    for k in range(n):
-        entry = slots[2 * k]
-        inside, own = entry >> 32, entry & _LOW
-        slots[2 * k] = (total << 32) | own | np.int64(2 * inside != own)
-        total += inside
-    slots[2 * n], slots[2 * n + 1] = total << 32, _BEYOND
 
 
 @jit_inner
@@ -114,25 +109,24 @@ def _chain_extras(keys, buckets, words, extras, tolerance, heads, nodes, left):
 
 
 @jit_inner
-def _count(keys, found, tolerance, slots, flags):
-    """Twice the negatives below the positive rows, without the other keys of the slots that ``flags`` tells of."""
+def _count_below(keys, buckets, words, first, tolerance, places, flags, slots, unsure, n_unsure):
+    """Twice the negatives below the positive rows, without the other keys of slots that have some; their rows are
+    listed in ``unsure``.
+    """
+    for i in range(keys.size):
+        places[i] = np.int32(_slot(buckets[i], words))
     twice = 0
     for i in range(keys.size):
-        at = np.uint64(found[i]) << np.uint64(1)
+        at = np.uint64(places[i]) << np.uint64(1)
         entry = slots[at]
         above = keys[i] - slots[at | np.uint64(1)]
         own = (entry & _LOW) >> 1
         twice += 2 * (entry >> 32) + (own if above > tolerance else 0) + (own if above >= -tolerance else 0)
         flags[i] = entry & 1
-    return twice
-
-
-@jit_inner
-def _list_flags(flags, first, listed, n):
-    for i in range(flags.size):
-        listed[np.uint64(n)] = first + i
-        n += np.int64(flags[i])
-    return n
+    for i in range(keys.size):
+        unsure[np.uint64(n_unsure)] = first + i
+        n_unsure += np.int64(flags[i])
+    return twice, n_unsure
 
 
 @jit_inner
@@ -153,40 +147,41 @@ def _count_extras(keys, buckets, words, unsure, tolerance, heads, nodes, left):
 
 
 @jit_inner
-def slot_pairs(keys, offsets, positive, tolerance, words, slots, buckets, heads, unsure):
+def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
     """(whether it worked, twice the number of pairs with the positive row above, ties once) of unweighted rows.
 
     ``positive[s]`` tells whether the rows of segment s are positive. It gives up where too many keys share buckets, or
     keys that tie might fall into different ones.
     """
+    buckets, places, heads, unsure = ints[0], ints[1], ints[2], ints[3]
     n_negative = 0
     for s in range(positive.size):
         if not positive[s]:
             n_negative += offsets[s + 1] - offsets[s]
-    low, high = key_range(keys, keys.size)
-    shift = shift_for(high - low, _BUCKETS_PER_ROW * n_negative + 1)
+    low, high, shift = bucket_range(keys, keys.size, _BUCKETS_PER_ROW * n_negative + 1)
     if (np.int64(1) << shift) <= 64 * tolerance:
         return False, 0
     low -= np.int64(1) << (shift - 1)
-    if fill_buckets(keys, low, shift, tolerance, buckets) > 0:
+    if _fill_buckets(keys, low, shift, tolerance, buckets):
         return False, 0
     words = words[: ((high - low) >> shift >> 5) + 1]
     words[:] = 0
-    for s in range(positive.size):
-        if not positive[s]:
-            _mark(buckets[offsets[s] : offsets[s + 1]], words)
-    n_slots = _number_words(words)
+    n_slots = _number_buckets(buckets, offsets, positive, words)
     slots[: 2 * n_slots] = 0
-    found, flags = np.empty(_BLOCK, dtype=np.int32), np.empty(_BLOCK, dtype=np.int32)
+    place, flags = places[: keys.size], places[keys.size :]  # of a block
     n_extras = 0
     for s in range(positive.size):
         if not positive[s]:
-            for begin in range(offsets[s], offsets[s + 1], _BLOCK):
-                rows = slice(begin, min(begin + _BLOCK, offsets[s + 1]))
-                place = found[: rows.stop - begin]
-                _fill_slots(buckets[rows], words, place)
-                n_extras = _enter(keys[rows], place, begin, tolerance, slots, unsure, n_extras)
-    _number_slots(slots, n_slots)
+            for begin in range(offsets[s], offsets[s + 1], BLOCK):
+                rows = slice(begin, min(begin + BLOCK, offsets[s + 1]))
+                n_extras = _enter(keys[rows], buckets[rows], words, begin, tolerance, place, slots, unsure, n_extras)
+    total = 0  # from now on above bit 32: the rows in the slots before; bit 0: whether the slot has other keys, too
+    for k in range(n_slots):
+        entry = slots[2 * k]
+        inside, own = entry >> 32, entry & _LOW
+        slots[2 * k] = (total << 32) | own | np.int64(2 * inside != own)
+        total += inside
+    slots[2 * n_slots], slots[2 * n_slots + 1] = total << 32, _BEYOND
     nodes = np.empty((n_extras, 3), dtype=np.int64)
     left = _MOST_STEPS * keys.size
     left = _chain_extras(keys, buckets, words, unsure[:n_extras], tolerance, heads, nodes, left)
@@ -195,35 +190,11 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, buckets, heads,
     twice, n_unsure = 0, 0
     for s in range(positive.size):
         if positive[s]:
-            for begin in range(offsets[s], offsets[s + 1], _BLOCK):
-                rows = slice(begin, min(begin + _BLOCK, offsets[s + 1]))
-                place, flag = found[: rows.stop - begin], flags[: rows.stop - begin]
-                _fill_slots(buckets[rows], words, place)
-                twice += _count(keys[rows], place, tolerance, slots, flag)
-                n_unsure = _list_flags(flag, begin, unsure, n_unsure)
+            for begin in range(offsets[s], offsets[s + 1], BLOCK):
+                rows = slice(begin, min(begin + BLOCK, offsets[s + 1]))
+                below, n_unsure = _count_below(
+                    keys[rows], buckets[rows], words, begin, tolerance, place, flags, slots, unsure, n_unsure
+                )
+                twice += below
     left, more = _count_extras(keys, buckets, words, unsure[:n_unsure], tolerance, heads, nodes, left)
     return left >= 0, twice + more
-
-
-@jit
-def slot_sums(layout, scan, moves, chosen, targets, positive, sums):
-    """As `ranked_sums`, by `slot_pairs`."""
-    n_rows = scan.group_of.size
-    levels, keys = np.empty(n_rows, dtype=np.uint16), np.empty(n_rows, dtype=np.int64)
-    bits, words = np.empty(n_rows, dtype=np.int64), np.empty(2 * n_rows + 8, dtype=np.int64)
-    slots, buckets = np.empty(2 * n_rows + 2, dtype=np.int64), np.empty(n_rows, dtype=np.int32)
-    heads, unsure = np.empty(n_rows + 1, dtype=np.int32), np.empty(n_rows + 1, dtype=np.int32)
-    for c in chosen:
-        n_codes = fill_levels(layout, moves.features[c], levels)
-        for t in range(targets.size):
-            if not np.isnan(sums[c, t]):
-                continue
-            fill_keys(
-                layout, moves, c, n_codes, targets[t],
-                scan.logs, scan.ratios, scan.is_wide, scan.unit, layout.offsets, levels, keys, bits,
-            )  # fmt: skip
-            worked, pairs = slot_pairs(
-                keys, layout.offsets, positive[t], scan.tolerance, words, slots, buckets, heads, unsure
-            )
-            if worked:
-                sums[c, t] = 0.5 * pairs

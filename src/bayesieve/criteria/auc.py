@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from bayesieve.criteria._auc_kernels import Moves
 
 _MOST_CELLS = 0.5  # per row, for which counting cells is faster than keys of all rows
-_LEAST_DISTINCT = 0.75  # scores per row, from which so few rows tie that they may be compared one by one
 
 
 class AUC(Criterion):
@@ -38,12 +37,12 @@ class AUC(Criterion):
     -----
     Cost of a candidate, as measured on 50,000 rows: two classes, 0.7 to 2 ns a row while the rows have few different
     scores (cells of equal score and level are counted and put in order); then 0.9 to 2.4 ns for features of two levels
-    (positives, or the levels of their different scores, are looked up in a bit map of the sorted negatives) and 3.5 to
-    5.5 ns for others and for folds (a bit map of the shifted negatives; only rows that share a bucket are compared, or,
-    where rows tie, every positive row with the one key of its bucket). Weighted rows take 6 to 9 ns, for they are
-    distributed to buckets and put in order there. None of this depends on the number of levels or folds.
+    (positives, or the levels of their different scores, are looked up in a bit map of the sorted negatives) and 4 to
+    7 ns for others and for folds (a bit map of the shifted negatives; a positive row is compared with the one key of its
+    bucket). Weighted rows take 6 to 9 ns, for they are distributed to buckets and put in order there. None of this
+    depends on the number of levels or folds.
 
-    Several classes: a level does not shift the scores by a constant, so that all scores are computed anew, one
+    Several classes: a level does not shift the scores by a constant, so that all scores are computed again, one
     division a row and class, and counted once per class: 7 to 8 ns a row and class once scores differ. Rows of which a
     class is more than e^340 times as likely as another need logarithms: with four in five such rows 38 ns a row and
     class with three classes, 47 ns with four.
@@ -102,10 +101,10 @@ def _count_pairs(rows: RowScores, moves: Moves, targets: np.ndarray, positive: n
     """(n_candidates, n_targets) sums, each candidate's by the fastest way that does not give up. A kernel for each way:
     those that never run are never compiled.
     """
+    from bayesieve.criteria._auc_kernels import Work
     from bayesieve.criteria._binary_kernels import ladder_sums
     from bayesieve.criteria._cell_kernels import cell_sums
-    from bayesieve.criteria._pair_kernels import ranked_sums, sorted_sums
-    from bayesieve.criteria._slot_kernels import slot_sums
+    from bayesieve.criteria._pair_kernels import pair_sums
 
     block, scan, layout, features = rows.block, rows.scan(), rows.layout, moves.features
     sums = np.full((features.size, targets.size), np.nan)
@@ -115,14 +114,19 @@ def _count_pairs(rows: RowScores, moves: Moves, targets: np.ndarray, positive: n
         ladder_sums(layout, scan.tolerance, moves, chosen, *ladder, sums)
         if chosen.size == features.size:
             return sums
+    work, waiting = Work.of(block.n_rows), np.isnan(sums).any(axis=1)
     n_cells = scan.first_of.size * np.where(features >= 0, layout.n_codes[features], 1)
-    in_cells = n_cells <= _MOST_CELLS * block.n_rows
-    is_distinct = scan.first_of.size >= _LEAST_DISTINCT * block.n_rows
-    ways = [(cell_sums, in_cells), (ranked_sums, is_distinct), (slot_sums, True), (sorted_sums, True)]
-    for kernel, takes in ways if not block.weights.size else [ways[0], ways[-1]]:
-        left = np.flatnonzero(np.isnan(sums).any(axis=1) & takes)
-        if left.size:
-            kernel(layout, scan, moves, left, targets, positive, sums)
+    chosen = np.flatnonzero(waiting & (n_cells <= _MOST_CELLS * block.n_rows))
+    if chosen.size:
+        cell_sums(layout, scan, moves, chosen, targets, positive, work, sums)
+    if not block.weights.size:
+        chosen = np.flatnonzero(np.isnan(sums).any(axis=1))
+        if chosen.size:
+            pair_sums(layout, scan, moves, chosen, targets, positive, None, work, sums)
+    chosen = np.flatnonzero(np.isnan(sums).any(axis=1))
+    if chosen.size:
+        weights = layout.weights if block.weights.size else np.ones(block.n_rows)
+        pair_sums(layout, scan, moves, chosen, targets, positive, weights, work, sums)
     return sums
 
 

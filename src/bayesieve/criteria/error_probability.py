@@ -31,25 +31,25 @@ class ErrorProbability(ScanCriterion):
         from bayesieve.criteria._probability_kernels import FEWEST, padding, probability_sums, two_way_sums
 
         block = scan.block
-        columns, lows, highs, kinds, starts, n_codes, table = moves
+        columns, lows, _, kinds, starts, n_codes, table = moves
         right = np.zeros(columns.size)
         fused = kinds == TWO_WAY
         # The fused loops fill up a class with rows around it, so that its rows are a multiple of FEWEST.
         filled_up = min(BLOCK, -(-int(np.diff(block.offsets).max()) // FEWEST) * FEWEST)
         if block.weights.size or scan.ratios.shape[0] not in (1, 2, 3) or block.n_rows < filled_up:
             fused[:] = False
-        for part, is_fused in ((np.flatnonzero(fused), True), (np.flatnonzero(~fused), False)):
-            sums = np.zeros(part.size)
-            if is_fused and part.size:
-                few = (columns[part], lows[part], starts[part], n_codes[part])
-                for bounds in scan.blocks(moves):
-                    two_way_sums(scan.ratios, block.codes, bounds, *few, table, sums)
-                sums -= padding(block.offsets)
-            elif part.size:
-                several = (columns[part], lows[part], highs[part], kinds[part], starts[part], n_codes[part])
-                for bounds in scan.blocks(moves):
-                    probability_sums(scan.ratios, block.codes, bounds, block.weights, *several, table, sums)
-            right[part] = sums
+        if fused.any():
+            sums, near = np.zeros(fused.sum()), np.empty((len(scan.ratios), BLOCK))
+            few = columns[fused], lows[fused], starts[fused], n_codes[fused]
+            for bounds in scan.blocks(moves):
+                two_way_sums(tuple(scan.ratios), tuple(near), block.codes, bounds, *few, table, sums)
+            right[fused] = sums - padding(block.offsets)
+        if not fused.all():
+            sums = np.zeros(np.sum(~fused))
+            several = [values[~fused] for values in moves[:-1]]
+            for bounds in scan.blocks(moves):
+                probability_sums(scan.ratios, block.codes, bounds, block.weights, *several, table, sums)
+            right[~fused] = sums
         first, end = block.offsets[0], block.offsets[-1]
         scanned = block.weights[first:end].sum() if block.weights.size else end - first
         return (scanned - right + scan.wrong.sum())[:, None]

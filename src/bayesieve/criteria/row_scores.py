@@ -48,7 +48,7 @@ class RowScores:
         self.logs[:] = np.repeat(steps.T, np.diff(self.block.offsets), axis=1)
         self._n_selected = 0
         self._scan: Scan | None = None
-        self._ladder: Ladder | None = None
+        self._ladders: tuple[Ladder | None] | None = None
 
     def multiply(self, tables: RatioTables, feature: int, adding: bool) -> None:
         """Add ``feature`` to the subset, or drop it."""
@@ -60,7 +60,7 @@ class RowScores:
             self.logs[:, rows] += moved if adding else -moved
         self._n_selected += 1 if adding else -1
         self._scan = None
-        self._ladder = None
+        self._ladders = None
 
     @property
     def layout(self) -> Layout:
@@ -108,11 +108,11 @@ class RowScores:
             return None
         # Every row of the second list is looked up in the first one, which takes longer than passing over that.
         lists = filled[np.argsort(-sizes[filled], kind="stable")]
-        found = self._ladder
-        if found is None:
+        ladders = self._ladders
+        if ladders is None:
             negative, positive = (tuple(block.offsets[segment : segment + 2]) for segment in lists)
-            found = self._ladder = climb(scan.logs[0], negative, positive, scan.tolerance)
-        return (found, lists) if found.scores.size else None
+            ladders = self._ladders = (climb(scan.logs[0], negative, positive, scan.tolerance),)
+        return None if ladders[0] is None else (ladders[0], lists)
 
     def _prepare(self) -> Scan:
         from bayesieve.criteria._auc_kernels import Scan
