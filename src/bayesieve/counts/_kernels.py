@@ -86,22 +86,16 @@ def _count_packed(run, n_levels, counts, j):
     for first in range(0, words.size, _WORDS):
         block = words[first : first + _WORDS]
         for level in range(n_levels):
-            counts[level, j] += _bytes_equal(block, np.uint64(level))
+            wanted = np.uint64(level) * _ONES
+            equal = np.uint64(0)
+            for w in range(block.size):
+                differs = block[w] ^ wanted
+                marked = ((differs & _LOW_BITS) + _LOW_BITS) | differs  # the high bit of every byte that is not zero
+                equal += (~marked >> np.uint64(7)) & _ONES
+            pairs = (equal & _EVEN_BYTES) + ((equal >> np.uint64(8)) & _EVEN_BYTES)
+            counts[level, j] += float((pairs * _PAIR_ONES) >> np.uint64(48))
     _count_singly(run[:head], n_levels, counts, j)
     _count_singly(run[head + whole :], n_levels, counts, j)
-
-
-@jit_inner
-def _bytes_equal(words, level):
-    """How many bytes of at most 255 words equal ``level``."""
-    wanted = level * _ONES
-    found = np.uint64(0)
-    for w in range(words.size):
-        differs = words[w] ^ wanted
-        marked = ((differs & _LOW_BITS) + _LOW_BITS) | differs  # the high bit of every byte that is not zero
-        found += (~marked >> np.uint64(7)) & _ONES
-    pairs = (found & _EVEN_BYTES) + ((found >> np.uint64(8)) & _EVEN_BYTES)
-    return float((pairs * _PAIR_ONES) >> np.uint64(48))
 
 
 @jit
@@ -156,12 +150,3 @@ def cumulate_families(histogram, starts, n_thresholds, family_of, threshold_of, 
             counts[offsets[k] + 1, j] = above[at + 1, j]
             if n_levels[k] == 3:
                 counts[offsets[k] + 2, j] = histogram[starts[f] + n_thresholds[f] + 1, j]
-
-
-@jit
-def sum_levels(counts, offsets, sums):
-    """sums[k] = counts of the levels of feature k added up in their order."""
-    for k in range(offsets.size - 1):
-        for i in range(offsets[k], offsets[k + 1]):
-            for j in range(counts.shape[1]):
-                sums[k, j] += counts[i, j]

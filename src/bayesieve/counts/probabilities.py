@@ -60,13 +60,13 @@ def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: flo
     """`log_probabilities` of every feature, one after another: (levels of all features, n_classes) counts, where
     feature k has the lines ``offsets[k]`` to ``offsets[k + 1] - 1``.
     """
-    from bayesieve.counts._kernels import sum_levels
-
-    n_levels = np.diff(offsets)
-    class_counts = np.zeros((n_levels.size, counts.shape[1]))
-    sum_levels(counts, offsets, class_counts)
+    n_levels, n_classes = np.diff(offsets), counts.shape[1]
+    feature = np.repeat(np.arange(n_levels.size) * n_classes, n_levels)
+    # Added up in their order, as `log_probabilities` does.
+    sums = np.bincount((feature[:, None] + np.arange(n_classes)).ravel(), counts.ravel(), n_levels.size * n_classes)
+    class_counts = sums.reshape(-1, n_classes)
     if smoothing == "m-estimate":
-        logs = np.log(class_counts + counts.shape[1] / total)
+        logs = np.log(class_counts + n_classes / total)
         return np.log(counts + 1.0 / total) - np.repeat(logs, n_levels, axis=0)
     alpha = float(smoothing)
     return np.log(counts + alpha) - np.repeat(np.log(class_counts + alpha * n_levels[:, None]), n_levels, axis=0)

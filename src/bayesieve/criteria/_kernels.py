@@ -79,18 +79,15 @@ def sum_products(total, base, ratios, begin, code, segment, start, n_codes, tabl
 
 
 @jit_inner
-def _fold(factor):
-    """Multiply the second half of a group into the first until LANES products are left (a loop that vectorises)."""
+def _multiply_lanes(lane, bits, exponents, factor):
+    """lane *= the product of every LANES-th factor of a group, its binary exponent moved to ``exponents``; ``bits`` is
+    the same memory as ``lane``.
+    """
     half = _GROUP >> 1
-    while half >= LANES:
+    while half >= LANES:  # the second half multiplied into the first: loops that vectorise
         for i in range(half):
             factor[i] *= factor[half + i]
         half >>= 1
-
-
-@jit_inner
-def _multiply_lanes(lane, bits, exponents, factor):
-    """lane *= factor, its binary exponent moved to ``exponents``; ``bits`` is the same memory as ``lane``."""
     for k in range(exponents.size):
         lane[k] *= factor[k]
     for k in range(exponents.size):
@@ -135,9 +132,7 @@ def log_loss_sums(
                     continue
                 for group in range(0, n, _GROUP):
                     total[n : group + _GROUP] = 1.0
-                    part = total[group : group + _GROUP]
-                    _fold(part)
-                    _multiply_lanes(lanes[c], bits[c], exponents[c], part)
+                    _multiply_lanes(lanes[c], bits[c], exponents[c], total[group : group + _GROUP])
     for c in range(n_candidates if is_last else 0):
         exponent = 0
         loss = 0.0
@@ -169,40 +164,32 @@ def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, tab
 
 
 @jit
-def add_steps(steps, codes, offsets, table):
-    """steps[o, i] += table[segment, o, code]: one feature added to, or dropped from, every row's logarithms."""
-    for segment in range(offsets.size - 1):
-        for other in range(steps.shape[0]):
-            row = steps[other]
-            level = table[segment, other]
-            for i in range(offsets[segment], offsets[segment + 1]):
-                row[i] += level[codes[i]]
-
-
-@jit
-def add_steps_of_all(steps, codes, offsets, signs, columns, lows, highs, as_they_are, n_codes, starts, table):
-    """`add_steps` of several features, each added (sign 1) or dropped (-1); ``table`` holds those of all features."""
+def add_steps(steps, codes, offsets, signs, columns, lows, highs, as_they_are, n_codes, starts, table):
+    """steps[o, i] += the logarithm of row i by the level of each of several features added (sign 1) or dropped (-1)."""
     n_others = steps.shape[0]
     for segment in range(offsets.size - 1):
         for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
             end = min(begin + BLOCK, offsets[segment + 1])
             for c in range(columns.size):
-                code = codes[columns[c]]
+                code, low, high, sign = codes[columns[c]], lows[c], highs[c], signs[c]
                 for other in range(n_others):
                     row = steps[other]
                     first = starts[c] + (segment * n_others + other) * n_codes[c]
-                    for i in range(begin, end):
-                        at = (
-                            np.int64(code[i]) if as_they_are[c] else np.int64(code[i] > lows[c]) + (code[i] >= highs[c])
-                        )
-                        row[i] += signs[c] * table[first + at]
+                    if as_they_are[c]:
+                        for i in range(begin, end):
+                            row[i] += sign * table[first + code[i]]
+                    else:
+                        l0, l1, l2 = sign * table[first], sign * table[first + 1], sign * table[first + 2]
+                        for i in range(begin, end):
+                            row[i] += l0 if code[i] <= low else (l1 if code[i] < high else l2)
 
 
 @jit
 def classify(steps, offsets, right, wrong, margin, kept, states):
-    """Which rows no single move can change: states[i] = 1 (right for sure), 2 (wrong for sure) or 0.
+    """Which rows no single move can change: states[i] = 1 (right for sure), 2 (wrong for sure) or 0, plus 4 for rows
+    within the ``margin`` of mattering.
 
-    Returns how many rows are within the ``margin`` of mattering, and whether a row outside ``kept`` matters.
+    Returns how many rows are within the margin, and whether a row outside ``kept`` matters.
     """
     near = 0
     lost = 0
@@ -216,41 +203,11 @@ def classify(steps, offsets, right, wrong, margin, kept, states):
                 state = 1
             elif top > wrong[segment]:
                 state = 2
-            states[i] = state
-            near += int(top >= right[segment] - margin and top <= wrong[segment] + margin)
+            is_near = int(top >= right[segment] - margin and top <= wrong[segment] + margin)
+            states[i] = state + 4 * is_near
+            near += is_near
             lost += int(state == 0 and not kept[i])
     return near, lost > 0
-
-
-@jit
-def near_rows(steps, offsets, right, wrong, margin, kept):
-    """kept[i] = whether row i is within the ``margin`` of mattering."""
-    for segment in range(offsets.size - 1):
-        for i in range(offsets[segment], offsets[segment + 1]):
-            top = steps[0, i]
-            for other in range(1, steps.shape[0]):
-                top = max(top, steps[other, i])
-            kept[i] = top >= right[segment] - margin and top <= wrong[segment] + margin
-
-
-@jit
-def largest_factors(logs, starts, sizes, bounds):
-    """Largest absolute log factor of every segment, into ``bounds``; the sum over features of the largest of each.
-
-    ``sizes[k]`` log factors of feature k belong to a segment, one segment after another.
-    """
-    total = 0.0
-    for k in range(sizes.size):
-        largest = 0.0
-        for segment in range(bounds.size):
-            first = starts[k] + segment * sizes[k]
-            here = 0.0
-            for i in range(first, first + sizes[k]):
-                here = max(here, abs(logs[i]))
-            bounds[segment] = max(bounds[segment], here)
-            largest = max(largest, here)
-        total += largest
-    return total
 
 
 @jit

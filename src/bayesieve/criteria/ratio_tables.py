@@ -82,9 +82,12 @@ class RatioTables:
 
     def _look_over(self, logs: np.ndarray) -> float:
         """Set ``bounds``; the sum of every feature's largest log factor."""
-        from bayesieve.criteria._kernels import largest_factors
-
-        return float(largest_factors(logs, self.starts, self.n_codes * (self.n_classes - 1), self.bounds))
+        if not logs.size:
+            return 0.0
+        sizes = np.repeat(self.n_codes * (self.n_classes - 1), self.n_segments)
+        largest = np.maximum.reduceat(np.abs(logs), np.cumsum(sizes) - sizes).reshape(-1, self.n_segments)
+        self.bounds = largest.max(axis=0)
+        return float(np.cumsum(largest.max(axis=1))[-1])
 
     def _call_for_all(self, log_factors: Callable[[int], np.ndarray]) -> tuple[np.ndarray | None, float]:
         """The factors of all features, where they are few enough to be kept, and as `_look_over`."""

@@ -31,7 +31,7 @@ _CERTAIN = 40.0  # nats: what a true class that far behind is worth is lost in r
 _LOWEST = 60.0  # nats below what moves can make up for: smaller ratios are 0 and do not become denormal numbers
 _REACH = 500.0  # nats that the moves between two looks at the logarithms may cover together
 _MOST_MOVES = 64  # and their number, for the sake of rounding
-_KEPT_SHARE = 0.75  # rows are gathered anew when fewer than this share of those scanned matter
+_KEPT_SHARE = 0.75  # rows are gathered again when fewer than this share of those scanned matter
 _MOST_RATIOS = 1 << 22  # of such a part
 _SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than it saves
 
@@ -111,7 +111,7 @@ class RowRatios:
     """State of one block of rows under the current subset of features.
 
     The logarithm of every ratio is a sum of whole steps of ``tables.log_unit``, so that moves are exact and undo each
-    other, whatever the number of features. The ratios themselves are multiplied move by move, and taken anew from the
+    other, whatever the number of features. The ratios themselves are multiplied move by move, and computed again from the
     logarithms before rounding errors, or ratios out of range, could matter.
 
     With ``saturation``, rows that no move can change leave the scan until a move could bring them back.
@@ -138,7 +138,7 @@ class RowRatios:
                 "The smoothing makes probabilities too extreme to compare; use a larger number, such as 1e-9, or "
                 "'m-estimate'."
             )
-        # A ratio taken as 0 stays 0 until all are taken anew: so many moves must not bring it back.
+        # A ratio taken as 0 stays 0 until all are computed again: so many moves must not bring it back.
         self._most_moves = max(1, min(_MOST_MOVES, int(_REACH / max(largest, 1e-3))))
         self._lowest = -min(700.0, _LOWEST + (self._most_moves + 1) * largest)
         self._steps = block.engine.array((self._n_others, block.n_rows), np.int64)
@@ -217,22 +217,16 @@ class RowRatios:
 
     def _settle(self) -> None:
         """Bring the logarithms up to date."""
-        from bayesieve.criteria._kernels import add_steps
-
-        block = self.block
+        block, tables = self.block, self._tables
         if self._start is not None:
             self._fill(self._steps, self._start)
             self._start = None
-        if len(self._pending) > 1 and self._tables.has_all_log_steps:
-            self._settle_all()
-        for feature, adding in self._pending:
-            steps = self._tables.log_steps(feature)
-            codes = np.ascontiguousarray(block.level_codes(feature))
-            if not adding:
-                np.negative(steps, out=steps)
-            for bounds in block.blocks(8 * self._n_others + codes.itemsize):
-                for a, b in _short_parts(bounds, self._n_others):
-                    add_steps(self._steps, codes, bounds[a : b + 1], steps[a:b])
+        if len(self._pending) > 1 and tables.has_all_log_steps:
+            features = [feature for feature, _ in self._pending]
+            self._add(self._pending, tables.starts[features], tables.all_log_steps())
+        else:
+            for move in self._pending:
+                self._add([move], np.zeros(1, dtype=np.int64), tables.log_steps(move[0]).ravel())
         self._pending.clear()
 
     def _fill(self, array: np.ndarray, of_segments: np.ndarray) -> None:
@@ -241,19 +235,20 @@ class RowRatios:
             for segment, values in enumerate(of_segments):
                 array[:, bounds[segment] : bounds[segment + 1]] = values[:, None]
 
-    def _settle_all(self) -> None:
-        from bayesieve.criteria._kernels import add_steps_of_all
+    def _add(self, moves: list[tuple[int, bool]], starts: np.ndarray, steps: np.ndarray) -> None:
+        """Add the steps of features that enter the subset, subtract those of features that leave it."""
+        from bayesieve.criteria._kernels import add_steps
 
-        block, tables = self.block, self._tables
-        features = np.array([feature for feature, _ in self._pending], dtype=np.int64)
-        signs = np.array([1 if adding else -1 for _, adding in self._pending])
+        block = self.block
+        features, adding = np.array([move[0] for move in moves]), np.array([move[1] for move in moves])
+        n_codes, signs = block.n_codes[features], np.where(adding, 1, -1)
         for bounds in block.blocks(8 * self._n_others + block.codes.itemsize * features.size):
-            add_steps_of_all(
-                *(self._steps, block.codes, bounds, signs, block.columns[features], block.lows[features]),
-                *(block.highs[features], block.kinds[features] > THREE_WAY, block.n_codes[features]),
-                *(tables.starts[features], tables.all_log_steps()),
-            )
-        self._pending.clear()
+            for a, b in _short_parts(bounds, self._n_others, features.size):
+                add_steps(
+                    *(self._steps, block.codes, bounds[a : b + 1], signs, block.columns[features]),
+                    *(block.lows[features], block.highs[features], block.kinds[features] > THREE_WAY),
+                    *(n_codes, starts + a * self._n_others * n_codes, steps),
+                )
 
     def scan(self) -> Scan:
         """The rows that matter to a move, with their ratios."""
@@ -312,7 +307,7 @@ class RowRatios:
         block = self.block
         if self._saturation is None:
             return np.zeros(block.n_segments)
-        from bayesieve.criteria._kernels import classify, near_rows
+        from bayesieve.criteria._kernels import classify
 
         # No class may stay further than the bounds say, wherever one move takes it.
         right = (-self._saturation.right - np.log(self._n_others) - self._bounds) / self._tables.log_unit
@@ -327,8 +322,8 @@ class RowRatios:
         n_kept = self._kept_block.n_rows
         if lost or near < _KEPT_SHARE * n_kept:
             if near < _KEPT_SHARE * block.n_rows:
-                for bounds in block.blocks(row_bytes):
-                    near_rows(self._steps, bounds, *limits, margin, self._kept)
+                for begin, end in block.row_blocks(row_bytes):
+                    np.greater_equal(states[begin:end], 4, out=self._kept[begin:end])
                 self._kept_rows = np.flatnonzero(self._kept)
                 self._kept_block = block.take(self._kept_rows)
             elif self._kept_rows is not None:
@@ -336,7 +331,7 @@ class RowRatios:
                 self._kept_rows, self._kept_block = None, block
         if self._kept_rows is None:
             return np.zeros(block.n_segments)
-        left = np.flatnonzero((states == 2) & ~self._kept)
+        left = np.flatnonzero((states & 3 == 2) & ~self._kept)
         weights = block.weights[left] if block.weights.size else None
         return np.bincount(block.segments(left), weights=weights, minlength=block.n_segments).astype(float)
 

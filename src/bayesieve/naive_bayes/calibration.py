@@ -197,30 +197,27 @@ class LeaveOneOutLoss:
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum over rows of -log P(true class) in nats, and its gradient, at these weights."""
-        from bayesieve.naive_bayes._kernels import residuals, sum_by_level, sum_by_level_and_class
+        from bayesieve.naive_bayes._kernels import residuals, sum_by_level
 
         rows = self._rows
         residual = self.evidence(weights) + self._log_prior
         loss = residuals(residual, rows.classes, rows.weights)
         sums = np.zeros(self._table.size)
-        sum_by_level(rows.codes, self._n_levels, self._starts, residual, sums)
+        sum_by_level(rows.codes, self._n_levels, self._starts, residual, None, sums)
         own_sums = np.zeros(self._table.size)
-        own = residual[np.arange(rows.classes.size), rows.classes]
-        sum_by_level_and_class(
-            rows.codes, self._n_levels, self._starts, own, rows.classes, self._log_prior.size, own_sums
-        )
+        sum_by_level(rows.codes, self._n_levels, self._starts, residual, rows.classes, own_sums)
         parts = self._table * sums + self._own * own_sums
         return loss, np.bincount(self._feature, weights=parts, minlength=weights.size)
 
     def evidence(self, weights: np.ndarray) -> np.ndarray:
         """(n_rows, n_classes) weighted log probabilities of the levels, summed over the features."""
-        from bayesieve.naive_bayes._kernels import add_log_probabilities, add_to_own_class
+        from bayesieve.naive_bayes._kernels import add_log_probabilities
 
         rows = self._rows
         each = weights[self._feature]
         evidence = np.zeros((rows.classes.size, self._log_prior.size))
-        add_log_probabilities(rows.codes, self._n_levels, self._starts, each * self._table, evidence)
-        add_to_own_class(rows.codes, self._n_levels, self._starts, each * self._own, rows.classes, evidence)
+        add_log_probabilities(rows.codes, self._n_levels, self._starts, each * self._table, None, evidence)
+        add_log_probabilities(rows.codes, self._n_levels, self._starts, each * self._own, rows.classes, evidence)
         return evidence
 
     def least_by_factor(self, weights: np.ndarray) -> tuple[float, float]:

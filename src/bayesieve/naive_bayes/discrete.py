@@ -202,7 +202,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         if used.size:
             n_levels = np.diff(np.append(starts, table.size)) // len(self.classes_)
             codes = coded.codes if used.size == coded.n_features else coded.codes_of(used)
-            add_log_probabilities(codes, n_levels, starts, table, joint)
+            add_log_probabilities(codes, n_levels, starts, table, None, joint)
         return joint
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
