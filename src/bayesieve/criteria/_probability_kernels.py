@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit, jit_inner, jit_sum
+from bayesieve.compiling import jit, jit_sum
 from bayesieve.criteria._kernels import BLOCK, spread, sum_products
 
 FEWEST = 32  # rows that the fused loops take at once
@@ -135,7 +135,7 @@ def squared_error_sums(ratios, codes, offsets, weights, columns, lows, highs, ki
 
 @jit_sum
 def _squares(weights, odds, squares, n):
-    """Sum of the squared errors, times the weights where there are any: odds[i] = sum of the ratios, squares[i] = sum of
+    """Sum of the squared errors, times the weights where there are any: odds[i] is the sum of the ratios, squares[i] of
     their squares.
     """
     result = 0.0

@@ -43,8 +43,8 @@ def _fill_buckets(keys, low, shift, tolerance, buckets):
 
 @jit_inner
 def _number_buckets(buckets, offsets, positive, words):
-    """Mark the buckets of negative rows, and write above the 32 bits of a word how many are in the words before; returns
-    how many there are.
+    """Mark the buckets of negative rows, with the number of those in the words before above the 32 bits of a word;
+    returns how many there are.
     """
     for s in range(positive.size):
         if not positive[s]:

@@ -38,7 +38,7 @@ class AUC(Criterion):
     Cost of a candidate, as measured on 50,000 rows: two classes, 0.7 to 2 ns a row while the rows have few different
     scores (cells of equal score and level are counted and put in order); then 0.9 to 2.4 ns for features of two levels
     (positives, or the levels of their different scores, are looked up in a bit map of the sorted negatives) and 4 to
-    7 ns for others and for folds (a bit map of the shifted negatives; a positive row is compared with the one key of its
+    7 ns for others and for folds (a bit map of the shifted negatives; a positive row is compared with one key of its
     bucket). Weighted rows take 6 to 9 ns, for they are distributed to buckets and put in order there. None of this
     depends on the number of levels or folds.
 

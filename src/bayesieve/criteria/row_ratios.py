@@ -111,8 +111,8 @@ class RowRatios:
     """State of one block of rows under the current subset of features.
 
     The logarithm of every ratio is a sum of whole steps of ``tables.log_unit``, so that moves are exact and undo each
-    other, whatever the number of features. The ratios themselves are multiplied move by move, and computed again from the
-    logarithms before rounding errors, or ratios out of range, could matter.
+    other, whatever the number of features. The ratios themselves are multiplied move by move, and computed again from
+    the logarithms before rounding errors, or ratios out of range, could matter.
 
     With ``saturation``, rows that no move can change leave the scan until a move could bring them back.
     """
@@ -217,7 +217,7 @@ class RowRatios:
 
     def _settle(self) -> None:
         """Bring the logarithms up to date."""
-        block, tables = self.block, self._tables
+        tables = self._tables
         if self._start is not None:
             self._fill(self._steps, self._start)
             self._start = None
