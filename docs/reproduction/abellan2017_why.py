@@ -28,8 +28,7 @@ from bayesieve.evaluation.comparison import compare_many
 from bayesieve.statistics import wilcoxon_holm
 from bayesieve.statistics.signed_ranks import signed_rank_test
 from bayesieve.studies import Options
-from bayesieve.studies.abellan2017.data import ALPHAS, IMPRECISE, PLAIN
-from bayesieve.studies.abellan2017.study import Abellan2017
+from bayesieve.studies.abellan2017.study import ALPHAS, IMPRECISE, PLAIN, Abellan2017
 from bayesieve.studies.tables import TextTable, p_text, signed
 
 DOCUMENT = "MDLP, missing left out (the document's)"
@@ -130,8 +129,7 @@ def main() -> None:
                     f"{np.nanmean(kept[:, place]):.1f}",
                 )
             )
-    columns = [("Coding", False), ("Filter", False), ("Accuracy", True), ("Less NB", True)]
-    columns += [("Better/same/worse than NB", True), ("p", True), ("Features", True)]
+    columns = ("Coding", "Filter", ">Accuracy", ">Less NB", ">Better/same/worse than NB", ">p", ">Features")
     print(TextTable.of(columns, rows).to_markdown())
     print(f"\n{draws_of_30()}")
 

@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from bayesieve import studies
 from bayesieve.evaluation import Comparison, Protocol
-from bayesieve.studies import Options, Paper, Report, Study
+from bayesieve.studies import Options, Report, Study
 from bayesieve.studies.rabenoro2015 import study
 from bayesieve.studies.rabenoro2015.study import Rabenoro2015
 from bayesieve.studies.tables import TextTable
@@ -106,6 +106,7 @@ class Flowers(Study):
     """A study of data sets, with two tables and a figure."""
 
     paper = "flowers1936"
+    citation = "R. Fisher (1936)"
     uses_data = True
     asked: ClassVar[list[Options]] = []
 
@@ -130,15 +131,14 @@ class Flowers(Study):
         return {name: lambda load=loaders[name]: load(return_X_y=True) for name in self.names}
 
     def report(self, found: Comparison) -> Report:
-        columns = [("Data set", False), ("Folds", True)]
-        tables = [("How many", TextTable.of(columns, [(name, "3") for name in found.data]))] * 2
+        tables = [("How many", TextTable.of(("Data set", ">Folds"), [(name, "3") for name in found.data]))] * 2
         return Report(tuple(tables), ("They are flowers.",), "![flowers](flowers.svg)\n", {"flowers.svg": "<svg/>"})
 
 
 @pytest.fixture
 def flowers(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
     """The study among the papers; the options it was asked for."""
-    monkeypatch.setitem(studies.PAPERS, "flowers1936", Paper("flowers1936", "R. Fisher (1936)", lambda: Flowers))
+    monkeypatch.setitem(studies.PAPERS, "flowers1936", Flowers)
     monkeypatch.setattr(Flowers, "asked", [])
     return Flowers.asked
 

@@ -12,9 +12,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 
 from bayesieve.evaluation import Comparison, Protocol
-from bayesieve.studies import PAPERS, Options, Report, Study, make_study, study_class
-from bayesieve.studies.claims import Claim, compare, in_words
-from bayesieve.studies.paired import Paired
+from bayesieve.studies import PAPERS, Options, Report, Study, make_study
+from bayesieve.studies.claims import Claim, ClaimedPair, compare, in_words
 from bayesieve.studies.tables import TextTable, mean_and_spread, p_text
 
 
@@ -86,21 +85,26 @@ def test_a_study_takes_the_data_sets_asked_for(fits: pytest.MonkeyPatch) -> None
         make_study("rabenoro2015", Options(only=("wine",)))
 
 
+def pair_of(first: Any, second: Any) -> ClaimedPair:
+    (pair,) = compare(Claim("", (("first", "second"),)), {"first": first, "second": second})
+    return pair
+
+
 def test_paired_differences() -> None:
     first, second = np.array([0.1, 0.2, 0.3, 0.1]), np.array([0.2, 0.2, 0.5, 0.05])
-    pair = Paired.of(first, second)
+    pair = pair_of(first, second)
     assert pair.mean == pytest.approx((first - second).mean())
     assert pair.standard_error == pytest.approx((first - second).std(ddof=1) / 2)
     assert (pair.lower, pair.equal, pair.higher) == (2, 1, 1)
-    assert Paired.of(second, first).mean == pytest.approx(-pair.mean)
-    assert Paired.of(first, first).p_value == 1.0
-    assert np.isnan(Paired.of([1.0], [2.0]).standard_error)
+    assert pair_of(second, first).mean == pytest.approx(-pair.mean)
+    assert pair_of(first, first).p_value == 1.0
+    assert np.isnan(pair_of([1.0], [2.0]).standard_error)
     # All ten differences of one sign: the exact two-sided p-value is 2 / 2^10.
-    assert Paired.of(np.arange(10.0), np.arange(10.0) * 2 + 1).p_value == pytest.approx(2 / 1024)
+    assert pair_of(np.arange(10.0), np.arange(10.0) * 2 + 1).p_value == pytest.approx(2 / 1024)
 
 
 def test_equal_shares_computed_in_two_ways_are_equal() -> None:
-    assert Paired.of([0.1 + 0.2], [0.3]).equal == 1
+    assert pair_of([0.1 + 0.2], [0.3]).equal == 1
 
 
 def test_claims_hold_or_not() -> None:
@@ -115,7 +119,7 @@ def test_claims_hold_or_not() -> None:
 
 
 def test_markdown_tables() -> None:
-    table = TextTable.of([("name", False), ("n", True)], [["a|b", "1"], ["c", "1000"]])
+    table = TextTable.of(("name", ">n"), [["a|b", "1"], ["c", "1000"]])
     assert table.to_markdown().splitlines() == [
         "| name |    n |",
         "|:-----|-----:|",
@@ -123,7 +127,7 @@ def test_markdown_tables() -> None:
         "| c    | 1000 |",
     ]
     with pytest.raises(ValueError, match="3 texts"):
-        TextTable.of([("name", False), ("n", True)], [["a", "b", "c"]])
+        TextTable.of(("name", ">n"), [["a", "b", "c"]])
 
 
 def test_numbers_as_texts() -> None:
@@ -139,4 +143,4 @@ def test_unknown_papers_are_refused_with_the_list() -> None:
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_papers_are_known_by_the_names_of_their_studies(name: str) -> None:
-    assert study_class(name).paper == name
+    assert PAPERS[name].paper == name

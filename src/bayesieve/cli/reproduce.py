@@ -87,11 +87,11 @@ def reproduce(
     With --output, run an interrupted command again to continue where it stopped.
     """
     _check(paper, repetitions, seed, jobs, output, data)
-    from bayesieve.studies import PAPERS, Options, make_study, study_class
+    from bayesieve.studies import PAPERS, Options, make_study
 
     names = _names(only)
     options = Options(repetitions, seed, grid, _smoothing(smoothing), jobs, quick, data, names)
-    if names and not study_class(paper).uses_data:
+    if names and not PAPERS[paper].uses_data:
         raise CommandError(f"{paper} simulates its data and has no data sets to choose from; omit --only")
     study = make_study(paper, options)
     screen = Screen(quiet)

@@ -132,13 +132,7 @@ class Comparison(ShortRepr):
         """Mean of a measure over the folds, shape (n_data, n_methods); NaN if a method failed on a fold on which
         another one succeeded, because means over different folds are not comparable.
         """
-        means = np.full((len(self.data), len(self.methods)), np.nan)
-        for i, data in enumerate(self.data):
-            values = self.folds(measure, data)
-            values = values[~np.isnan(values).all(axis=1)]
-            if len(values):
-                means[i] = values.mean(axis=0)
-        return means
+        return means_over_folds([self.folds(measure, name) for name in self.data], len(self.methods))
 
     @property
     def test_share(self) -> float:
@@ -225,6 +219,16 @@ class Comparison(ShortRepr):
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `frame` as a CSV file, whole or not at all."""
         write_atomically(path, self.frame.write_csv())
+
+
+def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:
+    """(n_data, n_methods) means of (n_folds, n_methods) values, without folds that are missing for all methods."""
+    means = np.full((len(folds), n_methods), np.nan)
+    for mean, values in zip(means, folds, strict=True):
+        known = values[~np.isnan(values).all(axis=1)]
+        if len(known):
+            mean[:] = known.mean(axis=0)
+    return means
 
 
 def _mean_and_spread(values: Sequence[float] | np.ndarray) -> tuple[float | None, float | None]:

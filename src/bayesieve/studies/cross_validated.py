@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from itertools import compress
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from bayesieve.counts import Smoothing, check_smoothing
-from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.comparison_file import NUMBERS
+from bayesieve.evaluation.comparison_result import Comparison, means_over_folds
 from bayesieve.evaluation.folds import RepeatedFolds
+from bayesieve.statistics import WinsLosses, wins_and_losses
 from bayesieve.studies.data_sets import DataSets
-from bayesieve.studies.study import Options, Study
+from bayesieve.studies.study import Options, Study, command_line
 
 N_FOLDS, N_FOLDS_QUICK = 10, 3
 
@@ -81,19 +85,63 @@ class CrossValidatedStudy(Study):
 
 def command(settings: Mapping[str, Any], *, smoothing: Smoothing, repeats: int = 1) -> str:
     """The command that reproduces a study with these settings, where ``smoothing`` and ``repeats`` are the paper's."""
-    paper, quick = settings["paper"], settings["folds"] != N_FOLDS
-    options = {
-        f" --seed {settings['seed']}": settings["seed"],
-        " --quick": quick,
-        f" --repetitions {settings['repeats']}": settings["repeats"] != (1 if quick else repeats),
-        f" --smoothing {settings['smoothing']}": settings["smoothing"] != smoothing,
-        f" --only {','.join(settings['only'])}": settings["only"],
-    }
-    words = "".join(text for text, given in options.items() if given)
-    return f"bayesieve reproduce {paper} --data DIR --output {paper}.md{words}"
+    quick = settings["folds"] != N_FOLDS
+    return command_line(
+        settings["paper"],
+        data="DIR",
+        output=f"{settings['paper']}.md",
+        seed=settings["seed"],
+        quick=quick,
+        repetitions=settings["repeats"] if settings["repeats"] != (1 if quick else repeats) else None,
+        smoothing=settings["smoothing"] if settings["smoothing"] != smoothing else None,
+        only=",".join(settings["only"]),
+    )
 
 
 def failures(comparison: Comparison) -> str:
     """The data sets on which a method failed, in Markdown; empty if there are none."""
     lines = [f"- {data}, {method}: {n} folds failed ({error})" for data, method, n, error in comparison.errors()]
     return "\n".join(["Data sets on which a method failed are in no table above:", "", *lines]) if lines else ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Data sets of a comparison on which none of the ``methods`` failed by any of the ``criteria``."""
+
+    methods: ClassVar[tuple[str, ...]]
+    criteria: ClassVar[tuple[str, ...]]
+    reference: ClassVar[str]
+
+    comparison: Comparison
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, comparison: Comparison, names: Iterable[str] | None = None) -> Self:
+        """The named data sets, or all, as far as the comparison has them."""
+        names = comparison.data if names is None else names
+        group = cls(comparison, tuple(name for name in names if name in comparison.data))
+        known = np.all([~np.isnan(group.matrix(criterion)).any(axis=1) for criterion in cls.criteria], axis=0)
+        return cls(comparison, tuple(compress(group.names, known)))
+
+    def folds(self, measure: str, name: str) -> np.ndarray:
+        """(n_splits, n_methods) values of a measure, or of a method's own, on a data set."""
+        values = self.comparison.folds if measure in NUMBERS else self.comparison.figure
+        return values(measure, name)[:, [self.comparison.methods.index(method) for method in self.methods]]
+
+    def matrix(self, measure: str) -> np.ndarray:
+        """(n_data, n_methods) means over folds; NaN if a method failed on a fold that another method has."""
+        return means_over_folds([self.folds(measure, name) for name in self.names], len(self.methods))
+
+    def records(self, measure: str, *, corrected: bool) -> dict[str, WinsLosses]:
+        """Significant wins and losses of the reference against every other method, by `paired_t` or the corrected
+        test.
+        """
+        lines = [
+            (name, method, split, value)
+            for name in self.names
+            for method, column in zip(self.methods, self.folds(measure, name).T, strict=True)
+            for split, value in enumerate(column.tolist())
+        ]
+        names, methods, splits, values = zip(*lines, strict=True)
+        share = self.comparison.test_share if corrected else None
+        return wins_and_losses(names, methods, splits, values, reference=self.reference, test_share=share)

@@ -75,6 +75,8 @@ class Study(ABC):
 
     paper: ClassVar[str]
     """The paper's name in `PAPERS`."""
+    citation: ClassVar[str]
+    """Its reference."""
     uses_data: ClassVar[bool] = False
     """Whether it reads data sets, from a folder or downloaded."""
 
@@ -106,12 +108,7 @@ class Study(ABC):
         """Report on the results."""
 
     def run(self, results: Path | None = None, verbose: int = 0) -> Report:
-        """Run all unfinished folds, save each one when it is finished, and report on all.
-
-        Parameters
-        ----------
-        results : file of finished folds, see `compare`; None to save nothing.
-        verbose : 1 shows the progress on the error stream.
+        """Run all unfinished folds, save each one in ``results`` when it is finished, and report on all.
 
         Raises
         ------
@@ -121,7 +118,7 @@ class Study(ABC):
         return self.report(self.measure(results, verbose))
 
     def measure(self, results: Path | None, verbose: int) -> Comparison:
-        """Run all unfinished folds; see ``run``."""
+        """Run all unfinished folds; see `run` and `compare`."""
         comparison = compare_many(
             self.methods(), self.data(), self.protocol, results=results, n_jobs=self.options.n_jobs, verbose=verbose
         )
@@ -145,3 +142,9 @@ class Study(ABC):
         if unknown:
             raise ValueError(f"{self.paper} has no data set {unknown[0]!r}; choose from {', '.join(map(repr, names))}.")
         return tuple(name for name in names if not self.options.only or name in self.options.only)
+
+
+def command_line(paper: str, **options: Any) -> str:
+    """The command of a reproduction, without options that are None, False, 0 or empty."""
+    words = (f" --{name}" if value is True else f" --{name} {value}" for name, value in options.items() if value)
+    return f"bayesieve reproduce {paper}{''.join(words)}"

@@ -1,11 +1,13 @@
-"""Markdown tables, and their numbers as text."""
+"""Markdown documents, their tables, and numbers as text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from bayesieve.counts import Smoothing
 
 
 @dataclass(frozen=True)
@@ -24,13 +26,19 @@ class TextTable:
     rows: tuple[tuple[str, ...], ...]
 
     @classmethod
-    def of(cls, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> TextTable:
-        """Build a table from rows and columns; a column is (title, whether it holds numbers)."""
-        titles, numbers = zip(*columns, strict=True)
+    def of(cls, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
+        """Build a table from the titles of its columns, of numbers with a ">" in front, and its rows."""
         for row in rows:
-            if len(row) != len(titles):
-                raise ValueError(f"A row of {len(row)} texts does not fit a table of {len(titles)} columns: {row!r}.")
-        return cls(titles, numbers, tuple(tuple(row) for row in rows))
+            if len(row) != len(columns):
+                raise ValueError(f"A row of {len(row)} texts does not fit a table of {len(columns)} columns: {row!r}.")
+        numbers = tuple(title.startswith(">") for title in columns)
+        return cls(tuple(title.removeprefix(">") for title in columns), numbers, tuple(map(tuple, rows)))
+
+    @classmethod
+    def of_data_sets(cls, names: Sequence[str], methods: Iterable[str], matrix: np.ndarray, digits: int) -> TextTable:
+        """The numbers (n_data, n_methods) of every data set."""
+        rows = [(name, *(f"{v:.{digits}f}" for v in row)) for name, row in zip(names, matrix.tolist(), strict=True)]
+        return cls.of(("Data set", *(f">{method}" for method in methods)), rows)
 
     def to_markdown(self) -> str:
         """The table in Markdown, padded so that it reads well as plain text too.
@@ -38,26 +46,38 @@ class TextTable:
         Examples
         --------
         >>> from bayesieve.studies.tables import TextTable
-        >>> print(TextTable.of([("method", False), ("error", True)], [["MI filter", ".1"]]).to_markdown())
+        >>> print(TextTable.of(("method", ">error"), [["MI filter", ".1"]]).to_markdown())
         | method    | error |
         |:----------|------:|
         | MI filter |    .1 |
         """
         cells = [[text.replace("|", "\\|") for text in row] for row in (self.titles, *self.rows)]
         widths = [max(3, *(len(row[k]) for row in cells)) for k in range(len(self.titles))]
-        lines = [self._line(row, widths) for row in cells]
-        rule = [
-            "-" * (width + 1) + ":" if number else ":" + "-" * (width + 1)
-            for width, number in zip(widths, self.numbers, strict=True)
+        marks = [">" if number else "<" for number in self.numbers]
+        lines = [
+            " | ".join(f"{text:{mark}{width}}" for text, mark, width in zip(row, marks, widths, strict=True))
+            for row in cells
         ]
-        return "\n".join([lines[0], f"|{'|'.join(rule)}|", *lines[1:]])
+        rules = ["-" * (width + 1) for width in widths]
+        rule = "|".join(
+            f"{dashes}:" if number else f":{dashes}" for dashes, number in zip(rules, self.numbers, strict=True)
+        )
+        return "\n".join([f"| {lines[0]} |", f"|{rule}|", *(f"| {line} |" for line in lines[1:])])
 
-    def _line(self, row: Sequence[str], widths: Sequence[int]) -> str:
-        texts = [
-            text.rjust(width) if number else text.ljust(width)
-            for text, width, number in zip(row, widths, self.numbers, strict=True)
-        ]
-        return f"| {' | '.join(texts)} |"
+
+Part = str | TextTable | tuple[str, ...]
+"""A paragraph, a table or a list of sentences."""
+
+
+def document(parts: Iterable[Part]) -> str:
+    """A Markdown document from its parts; empty ones are left out."""
+    return "\n\n".join(_markdown(part) for part in parts if part) + "\n"
+
+
+def _markdown(part: Part) -> str:
+    if isinstance(part, TextTable):
+        return part.to_markdown()
+    return part if isinstance(part, str) else "\n".join(f"- {sentence}" for sentence in part)
 
 
 def mean_and_spread(values: Sequence[float] | np.ndarray, digits: int) -> str:
@@ -74,3 +94,8 @@ def signed(value: float, digits: int) -> str:
 def p_text(p_value: float) -> str:
     """A p-value."""
     return "< 0.0001" if p_value < 0.0001 else f"{p_value:.2g}" if p_value < 0.1 else f"{p_value:.2f}"
+
+
+def smoothing_text(smoothing: Smoothing, m_estimate: str) -> str:
+    """Smoothing in words, where ``m_estimate`` are those for the m-estimate."""
+    return m_estimate if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"

@@ -5,19 +5,17 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.statistics import SignedRanks, average_ranks, wilcoxon_holm
-from bayesieve.statistics.fold_tests import WinsLosses, wins_and_losses
-from bayesieve.studies import PAPERS
-from bayesieve.studies.abellan2017.data import ALPHAS, IMPRECISE, METHODS, PLAIN, PRECISE
-from bayesieve.studies.cross_validated import command, failures
+from bayesieve.studies.abellan2017.study import ALPHAS, IMPRECISE, METHODS, PLAIN, PRECISE, Abellan2017
+from bayesieve.studies.cross_validated import Group, command, failures
 from bayesieve.studies.study import Report
-from bayesieve.studies.tables import TextTable, p_text, signed
+from bayesieve.studies.tables import Part, TextTable, document, p_text, signed, smoothing_text
 
 _LEVEL = 0.05
 _SHOWN = 8  # data sets on which two methods differ most
@@ -51,59 +49,29 @@ _WHY = (
 )
 
 
-@dataclass(frozen=True)
-class Results:
-    """The data sets on which no method failed.
+class Results(Group):
+    """Data sets on which no method failed, with the methods in the order of the paper."""
 
-    matrices : means over the folds by measure, (n_data, n_methods), with the methods in the order of the paper.
-    """
+    methods = METHODS
+    criteria = ("accuracy",)
+    reference = PLAIN
 
-    comparison: Comparison
-    names: tuple[str, ...]
-    matrices: Mapping[str, np.ndarray]
-    seconds: np.ndarray
-
-    @classmethod
-    def of(cls, comparison: Comparison) -> Results:
-        order = [comparison.methods.index(method) for method in METHODS]
-        means = {name: comparison.matrix(name)[:, order] for name in ("accuracy", "n_features")}
-        seconds = comparison.matrix("fit_seconds")[:, order] + comparison.matrix("predict_seconds")[:, order]
-        known = ~np.isnan(means["accuracy"]).any(axis=1)
-        names = tuple(name for name, complete in zip(comparison.data, known, strict=True) if complete)
-        return cls(comparison, names, {name: matrix[known] for name, matrix in means.items()}, seconds[known])
-
-    @property
+    @cached_property
     def accuracy(self) -> np.ndarray:
-        return self.matrices["accuracy"]
+        """(n_data, n_methods) means over the folds."""
+        return self.matrix("accuracy")
 
     def pairs(self) -> list[SignedRanks]:
         """Tests of all pairs of methods; empty for a single data set."""
         return wilcoxon_holm(self.accuracy, METHODS) if len(self.names) > 1 else []
 
-    def records(self) -> dict[str, WinsLosses]:
-        """Data sets on which plain naive Bayes is significantly better and worse than each other method."""
-        lines: list[tuple[str, str, int, float]] = []
-        for name in self.names:
-            values = self.comparison.folds("accuracy", name)
-            for method in METHODS:
-                column = values[:, self.comparison.methods.index(method)]
-                lines += [(name, method, split, value) for split, value in enumerate(column.tolist())]
-        names, methods, splits, results = zip(*lines, strict=True)
-        return wins_and_losses(names, methods, splits, results, reference=PLAIN, test_share=self.comparison.test_share)
-
 
 def report(settings: Mapping[str, Any], comparison: Comparison) -> Report:
-    """Report on a comparison of the paper's methods.
-
-    Parameters
-    ----------
-    settings : settings of the study.
-    comparison : its results.
-    """
+    """Report on a comparison of the paper's methods, made with these settings of the study."""
     results = Results.of(comparison)
-    parts = [
+    parts: list[Part] = [
         "# Naive Bayes after a filter by imprecise information gain: a reproduction",
-        f"{PAPERS['abellan2017'].citation}.",
+        f"{Abellan2017.citation}.",
         _conditions(settings, comparison),
         f"```\n{command(settings, smoothing=1.0, repeats=10)}\n```",
         _PAPER,
@@ -114,70 +82,58 @@ def report(settings: Mapping[str, Any], comparison: Comparison) -> Report:
     if results.names:
         main, claims = _main_table(results), tuple(_findings(results))
         tables.append((f"{len(results.names)} data sets", main))
-        parts += ["## Tables 3 to 5: means", _READING, main.to_markdown()]
+        parts += ["## Tables 3 to 5: means", _READING, main]
         if results.pairs():
             tests = _tests_table(results.pairs())
             tables.append(("Wilcoxon signed-rank tests", tests))
-            parts += ["## Table 6: pairs of methods", _TESTS, tests.to_markdown()]
-        parts += ["## The paper's claims", "\n".join(f"- {sentence}" for sentence in claims)]
-        parts += ["## Where the methods differ", _where(results), _WHY]
-        parts += ["## Every data set", "**Accuracy in percent**", _every(results, "accuracy", 100.0, 2).to_markdown()]
-        parts += ["**Features selected**", _every(results, "n_features", 1.0, 1).to_markdown()]
+            parts += ["## Table 6: pairs of methods", _TESTS, tests]
+        parts += ["## The paper's claims", claims]
+        parts += ["## Where the methods differ", *_where(results), _WHY]
+        parts += ["## Every data set", "**Accuracy in percent**"]
+        parts += [TextTable.of_data_sets(results.names, METHODS, 100 * results.accuracy, 2), "**Features selected**"]
+        parts += [TextTable.of_data_sets(results.names, METHODS, results.matrix("n_features"), 1)]
         parts.append("`abellan2017-means.csv` has the means, standard deviations and seconds of every data set.")
     parts.append(failures(comparison))
-    return Report(
-        tuple(tables),
-        claims,
-        "\n\n".join(part for part in parts if part) + "\n",
-        {"abellan2017-means.csv": _csv(comparison)},
-    )
+    return Report(tuple(tables), claims, document(parts), {"abellan2017-means.csv": _csv(comparison)})
 
 
 def _conditions(settings: Mapping[str, Any], comparison: Comparison) -> str:
-    smoothing = settings["smoothing"]
-    learnt = "m-estimates" if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"
     full = settings["folds"] == 10 and settings["repeats"] == 10
     short = "" if full else " The paper has 10 times 10 folds."
     return (
         f"{len(comparison.data)} UCI data sets, stratified {settings['folds']}-fold cross-validation, "
-        f"{settings['repeats']} times (seed {settings['seed']}); probabilities by {learnt}.{short}"
+        f"{settings['repeats']} times (seed {settings['seed']}); probabilities by "
+        f"{smoothing_text(settings['smoothing'], 'm-estimates')}.{short}"
     )
 
 
 def _main_table(results: Results) -> TextTable:
     ranks = average_ranks(results.accuracy)
-    records = results.records()
-    rows = []
-    for place, method in enumerate(METHODS):
-        record = records.get(method)
-        rows.append(
-            (
-                method,
-                f"{100 * results.accuracy[:, place].mean():.2f}",
-                f"{ranks[place]:.2f}",
-                # Wins and losses are those of plain naive Bayes.
-                f"{record.losses}/{record.wins}" if record is not None else "",
-                f"{results.matrices['n_features'][:, place].mean():.1f}",
-                f"{results.seconds[:, place].mean():.4f}",
-            )
+    records = results.records("accuracy", corrected=True)
+    features = results.matrix("n_features").mean(axis=0)
+    seconds = (results.matrix("fit_seconds") + results.matrix("predict_seconds")).mean(axis=0)
+    rows = [
+        (
+            method,
+            f"{100 * results.accuracy[:, place].mean():.2f}",
+            f"{ranks[place]:.2f}",
+            # Wins and losses are those of plain naive Bayes.
+            f"{records[method].losses}/{records[method].wins}" if method in records else "",
+            f"{features[place]:.1f}",
+            f"{seconds[place]:.4f}",
         )
-    columns = [("Method", False), ("Accuracy", True), ("Rank", True), ("Better/worse", True), ("Features", True)]
-    return TextTable.of([*columns, ("Seconds", True)], rows)
+        for place, method in enumerate(METHODS)
+    ]
+    return TextTable.of(("Method", ">Accuracy", ">Rank", ">Better/worse", ">Features", ">Seconds"), rows)
 
 
 def _tests_table(pairs: list[SignedRanks]) -> TextTable:
-    rows = [
-        (
-            pair.first,
-            pair.second,
-            f"{pair.wins}/{pair.ties}/{pair.losses}",
-            p_text(pair.p_value),
-            p_text(pair.adjusted),
-        )
-        for pair in pairs
-    ]
-    columns = [("First", False), ("Second", False), ("Wins/ties/losses", True), ("p", True), ("p, adjusted", True)]
-    return TextTable.of(columns, rows)
+    rows = [(pair.first, pair.second, _record(pair), p_text(pair.p_value), p_text(pair.adjusted)) for pair in pairs]
+    return TextTable.of(("First", "Second", ">Wins/ties/losses", ">p", ">p, adjusted"), rows)
+
+
+def _record(pair: SignedRanks) -> str:
+    return f"{pair.wins}/{pair.ties}/{pair.losses}"
 
 
 def _findings(results: Results) -> list[str]:
@@ -194,13 +150,14 @@ def _findings(results: Results) -> list[str]:
         f"{_verdict(main.p_value < _LEVEL and better)}; better on {main.losses} data sets, worse on {main.wins}, the "
         f"same on {main.ties} ({signed(gain, 2)} points on average, p {_p(main)})."
     ]
-    better_ones = [name for name in PRECISE if pairs[PLAIN, name].p_value < _LEVEL and means[name] > means[PLAIN]]
-    worse_ones = [name for name in PRECISE if pairs[PLAIN, name].p_value < _LEVEL and means[name] <= means[PLAIN]]
+    different = [name for name in PRECISE if pairs[PLAIN, name].p_value < _LEVEL]
+    better_ones = [name for name in different if means[name] > means[PLAIN]]
+    worse_ones = [name for name in different if means[name] <= means[PLAIN]]
     claims.append(
         "*NB after IG is not, whatever the threshold*: "
-        f"{_verdict(not better_ones)}; significantly better than NB: {_listed(better_ones)}; significantly worse: "
-        f"{_listed(worse_ones)} (p = {', '.join(p_text(pairs[PLAIN, name].p_value) for name in PRECISE)} in the order "
-        "of the thresholds)."
+        f"{_verdict(not better_ones)}; significantly better than NB: {', '.join(better_ones) or 'none'}; significantly "
+        f"worse: {', '.join(worse_ones) or 'none'} "
+        f"(p = {', '.join(p_text(pairs[PLAIN, name].p_value) for name in PRECISE)} in the order of the thresholds)."
     )
     best = results.accuracy[:, [METHODS.index(name) for name in PRECISE]]
     counts = np.bincount(best.argmax(axis=1), minlength=len(PRECISE)).tolist()
@@ -214,7 +171,7 @@ def _findings(results: Results) -> list[str]:
     claims.append(
         "*NB after IIG is better than NB after IG*: "
         f"{_verdict(all(pair.p_value < _LEVEL and pair.wins > pair.losses for pair in against))} at every threshold; "
-        + ", ".join(f"{pair.second} {pair.wins}/{pair.ties}/{pair.losses} (p {_p(pair)})" for pair in against)
+        + ", ".join(f"{pair.second} {_record(pair)} (p {_p(pair)})" for pair in against)
         + "."
     )
     return claims
@@ -229,38 +186,22 @@ def _verdict(holds: bool) -> str:
     return "confirmed" if holds else "not confirmed"
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names) if names else "none"
-
-
-def _where(results: Results) -> str:
+def _where(results: Results) -> tuple[TextTable, str]:
     """The data sets on which the filter by IIG changes most, both ways."""
-    change = 100 * (results.accuracy[:, METHODS.index(IMPRECISE)] - results.accuracy[:, METHODS.index(PLAIN)])
-    selected = results.matrices["n_features"]
+    plain, imprecise = METHODS.index(PLAIN), METHODS.index(IMPRECISE)
+    change = 100 * (results.accuracy[:, imprecise] - results.accuracy[:, plain])
+    selected = results.matrix("n_features")
     order = np.argsort(-np.abs(change), kind="stable")[:_SHOWN]
     rows = [
-        (
-            results.names[i],
-            signed(float(change[i]), 2),
-            f"{selected[i, METHODS.index(PLAIN)]:.0f}",
-            f"{selected[i, METHODS.index(IMPRECISE)]:.1f}",
-        )
+        (results.names[i], signed(change[i], 2), f"{selected[i, plain]:.0f}", f"{selected[i, imprecise]:.1f}")
         for i in order.tolist()
     ]
-    columns = [("Data set", False), ("IIG less NB, points", True), ("Features", True), ("Kept by IIG", True)]
-    same = int(np.sum(selected[:, METHODS.index(PLAIN)] - selected[:, METHODS.index(IMPRECISE)] < 0.005))
+    same = int(np.sum(selected[:, plain] - selected[:, imprecise] < 0.005))
     return (
-        f"{TextTable.of(columns, rows).to_markdown()}\n\nOn {same} of {len(results.names)} data sets IIG selects "
-        "every feature in every fold, so the two methods are the same."
+        TextTable.of(("Data set", ">IIG less NB, points", ">Features", ">Kept by IIG"), rows),
+        f"On {same} of {len(results.names)} data sets IIG selects every feature in every fold, so the two methods are "
+        "the same.",
     )
-
-
-def _every(results: Results, measure: str, factor: float, digits: int) -> TextTable:
-    rows = [
-        (name, *(f"{factor * value:.{digits}f}" for value in values.tolist()))
-        for name, values in zip(results.names, results.matrices[measure], strict=True)
-    ]
-    return TextTable.of([("Data set", False), *((method, True) for method in METHODS)], rows)
 
 
 def _csv(comparison: Comparison) -> str:

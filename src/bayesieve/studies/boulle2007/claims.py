@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from bayesieve.studies.boulle2007.data import MEASURES, METHODS, REFERENCE, SHORT, Cell
-from bayesieve.studies.boulle2007.results import CRITERIA, FLOORED, Group
+from bayesieve.studies.boulle2007.data import METHODS, REFERENCE, SHORT, Cell
+from bayesieve.studies.boulle2007.results import CRITERIA, FLOORED, Group, of_paper
 from bayesieve.studies.claims import Claim, compare
 from bayesieve.studies.tables import TextTable, p_text, signed
 
@@ -17,6 +17,7 @@ Verdict = Literal["holds", "open", "reversed", "does not hold"]
 NAMES = {**SHORT, FLOORED: "CR, floored"}
 OTHERS = tuple(method for method in METHODS if method != REFERENCE)
 BOTH_RATES = ("compression_rate", FLOORED)
+_Better = tuple[str, tuple[tuple[str, str], ...], tuple[str, ...]]  # claim, pairs, criteria
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Finding:
 
 def findings(group: Group, paper: Paper) -> list[Finding]:
     """All claims about the paper's table 3, tested on a group of data sets."""
-    better = (
+    better: tuple[_Better, ...] = (
         ("NB with MODL preprocessing is better than NB(EF)", (("NB", "NB(EF)"),), CRITERIA),
         ("SNB(BMA) is slightly better than SNB(MAP)", (("SNB(BMA)", "SNB(MAP)"),), CRITERIA),
         (
@@ -49,11 +50,13 @@ def findings(group: Group, paper: Paper) -> list[Finding]:
     results = [_first(group, paper, criterion) for criterion in CRITERIA]
     for corrected in (False, True):
         results += [_wins(group, paper, criterion, corrected=corrected) for criterion in CRITERIA]
-    for sentence, pairs, criteria in better:
-        results += [one for criterion in criteria for one in _better(group, paper, sentence, pairs, criterion)]
-    return results + [
-        one for criterion in ("accuracy", "auc") for one in _no_better(group, paper, "SNB(MAP)", criterion)
-    ]
+    results += [one for claim in better for criterion in claim[2] for one in _tested(group, paper, claim, criterion)]
+    sentence = "SNB(MAP) is no better than SNB(ACC) and SNB(AUC)"
+    pairs = (("SNB(MAP)", "SNB(ACC)"), ("SNB(MAP)", "SNB(AUC)"))
+    for criterion in ("accuracy", "auc"):
+        for one in _tested(group, paper, (sentence, pairs, ()), criterion):
+            results.append(replace(one, verdict="does not hold" if one.verdict == "holds" else "holds"))
+    return results
 
 
 def sentences(results: Sequence[Finding]) -> tuple[str, ...]:
@@ -74,14 +77,13 @@ def table(results: Sequence[Finding]) -> TextTable:
         verdict = one.verdict if one.verdict in ("holds", "open") else f"**{one.verdict}**"
         rows.append((one.sentence if one.sentence != before else "", one.criterion, one.paper, one.ours, verdict))
         before = one.sentence
-    columns = [("Claim", False), ("Criterion", False), ("Paper", False), ("Ours", False), ("Verdict", False)]
-    return TextTable.of(columns, rows)
+    return TextTable.of(("Claim", "Criterion", "Paper", "Ours", "Verdict"), rows)
 
 
 def _first(group: Group, paper: Paper, criterion: str) -> Finding:
     """SNB(CMA) has the best average rank."""
     ranks = {method: rank for method, rank in group.ranks(criterion).items() if method in METHODS}
-    published = {method: cell.rank for method, cell in paper[_of_paper(criterion)].items()}
+    published = {method: cell.rank for method, cell in paper[of_paper(criterion)].items()}
     verdict: Verdict = "holds" if ranks[REFERENCE] < min(ranks[other] for other in OTHERS) else "does not hold"
     return Finding(
         f"{REFERENCE} has the best average rank", NAMES[criterion], _two_best(published), _two_best(ranks), verdict
@@ -96,7 +98,7 @@ def _two_best(ranks: Mapping[str, float]) -> str:
 def _wins(group: Group, paper: Paper, criterion: str, *, corrected: bool) -> Finding:
     """SNB(CMA) beats every other method significantly on more data sets than it loses to it."""
     records = group.records(criterion, corrected=corrected)
-    published = [paper[_of_paper(criterion)][other] for other in OTHERS]
+    published = [paper[of_paper(criterion)][other] for other in OTHERS]
     wins, losses = sum(records[other].wins for other in OTHERS), sum(records[other].losses for other in OTHERS)
     ahead = sum(records[other].wins > records[other].losses for other in OTHERS)
     won, lost = (sum(getattr(cell, name) or 0 for cell in published) for name in ("wins", "losses"))
@@ -110,41 +112,17 @@ def _wins(group: Group, paper: Paper, criterion: str, *, corrected: bool) -> Fin
     )
 
 
-def _better(
-    group: Group, paper: Paper, sentence: str, pairs: tuple[tuple[str, str], ...], criterion: str
-) -> list[Finding]:
+def _tested(group: Group, paper: Paper, claim: _Better, criterion: str) -> list[Finding]:
     """In each pair the first method is better on the data sets, by an exact signed-rank test."""
-    return [
-        Finding(sentence, NAMES[criterion], *texts, verdict)
-        for texts, verdict in _tested(group, paper, pairs, criterion)
-    ]
-
-
-def _no_better(group: Group, paper: Paper, method: str, criterion: str) -> list[Finding]:
-    """The method is not significantly better than SNB(ACC) and SNB(AUC)."""
-    sentence = f"{method} is no better than SNB(ACC) and SNB(AUC)"
-    pairs = ((method, "SNB(ACC)"), (method, "SNB(AUC)"))
-    return [
-        Finding(sentence, NAMES[criterion], *texts, "does not hold" if verdict == "holds" else "holds")
-        for texts, verdict in _tested(group, paper, pairs, criterion)
-    ]
-
-
-def _tested(
-    group: Group, paper: Paper, pairs: tuple[tuple[str, str], ...], criterion: str
-) -> list[tuple[tuple[str, str], Verdict]]:
-    matrix, published = group.matrix(criterion), paper[_of_paper(criterion)]
+    sentence, pairs, _ = claim
+    matrix, published = group.matrix(criterion), paper[of_paper(criterion)]
     # `compare` treats lower values as better.
     values = {method: -matrix[:, place] for place, method in enumerate(METHODS)}
-    tested: list[tuple[tuple[str, str], Verdict]] = []
+    tested = []
     for pair in compare(Claim("", pairs, what=criterion), values):
-        name = f"{pair.first} - {pair.second}"
         theirs = signed(published[pair.first].mean - published[pair.second].mean, 3)
-        ours = f"{signed(-pair.paired.mean, 3)}, p = {p_text(pair.p_value)}".replace("= <", "<")
-        counts = f"better on {pair.paired.lower}, worse on {pair.paired.higher}"
-        tested.append(((f"{name}: {theirs}", f"{ours}; {counts}"), pair.verdict))
+        ours = f"{signed(-pair.mean, 3)}, p = {p_text(pair.p_value)}".replace("= <", "<")
+        counts = f"better on {pair.lower}, worse on {pair.higher}"
+        text = f"{pair.first} - {pair.second}: {theirs}"
+        tested.append(Finding(sentence, NAMES[criterion], text, f"{ours}; {counts}", pair.verdict))
     return tested
-
-
-def _of_paper(criterion: str) -> str:
-    return criterion if criterion in MEASURES else "compression_rate"

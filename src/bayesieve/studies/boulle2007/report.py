@@ -7,28 +7,18 @@ from typing import Any
 
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.report.critical_difference import critical_difference_figure
-from bayesieve.studies import PAPERS
 from bayesieve.studies.boulle2007.claims import NAMES, findings, sentences
 from bayesieve.studies.boulle2007.claims import table as claims_table
-from bayesieve.studies.boulle2007.data import (
-    BY_OURS,
-    CHALLENGE,
-    MEASURES,
-    METHODS,
-    OURS,
-    TABLE_3,
-    TABLE_4,
-    UCI,
-    PaperSet,
-)
+from bayesieve.studies.boulle2007.data import BY_OURS, CHALLENGE, METHODS, OURS, TABLE_3, TABLE_4, UCI
 from bayesieve.studies.boulle2007.figure import means_figure
-from bayesieve.studies.boulle2007.results import CRITERIA, TITLES, Group
+from bayesieve.studies.boulle2007.results import CRITERIA, TITLES, Group, of_paper
+from bayesieve.studies.boulle2007.study import Boulle2007
 from bayesieve.studies.boulle2007.waveform import WaveformStudy
 from bayesieve.studies.boulle2007.waveform_report import waveform_section
 from bayesieve.studies.cross_validated import command, failures
 from bayesieve.studies.data_sets import DataFacts
 from bayesieve.studies.study import Report
-from bayesieve.studies.tables import TextTable, signed
+from bayesieve.studies.tables import Part, TextTable, document, signed, smoothing_text
 
 _READING = (
     "Differences are ours minus the paper's. W/L counts the data sets on which SNB(CMA) is significantly better and "
@@ -43,6 +33,15 @@ _READING = (
 _WHY = (
     "## Where the numbers differ\n\n[boulle2007-why.md](boulle2007-why.md) examines the possible reasons one by "
     "one, with numbers computed by `boulle2007_why.py`."
+)
+
+_TESTS = (
+    "Pairs of methods are compared by an exact two-sided Wilcoxon signed-rank test over the data sets, with Holm's "
+    'adjustment for the pairs of one claim and criterion; "open" pairs do not differ significantly at the 5% level.'
+)
+_DATA = (
+    "Rows, numerical and categorical variables, classes and share of the most frequent class as in tables 1 and 2, "
+    "with ours in brackets if they differ."
 )
 
 
@@ -66,9 +65,9 @@ def report(
     tables: list[tuple[str, TextTable]] = []
     files: dict[str, str] = {}
     claims: tuple[str, ...] = ()
-    parts = [
+    parts: list[Part] = [
         "# Compression-based averaging of selective naive Bayes classifiers: tables 3 and 4 reproduced",
-        f"{PAPERS['boulle2007'].citation}.",
+        f"{Boulle2007.citation}.",
         _conditions(settings, comparison),
         f"```\n{command(settings, smoothing='m-estimate')}\n```",
     ]
@@ -77,41 +76,26 @@ def report(
         claims = sentences(checked)
         parts += [f"## Table 3: {len(uci.names)} of {len(UCI)} UCI data sets", _READING]
         parts += _results(uci, TABLE_3, "uci", tables, files)
-        parts += ["### The paper's claims", "\n".join(f"- {sentence}" for sentence in claims)]
-        parts += [_TESTS, claims_table(checked).to_markdown()]
+        parts += ["### The paper's claims", claims, _TESTS, claims_table(checked)]
     if challenge.names:
         parts += [f"## Table 4: {len(challenge.names)} of {len(CHALLENGE)} challenge data sets", _missing(challenge)]
         parts += _results(challenge, TABLE_4, "challenge", tables, files)
     parts += [_WHY, "## Every data set"]
-    for group in (uci, challenge):
-        parts += [text for criterion in CRITERIA for text in _every(group, criterion) if group.names]
-    parts += [
-        "## The data, compared with the paper's",
-        _DATA,
-        _data_table(comparison, facts).to_markdown(),
-        _absent(comparison),
-    ]
-    parts += ["## Seconds", _seconds(uci, challenge).to_markdown(), failures(comparison)]
+    for group in filter(lambda group: group.names, (uci, challenge)):
+        for criterion in CRITERIA:
+            table = TextTable.of_data_sets(group.names, group.methods, group.matrix(criterion), 3)
+            parts += [f"**{NAMES[criterion]}**", table]
+    parts += ["## The data, compared with the paper's", _DATA, _data_table(comparison, facts), _absent(comparison)]
+    parts += ["## Seconds", _seconds(uci, challenge), failures(comparison)]
     if waveform is not None:
         text, figures = waveform_section(waveform)
         parts.append(text)
         files |= figures
-    return Report(tuple(tables), claims, "\n\n".join(part for part in parts if part) + "\n", files)
-
-
-_TESTS = (
-    "Pairs of methods are compared by an exact two-sided Wilcoxon signed-rank test over the data sets, with Holm's "
-    'adjustment for the pairs of one claim and criterion; "open" pairs do not differ significantly at the 5% level.'
-)
-_DATA = (
-    "Rows, numerical and categorical variables, classes and share of the most frequent class as in tables 1 and 2, "
-    "with ours in brackets if they differ."
-)
+    return Report(tuple(tables), claims, document(parts), files)
 
 
 def _conditions(settings: Mapping[str, Any], comparison: Comparison) -> str:
-    smoothing = settings["smoothing"]
-    learnt = "the paper's m-estimate" if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"
+    learnt = smoothing_text(settings["smoothing"], "the paper's m-estimate")
     repeats = "" if settings["repeats"] == 1 else f", {settings['repeats']} times with other folds"
     short = "" if settings["folds"] == 10 else " This is a quick trial: the paper has 10 folds, and more data."
     return (
@@ -130,15 +114,15 @@ def _results(
     name: str,
     tables: list[tuple[str, TextTable]],
     files: dict[str, str],
-) -> list[str]:
+) -> list[Part]:
     """The table of each criterion, the means as a chart, and the ranks as diagrams."""
-    parts = []
+    parts: list[Part] = []
     whole, kind = (len(UCI), "UCI") if name == "uci" else (len(CHALLENGE), "challenge")
     group_in_words = f"{len(group.names)} of {whole} {kind} data sets"
     for criterion in CRITERIA:
         main = _main_table(group, paper, criterion)
         tables.append((f"{group_in_words}: {TITLES[criterion]}", main))
-        parts += [f"**{TITLES[criterion]}**", main.to_markdown()]
+        parts += [f"**{TITLES[criterion]}**", main]
     title = f"Means over {len(group.names)} data sets"
     files[f"boulle2007-{name}-means.svg"] = means_figure(group, paper, title)
     parts.append(f"![{title}](boulle2007-{name}-means.svg)")
@@ -154,7 +138,7 @@ def _results(
 
 
 def _main_table(group: Group, paper: Mapping[str, Any], criterion: str) -> TextTable:
-    published = paper[criterion if criterion in MEASURES else "compression_rate"]
+    published = paper[of_paper(criterion)]
     means, ranks = group.means(criterion), group.ranks(criterion)
     tests = [group.records(criterion, corrected=corrected) for corrected in (False, True)]
     rows = []
@@ -172,11 +156,8 @@ def _main_table(group: Group, paper: Mapping[str, Any], criterion: str) -> TextT
                 f"{ranks[method]:.1f}",
             )
         )
-    columns = [
-        *(("Method", False), ("Mean, paper", True), ("Mean", True), ("Difference", True), ("W/L, paper", True)),
-        *(("W/L", True), ("W/L, corrected test", True), ("Rank, paper", True), ("Rank", True)),
-    ]
-    return TextTable.of(columns, rows)
+    columns = ("Method", ">Mean, paper", ">Mean", ">Difference", ">W/L, paper", ">W/L", ">W/L, corrected test")
+    return TextTable.of((*columns, ">Rank, paper", ">Rank"), rows)
 
 
 def _missing(group: Group) -> str:
@@ -187,15 +168,6 @@ def _missing(group: Group) -> str:
         if absent
         else ""
     )
-
-
-def _every(group: Group, criterion: str) -> list[str]:
-    matrix = group.matrix(criterion)
-    rows = [
-        (name, *(f"{value:.3f}" for value in values.tolist())) for name, values in zip(group.names, matrix, strict=True)
-    ]
-    columns = [("Data set", False), *((method, True) for method in (*METHODS, OURS))]
-    return [f"**{NAMES[criterion]}**", TextTable.of(columns, rows).to_markdown()]
 
 
 def _data_table(comparison: Comparison, facts: Mapping[str, DataFacts]) -> TextTable:
@@ -212,10 +184,7 @@ def _data_table(comparison: Comparison, facts: Mapping[str, DataFacts]) -> TextT
         )
         cells = (theirs if _alike(theirs, ours) else f"{theirs} (ours {ours})" for theirs, ours in pairs)
         rows.append((paper.name, name, *cells, paper.note or own.note))
-    columns = [
-        *(("Paper", False), ("Ours", False), ("Rows", True), ("Numerical", True), ("Categorical", True)),
-        *(("Classes", True), ("Majority", True), ("Note", False)),
-    ]
+    columns = ("Paper", "Ours", ">Rows", ">Numerical", ">Categorical", ">Classes", ">Majority", "Note")
     return TextTable.of(columns, rows)
 
 
@@ -227,13 +196,12 @@ def _alike(theirs: str, ours: str) -> bool:
 
 
 def _absent(comparison: Comparison) -> str:
-    absent: list[PaperSet] = [one for one in (*UCI, *CHALLENGE) if one.ours not in comparison.data]
-    return f"Not available here: {', '.join(one.name for one in absent)}." if absent else ""
+    absent = [one.name for one in (*UCI, *CHALLENGE) if one.ours not in comparison.data]
+    return f"Not available here: {', '.join(absent)}." if absent else ""
 
 
 def _seconds(*groups: Group) -> TextTable:
-    names = ("UCI", "Challenge")
-    shown = [(name, group.seconds()) for name, group in zip(names, groups, strict=True) if group.names]
-    rows = [(method, *(f"{seconds[method]:.1f}" for _, seconds in shown)) for method in (*METHODS, OURS)]
-    columns = [("Training and prediction, one thread, all folds", False), *((name, True) for name, _ in shown)]
+    shown = {name: group.seconds() for name, group in zip(("UCI", "Challenge"), groups, strict=True) if group.names}
+    rows = [(method, *(f"{seconds[method]:.1f}" for seconds in shown.values())) for method in (*METHODS, OURS)]
+    columns = ("Training and prediction, one thread, all folds", *(f">{name}" for name in shown))
     return TextTable.of(columns, rows)

@@ -19,7 +19,7 @@ from bayesieve.evaluation.protocol import take_rows
 from bayesieve.search import MultiStart, SubsetProblem
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.selection.base import CodedSelector
-from bayesieve.studies.boulle2007.data import BY_OURS, METHODS, OURS, QUICK
+from bayesieve.studies.boulle2007.data import BY_OURS, METHODS, OURS
 from bayesieve.studies.boulle2007.results import FLOORED
 from bayesieve.studies.boulle2007.waveform import WaveformStudy
 from bayesieve.studies.boulle2007.waveform_file import make_waveform, read_waveform
@@ -105,21 +105,15 @@ def floored_compression_rate(log_proba: np.ndarray, codes: np.ndarray, log_prior
 
 
 class Boulle2007(CrossValidatedStudy):
-    """Section 7 of the paper and, with the waveform data, sections 5 and 6 (see `waveform`).
-
-    Parameters
-    ----------
-    options : see `CrossValidatedStudy`.
-
-    Raises
-    ------
-    ValueError
-        If an option is invalid, or there is no such data set.
-    """
+    """Section 7 of the paper and, with the waveform data, sections 5 and 6 (see `waveform`)."""
 
     paper: ClassVar[str] = "boulle2007"
+    citation: ClassVar[str] = (
+        "M. Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, Journal of Machine "
+        "Learning Research 8"
+    )
     paper_smoothing: ClassVar[Smoothing] = "m-estimate"
-    quick_names: ClassVar[Sequence[str]] = QUICK
+    quick_names: ClassVar[Sequence[str]] = ("iris", "wine", "glass", "heart_statlog", "tic_tac_toe")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)

@@ -19,7 +19,7 @@ from bayesieve.studies.boulle2007.waveform_claims import (
     mean_size,
     peaks_of,
 )
-from bayesieve.studies.tables import TextTable, mean_and_spread, p_text, signed
+from bayesieve.studies.tables import Part, TextTable, document, mean_and_spread, p_text, signed
 
 FILE = "boulle2007-waveform-{}.svg"
 
@@ -29,12 +29,12 @@ def waveform_section(study: WaveformStudy) -> tuple[str, dict[str, str]]:
     figures = _figures(study)
     first = study.splits[0]
     several = len(study.splits) > 1
-    parts = [
+    parts: list[Part] = [
         "## Waveform: every subset of the features (sections 5 and 6)",
         _conditions(study),
-        "\n".join(f"- {sentence}" for sentence in findings(study)),
+        findings(study),
         "### Numbers and statements of the paper",
-        claims_table(study).to_markdown(),
+        claims_table(study),
         f"*First split* is that of seed {first.seed}, shown below. *All splits* gives the lowest and the highest value "
         "or the number of splits in which a statement holds; *paper inside* shows whether the paper's number lies "
         "between them. The paper has one split of its own sample of the data."
@@ -42,26 +42,26 @@ def waveform_section(study: WaveformStudy) -> tuple[str, dict[str, str]]:
         else "The paper has one split of its own sample of the data.",
         "### Weights",
         _shown("weights", "Weight of every feature by every method"),
-        weights_table(first).to_markdown(),
+        weights_table(first),
         _methods_note(first),
         "### The posterior distribution",
         _shown("models", f"Features of the {len(first.posterior.top)} most probable subsets"),
-        top_table(first).to_markdown(),
+        top_table(first),
         _shown("posterior", "Distribution function of the posterior probabilities"),
-        distribution_table(first).to_markdown(),
+        distribution_table(first),
         "### On the test rows",
         _shown("criteria", "Methods by accuracy, AUC and compression rate"),
-        measures_table(study).to_markdown(),
-        "CR is 1 - ILF / H(Y). "
-        + ("± is the standard deviation over the splits, which share rows." if several else ""),
+        measures_table(study),
+        "CR is 1 - ILF / H(Y)."
+        + (" ± is the standard deviation over the splits, which share rows." if several else ""),
     ]
     if several:
         parts += [
             f"{REFERENCE} against each other method over the splits: mean difference, and the p-value of the corrected "
             "resampled t-test (Nadeau & Bengio 2003), which allows for overlapping training rows.",
-            differences_table(study).to_markdown(),
+            differences_table(study),
         ]
-    return "\n\n".join(part.strip() for part in parts if part) + "\n", figures
+    return document(parts), figures
 
 
 def findings(study: WaveformStudy) -> tuple[str, ...]:
@@ -105,13 +105,7 @@ def findings(study: WaveformStudy) -> tuple[str, ...]:
 
 def claims_table(study: WaveformStudy) -> TextTable:
     """Every number and statement of the paper, with ours."""
-    columns = [
-        ("Finding", False),
-        ("Paper", True),
-        ("First split", True),
-        ("All splits", True),
-        ("Paper inside", False),
-    ]
+    columns = ("Finding", ">Paper", ">First split", ">All splits", "Paper inside")
     shown = 5 if len(study.splits) > 1 else 3
     rows = [claim.row(study.splits)[:shown] for claim in (*NUMBERS, *STATEMENTS)]
     return TextTable.of(columns[:shown], rows)
@@ -120,21 +114,18 @@ def claims_table(study: WaveformStudy) -> TextTable:
 def weights_table(split: SplitResult) -> TextTable:
     """Weights by method and feature."""
     names = (*EXHAUSTIVE, BY_SEARCH, OURS)
-    columns = [("Feature", False), *((name, True) for name in names)]
-    rows = [
-        (f"V{k + 1}", *(f"{split.weights[name][k]:.2f}" for name in names)) for k in range(len(split.weights["NB"]))
-    ]
-    return TextTable.of(columns, rows)
+    weights = zip(*(split.weights[name] for name in names), strict=True)
+    rows = [(f"V{number}", *(f"{weight:.2f}" for weight in row)) for number, row in enumerate(weights, start=1)]
+    return TextTable.of(("Feature", *(f">{name}" for name in names)), rows)
 
 
 def top_table(split: SplitResult, n: int = 10) -> TextTable:
     """The most probable subsets."""
-    columns = [("Rank", True), ("Features", True), ("Subset", False), ("MAP more probable by", True)]
     rows = [
         (str(rank), str(len(model.features)), features_text(model.features), times_text(model.below_best))
         for rank, model in enumerate(split.posterior.top[:n], start=1)
     ]
-    return TextTable.of(columns, rows)
+    return TextTable.of((">Rank", ">Features", "Subset", ">MAP more probable by"), rows)
 
 
 def times_text(power: float) -> str:
@@ -146,7 +137,7 @@ def distribution_table(split: SplitResult) -> TextTable:
     """The distribution function at tenths."""
     quantiles = split.posterior.quantiles
     at = [round(tenth * (len(quantiles) - 1) / 10) for tenth in range(11)]
-    columns = [("Share of the subsets", False), *((f"{10 * tenth} %", True) for tenth in range(11))]
+    columns = ("Share of the subsets", *(f">{10 * tenth} %" for tenth in range(11)))
     row = ("Power of ten below the MAP", *(f"{quantiles[k]:.0f}" for k in at))
     return TextTable.of(columns, [row])
 
@@ -155,7 +146,7 @@ def measures_table(study: WaveformStudy) -> TextTable:
     """Performance measures on the first split, and on all."""
     first, splits = study.splits[0], study.splits
     labels = {**SHORT, "log_loss": "ILF"}
-    columns = [("Method", False), ("Features", True), *((label, True) for label in labels.values())]
+    columns = ["Method", ">Features", *(f">{label}" for label in labels.values())]
     rows = []
     for method in (*EXHAUSTIVE, BY_SEARCH, OURS):
         row = [method, str(len(first.selected(method))), *(f"{first.measures[method][m]:.4f}" for m in labels)]
@@ -163,15 +154,13 @@ def measures_table(study: WaveformStudy) -> TextTable:
             row += [mean_and_spread([s.measures[method][m] for s in splits], 3) for m in labels]
         rows.append(row)
     if len(splits) > 1:
-        columns += [(f"{label}, all splits", True) for label in labels.values()]
+        columns += [f">{label}, all splits" for label in labels.values()]
     return TextTable.of(columns, rows)
 
 
 def differences_table(study: WaveformStudy) -> TextTable:
     """SNB(CMA) minus each other method, over the splits."""
-    columns = [("Method", False)]
-    for label in SHORT.values():
-        columns += [(f"{label} difference", True), ("p", True)]
+    columns = ("Method", *(title for label in SHORT.values() for title in (f">{label} difference", ">p")))
     rows = []
     for method in (*EXHAUSTIVE, BY_SEARCH, OURS):
         if method != REFERENCE:

@@ -8,29 +8,26 @@ from typing import Any
 import numpy as np
 
 from bayesieve.evaluation.comparison_result import Comparison
-from bayesieve.studies import PAPERS
 from bayesieve.studies.claims import Claim, ClaimedPair, compare, in_words
-from bayesieve.studies.rabenoro2015.study import LAPLACE, METHODS, N_SERIES, WRAPPERS
-from bayesieve.studies.rabenoro2015.subset_choice import FILTERS, Method
-from bayesieve.studies.study import Report
-from bayesieve.studies.tables import TextTable, mean_and_spread, p_text, signed
+from bayesieve.studies.rabenoro2015.study import LAPLACE, METHODS, N_SERIES, WRAPPERS, Rabenoro2015
+from bayesieve.studies.rabenoro2015.subset_choice import FILTERS
+from bayesieve.studies.study import Report, command_line
+from bayesieve.studies.tables import Part, TextTable, document, mean_and_spread, p_text, signed, smoothing_text
 
 TITLE = "Table 1 of the paper, and ours"
 _DIGITS = {"test": 4, "features": 1}
 _BY_KEY = {method.key: method for method in METHODS}
 _FILTERS = tuple(method.key for method in METHODS if method.name in FILTERS)
+_GUIDES = ("error", "probability")
 _BEST = "Backward-forward, probability"
 
 CLAIMS = (
     Claim(
-        "Wrappers err less than the filters",
-        tuple((wrapper.key, other) for wrapper in WRAPPERS for other in _FILTERS),
+        "Wrappers err less than the filters", tuple((wrapper.key, other) for wrapper in WRAPPERS for other in _FILTERS)
     ),
     Claim(
         "The error probability is a better guide than the error",
-        tuple(
-            (f"{name}, probability", f"{name}, error") for name in dict.fromkeys(wrapper.name for wrapper in WRAPPERS)
-        ),
+        tuple((f"{name}, probability", f"{name}, error") for name in {wrapper.name: None for wrapper in WRAPPERS}),
     ),
     Claim(
         "Backward-forward by probability errs least of all searches",
@@ -38,11 +35,11 @@ CLAIMS = (
     ),
     Claim(
         "Backward-forward errs less than backward search",
-        tuple((f"Backward-forward, {guide}", f"Backward search, {guide}") for guide in ("error", "probability")),
+        tuple((f"Backward-forward, {guide}", f"Backward search, {guide}") for guide in _GUIDES),
     ),
     Claim(
         "Forward-backward selects fewer indicators than forward search",
-        tuple((f"Forward-backward, {guide}", f"Forward search, {guide}") for guide in ("error", "probability")),
+        tuple((f"Forward-backward, {guide}", f"Forward search, {guide}") for guide in _GUIDES),
         what="features",
     ),
     Claim("The MI filter errs less than the mRMR filter", ((_FILTERS[0], _FILTERS[1]),)),
@@ -63,29 +60,31 @@ def report(settings: Mapping[str, Any], comparison: Comparison) -> Report:
     comparisons = [compare(claim, values_of(comparison, claim.what)) for claim in CLAIMS]
     findings = tuple(in_words(pairs) for pairs in comparisons)
     table = main_table(comparison)
-    parts = [
+    parts: list[Part] = [
         "# Search strategies for binary feature selection: table 1 reproduced",
-        f"{PAPERS['rabenoro2015'].citation}.",
+        f"{Rabenoro2015.citation}.",
         _conditions(settings, comparison),
         f"```\n{command(settings, len(comparison.data))}\n```",
         f"## {TITLE}",
-        table.to_markdown(),
-        _spread_note(len(comparison.data)),
+        table,
+        "± is the standard deviation over the repetitions; the paper gives a single run."
+        if len(comparison.data) > 1
+        else "This is a single run, as in the paper.",
         "## The paper's claims",
-        "\n".join(f"- {finding}" for finding in findings),
+        findings,
         "A comparison holds or is reversed if an exact two-sided Wilcoxon signed-rank test over the repetitions gives "
         "p < 0.05, after Holm's adjustment for the comparisons of one claim; otherwise it is open. Differences "
         "are the first method minus the second, with their standard error; the last columns count the repetitions.",
-        comparison_table([pair for pairs in comparisons for pair in pairs]).to_markdown(),
+        comparison_table([pair for pairs in comparisons for pair in pairs]),
         "## How the subsets were chosen",
-        path_table(comparison).to_markdown(),
+        path_table(comparison),
         "*Best of path* is the lowest test error of all subsets on the path of the method: the error of a perfect "
         "choice of the size. *Lowest in* counts the repetitions in which no method had a lower test error. *Tied "
         "steps* are the steps up to the chosen subset at which several indicators were equally good and the order of "
         "the columns decided. Seconds are for the choice alone, on one thread.",
         _order(comparison),
     ]
-    return Report(((TITLE, table),), findings, "\n\n".join(parts) + "\n")
+    return Report(((TITLE, table),), findings, document(parts))
 
 
 def values_of(comparison: Comparison, what: str) -> dict[str, np.ndarray]:
@@ -103,27 +102,19 @@ def values_of(comparison: Comparison, what: str) -> dict[str, np.ndarray]:
 def main_table(comparison: Comparison) -> TextTable:
     """Table 1 of the paper, with ours."""
     features, errors = values_of(comparison, "features"), values_of(comparison, "test")
-    return TextTable.of(
-        [
-            ("Method", False),
-            ("Guided by", False),
-            ("Features, paper", True),
-            ("Test error, paper", True),
-            ("Features", True),
-            ("Test error", True),
-        ],
-        [
-            (
-                method.name,
-                method.guide,
-                "" if method.paper_features is None else str(method.paper_features),
-                "" if method.paper_error is None else f"{method.paper_error:.4f}",
-                mean_and_spread(features[method.key], 0),
-                mean_and_spread(errors[method.key], 4),
-            )
-            for method in METHODS
-        ],
-    )
+    rows = [
+        (
+            method.name,
+            method.guide,
+            "" if method.paper_features is None else str(method.paper_features),
+            "" if method.paper_error is None else f"{method.paper_error:.4f}",
+            mean_and_spread(features[method.key], 0),
+            mean_and_spread(errors[method.key], 4),
+        )
+        for method in METHODS
+    ]
+    columns = ("Method", "Guided by", ">Features, paper", ">Test error, paper", ">Features", ">Test error")
+    return TextTable.of(columns, rows)
 
 
 def comparison_table(comparisons: Sequence[ClaimedPair]) -> TextTable:
@@ -140,19 +131,11 @@ def comparison_table(comparisons: Sequence[ClaimedPair]) -> TextTable:
                 _with_error(pair, digits),
                 p_text(pair.p_value),
                 "**reversed**" if pair.verdict == "reversed" else pair.verdict,
-                f"{pair.paired.lower} / {pair.paired.equal} / {pair.paired.higher}",
+                f"{pair.lower} / {pair.equal} / {pair.higher}",
             )
         )
         claim = pair.claim
-    columns = [
-        ("Claim", False),
-        ("Methods", False),
-        ("Paper", True),
-        ("Ours", True),
-        ("p (Holm)", True),
-        ("Verdict", False),
-        ("lower / equal / higher", True),
-    ]
+    columns = ("Claim", "Methods", ">Paper", ">Ours", ">p (Holm)", "Verdict", ">lower / equal / higher")
     return TextTable.of(columns, rows)
 
 
@@ -175,51 +158,34 @@ def path_table(comparison: Comparison) -> TextTable:
         )
         for method in METHODS
     ]
-    columns = [
-        ("Method", False),
-        ("Guided by", False),
-        ("Validation error", True),
-        ("Test error", True),
-        ("Best of path", True),
-        ("Lowest in", True),
-        ("Tied steps", True),
-        ("Seconds", True),
-    ]
-    return TextTable.of(columns, rows)
+    columns = ("Method", "Guided by", ">Validation error", ">Test error", ">Best of path", ">Lowest in", ">Tied steps")
+    return TextTable.of((*columns, ">Seconds"), rows)
 
 
 def command(settings: Mapping[str, Any], repetitions: int) -> str:
     """The command that gives these results."""
-    words = ["bayesieve reproduce rabenoro2015", f"--grid {settings['grid']}", f"--repetitions {repetitions}"]
-    if settings["seed"]:
-        words.append(f"--seed {settings['seed']}")
-    if settings["smoothing"] != LAPLACE:
-        words.append(f"--smoothing {settings['smoothing']}")
-    if settings["n_series"] != N_SERIES:
-        words.append("--quick")
-    return " ".join(words)
+    return command_line(
+        "rabenoro2015",
+        grid=settings["grid"],
+        repetitions=repetitions,
+        seed=settings["seed"],
+        smoothing=None if settings["smoothing"] == LAPLACE else settings["smoothing"],
+        quick=settings["n_series"] != N_SERIES,
+    )
 
 
 def _conditions(settings: Mapping[str, Any], comparison: Comparison) -> str:
-    smoothing = settings["smoothing"]
-    learnt = "the m-estimate of Boulle (2007)" if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"
     n_series, half = settings["n_series"], settings["n_series"] // 2
     trial = "" if n_series == N_SERIES else f" This is a quick trial: the paper has {N_SERIES} series in each set."
     repetitions = f"{len(comparison.data)} repetitions, each" if len(comparison.data) > 1 else "One repetition,"
     n_indicators = int(values_of(comparison, "features")[METHODS[-1].key][0])  # all of them
     return (
         f"{repetitions} with {n_series} training series and {n_series} test series drawn at random, and "
-        f'{n_indicators} indicators of the grid "{settings["grid"]}". Naive Bayes learns from {half} '
-        f"training series (probabilities by {learnt}), which also guide rankings and searches. The smallest subset "
-        "with the lowest error on the other half is chosen, and its error on the test series is reported, with the "
-        f"probabilities of the first half.{trial}"
+        f'{n_indicators} indicators of the grid "{settings["grid"]}". Naive Bayes learns from {half} training series '
+        f"(probabilities by {smoothing_text(settings['smoothing'], 'the m-estimate of Boulle (2007)')}), which also "
+        "guide rankings and searches. The smallest subset with the lowest error on the other half is chosen, and its "
+        f"error on the test series is reported, with the probabilities of the first half.{trial}"
     )
-
-
-def _spread_note(repetitions: int) -> str:
-    if repetitions < 2:
-        return "This is a single run, as in the paper."
-    return "± is the standard deviation over the repetitions; the paper gives a single run."
 
 
 def _order(comparison: Comparison) -> str:
@@ -235,7 +201,7 @@ def _order(comparison: Comparison) -> str:
 
 
 def _with_error(pair: ClaimedPair, digits: int) -> str:
-    mean, error = signed(pair.paired.mean, digits), pair.paired.standard_error
+    mean, error = signed(pair.mean, digits), pair.standard_error
     return mean if np.isnan(error) else f"{mean} ± {error:.{digits}f}"
 
 
@@ -249,11 +215,6 @@ def _short(key: str) -> str:
 
 
 def _paper_difference(pair: ClaimedPair, digits: int) -> str:
-    first, second = (_published(_BY_KEY[key], pair.claim.what) for key in (pair.first, pair.second))
-    return signed(first - second, digits) if digits > 1 else signed(first - second, 0)
-
-
-def _published(method: Method, what: str) -> float:
-    value = method.paper_error if what == "test" else method.paper_features
-    assert value is not None  # every method of a claim is in the table
-    return value
+    published = "paper_error" if pair.claim.what == "test" else "paper_features"
+    first, second = (getattr(_BY_KEY[key], published) for key in (pair.first, pair.second))
+    return signed(first - second, digits if digits > 1 else 0)

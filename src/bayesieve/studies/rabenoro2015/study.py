@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,45 +20,23 @@ LAPLACE = 1.0
 N_SERIES, N_SERIES_QUICK = 6000, 1200
 REPETITIONS, REPETITIONS_QUICK = 10, 3
 
-
-def _wrappers(name: str, direction: str, *published: tuple[str, str, int, float]) -> tuple[Method, ...]:
-    return tuple(
-        Method(name, guide, features, error, direction, criterion) for guide, criterion, features, error in published
-    )
-
-
+WRAPPERS = (
+    Method("Forward search", "error", 136, 0.1237, "forward"),
+    Method("Forward search", "probability", 207, 0.1225, "forward", "error_probability"),
+    Method("Backward search", "error", 27, 0.1308, "backward"),
+    Method("Backward search", "probability", 86, 0.1283, "backward", "error_probability"),
+    Method("Forward-backward", "error", 92, 0.1238, "forward-backward"),
+    Method("Forward-backward", "probability", 123, 0.1237, "forward-backward", "error_probability"),
+    Method("Backward-forward", "error", 112, 0.1267, "backward-forward"),
+    Method("Backward-forward", "probability", 122, 0.1168, "backward-forward", "error_probability"),
+)
 METHODS = (
     Method("MI filter", "error", 422, 0.1387),
     Method("mRMR filter", "error", 19, 0.1435),
-    *_wrappers(
-        "Forward search",
-        "forward",
-        ("error", "error", 136, 0.1237),
-        ("probability", "error_probability", 207, 0.1225),
-    ),
-    *_wrappers(
-        "Backward search",
-        "backward",
-        ("error", "error", 27, 0.1308),
-        ("probability", "error_probability", 86, 0.1283),
-    ),
-    *_wrappers(
-        "Forward-backward",
-        "forward-backward",
-        ("error", "error", 92, 0.1238),
-        ("probability", "error_probability", 123, 0.1237),
-    ),
-    *_wrappers(
-        "Backward-forward",
-        "backward-forward",
-        ("error", "error", 112, 0.1267),
-        ("probability", "error_probability", 122, 0.1168),
-    ),
+    *WRAPPERS,
     Method("All indicators", ""),
 )
 """The rows of table 1 in their order, and the model without selection."""
-
-WRAPPERS = tuple(method for method in METHODS if method.direction)
 
 
 class EngineIndicators(BaseEstimator):
@@ -100,7 +78,11 @@ class Rabenoro2015(Study):
         If an option is invalid.
     """
 
-    paper = "rabenoro2015"
+    paper: ClassVar[str] = "rabenoro2015"
+    citation: ClassVar[str] = (
+        "T. Rabenoro, J. Lacaille, M. Cottrell and F. Rossi (2015), Search strategies for binary feature selection for "
+        "a naive Bayes classifier, ESANN"
+    )
 
     def __init__(self, options: Options, n_series: int | None = None) -> None:
         super().__init__(options)
@@ -131,7 +113,7 @@ class Rabenoro2015(Study):
             method.key: SubsetChoice(
                 EngineIndicators(self.grid),
                 direction=method.direction,
-                criterion=method.criterion or "error",
+                criterion=method.criterion,
                 ranking=method.name if method.name in FILTERS else None,
                 smoothing=self.smoothing,
             )

@@ -45,7 +45,7 @@ class Method:
     paper_features: int | None = None
     paper_error: float | None = None
     direction: str | None = None
-    criterion: str | None = None
+    criterion: str = "error"
 
     @property
     def key(self) -> str:
