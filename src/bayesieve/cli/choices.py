@@ -21,6 +21,11 @@ def require_choice(name: str, known: Collection[str], what: str, purpose: str = 
     raise CommandError(f"There is no {what} {quoted(name)}{purpose}; {hint}")
 
 
+def names_in(text: str) -> list[str]:
+    """Names separated by commas, each once."""
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
 def require_jobs(jobs: int) -> None:
     """Raise CommandError for 0 threads."""
     if jobs == 0:

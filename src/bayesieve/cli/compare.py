@@ -3,102 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bayesieve.cli import compiling, files
-from bayesieve.cli.choices import require_at_least, require_choice, require_jobs, require_seed
+from bayesieve.cli import compiling, files, options
+from bayesieve.cli.choices import names_in, require_at_least, require_choice, require_jobs, require_seed
 from bayesieve.cli.compared_tables import ComparedTable, LateTable, compared_tables
 from bayesieve.cli.comparison_summary import show_comparison
 from bayesieve.cli.errors import CommandError, interruptible
-from bayesieve.cli.options import Categorical, Debug, Ignore, Normalize, Numeric, Quiet, Weight
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import listed, quoted, shown, visible
 
-_COLUMNS, _METHODS, _OUTPUT = "Columns", "Methods and folds", "Output"
 _KEPT, _FOLDS, _PAGE = "results.jsonl", "folds.csv", "comparison.html"
+method_option = partial(typer.Option, rich_help_panel="Methods and folds")
 
 
 def compare(
-    tables: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="TABLE...",
-            help="CSV, TSV, Parquet or Arrow files; text files may end in .gz; - is standard input.",
-            show_default=False,
-        ),
-    ],
+    tables: options.TableFiles,
     target: Annotated[
         list[str],
-        typer.Option(
+        options.columns_option(
             "--target",
             "-t",
             metavar="NAME",
             help="Column to predict; may be repeated, once for each TABLE.",
-            rich_help_panel=_COLUMNS,
             show_default=False,
         ),
     ],
-    weight: Weight = None,
-    normalize: Normalize = False,
-    ignore: Ignore = [],  # noqa: B006
-    numeric: Numeric = [],  # noqa: B006
-    categorical: Categorical = [],  # noqa: B006
+    weight: options.Weight = None,
+    normalize: options.Normalize = False,
+    ignore: options.Ignore = [],  # noqa: B006
+    numeric: options.Numeric = [],  # noqa: B006
+    categorical: options.Categorical = [],  # noqa: B006
     selectors: Annotated[
         str | None,
-        typer.Option(
-            "--selectors",
-            "-s",
-            metavar="A,B,...",
-            help="Selectors to compare.",
-            rich_help_panel=_METHODS,
-            show_default="all",
-        ),
+        method_option("--selectors", "-s", metavar="A,B,...", help="Selectors to compare.", show_default="all"),
     ] = None,
     peers: Annotated[
         str | None,
-        typer.Option(
+        method_option(
             metavar="A,B,...",
             help="Other classifiers to include, on the raw columns: hist-gradient-boosting, categorical-nb and "
             "gaussian-nb (scikit-learn's), khiops, ebm (if installed).",
-            rich_help_panel=_METHODS,
             show_default="none",
         ),
     ] = None,
-    folds: Annotated[int, typer.Option(metavar="N", help="Folds of each repeat.", rich_help_panel=_METHODS)] = 10,
-    repeats: Annotated[
-        int,
-        typer.Option(metavar="N", help="Repeats, each with a different shuffle.", rich_help_panel=_METHODS),
-    ] = 1,
-    seed: Annotated[
-        int, typer.Option(metavar="N", help="Seed of the folds and of the searches.", rich_help_panel=_METHODS)
-    ] = 0,
+    folds: Annotated[int, method_option(metavar="N", help="Folds of each repeat.")] = 10,
+    repeats: Annotated[int, method_option(metavar="N", help="Repeats, each with a different shuffle.")] = 1,
+    seed: Annotated[int, method_option(metavar="N", help="Seed of the folds and of the searches.")] = 0,
     measure: Annotated[
         str,
-        typer.Option(
+        method_option(
             metavar="NAME",
             help="Measure to order, rank and test methods by: accuracy, auc, compression_rate, log_loss, brier or "
             "balanced_accuracy.",
-            rich_help_panel=_METHODS,
         ),
     ] = "accuracy",
     jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs",
-            "-j",
-            metavar="N",
-            help="Folds run in parallel; -1 is one per core.",
-            rich_help_panel=_METHODS,
-        ),
+        int, method_option("--jobs", "-j", metavar="N", help="Folds run in parallel; -1 is one per core.")
     ] = -1,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write into.", rich_help_panel=_OUTPUT)
-    ] = Path("bayesieve-comparison"),
-    quiet: Quiet = False,
-    debug: Debug = False,
+    output: options.OutputFolder = Path("bayesieve-comparison"),
+    quiet: options.QuietOutput = False,
+    debug: options.Debug = False,
 ) -> None:
     """Compare selectors on one TABLE or several by repeated stratified cross-validation.
 
@@ -145,7 +114,7 @@ def _method_names(selectors: str | None, peers: str | None) -> tuple[list[str], 
 
 
 def _names(text: str, known: Collection[str], what: str) -> list[str]:
-    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    names = names_in(text)
     if not names:
         raise CommandError(f"--{what}s is empty; choose from {listed(known, most=len(known))}")
     for name in names:

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesieve.cli import compiling, files
+from bayesieve.cli import compiling, files, options
 from bayesieve.cli.columns import model_columns
 from bayesieve.cli.explained_row import show_row
-from bayesieve.cli.options import Debug, ModelFile, TableFile
 from bayesieve.cli.rows import chosen_rows
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted, thousands
@@ -19,8 +18,8 @@ _FIRST = 3  # rows shown by default
 
 
 def explain(
-    model: ModelFile,
-    table: TableFile,
+    model: options.ModelFile,
+    table: options.TableFile,
     rows: Annotated[
         str | None,
         typer.Option(
@@ -31,16 +30,12 @@ def explain(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write to a CSV, TSV, Parquet or Arrow file instead, one line per row, class and feature; - is CSV "
-            "on standard output.",
-            show_default=False,
+        options.file_option(
+            "Write to a CSV, TSV, Parquet or Arrow file instead, one line per row, class and feature; - is CSV "
+            "on standard output."
         ),
     ] = None,
-    debug: Debug = False,
+    debug: options.Debug = False,
 ) -> None:
     """Explain the prediction of rows of TABLE.
 

@@ -106,6 +106,11 @@ def check_output(path: Path | None) -> None:
     if kind not in (*_SEPARATORS, *_PARQUET, *_ARROW) or (_zipped(path) and kind not in _SEPARATORS):
         endings = ".csv, .tsv, .parquet or .arrow"
         raise CommandError(f"{path} has no known file extension; end the name in {endings}")
+    check_file(path)
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file whose name is that of a folder, or whose folder does not exist."""
     if path.is_dir():
         raise CommandError(f"{path} is a folder; give the name of a file to write")
     if not path.parent.is_dir():

@@ -2,69 +2,51 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bayesieve.cli import compiling, files
+from bayesieve.cli import compiling, files, options
 from bayesieve.cli.choices import require_choice, require_jobs, require_seed
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.fit_summary import show_summary
-from bayesieve.cli.options import Categorical, Debug, Ignore, Normalize, Numeric, Quiet, TableFile, Target, Weight
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted, listed
 from bayesieve.cli.training import TrainingTable, columns_of, training_table
 
-_SEARCH, _OUTPUT = "Search", "Output"
+search_option = partial(typer.Option, rich_help_panel="Search")
 
 
 def fit(
-    table: TableFile,
-    target: Target,
-    weight: Weight = None,
-    normalize: Normalize = False,
-    ignore: Ignore = [],  # noqa: B006
-    numeric: Numeric = [],  # noqa: B006
-    categorical: Categorical = [],  # noqa: B006
+    table: options.TableFile,
+    target: options.Target,
+    weight: options.Weight = None,
+    normalize: options.Normalize = False,
+    ignore: options.Ignore = [],  # noqa: B006
+    numeric: options.Numeric = [],  # noqa: B006
+    categorical: options.Categorical = [],  # noqa: B006
     selector: Annotated[
-        str,
-        typer.Option(
-            "--selector",
-            "-s",
-            metavar="NAME",
-            help="Method to weigh features: {selectors}.",
-            rich_help_panel=_SEARCH,
-        ),
+        str, search_option("--selector", "-s", metavar="NAME", help="Method to weigh features: {selectors}.")
     ] = "compression",
     max_seconds: Annotated[
         float | None,
-        typer.Option(
+        search_option(
             metavar="SECONDS",
             help="Time limit of the search, which then returns its best result so far.",
-            rich_help_panel=_SEARCH,
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.", rich_help_panel=_SEARCH)] = 0,
-    jobs: Annotated[
-        int,
-        typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is one per core.", rich_help_panel=_SEARCH),
-    ] = -1,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write into.", rich_help_panel=_OUTPUT)
-    ] = Path("bayesieve-output"),
+    seed: Annotated[int, search_option(metavar="N", help="Seed of the search.")] = 0,
+    jobs: Annotated[int, search_option("--jobs", "-j", metavar="N", help="Threads; -1 is one per core.")] = -1,
+    output: options.OutputFolder = Path("bayesieve-output"),
     folds: Annotated[
-        int,
-        typer.Option(
-            metavar="N", help="Cross-validation folds for the report's measures; 0: none.", rich_help_panel=_OUTPUT
-        ),
+        int, options.output_option(metavar="N", help="Cross-validation folds for the report's measures; 0: none.")
     ] = 5,
-    no_report: Annotated[
-        bool, typer.Option("--no-report", help="Skip report.html and its measures.", rich_help_panel=_OUTPUT)
-    ] = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    no_report: Annotated[bool, options.output_option("--no-report", help="Skip report.html and its measures.")] = False,
+    quiet: options.QuietOutput = False,
+    debug: options.Debug = False,
 ) -> None:
     """Learn a model from TABLE.
 

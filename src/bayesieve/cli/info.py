@@ -7,18 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesieve.cli import files
+from bayesieve.cli import files, options
 from bayesieve.cli.feature_table import show_features
 from bayesieve.cli.fit_summary import class_shares, kept, search
-from bayesieve.cli.options import Debug, ModelFile
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted, quoted
 
 
 def info(
-    model: ModelFile,
+    model: options.ModelFile,
     all_features: Annotated[bool, typer.Option("--all", help="List features of weight 0 as well.")] = False,
-    debug: Debug = False,
+    debug: options.Debug = False,
 ) -> None:
     """Show the target, classes, features and weights of MODEL."""
     screen = Screen()

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+# The panels that group the options of a command in its help.
+columns_option = partial(typer.Option, rich_help_panel="Columns")
+output_option = partial(typer.Option, rich_help_panel="Output")
+
+
+def file_option(help: str) -> Any:
+    """The option for a file to write."""
+    return typer.Option("--output", "-o", metavar="FILE", help=help, show_default=False)
 
 
 def _show_version(wanted: bool) -> None:
@@ -16,44 +26,23 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-TableFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TABLE",
-        help="CSV, TSV, Parquet or Arrow file; text files may end in .gz; - is standard input.",
-        show_default=False,
-    ),
-]
-# Options about the data have a panel of their own in the help, as have options about output.
-_DATA, _OUTPUT = "Columns", "Output"
-Target = Annotated[
-    str,
-    typer.Option(
-        "--target", "-t", metavar="NAME", help="Column to predict.", rich_help_panel=_DATA, show_default=False
-    ),
-]
-Weight = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Column of row weights.", rich_help_panel=_DATA, show_default=False),
-]
-Normalize = Annotated[
-    bool,
-    typer.Option("--normalize", help="Scale the row weights to a mean of 1.", rich_help_panel=_DATA),
-]
-Ignore = Annotated[
-    list[str],
-    typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.", rich_help_panel=_DATA),
-]
-Numeric = Annotated[
-    list[str],
-    typer.Option(metavar="COLUMN", help="Column to read as numbers; may be repeated.", rich_help_panel=_DATA),
-]
-Categorical = Annotated[
-    list[str],
-    typer.Option(metavar="COLUMN", help="Column to read as categories; may be repeated.", rich_help_panel=_DATA),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.", rich_help_panel=_OUTPUT)]
+_TABLES = "CSV, TSV, Parquet or Arrow file{}; text files may end in .gz; - is standard input."
+TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help=_TABLES.format(""), show_default=False)]
+TableFiles = Annotated[list[Path], typer.Argument(metavar="TABLE...", help=_TABLES.format("s"), show_default=False)]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model.json that `fit` wrote.", show_default=False)]
+
+Target = Annotated[str, columns_option("--target", "-t", metavar="NAME", help="Column to predict.", show_default=False)]
+Weight = Annotated[str | None, columns_option(metavar="COLUMN", help="Column of row weights.", show_default=False)]
+Normalize = Annotated[bool, columns_option("--normalize", help="Scale the row weights to a mean of 1.")]
+Ignore = Annotated[list[str], columns_option(metavar="COLUMN", help="Column to leave out; may be repeated.")]
+Numeric = Annotated[list[str], columns_option(metavar="COLUMN", help="Column to read as numbers; may be repeated.")]
+Categorical = Annotated[
+    list[str], columns_option(metavar="COLUMN", help="Column to read as categories; may be repeated.")
+]
+
+OutputFolder = Annotated[Path, output_option("--output", "-o", metavar="DIR", help="Folder to write into.")]
+QuietOutput = Annotated[bool, output_option("--quiet", "-q", help="Print warnings and errors only.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]
 # The error handling reads this option from the raw arguments, because parsing them may be what fails.
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Version = Annotated[

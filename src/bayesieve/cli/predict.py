@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from bayesieve.cli import compiling, files
+from bayesieve.cli import compiling, files, options
 from bayesieve.cli.columns import model_columns
-from bayesieve.cli.options import Debug, ModelFile, TableFile
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted
 
@@ -20,21 +17,17 @@ _MOST_UNSEEN = 50  # columns whose share of rows without a known value is printe
 
 
 def predict(
-    model: ModelFile,
-    table: TableFile,
+    model: options.ModelFile,
+    table: options.TableFile,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="File to write; its extension chooses CSV, TSV, Parquet or Arrow. By default, and for -, CSV goes to "
-            "standard output.",
-            show_default=False,
+        options.file_option(
+            "File to write; its extension chooses CSV, TSV, Parquet or Arrow. By default, and for -, CSV goes to "
+            "standard output."
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")] = False,
-    debug: Debug = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ) -> None:
     """Predict the class of every row of TABLE, with the probability of each class.
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bayesieve.cli import compiling, files
-from bayesieve.cli.choices import require_at_least, require_choice, require_jobs
+from bayesieve.cli import compiling, files, options
+from bayesieve.cli.choices import names_in, require_at_least, require_choice, require_jobs
 from bayesieve.cli.errors import CommandError, interruptible
-from bayesieve.cli.options import Debug
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.tables import Column
 from bayesieve.cli.text import quoted
@@ -57,12 +56,8 @@ def reproduce(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Markdown file to write; finished folds are saved next to it, so that a run can be continued.",
-            show_default=False,
+        options.file_option(
+            "Markdown file to write; finished folds are saved next to it, so that a run can be continued."
         ),
     ] = None,
     data: Annotated[
@@ -79,8 +74,8 @@ def reproduce(
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is one per core.")] = -1,
     quick: Annotated[bool, typer.Option("--quick", help="Quick trial on little data.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")] = False,
-    debug: Debug = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ) -> None:
     """Reproduce the results of PAPER, and print them next to the published ones.
 
@@ -89,11 +84,12 @@ def reproduce(
     _check(paper, repetitions, seed, jobs, output, data)
     from bayesieve.studies import PAPERS, Options, make_study
 
-    names = _names(only)
-    options = Options(repetitions, seed, grid, _smoothing(smoothing), jobs, quick, data, names)
+    names = () if only is None else tuple(names_in(only))
+    if only is not None and not names:
+        raise CommandError(f"--only {quoted(only)} contains no data set; separate names by commas")
     if names and not PAPERS[paper].uses_data:
         raise CommandError(f"{paper} simulates its data and has no data sets to choose from; omit --only")
-    study = make_study(paper, options)
+    study = make_study(paper, Options(repetitions, seed, grid, _smoothing(smoothing), jobs, quick, data, names))
     screen = Screen(quiet)
     if data is not None and not study.uses_data:
         screen.note(f"{paper} simulates its data: --data is not used.")
@@ -117,23 +113,10 @@ def _check(paper: str, repetitions: int | None, seed: int, jobs: int, output: Pa
     require_jobs(jobs)
     if data is not None and not data.is_dir():
         raise CommandError(f"There is no folder {data}; --data must be the folder with the data sets")
-    if output is None:
-        return
-    if output.suffix == _KEPT:
-        raise CommandError(f"{output} is the name of the file for finished folds; end --output in .md")
-    if output.is_dir():
-        raise CommandError(f"{output} is a folder; give the name of a file to write")
-    if not output.parent.is_dir():
-        raise CommandError(f"There is no folder {output.parent} to write {output.name} in; create it first")
-
-
-def _names(text: str | None) -> tuple[str, ...]:
-    if text is None:
-        return ()
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if not names:
-        raise CommandError(f"--only {quoted(text)} contains no data set; separate names by commas")
-    return names
+    if output is not None:
+        if output.suffix == _KEPT:
+            raise CommandError(f"{output} is the name of the file for finished folds; end --output in .md")
+        files.check_file(output)
 
 
 def _smoothing(text: str | None) -> Smoothing | None:
