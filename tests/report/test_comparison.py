@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from bayesieve.report.comparison import ComparisonData, fold_results, render_comparison
+from bayesieve.report.comparison import ComparisonData, render_comparison
 from bayesieve.report.comparison_data import Folds
 from bayesieve.report.figures.strips import MAX_DOTS, strip_plot
 from bayesieve.report.sections.comparison import MAX_STRIP_DATA, FoldTests, data_tables, difference_table, means_table
@@ -31,7 +31,7 @@ def rows_of(scores, data="credit", measure="accuracy"):
 def compared(rows, **changes):
     data, methods = (tuple(dict.fromkeys(row[name] for row in rows)) for name in ("data", "method"))
     n_folds = len({row["fold"] for row in rows})
-    return ComparisonData("A title", data, methods, fold_results(rows), **({"n_folds": n_folds} | changes))
+    return ComparisonData("A title", data, methods, rows, **({"n_folds": n_folds} | changes))
 
 
 def several(n_data, methods, seed=0, measure="accuracy", n_folds=5):
@@ -45,13 +45,12 @@ def several(n_data, methods, seed=0, measure="accuracy", n_folds=5):
 
 
 def parts(data, reference=0):
-    folds = Folds(data)
-    return data, folds, FoldTests(data, folds, reference), list(range(len(data.methods)))
+    return FoldTests(Folds(data), reference), list(range(len(data.methods)))
 
 
 def test_one_data_set_by_hand():
-    data, folds, tests, order = parts(compared(rows_of(SCORES)), reference=1)
-    table = means_table(data, folds, tests, order, 1)
+    tests, order = parts(compared(rows_of(SCORES)), reference=1)
+    table = means_table(tests, order)
     assert table.head == ("Method", "Accuracy", "Features", "Fit", "Predict")
     first = [line.cells[0] for line in table.lines]
     assert [(c.text, c.under, c.is_best, c.mark) for c in first] == [
@@ -61,7 +60,7 @@ def test_one_data_set_by_hand():
     ]
     assert [line.is_reference for line in table.lines] == [False, True, False]
     assert [c.text for c in table.lines[0].cells[1:]] == ["–", "–", "–"]
-    differences = difference_table(data, folds, tests, order, 1)
+    differences = difference_table(tests, order)
     assert [line.name for line in differences.lines] == ["NB", "odd"]
     cell = differences.lines[0].cells[0]
     expected = corrected_resampled_t(SCORES["NB"], SCORES["MAP"], 1 / 3)
@@ -73,17 +72,17 @@ def test_features_and_seconds_are_means_per_fold():
     for row in rows:
         row |= {"n_features": None if row["method"] == "odd" else 8 + (row["fold"] == 0), "fit_seconds": 0.5}
         row["predict_seconds"] = 0.25 if row["fold"] else None
-    data, folds, tests, order = parts(compared(rows))
-    table = means_table(data, folds, tests, order, 0)
+    tests, order = parts(compared(rows))
+    table = means_table(tests, order)
     assert [c.text for c in table.lines[0].cells[1:]] == ["8.2", "500 ms", "250 ms"]
     assert [c.text for c in table.lines[2].cells[1:]] == ["–", "500 ms", "250 ms"]
-    titles = [grid.title for grid in data_tables(data, folds, tests, order)]
+    titles = [grid.title for grid in data_tables(tests, order)]
     assert titles == ["Accuracy", "Features selected", "Fit, time of a fold"]
 
 
 def test_lower_is_better_turns_marks_and_best():
-    data, folds, tests, order = parts(compared(rows_of(SCORES, measure="brier")), reference=1)
-    cells = [line.cells[0] for line in means_table(data, folds, tests, order, 1).lines]
+    tests, order = parts(compared(rows_of(SCORES, measure="brier")), reference=1)
+    cells = [line.cells[0] for line in means_table(tests, order).lines]
     assert [c.mark for c in cells] == ["better", "", ""]
     assert [c.is_best for c in cells] == [False, False, True]
 
@@ -108,7 +107,7 @@ def test_page_of_one_data_set():
 
 def test_ranks_over_the_folds_of_one_data_set():
     data = compared(rows_of(SCORES))
-    (part,) = rank_parts(data, Folds(data))
+    (part,) = rank_parts(Folds(data))
     ranks = {row[0]: row[1:] for row in part.figure.table.rows}
     assert ranks == {"MAP": ("1.50", "odd"), "odd": ("2.00", "MAP, NB"), "NB": ("2.50", "odd")}
     assert part.figure.caption == (
@@ -126,7 +125,7 @@ def test_ranks_over_the_folds_of_one_data_set():
 
 def test_a_single_fold_is_ranked_without_a_test():
     data = compared(rows_of({"A": [0.9], "B": [0.8], "C": [0.7]}), n_folds=1)
-    (part,) = rank_parts(data, Folds(data))
+    (part,) = rank_parts(Folds(data))
     assert part.figure.caption.endswith("There is no test of a single fold, so that no methods are joined.")
     assert part.figure.ranks.bars == ()
     assert [row[3] for row in part.pairs.rows] == ["no test"] * 3
@@ -135,12 +134,12 @@ def test_a_single_fold_is_ranked_without_a_test():
 
 def test_wins_and_losses_over_data_sets():
     rows = several(4, ["A", "B"]) + rows_of({"A": [0.1, 0.2, 0.1, 0.2, 0.1], "B": SCORES["MAP"] + [0.9]}, "reverse")
-    data, folds, tests, order = parts(compared(rows))
-    (line,) = difference_table(data, folds, tests, order, 0).lines
+    tests, order = parts(compared(rows))
+    (line,) = difference_table(tests, order).lines
     assert (line.cells[0].text, line.cells[0].under) == ("4/1", "Student 4/1")
-    means = means_table(data, folds, tests, order, 0)
+    means = means_table(tests, order)
     assert [line.cells[0].under for line in means.lines] == ["rank 1.20", "rank 1.80"]
-    table = data_tables(data, folds, tests, order)[0]
+    table = data_tables(tests, order)[0]
     assert table.head == ("Data set", "A", "B")
     assert [line.cells[1].mark for line in table.lines] == ["worse"] * 4 + ["better"]
     assert [line.cells[0].is_best for line in table.lines] == [True] * 4 + [False]
@@ -150,8 +149,8 @@ def test_student_counts_stand_beside_the_corrected_ones():
     values = [0.9, 0.91, 0.92, 0.9, 0.915], [0.89, 0.905, 0.905, 0.9, 0.9]
     assert paired_t(*values).p_value < 0.05 < corrected_resampled_t(*values, 1 / 4).p_value
     rows = [row for name in ("x", "y") for row in rows_of(dict(zip("AB", values, strict=True)), name)]
-    data, folds, tests, order = parts(compared(rows))
-    (line,) = difference_table(data, folds, tests, order, 0).lines
+    tests, order = parts(compared(rows))
+    (line,) = difference_table(tests, order).lines
     assert (line.cells[0].text, line.cells[0].under) == ("0/0", "Student 2/0")
 
 
@@ -173,13 +172,13 @@ def test_page_of_many_data_sets():
 
 def test_ranks_say_what_few_data_sets_cannot_show():
     data = compared(several(3, ["A", "B", "C"]))
-    (part,) = rank_parts(data, Folds(data))
+    (part,) = rank_parts(Folds(data))
     assert "Average ranks of 3 methods over 3 data sets" in part.figure.caption
     assert "this takes 7" in part.note
     assert fewest_data_sets(3, 0.05) == 7
     assert 3 * 2 / 2**7 <= 0.05 < 3 * 2 / 2**6
     data = compared(several(7, ["A", "B", "C"]))
-    (part,) = rank_parts(data, Folds(data))
+    (part,) = rank_parts(Folds(data))
     assert part.note == ""
     assert part.pairs.rows[0][2:] == ("7/0/0", "0.016", "0.047")
 
@@ -191,15 +190,15 @@ def test_a_method_that_failed_is_last_and_never_best():
             row |= {"accuracy": None, "error": "ValueError: no <luck>"}
         if row["method"] == "A" and row["data"] == "set 2" and row["fold"] == 0:
             row |= {"accuracy": None, "error": "MemoryError: too wide"}
-    data, folds, tests, order = parts(compared(rows))
-    table = data_tables(data, folds, tests, order)[0]
+    tests, order = parts(compared(rows))
+    table = data_tables(tests, order)[0]
     assert [line.cells[0].under for line in table.lines][1:3] == ["0 of 5 folds", "4 of 5 folds"]
     assert [line.cells[0].text == "–" for line in table.lines] == [False, True, False, False]
     assert [line.cells[0].is_best for line in table.lines] == [True, False, False, True]
-    line, _ = means_table(data, folds, tests, order, 0).lines
+    line, _ = means_table(tests, order).lines
     assert line.cells[0].under == "rank 1.50\n2 of 4 sets"
     assert not line.cells[0].is_best
-    html = render_comparison(data)
+    html = render_comparison(tests.folds.data)
     elements = read(html)
     assert "Some methods failed on some folds" in html
     failures = [texts(elements, "td")[-8:][i : i + 4] for i in (0, 4)]
@@ -319,7 +318,7 @@ def test_strips_by_hand():
 )
 def test_what_cannot_be_drawn_is_one_sentence(changes, sentence):
     data = ComparisonData(
-        **({"title": "", "data": ("credit",), "methods": tuple(SCORES), "folds": fold_results(rows_of(SCORES)),
+        **({"title": "", "data": ("credit",), "methods": tuple(SCORES), "folds": rows_of(SCORES),
             "n_folds": 4} | changes)
     )  # fmt: skip
     with pytest.raises(ValueError, match=sentence):

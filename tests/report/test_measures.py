@@ -32,7 +32,7 @@ def test_all_values_of_a_measure_have_the_same_decimals():
 def test_measures_in_words():
     assert Measure("error_probability").heading == "Error probability"
     assert Measure("log_loss").heading == "Log loss, nats per row"
-    assert Measure("map").on("the rows that guide the search") == "MAP cost on the rows that guide the search, in nats"
+    assert Measure("map").panel_heading == "MAP cost on the rows that guide the search, in nats"
     assert Measure("auc").title == "AUC"
     assert Measure("my_own_loss").heading == "My own loss"
     assert Measure("").title == "criterion"

@@ -16,9 +16,9 @@ from bayesieve import SelectiveNB
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import AUC
 from bayesieve.evaluation import Comparison, Protocol
-from bayesieve.evaluation.fold_measures import MEASURES as FOLD_MEASURES
 from bayesieve.evaluation.fold_measures import log_probabilities
 from bayesieve.search import SubsetProblem
+from bayesieve.statistics import metrics
 from bayesieve.studies import Options
 from bayesieve.studies.boulle2007 import waveform_file
 from bayesieve.studies.boulle2007.claims import findings, sentences
@@ -68,7 +68,7 @@ def made_up(values: dict[str, np.ndarray], n_folds: int = 4) -> Comparison:
             for method, value in zip((*METHODS, OURS), table[fold].tolist(), strict=True):
                 figure = None if np.isnan(value) else value
                 row = {"data": data, "method": method, "repeat": 0, "fold": fold, "n_train": 90, "n_test": 30}
-                row |= dict.fromkeys(FOLD_MEASURES, figure)
+                row |= dict.fromkeys(metrics.MEASURES, figure)
                 row |= {"n_features": 2, "fit_seconds": 0.5, "predict_seconds": 0.25}
                 rows.append({**row, "figures": {FLOORED: figure}, "error": None if figure is not None else "failed"})
     return Comparison(tuple(values), (*METHODS, OURS), Protocol(n_folds), tuple(rows))

@@ -77,7 +77,7 @@ def compare(
     Run an interrupted command again to continue where it stopped.
     """
     from bayesieve.evaluation import RepeatedFolds
-    from bayesieve.evaluation.fold_measures import MEASURES
+    from bayesieve.statistics.metrics import MEASURES
 
     _check_numbers(folds, repeats, seed, jobs)
     require_choice(measure, MEASURES, "measure")

@@ -13,7 +13,7 @@ import typer
 
 from bayesieve.cli.choices import require_choice
 from bayesieve.cli.errors import CommandError
-from bayesieve.cli.options import Debug, Quiet
+from bayesieve.cli.options import Debug, QuietOutput
 from bayesieve.cli.screen import Screen
 
 
@@ -22,7 +22,7 @@ def compile_kernels(
         list[str] | None,
         typer.Argument(metavar="[FAMILY]...", help="What to compile; everything unless said.", show_default=False),
     ] = None,
-    quiet: Quiet = False,
+    quiet: QuietOutput = False,
     debug: Debug = False,
 ) -> None:
     """Compile ahead of the first fit, in one process for each core.

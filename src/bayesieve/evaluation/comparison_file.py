@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bayesieve.evaluation.fold_measures import MEASURES
+from bayesieve.statistics.metrics import MEASURES
 from bayesieve.table.writing import checked_path
 
 NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")

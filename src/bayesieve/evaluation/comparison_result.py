@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from bayesieve.evaluation.comparison_file import NUMBERS, Key
-from bayesieve.evaluation.fold_measures import LOWER_IS_BETTER
 from bayesieve.evaluation.folds import Split
 from bayesieve.short_repr import ShortRepr
+from bayesieve.statistics.metrics import LOWER_IS_BETTER
 from bayesieve.table import write_atomically
 
 
@@ -197,14 +197,14 @@ class Comparison(ShortRepr):
         ValueError
             If `reference` is not a method of the comparison, or the file cannot be written.
         """
-        from bayesieve.report.comparison import ComparisonData, fold_results, render_comparison
+        from bayesieve.report.comparison import ComparisonData, render_comparison
         from bayesieve.version import __version__
 
         page = ComparisonData(
             title=title,
             data=self.data,
             methods=self.methods,
-            folds=fold_results(self.rows),
+            folds=self.rows,
             n_folds=self.protocol.n_folds,
             n_repeats=self.protocol.n_repeats,
             seed=self.protocol.seed,

@@ -8,10 +8,6 @@ import numpy as np
 
 from bayesieve.statistics import metrics
 
-MEASURES = ("accuracy", "auc", "compression_rate", "log_loss", "brier", "balanced_accuracy")
-"""Names of the performance measures; higher is better for all but `LOWER_IS_BETTER`."""
-LOWER_IS_BETTER = frozenset(("log_loss", "brier"))
-
 _LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 _SUM_TOLERANCE = 1e-3  # more than the rounding of single-precision models with many classes
 _LOWEST = -1e300  # log of a probability of 0: finite, so that scores can be compared

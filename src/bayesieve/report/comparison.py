@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
 
 import numpy as np
 
-from bayesieve.report.comparison_data import MEASURES, ComparisonData, FoldResult, Folds, fold_results
+from bayesieve.report.comparison_data import ComparisonData, Folds
 from bayesieve.report.critical_difference import comparison_style
-from bayesieve.report.formats import format_number, format_percent, plural, shorten, visible
+from bayesieve.report.formats import format_percent, plural, shorten, visible
 from bayesieve.report.render import fill
 from bayesieve.report.sections.comparison import (
     MAX_STRIP_DATA,
@@ -23,18 +22,9 @@ from bayesieve.report.sections.comparison import (
 )
 from bayesieve.report.sections.comparison_ranks import FIRST_MEASURES, rank_parts, why_no_ranks
 from bayesieve.statistics import average_ranks, critical_difference
+from bayesieve.statistics.metrics import MEASURES
 
-__all__ = ["ComparisonData", "FoldResult", "fold_results", "render_comparison"]
-
-
-@dataclass(frozen=True)
-class Failure:
-    """An error, and the number of folds that it affects."""
-
-    data: str
-    method: str
-    n_folds: int
-    error: str
+__all__ = ["ComparisonData", "render_comparison"]
 
 
 def render_comparison(data: ComparisonData) -> str:
@@ -48,7 +38,7 @@ def render_comparison(data: ComparisonData) -> str:
     Parameters
     ----------
     data : ComparisonData
-        Its folds come from ``fold_results(comparison.frame.to_dicts())``.
+        Its folds are lines of a comparison, such as ``comparison.frame.to_dicts()``.
 
     Returns
     -------
@@ -63,10 +53,10 @@ def render_comparison(data: ComparisonData) -> str:
 
     Examples
     --------
-    >>> from bayesieve.report.comparison import ComparisonData, fold_results, render_comparison
+    >>> from bayesieve.report.comparison import ComparisonData, render_comparison
     >>> rows = [{"data": "iris", "method": m, "repeat": 0, "fold": f, "accuracy": 0.9 + f / 100}
     ...         for m in ("NB", "MAP") for f in range(3)]
-    >>> page = ComparisonData("Iris", ("iris",), ("NB", "MAP"), fold_results(rows), n_folds=3)
+    >>> page = ComparisonData("Iris", ("iris",), ("NB", "MAP"), rows, n_folds=3)
     >>> render_comparison(page).startswith("<!doctype html>")
     True
     """
@@ -75,46 +65,46 @@ def render_comparison(data: ComparisonData) -> str:
     measures = folds.measures()
     best = best_method(folds, measures)
     reference = best if data.reference is None else data.methods.index(data.reference)
-    tests = FoldTests(data, folds, reference)
+    tests = FoldTests(folds, reference)
     order = _order(folds)
     several = len(data.data) > 1
     strips: list[tuple[str, list[FoldPanel]]] = [
-        (name, panels)
-        for i, name in enumerate(data.data[:MAX_STRIP_DATA])
-        if (panels := fold_panels(data, folds, i, order))
+        (name, panels) for i, name in enumerate(data.data[:MAX_STRIP_DATA]) if (panels := fold_panels(folds, i, order))
     ]
+    failures = Counter((row["data"], row["method"], row["error"]) for row in data.folds if row.get("error") is not None)
     return fill(
         "comparison.html",
         data=data,
         style=comparison_style(),
-        headline=headline(data, folds, tests, best) if measures else "No method has a value on any fold.",
-        means=means_table(data, folds, tests, order, reference) if measures else None,
-        tests=difference_table(data, folds, tests, order, reference) if measures and len(data.methods) > 1 else None,
+        headline=headline(tests, best) if measures else "No method has a value on any fold.",
+        means=means_table(tests, order) if measures else None,
+        tests=difference_table(tests, order) if measures and len(data.methods) > 1 else None,
         reference=data.methods[reference],
         is_best=reference == best and len(measures) > 0,
-        first=measures[0].in_words if measures else "",
-        no_ranks=why_no_ranks(data, folds),
-        ranks=rank_parts(data, folds),
+        first=measures[0].title if measures else "",
+        no_ranks=why_no_ranks(folds),
+        ranks=rank_parts(folds),
         n_open=FIRST_MEASURES,
-        tables=data_tables(data, folds, tests, order) if several else [],
+        tables=data_tables(tests, order) if several else [],
         strips=strips,
         strip_names=[data.methods[j] for j in order],
         n_strips_hidden=max(0, len(data.data) - MAX_STRIP_DATA),
         several=several,
-        failures=failures(data.folds),
+        failures=failures.items(),
         protocol=protocol_sentence(data),
         level=format_percent(data.alpha, 0 if round(100 * data.alpha, 6).is_integer() else 1),
     )
 
 
-def headline(data: ComparisonData, folds: Folds, tests: FoldTests, best: int) -> str:
+def headline(tests: FoldTests, best: int) -> str:
     """The headline finding, by the first measure."""
+    folds, data = tests.folds, tests.folds.data
     measure = folds.measures()[0]
     matrix = folds.matrix(measure.name)
     if len(data.methods) == 1:
         means = folds.means(measure.name)
-        mean = format_number(float(means[~np.isnan(means)].mean()), measure.digits)
-        return f"{shorten(visible(data.methods[0]), 60)}: mean {measure.in_words} {mean}."
+        mean = measure.text(float(means[~np.isnan(means)].mean()))
+        return f"{_shown(data.methods[0])}: mean {measure.title} {mean}."
     if np.isnan(matrix).all():
         return "No method finished the folds that others did, so that none can be called best."
     ranks = average_ranks(matrix, measure.higher_is_better)
@@ -122,18 +112,21 @@ def headline(data: ComparisonData, folds: Folds, tests: FoldTests, best: int) ->
     if len(tied) > 3:
         subject = f"{len(tied)} of {plural(len(ranks), 'method')} have"
     else:
-        subject = " and ".join(shorten(visible(data.methods[j]), 60) for j in tied)
-        subject += " has" if len(tied) == 1 else " have"
+        subject = " and ".join(_shown(data.methods[j]) for j in tied) + (" has" if len(tied) == 1 else " have")
     n_sets = int((~np.isnan(matrix).all(axis=1)).sum())
     if len(data.data) > 1:
-        sentence = f"{subject} the best average rank by {measure.in_words} over {plural(n_sets, 'data set')}."
+        sentence = f"{subject} the best average rank by {measure.title} over {plural(n_sets, 'data set')}."
         return sentence + (_critical_finding(ranks, n_sets, data.alpha) if len(tied) == 1 and n_sets > 1 else "")
-    mean = format_number(float(matrix[0, best]), measure.digits)
-    sentence = f"{subject} the {'highest' if measure.higher_is_better else 'lowest'} mean {measure.in_words}, {mean}."
+    extreme = "highest" if measure.higher_is_better else "lowest"
+    sentence = f"{subject} the {extreme} mean {measure.title}, {measure.text(float(matrix[0, best]))}."
     if len(tied) > 1 or len(folds.splits) < 2 or tests.reference != best:
         return sentence
     n_worse = sum(tests.mark(measure, 0, j) == "worse" for j in range(len(ranks)))
     return sentence + f" It is significantly better than {_some_of(n_worse, len(ranks) - 1)}."
+
+
+def _shown(method: str) -> str:
+    return shorten(visible(method), 60)
 
 
 def _critical_finding(ranks: np.ndarray, n_data: int, alpha: float) -> str:
@@ -160,19 +153,9 @@ def protocol_sentence(data: ComparisonData) -> str:
     )
 
 
-def failures(folds: Sequence[FoldResult]) -> list[Failure]:
-    """Errors in the order of their first fold."""
-    counts: dict[tuple[str, str, str], int] = {}
-    for f in folds:
-        if f.error is not None:
-            key = (f.data, f.method, f.error)
-            counts[key] = counts.get(key, 0) + 1
-    return [Failure(*key[:2], number, key[2]) for key, number in counts.items()]
-
-
 def _order(folds: Folds) -> list[int]:
     """Best first by the first measure; equal methods keep their order."""
-    n_methods = folds.shape[1]
+    n_methods = len(folds.data.methods)
     for measure in folds.measures():
         matrix = folds.matrix(measure.name)
         if not np.isnan(matrix).all():
@@ -187,13 +170,12 @@ def _check(data: ComparisonData) -> None:
     for names, what in ((data.methods, "method"), (data.data, "data set")):
         if len(set(names)) < len(names):
             raise ValueError(f"Each {what} needs a name of its own, got {', '.join(names)}.")
-    known = [measure.name for measure in MEASURES]
-    if data.measure is not None and data.measure not in known:
-        raise ValueError(f"There is no measure {data.measure!r}; choose one of {', '.join(known)}.")
-    strange = next((f for f in data.folds if f.data not in data.data or f.method not in data.methods), None)
-    if strange is not None:
-        raise ValueError(
-            f"A fold belongs to method {strange.method!r} on {strange.data!r}, which is not in the comparison."
-        )
+    if data.measure is not None and data.measure not in MEASURES:
+        raise ValueError(f"There is no measure {data.measure!r}; choose one of {', '.join(MEASURES)}.")
+    for row in data.folds:
+        if row["data"] not in data.data or row["method"] not in data.methods:
+            raise ValueError(
+                f"A fold belongs to method {row['method']!r} on {row['data']!r}, which is not in the comparison."
+            )
     if data.reference is not None and data.reference not in data.methods:
         raise ValueError(f"There is no method {data.reference!r} to compare with; there are {', '.join(data.methods)}.")

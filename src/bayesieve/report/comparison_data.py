@@ -3,49 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from bayesieve.report.measures import Measure
+from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
 
-@dataclass(frozen=True)
-class ComparedMeasure:
-    """A performance measure: its name, its title, and its direction."""
-
-    name: str
-    title: str
-    higher_is_better: bool = True
-    digits: int = 3
-
-    @property
-    def in_words(self) -> str:
-        """The title in the middle of a sentence."""
-        return self.title if self.title.isupper() else self.title[:1].lower() + self.title[1:]
-
-
-MEASURES = (
-    ComparedMeasure("accuracy", "Accuracy"),
-    ComparedMeasure("auc", "AUC"),
-    ComparedMeasure("compression_rate", "Compression rate"),
-    ComparedMeasure("log_loss", "Log loss", higher_is_better=False),
-    ComparedMeasure("brier", "Brier score", higher_is_better=False),
-    ComparedMeasure("balanced_accuracy", "Balanced accuracy"),
-)
 EFFORTS = ("n_features", "fit_seconds", "predict_seconds")
-
-
-@dataclass(frozen=True)
-class FoldResult:
-    """One method on one fold of one data set; `values` by measure, NaN if unknown; `error` if it failed."""
-
-    data: str
-    method: str
-    repeat: int
-    fold: int
-    values: Mapping[str, float]
-    error: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +23,8 @@ class ComparisonData:
     ----------
     title : str
     data, methods : names, in the order of the page
-    folds : one entry per data set, method, repeat and fold; entries may be missing
+    folds : one mapping per data set, method, repeat and fold, as a line of ``Comparison.frame``: ``data``, ``method``,
+        ``repeat``, ``fold``, ``error`` and any of the measures, None or absent if unknown; entries may be missing
     n_folds, n_repeats, seed : of the stratified cross-validation
     reference : method that tests compare with; None for the best by `measure`
     measure : the first measure, which orders methods and is in the headline; None for the first known one of `MEASURES`
@@ -68,7 +36,7 @@ class ComparisonData:
     title: str
     data: tuple[str, ...]
     methods: tuple[str, ...]
-    folds: tuple[FoldResult, ...]
+    folds: Sequence[Mapping[str, Any]]
     n_folds: int
     n_repeats: int = 1
     seed: int | None = None
@@ -76,57 +44,31 @@ class ComparisonData:
     measure: str | None = None
     alpha: float = 0.05
     complete: bool = True
-    settings: tuple[tuple[str, str], ...] = field(default=())
+    settings: tuple[tuple[str, str], ...] = ()
     version: str = ""
     created: str = ""
-
-
-def fold_results(rows: Iterable[Mapping[str, Any]]) -> tuple[FoldResult, ...]:
-    """Folds from the lines of a table, such as ``Comparison.frame.to_dicts()``.
-
-    Parameters
-    ----------
-    rows : mappings with ``data``, ``method``, ``repeat``, ``fold``, any of the measures, and ``error``; None is
-        unknown.
-
-    Examples
-    --------
-    >>> fold_results([{"data": "iris", "method": "NB", "repeat": 0, "fold": 3, "auc": 0.99, "error": None}])
-    (FoldResult(data='iris', method='NB', repeat=0, fold=3, values={'auc': 0.99}, error=None),)
-    """
-    names = (*(measure.name for measure in MEASURES), *EFFORTS)
-    return tuple(
-        FoldResult(
-            data=row["data"],
-            method=row["method"],
-            repeat=int(row["repeat"]),
-            fold=int(row["fold"]),
-            values={name: float(row[name]) for name in names if row.get(name) is not None},
-            error=row.get("error"),
-        )
-        for row in rows
-    )
 
 
 class Folds:
     """The numbers of a comparison as arrays (n_data, n_methods, n_splits), NaN if unknown."""
 
     def __init__(self, data: ComparisonData) -> None:
-        self.splits = sorted({(f.repeat, f.fold) for f in data.folds})
-        places = (_places(data.data), _places(data.methods), _places(self.splits))
+        self.data = data
+        self.splits = sorted({(row["repeat"], row["fold"]) for row in data.folds})
         self.shape = (len(data.data), len(data.methods), len(self.splits))
-        self._first = data.measure
         self._arrays: dict[str, np.ndarray] = {}
-        for f in data.folds:
-            where = (places[0][f.data], places[1][f.method], places[2][f.repeat, f.fold])
-            for name, value in f.values.items():
-                if not math.isnan(value):
+        at = [{name: place for place, name in enumerate(names)} for names in (data.data, data.methods, self.splits)]
+        for row in data.folds:
+            where = (at[0][row["data"]], at[1][row["method"]], at[2][row["repeat"], row["fold"]])
+            for name in (*MEASURES, *EFFORTS):
+                value = row.get(name)
+                if value is not None and not math.isnan(value):
                     self._arrays.setdefault(name, np.full(self.shape, np.nan))[where] = value
 
-    def measures(self) -> list[ComparedMeasure]:
+    def measures(self) -> list[Measure]:
         """Measures with known values, the chosen one first."""
-        known = [measure for measure in MEASURES if measure.name in self._arrays]
-        return sorted(known, key=lambda measure: measure.name != self._first)
+        known = [Measure(name, name in LOWER_IS_BETTER, digits=3) for name in MEASURES if name in self._arrays]
+        return sorted(known, key=lambda measure: measure.name != self.data.measure)
 
     def values(self, name: str) -> np.ndarray:
         return self._arrays.get(name, np.full(self.shape, np.nan))
@@ -149,10 +91,6 @@ class Folds:
         wanted = ~np.isnan(values).all(axis=1, keepdims=True)
         lacking = (np.isnan(values) & wanted).any(axis=2)
         return np.where(lacking, np.nan, self.means(name))
-
-
-def _places(names: Sequence[Any]) -> dict[Any, int]:
-    return {name: place for place, name in enumerate(names)}
 
 
 def _over_known(values: np.ndarray, fewest: int, summary: Any) -> np.ndarray:

@@ -95,6 +95,19 @@ def format_seconds(value: float | None) -> str:
     return f"{minutes} min {seconds} s"
 
 
+def p_text(p_value: float) -> str:
+    """A p-value as text.
+
+    Examples
+    --------
+    >>> p_text(0.0312), p_text(0.00001), p_text(float("nan"))
+    ('p 0.031', 'p < 0.001', 'no test')
+    """
+    if math.isnan(p_value):
+        return "no test"
+    return "p < 0.001" if p_value < 0.001 else f"p {format_number(p_value, 3)}"
+
+
 def plural(number: float, singular: str, several: str | None = None) -> str:
     """The number with its noun.
 

@@ -12,18 +12,26 @@ from typing import Any
 from bayesieve.criteria import Criterion
 from bayesieve.criteria.registry import CRITERIA
 from bayesieve.parts import Score
-from bayesieve.report.data import PathStep
+from bayesieve.report.data import PathStep, SearchSummary
 from bayesieve.report.formats import format_number
 from bayesieve.selection import SELECTORS, CodedSelector
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A criterion by its name, and the decimals that distinguish its values."""
+    """A criterion or performance measure by its name, on the rows that guide a search or on validation rows.
+
+    `digits` are the decimals that distinguish its values.
+    """
 
     name: str
     lower_is_better: bool = True
     digits: int = 4
+    on_validation: bool = False
+
+    @property
+    def higher_is_better(self) -> bool:
+        return not self.lower_is_better
 
     @property
     def title(self) -> str:
@@ -31,14 +39,14 @@ class Measure:
         return self._facts.get("title") or self.name.replace("_", " ").strip() or "criterion"
 
     @property
+    def capitalised(self) -> str:
+        """The title with a capital letter, except for mRMR."""
+        return self.title if self.title[1:2].isupper() else self.title[:1].upper() + self.title[1:]
+
+    @property
     def unit(self) -> str:
         """Such as "nats"; empty without."""
         return str(self._facts.get("unit", ""))
-
-    @property
-    def is_of_features(self) -> bool:
-        """Whether it scores the feature that a step of a filter adds, rather than a subset."""
-        return self._facts.get("of") == "feature"
 
     @property
     def evaluated(self) -> str:
@@ -46,39 +54,45 @@ class Measure:
         return str(self._facts.get("of", "model"))
 
     @property
-    def heading(self) -> str:
-        """The head of a column or panel, with the unit."""
-        return self._beginning + (f", {self.unit}" if self.unit else "")
+    def is_of_features(self) -> bool:
+        """Whether it scores the feature that a step of a filter adds, rather than a subset."""
+        return self.evaluated == "feature"
 
-    def on(self, rows: str) -> str:
-        """The head of a panel for the measure on some rows, with the unit."""
+    @property
+    def heading(self) -> str:
+        """The head of a column, with the unit."""
+        if self.on_validation:
+            return f"Validation: {self.title}"
+        return self.capitalised + (f", {self.unit}" if self.unit else "")
+
+    @property
+    def panel_heading(self) -> str:
+        """The head of a panel, with the rows and the unit."""
+        rows = "the validation rows" if self.on_validation else "the rows that guide the search"
         where = "of the feature added" if self.is_of_features else f"on {rows}"
-        return f"{self._beginning} {where}" + (f", in {self.unit}" if self.unit else "")
+        return f"{self.capitalised} {where}" + (f", in {self.unit}" if self.unit else "")
 
     def of(self, step: PathStep) -> float | None:
-        """The value that guides a search at a step; None if features are scored and none is added."""
+        """The value at a step of a search; None where it has none."""
+        if self.on_validation:
+            return step.validation
         return None if self.is_of_features and step.feature is None else step.criterion
 
     def text(self, value: float | None) -> str:
         """A value as text."""
         return format_number(value, self.digits)
 
-    @cached_property
-    def _facts(self) -> Mapping[str, Any]:
-        # A criterion under a name of its own does not inherit the title of another.
-        return vars(_described(self.name))
+    def in_words(self, value: float, search: SearchSummary) -> str:
+        """The measure and its value, with the standard error where it is known."""
+        error = self.standard_error(value, n_rows) if (n_rows := self.n_rows(search)) else None
+        return f"{self.title} {self.text(value)}" + ("" if error is None else f" ± {self.text(error)}")
 
-    @property
-    def _beginning(self) -> str:
-        """The title with a capital letter, except for mRMR."""
-        return self.title if self.title[1:2].isupper() else self.title[:1].upper() + self.title[1:]
+    def n_rows(self, search: SearchSummary) -> float | None:
+        """Validation rows of a search, where the measure is a share of them and has a standard error."""
+        return search.validation_total if self.on_validation and self.name == "error" else None
 
-    @property
-    def is_rate(self) -> bool:
-        """Whether it is a share of the rows, whose standard error follows from their number."""
-        return self.name == "error"
-
-    def standard_error(self, value: float, n_rows: float) -> float:
+    @staticmethod
+    def standard_error(value: float, n_rows: float) -> float:
         """sqrt(e (1 - e) / n) of an error rate on n rows.
 
         Examples
@@ -88,8 +102,26 @@ class Measure:
         """
         return math.sqrt(max(value * (1.0 - value), 0.0) / n_rows) if math.isfinite(value) else math.nan
 
+    @cached_property
+    def _facts(self) -> Mapping[str, Any]:
+        # A criterion under a name of its own does not inherit the title of another.
+        return vars(_described(self.name))
 
-def measure(name: str, values: Iterable[float | None], lower_is_better: bool = True) -> Measure:
+
+def measures_of(*searches: SearchSummary) -> tuple[Measure, ...]:
+    """The criterion that guides the searches, and the measure on their validation rows where they have such rows."""
+    first = searches[0]
+    steps = [step for search in searches for step in search.path]
+    guide = measure(first.criterion_name, [step.criterion for step in steps], first.lower_is_better)
+    if first.validation_name is None:
+        return (guide,)
+    values = [step.validation for step in steps]
+    return guide, measure(first.validation_name, values, first.validation_lower_is_better, on_validation=True)
+
+
+def measure(
+    name: str, values: Iterable[float | None], lower_is_better: bool = True, on_validation: bool = False
+) -> Measure:
     """A measure with decimals that suit these values: costs in nats get one decimal, shares four.
 
     Examples
@@ -100,7 +132,7 @@ def measure(name: str, values: Iterable[float | None], lower_is_better: bool = T
     known = [abs(value) for value in values if value is not None and math.isfinite(value)]
     largest = max(known, default=0.0)
     digits = 1 if name == "map" or largest >= 1000 else 2 if largest >= 100 else 3 if largest >= 10 else 4
-    return Measure(name, lower_is_better, digits)
+    return Measure(name, lower_is_better, digits, on_validation)
 
 
 def _described(name: str) -> Any:

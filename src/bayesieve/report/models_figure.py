@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from bayesieve.report import formats
 from bayesieve.report.figure import WIDTH, Figure
-from bayesieve.report.figures.panels import Line, Mark, Panel, PathDrawing, Strip, value_ticks
-from bayesieve.report.figures.scale import Point, Scale, Tick, thinned, tick_step
+from bayesieve.report.figures.panels import Line, Mark, Panel, PathDrawing, Strip
+from bayesieve.report.figures.scale import Point, Scale, Tick, thinned, tick_step, value_ticks
 from bayesieve.report.picture import PictureFigure
 from bayesieve.report.sections.tables import Column, Table
 

@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.figure import WIDTH
-from bayesieve.report.figures.panels import value_ticks
-from bayesieve.report.figures.scale import Scale, Tick
+from bayesieve.report.figures.scale import Scale, Tick, value_ticks
 from bayesieve.report.formats import format_number
 from bayesieve.report.picture import PictureFigure
 from bayesieve.report.sections.tables import Column, Table

@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 
+MEASURES = ("accuracy", "auc", "compression_rate", "log_loss", "brier", "balanced_accuracy")
+"""Names of the performance measures; higher is better for all but `LOWER_IS_BETTER`."""
+LOWER_IS_BETTER = frozenset(("log_loss", "brier"))
+
 
 def accuracy(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Share of rows whose most probable class is the true one."""

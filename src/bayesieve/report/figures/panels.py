@@ -7,16 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bayesieve.report.figures.scale import (
-    Point,
-    Scale,
-    Tick,
-    decimals_of,
-    drawable,
-    tick_step,
-    tick_values,
-)
-from bayesieve.report.formats import format_number
+from bayesieve.report.figures.scale import Point, Scale, Tick, drawable
 
 Pair = tuple[float, float]
 _LABEL_WIDTH = 0.85  # of a character, in percent of the width; a narrow page only moves labels, it loses none
@@ -55,7 +46,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Strip:
-    """A full-height part of the plot area that tells what happened there."""
+    """A full-height part of the plot area with a text to hover over."""
 
     start: float
     width: float
@@ -107,17 +98,20 @@ def value_scale(values: Sequence[float], wanted: Sequence[float], *, lower_is_be
     return Scale(low - room, high + room, 100, 0)
 
 
-def told_of_outside(note: str, values: Sequence[float], scale: Scale) -> str:
-    """The note of a panel, and that values lie outside of its axis where some do."""
+def strips_between(places: Sequence[float], texts: Sequence[str]) -> list[Strip]:
+    """A strip around each of several ascending positions, which meets the next halfway."""
+    edges = [places[0], *((a + b) / 2 for a, b in itertools.pairwise(places)), places[-1]]
+    return [
+        Strip(round(left, 3), round(right - left, 3), text)
+        for text, (left, right) in zip(texts, itertools.pairwise(edges), strict=True)
+    ]
+
+
+def panel_note(note: str, values: Sequence[float], scale: Scale) -> str:
+    """The note of a panel, with a warning if values lie outside of its axis."""
     if all(scale.low <= v <= scale.high for v in values if drawable(v)):
         return note
     return "; ".join(part for part in (note, "the worst values lie outside") if part)
-
-
-def value_ticks(scale: Scale) -> tuple[Tick, ...]:
-    """Round numbers along a vertical axis."""
-    decimals = decimals_of(tick_step(scale.low, scale.high, 5))
-    return tuple(Tick(scale(v), format_number(v, decimals)) for v in tick_values(scale.low, scale.high, 5))
 
 
 def clipped_lines(pairs: Sequence[Pair], scale: Scale) -> list[tuple[Point, ...]]:

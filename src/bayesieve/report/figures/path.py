@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.data import PathStep, SearchSummary
-from bayesieve.report.figures.scale import Point, Scale, Tick, decimals_of, drawable, thinned, tick_step, tick_values
-from bayesieve.report.formats import format_count, format_number
+from bayesieve.report.figures.scale import Point, Scale, Tick, drawable, thinned, tick_values, value_ticks
+from bayesieve.report.formats import format_count
 
 MAX_LINES = 60
 MAX_POINTS = 300
@@ -62,15 +62,13 @@ def path_chart(search: SearchSummary) -> PathChart | None:
     shown = [s for s in starts if s != best][: MAX_LINES - 1] + [best]  # the best one last, drawn over the others
     x, y = _scales(search, [starts[s] for s in shown])
     lines = tuple(PathLine(s, _line(starts[s], x, y), s == best) for s in shown)
-    step = tick_step(min(y.low, y.high), max(y.low, y.high))
-    y_ticks = tuple(Tick(y(v), format_number(v, decimals_of(step))) for v in tick_values(y.low, y.high))
     x_ticks = tuple(Tick(x(v), format_count(v)) for v in tick_values(x.low, x.high) if float(v).is_integer())
     nearest = _nearest(starts[best], _goal(search))
     return PathChart(
         lines=lines,
         n_hidden=len(starts) - len(shown),
         x_ticks=x_ticks,
-        y_ticks=y_ticks,
+        y_ticks=value_ticks(y),
         null_y=y(search.null_criterion) if drawable(search.null_criterion) else None,
         best=Point(x(nearest), y(starts[best][nearest].criterion)),
     )

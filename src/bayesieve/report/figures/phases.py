@@ -1,4 +1,4 @@
-"""One search along its path: what it is worth over the number of features, phase by phase."""
+"""The path of one search: its measures over the number of features, phase by phase."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from bayesieve.report.figures.panels import (
     band,
     clipped_lines,
     labelled_mark,
-    told_of_outside,
+    panel_note,
+    strips_between,
     value_scale,
-    value_ticks,
 )
 from bayesieve.report.figures.path import MAX_LINES, MAX_POINTS, best_start, steps_by_start
-from bayesieve.report.figures.scale import Point, Scale, Tick, drawable, spaced
+from bayesieve.report.figures.scale import Point, Scale, Tick, drawable, spaced, value_ticks
 from bayesieve.report.figures.sizes import Facet, facets_in_turn, needs_logarithm, size_label, ticks_of
 from bayesieve.report.formats import few_digits, plural, shorten, shorten_middle, visible
-from bayesieve.report.measures import Measure, measure
+from bayesieve.report.measures import Measure, measures_of
 
 MAX_PHASES = 12
 MAX_NAME = 24
@@ -39,15 +39,6 @@ class _Walk:
     steps: list[PathStep]
     positions: list[float]
     is_best: bool
-
-
-def measures_of(search: SearchSummary) -> tuple[Measure, Measure | None]:
-    """The criterion that guides the search, and what is measured on its validation rows."""
-    steps = search.path
-    guide = measure(search.criterion_name, [s.criterion for s in steps], search.lower_is_better)
-    if search.validation_name is None:
-        return guide, None
-    return guide, measure(search.validation_name, [s.validation for s in steps], search.validation_lower_is_better)
 
 
 def alternates(search: SearchSummary) -> bool:
@@ -64,19 +55,16 @@ def phase_drawing(search: SearchSummary) -> PathDrawing | None:
     in_phases = alternates(search) and len(walks) <= MAX_PHASES
     facets, shown = _placed(search, walks, in_phases=in_phases)
     chosen = _chosen(search, shown)
-    guide, held_out = measures_of(search)
-    panels = [_panel(search, guide, shown, chosen, on_validation=False)]
-    if held_out is not None:
-        panels.append(_panel(search, held_out, shown, chosen, on_validation=True))
-    best = next(walk for walk in shown if walk.is_best)
-    told = shown if in_phases else [best]
+    measures = measures_of(search)
+    panels = [_panel(search, one, shown, chosen) for one in measures]
+    described = shown if in_phases else [next(walk for walk in shown if walk.is_best)]
     return PathDrawing(
         panels=tuple(panel for panel in panels if panel is not None),
         x_ticks=ticks_of(facets),
         x_label=size_label(facets[0]) if in_phases else "moves made",
         stretches=tuple(_stretches(facets, shown)) if in_phases and len(shown) > 1 else (),
-        names=_names(told),
-        strips=tuple(strip for walk in told for strip in _strips(walk, guide, held_out, search)),
+        names=_names(described),
+        strips=tuple(strip for walk in described for strip in _strips(walk, measures, search)),
         chosen_x=None if chosen is None else chosen[1],
         n_hidden=len(walks) - len(shown),
     )
@@ -109,40 +97,36 @@ def _chosen(search: SearchSummary, walks: Sequence[_Walk]) -> tuple[PathStep, fl
 
 
 def _panel(
-    search: SearchSummary,
-    shown: Measure,
-    walks: Sequence[_Walk],
-    chosen: tuple[PathStep, float] | None,
-    *,
-    on_validation: bool,
+    search: SearchSummary, shown: Measure, walks: Sequence[_Walk], chosen: tuple[PathStep, float] | None
 ) -> Panel | None:
-    values = [[_value(step, shown, on_validation) for step in walk.steps] for walk in walks]
-    total = search.validation_total if on_validation and shown.is_rate else None
-    wanted = _around(_value(chosen[0], shown, on_validation), shown, total) if chosen is not None else []
-    plain = [v for own in values for v in own]
-    scale = value_scale(plain, wanted, lower_is_better=shown.lower_is_better)
-    if scale is not None and total:
-        inside = [v for v in plain if scale.low <= v <= scale.high]
-        wanted += [v + side * shown.standard_error(v, total) for v in inside for side in (-1, 1)]
-        scale = value_scale(plain, wanted, lower_is_better=shown.lower_is_better)
+    values = [[_value(step, shown) for step in walk.steps] for walk in walks]
+    every_value = [v for own in values for v in own]
+    n_rows = shown.n_rows(search)
+    on_axis: list[float] = []
+    if chosen is not None and drawable(value := _value(chosen[0], shown)):
+        reach = 2 * shown.standard_error(value, n_rows) if n_rows else 0.0
+        on_axis = [value - reach, value + reach]
+    scale = value_scale(every_value, on_axis, lower_is_better=shown.lower_is_better)
+    if scale is not None and n_rows:
+        inside = [v for v in every_value if scale.low <= v <= scale.high]
+        on_axis += [v + side * shown.standard_error(v, n_rows) for v in inside for side in (-1, 1)]
+        scale = value_scale(every_value, on_axis, lower_is_better=shown.lower_is_better)
     if scale is None:
         return None
     lines: list[Line] = []
     bands: list[tuple[Point, ...]] = []
-    for walk, theirs in zip(walks, values, strict=True):
-        kept = _kept(walk, search.chosen)
-        pairs = [(walk.positions[i], theirs[i]) for i in kept]
-        kind = "best" if walk.is_best else "start"
-        lines += [Line(kind, part) for part in clipped_lines(pairs, scale)]
-        if total and walk.is_best:
-            errors = [shown.standard_error(v, total) if drawable(v) else v for _, v in pairs]
+    for walk, own in zip(walks, values, strict=True):
+        pairs = [(walk.positions[i], own[i]) for i in _drawn_steps(walk, search.chosen)]
+        lines += [Line("best" if walk.is_best else "start", part) for part in clipped_lines(pairs, scale)]
+        if n_rows and walk.is_best:
+            errors = [shown.standard_error(v, n_rows) if drawable(v) else v for _, v in pairs]
             bands += band([(x, v - e, v + e) for (x, v), e in zip(pairs, errors, strict=True)], scale)
     return Panel(
-        heading=shown.on("the validation rows" if on_validation else "the rows that guide the search"),
-        note=told_of_outside(f"band: ± one standard error, {plural(total, 'row')}" if total else "", plain, scale),
+        heading=shown.panel_heading,
+        note=panel_note(f"band: ± one standard error, {plural(n_rows, 'row')}" if n_rows else "", every_value, scale),
         bands=tuple(bands),
         lines=tuple(lines),
-        marks=_marks(search, chosen, shown, scale, lines, on_validation=on_validation),
+        marks=_marks(search, chosen, shown, scale, lines),
         y_ticks=value_ticks(scale),
     )
 
@@ -153,85 +137,64 @@ def _marks(
     shown: Measure,
     scale: Scale,
     lines: Sequence[Line],
-    *,
-    on_validation: bool,
 ) -> tuple[Mark, ...]:
-    if chosen is None:
+    if chosen is None or not drawable(value := _value(chosen[0], shown)):
         return ()
     step, x = chosen
-    value = _value(step, shown, on_validation)
-    if not drawable(value):
-        return ()
-    # The size is told once, at the value that chose it.
-    tells_size = on_validation or search.validation_name is None
-    label = f"{plural(step.n_features, 'feature')}, {shown.text(value)}" if tells_size else shown.text(value)
+    label = shown.text(value)
+    if shown.on_validation or search.validation_name is None:  # only one panel says the size, that of the choice
+        label = f"{plural(step.n_features, 'feature')}, {label}"
     return (labelled_mark(Point(x, scale(value)), label, lines, above=not shown.lower_is_better),)
 
 
-def _around(value: float, shown: Measure, total: float | None) -> list[float]:
-    """Values that must be on the axis: two standard errors to either side of the chosen subset."""
-    if not drawable(value):
-        return []
-    reach = 2 * shown.standard_error(value, total) if total else 0.0
-    return [value - reach, value + reach]
-
-
-def _value(step: PathStep, shown: Measure, on_validation: bool) -> float:
-    value = step.validation if on_validation else shown.of(step)
+def _value(step: PathStep, shown: Measure) -> float:
+    value = shown.of(step)
     return float("nan") if value is None else value
 
 
-def _kept(walk: _Walk, chosen: tuple[int, int] | None) -> list[int]:
-    kept = set(spaced(walk.positions, MAX_POINTS))
-    kept |= {i for i, step in enumerate(walk.steps) if (step.start, step.step) == chosen}
-    return sorted(kept)
+def _drawn_steps(walk: _Walk, chosen: tuple[int, int] | None) -> list[int]:
+    indices = set(spaced(walk.positions, MAX_POINTS))
+    indices |= {i for i, step in enumerate(walk.steps) if (step.start, step.step) == chosen}
+    return sorted(indices)
 
 
 def _stretches(facets: Sequence[Facet], walks: Sequence[_Walk]) -> list[Stretch]:
-    found = []
+    stretches = []
     for number, (facet, walk) in enumerate(zip(facets, walks, strict=True), start=1):
-        move = walk.steps[-1].move
-        verb = {"add": "adding", "drop": "dropping"}.get(move, "no move")
-        found.append(Stretch(facet.start, round(facet.width, 3), f"{number} {verb}, from {walk.steps[0].n_features:,}"))
-    return found
+        verb = {"add": "adding", "drop": "dropping"}.get(walk.steps[-1].move, "no move")
+        text = f"{number} {verb}, from {walk.steps[0].n_features:,}"
+        stretches.append(Stretch(facet.start, round(facet.width, 3), text))
+    return stretches
 
 
 def _names(walks: Sequence[_Walk]) -> tuple[Tick, ...]:
     """Features at the moves that have room for a name: all of a short path, the first of a long one."""
-    found: list[Tick] = []
+    names: list[Tick] = []
     for walk in walks:
         places = walk.positions
         for i in range(1, len(places)):
-            near = min(abs(places[j] - places[i]) for j in (i - 1, i + 1) if 0 < j < len(places) or j == 0)
+            near = min(abs(places[j] - places[i]) for j in (i - 1, i + 1) if j < len(places))
             feature = walk.steps[i].feature
             if near >= _NARROWEST_NAME and feature is not None:
                 sign = "" if walk.steps[i].move == "add" else "− "
-                found.append(Tick(places[i], sign + shorten_middle(few_digits(visible(feature)), MAX_NAME)))
-    return tuple(found)
+                names.append(Tick(places[i], sign + shorten_middle(few_digits(visible(feature)), MAX_NAME)))
+    return tuple(names)
 
 
-def _strips(walk: _Walk, guide: Measure, held_out: Measure | None, search: SearchSummary) -> list[Strip]:
-    kept = _kept(walk, search.chosen)
-    order = sorted(kept, key=lambda i: walk.positions[i])
-    places = [walk.positions[i] for i in order]
-    edges = [places[0], *((a + b) / 2 for a, b in pairwise(places)), places[-1]]
-    return [
-        Strip(round(left, 3), round(right - left, 3), step_in_words(walk.steps[i], guide, held_out, search))
-        for i, (left, right) in zip(order, pairwise(edges), strict=True)
-    ]
+def _strips(walk: _Walk, measures: Sequence[Measure], search: SearchSummary) -> list[Strip]:
+    order = sorted(_drawn_steps(walk, search.chosen), key=lambda i: walk.positions[i])
+    texts = [_in_words(walk.steps[i], measures, search) for i in order]
+    return strips_between([walk.positions[i] for i in order], texts)
 
 
-def step_in_words(step: PathStep, guide: Measure, held_out: Measure | None, search: SearchSummary) -> str:
+def _in_words(step: PathStep, measures: Sequence[Measure], search: SearchSummary) -> str:
     """A subset of the path in one line."""
     verb = {"add": "after adding", "drop": "after dropping"}.get(step.move)
     which = f" {verb} {shorten(visible(step.feature), 60)}" if verb and step.feature is not None else " at the start"
-    guiding = guide.of(step)
-    told = [] if guiding is None else [f"{guide.title} {guide.text(guiding)}"]
-    if held_out is not None and step.validation is not None:
-        value = held_out.text(step.validation)
-        if held_out.is_rate and search.validation_total:
-            error = held_out.standard_error(step.validation, search.validation_total)
-            value += f" ± {held_out.text(error)}"
-        told.append(f"validation {held_out.title} {value}")
+    values = [
+        f"{'validation ' if one.on_validation else ''}{one.in_words(value, search)}"
+        for one in measures
+        if (value := one.of(step)) is not None
+    ]
     chosen = "; chosen" if (step.start, step.step) == search.chosen else ""
-    return f"{plural(step.n_features, 'feature')}{which}{': ' if told else ''}{', '.join(told)}{chosen}"
+    return f"{plural(step.n_features, 'feature')}{which}{': ' if values else ''}{', '.join(values)}{chosen}"

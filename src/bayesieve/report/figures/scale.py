@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bayesieve.report.formats import format_number
+
 SMALLEST_SPAN = 1e-290  # below it, powers of ten underflow
 
 
@@ -90,6 +92,12 @@ def tick_values(low: float, high: float, n_ticks: int = 5) -> list[float]:
 def decimals_of(step: float) -> int:
     """Decimals needed to print multiples of `step`."""
     return max(0, -math.floor(math.log10(step) + 1e-9))
+
+
+def value_ticks(scale: Scale) -> tuple[Tick, ...]:
+    """Round numbers along an axis."""
+    decimals = decimals_of(tick_step(scale.low, scale.high))
+    return tuple(Tick(scale(v), format_number(v, decimals)) for v in tick_values(scale.low, scale.high))
 
 
 def thinned(indices: int, limit: int) -> list[int]:

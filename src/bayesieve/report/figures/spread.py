@@ -1,4 +1,4 @@
-"""Several searches together: what they are worth at equal numbers of features, and how far they differ."""
+"""Several searches in one figure: means and standard deviations at equal numbers of features."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import statistics
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from bayesieve.report.data import PathStep, SearchSummary
 from bayesieve.report.figures.panels import (
@@ -15,18 +14,17 @@ from bayesieve.report.figures.panels import (
     Mark,
     Panel,
     PathDrawing,
-    Strip,
     band,
     clipped_lines,
-    told_of_outside,
+    panel_note,
+    strips_between,
     value_scale,
-    value_ticks,
 )
 from bayesieve.report.figures.path import MAX_LINES, MAX_POINTS
-from bayesieve.report.figures.scale import Point, drawable, spaced
+from bayesieve.report.figures.scale import Point, drawable, spaced, value_ticks
 from bayesieve.report.figures.sizes import Facet, needs_logarithm, size_label
 from bayesieve.report.formats import plural
-from bayesieve.report.measures import Measure, measure
+from bayesieve.report.measures import Measure, measures_of
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,10 @@ class Spread:
     deviation: float
     n_searches: int
 
+    def text(self, shown: Measure) -> str:
+        """Such as "0.31 ± 0.02"."""
+        return shown.text(self.mean) + (f" ± {shown.text(self.deviation)}" if drawable(self.deviation) else "")
+
 
 def by_size(search: SearchSummary) -> BySize:
     """Sizes in order; among subsets of one size the best criterion counts, which does not look at validation rows."""
@@ -69,54 +71,51 @@ def by_size(search: SearchSummary) -> BySize:
     return BySize(sizes, tuple(best[s][0] for s in sizes), tuple(best[s][1] for s in sizes))
 
 
+def sizes_of(searches: Sequence[BySize]) -> list[int]:
+    """All sizes that the searches met, in order."""
+    return sorted({size for search in searches for size in search.sizes})
+
+
 def spread(searches: Sequence[BySize], sizes: Sequence[int], *, on_validation: bool) -> list[Spread]:
     """Mean and standard deviation at each size that at least half of the searches reach; NaN at the others, where the
     few that are left would make the mean jump.
     """
-    found = []
+    spreads = []
     for size in sizes:
         values = [v for s in searches if drawable(v := s.at(size, on_validation=on_validation))]
         enough = 2 * len(values) >= len(searches)
         mean = statistics.fmean(values) if enough else math.nan
-        found.append(
-            Spread(size, mean, statistics.stdev(values) if enough and len(values) > 1 else math.nan, len(values))
-        )
-    return found
+        deviation = statistics.stdev(values) if enough and len(values) > 1 else math.nan
+        spreads.append(Spread(size, mean, deviation, len(values)))
+    return spreads
 
 
-def spread_drawing(searches: Sequence[SearchSummary]) -> PathDrawing | None:
+def spread_drawing(summaries: Sequence[SearchSummary]) -> PathDrawing | None:
     """Panels of the mean with a band of one standard deviation, faint lines for the searches themselves."""
-    known = [by_size(search) for search in searches]
-    met = sorted({size for one in known for size in one.sizes})
+    searches = [by_size(summary) for summary in summaries]
+    met = sizes_of(searches)
     if not met:
         return None
-    chosen = [chosen_step(search) for search in searches]
-    marked = [step for step in chosen if step is not None]
-    facet = Facet(met[0], met[-1], logarithmic=needs_logarithm(met, [step.n_features for step in marked]))
+    chosen = [step for summary in summaries if (step := chosen_step(summary)) is not None]
+    facet = Facet(met[0], met[-1], logarithmic=needs_logarithm(met, [step.n_features for step in chosen]))
     sizes = [met[i] for i in spaced([facet(size) for size in met], MAX_POINTS)]
-    first = searches[0]
-    all_steps = [step for search in searches for step in search.path]
-    measures = [(measure(first.criterion_name, [s.criterion for s in all_steps], first.lower_is_better), False)]
-    if first.validation_name is not None:
-        held_out = measure(first.validation_name, [s.validation for s in all_steps], first.validation_lower_is_better)
-        measures.append((held_out, True))
-    panels, told = [], []
-    for shown, on_validation in measures:
-        spreads = spread(known, sizes, on_validation=on_validation)
-        points = [(step.n_features, step.validation if on_validation else step.criterion) for step in marked]
-        panel = _panel(shown, known, spreads, points, facet, on_validation=on_validation)
+    panels, drawn = [], []
+    for shown in measures_of(*summaries):
+        spreads = spread(searches, sizes, on_validation=shown.on_validation)
+        panel = _panel(shown, searches, spreads, chosen, facet)
         if panel is not None:
             panels.append(panel)
-            told.append((shown, spreads, on_validation))
+            drawn.append((shown, spreads))
+    texts = [_in_words(size, [(shown, spreads[i]) for shown, spreads in drawn]) for i, size in enumerate(sizes)]
     return PathDrawing(
         panels=tuple(panels),
         x_ticks=facet.ticks(),
         x_label=size_label(facet),
         stretches=(),
         names=(),
-        strips=tuple(_strips(sizes, told, facet)),
+        strips=tuple(strips_between([facet(size) for size in sizes], texts)),
         chosen_x=None,
-        n_hidden=max(0, len(searches) - MAX_LINES),
+        n_hidden=max(0, len(summaries) - MAX_LINES),
     )
 
 
@@ -126,51 +125,33 @@ def chosen_step(search: SearchSummary) -> PathStep | None:
 
 
 def _panel(
-    shown: Measure,
-    searches: Sequence[BySize],
-    spreads: Sequence[Spread],
-    chosen: Sequence[tuple[int, float | None]],
-    facet: Facet,
-    *,
-    on_validation: bool,
+    shown: Measure, searches: Sequence[BySize], spreads: Sequence[Spread], chosen: Sequence[PathStep], facet: Facet
 ) -> Panel | None:
+    means = [s.mean for s in spreads]
     ends = [v for s in spreads if drawable(s.deviation) for v in (s.mean - s.deviation, s.mean + s.deviation)]
-    values = [s.mean for s in spreads] + ends
-    picked = [(size, value) for size, value in chosen if value is not None and drawable(value)]
-    scale = value_scale(values, [value for _, value in picked], lower_is_better=shown.lower_is_better)
+    values = [(step.n_features, step.validation if shown.on_validation else step.criterion) for step in chosen]
+    marked = [(size, value) for size, value in values if value is not None and drawable(value)]
+    scale = value_scale(means + ends, [value for _, value in marked], lower_is_better=shown.lower_is_better)
     if scale is None:
         return None
     lines: list[Line] = []
-    for one in searches[:MAX_LINES]:
-        own = [(facet(s.size), one.at(s.size, on_validation=on_validation)) for s in spreads]
+    for search in searches[:MAX_LINES]:
+        own = [(facet(s.size), search.at(s.size, on_validation=shown.on_validation)) for s in spreads]
         lines += [Line("start", part) for part in clipped_lines(own, scale)]
-    mean = [(facet(s.size), s.mean) for s in spreads]
-    lines += [Line("best", part) for part in clipped_lines(mean, scale)]
+    lines += [Line("best", part) for part in clipped_lines([(facet(s.size), s.mean) for s in spreads], scale)]
+    note = f"line: mean of {plural(len(searches), 'search', 'searches')}; band: ± one standard deviation"
     return Panel(
-        heading=shown.on("the validation rows" if on_validation else "the rows that guide the search"),
-        note=told_of_outside(
-            f"line: mean of {plural(len(searches), 'search', 'searches')}; band: ± one standard deviation",
-            [s.mean for s in spreads],
-            scale,
-        ),
+        heading=shown.panel_heading,
+        note=panel_note(note, means, scale),
         bands=band([(facet(s.size), s.mean - s.deviation, s.mean + s.deviation) for s in spreads], scale),
         lines=tuple(lines),
-        marks=tuple(Mark(Point(facet(size), scale(value))) for size, value in picked),
+        marks=tuple(Mark(Point(facet(size), scale(value))) for size, value in marked),
         y_ticks=value_ticks(scale),
     )
 
 
-def _strips(sizes: Sequence[int], told: Sequence[tuple[Measure, list[Spread], bool]], facet: Facet) -> list[Strip]:
-    places = [facet(size) for size in sizes]
-    edges = [places[0], *((a + b) / 2 for a, b in pairwise(places)), places[-1]]
-    strips = []
-    for i, (left, right) in enumerate(pairwise(edges)):
-        parts = []
-        for shown, spreads, on_validation in told:
-            here = spreads[i]
-            about = f" ± {shown.text(here.deviation)}" if drawable(here.deviation) else ""
-            parts.append(f"{'validation ' if on_validation else ''}{shown.title} {shown.text(here.mean)}{about}")
-        n_searches = told[0][1][i].n_searches if told else 0
-        text = f"{plural(sizes[i], 'feature')}: {', '.join(parts)} over {plural(n_searches, 'search', 'searches')}"
-        strips.append(Strip(round(left, 3), round(right - left, 3), text))
-    return strips
+def _in_words(size: int, spreads: Sequence[tuple[Measure, Spread]]) -> str:
+    """The means at a size in one line."""
+    values = [f"{'validation ' if shown.on_validation else ''}{shown.title} {s.text(shown)}" for shown, s in spreads]
+    n_searches = spreads[0][1].n_searches if spreads else 0
+    return f"{plural(size, 'feature')}: {', '.join(values)} over {plural(n_searches, 'search', 'searches')}"

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bayesieve.report.figures.scale import Point, Scale, Tick, decimals_of, drawable, tick_step, tick_values
-from bayesieve.report.formats import format_number
+from bayesieve.report.figures.scale import Point, Scale, Tick, drawable, value_ticks
 
 MAX_DOTS = 100
 
@@ -39,13 +38,8 @@ def strip_plot(values: Sequence[Sequence[float]]) -> StripPlot | None:
         return None
     low, high = min(known), max(known)
     pad = 0.04 * (high - low) if high > low else max(abs(high) * 0.01, 1e-6)
-    low, high = low - pad, high + pad
-    scale = Scale(low, high)
-    step = tick_step(low, high, 5)
-    return StripPlot(
-        rows=tuple(_row(row, scale) for row in values),
-        ticks=tuple(Tick(scale(v), format_number(v, decimals_of(step))) for v in tick_values(low, high, 5)),
-    )
+    scale = Scale(low - pad, high + pad)
+    return StripPlot(tuple(_row(row, scale) for row in values), value_ticks(scale))
 
 
 def _row(values: Sequence[float], scale: Scale) -> StripRow:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.report.comparison_data import ComparedMeasure, ComparisonData, Folds
+from bayesieve.report.comparison_data import EFFORTS, ComparisonData, Folds
 from bayesieve.report.figures.strips import StripPlot, strip_plot
-from bayesieve.report.formats import format_number, format_seconds, format_signed
+from bayesieve.report.formats import format_number, format_seconds, format_signed, p_text
+from bayesieve.report.measures import Measure
 from bayesieve.statistics import average_ranks, corrected_resampled_t, paired_t
 from bayesieve.statistics.fold_tests import PairedTest
 
@@ -58,32 +59,32 @@ class FoldPanel:
 class FoldTests:
     """Every method against the reference on every data set, by the folds."""
 
-    def __init__(self, data: ComparisonData, folds: Folds, reference: int) -> None:
-        self.alpha = data.alpha
+    def __init__(self, folds: Folds, reference: int) -> None:
+        self.folds = folds
         self.reference = reference
-        self._folds = folds
-        self._share = 1 / max(data.n_folds - 1, 1)
+        self.alpha = folds.data.alpha
+        self._share = 1 / max(folds.data.n_folds - 1, 1)
         self._tests: dict[tuple[str, int, int], PairedTest] = {}
 
     def corrected(self, name: str, i: int, j: int) -> PairedTest:
         """Method `j` against the reference on data set `i`, corrected for overlapping training sets."""
         if (name, i, j) not in self._tests:
-            values = self._folds.values(name)[i]
+            values = self.folds.values(name)[i]
             self._tests[name, i, j] = corrected_resampled_t(values[j], values[self.reference], self._share)
         return self._tests[name, i, j]
 
     def student(self, name: str, i: int, j: int) -> PairedTest:
-        values = self._folds.values(name)[i]
+        values = self.folds.values(name)[i]
         return paired_t(values[j], values[self.reference])
 
-    def mark(self, measure: ComparedMeasure, i: int, j: int) -> str:
+    def mark(self, measure: Measure, i: int, j: int) -> str:
         if j == self.reference:
             return ""
         sign = self.corrected(measure.name, i, j).sign(self.alpha)
         return "" if not sign else "better" if (sign > 0) == measure.higher_is_better else "worse"
 
 
-def best_method(folds: Folds, measures: Sequence[ComparedMeasure]) -> int:
+def best_method(folds: Folds, measures: Sequence[Measure]) -> int:
     """The best by mean (one data set) or average rank, of the first measure that decides it; else the first
     method.
     """
@@ -94,89 +95,72 @@ def best_method(folds: Folds, measures: Sequence[ComparedMeasure]) -> int:
     return 0
 
 
-def means_table(data: ComparisonData, folds: Folds, tests: FoldTests, order: Sequence[int], reference: int) -> Grid:
+def means_table(tests: FoldTests, order: Sequence[int]) -> Grid:
     """One line per method. One data set: mean and deviation over folds; several: mean over them and average rank."""
+    folds, data = tests.folds, tests.folds.data
     single = len(data.data) == 1
-    columns: list[list[Cell]] = []
-    for measure in folds.measures():
-        columns.append(_own_cells(measure, folds, tests, 0) if single else _mean_cells(measure, folds))
-    columns += [_effort_cells(folds, name) for name in ("n_features", "fit_seconds", "predict_seconds")]
-    head = ("Method", *(m.title for m in folds.measures()), "Features", "Fit", "Predict")
-    lines = tuple(Line(data.methods[j], tuple(own[j] for own in columns), j == reference) for j in order)
+    columns = [_own_cells(measure, tests, 0) if single else _mean_cells(measure, folds) for measure in folds.measures()]
+    columns += [_effort_cells(folds, name) for name in EFFORTS]
+    head = ("Method", *(m.capitalised for m in folds.measures()), "Features", "Fit", "Predict")
+    lines = tuple(Line(data.methods[j], tuple(own[j] for own in columns), j == tests.reference) for j in order)
     return Grid("Methods", head, lines)
 
 
-def difference_table(
-    data: ComparisonData, folds: Folds, tests: FoldTests, order: Sequence[int], reference: int
-) -> Grid:
+def difference_table(tests: FoldTests, order: Sequence[int]) -> Grid:
     """Every other method against the reference. One data set: difference and p-value; several: wins and losses of the
     reference, by the corrected test and below by Student's.
     """
-    measures = folds.measures()
+    data, measures = tests.folds.data, tests.folds.measures()
     make = _difference_cell if len(data.data) == 1 else _wins_cell
     lines = tuple(
-        Line(data.methods[j], tuple(make(measure, tests, j, len(data.data)) for measure in measures))
+        Line(data.methods[j], tuple(make(measure, tests, j) for measure in measures))
         for j in order
-        if j != reference
+        if j != tests.reference
     )
-    return Grid("Tests", ("Method", *(m.title for m in measures)), lines)
+    return Grid("Tests", ("Method", *(m.capitalised for m in measures)), lines)
 
 
-def data_tables(data: ComparisonData, folds: Folds, tests: FoldTests, order: Sequence[int]) -> list[Grid]:
+def data_tables(tests: FoldTests, order: Sequence[int]) -> list[Grid]:
     """For every measure one line per data set, one column per method; then features and seconds."""
+    folds, data = tests.folds, tests.folds.data
     tables = []
     for measure in folds.measures():
-        rows = [_own_cells(measure, folds, tests, i) for i in range(len(data.data))]
-        tables.append(_by_data(measure.title, data, rows, order))
+        rows = [_own_cells(measure, tests, i) for i in range(len(data.data))]
+        tables.append(_by_data(measure.capitalised, data, rows, order))
     for name, title in (("n_features", "Features selected"), ("fit_seconds", "Fit, time of a fold")):
         if folds.known(name).any():
-            means = folds.means(name)
-            rows = [[Cell(_effort_text(value, name)) for value in row] for row in means]
+            rows = [[Cell(_effort_text(value, name)) for value in row] for row in folds.means(name)]
             tables.append(_by_data(title, data, rows, order))
     return tables
 
 
-def fold_panels(data: ComparisonData, folds: Folds, i: int, order: Sequence[int], most: int = 3) -> list[FoldPanel]:
+def fold_panels(folds: Folds, i: int, order: Sequence[int], most: int = 3) -> list[FoldPanel]:
     """Strips of the first measures on data set `i`."""
     panels = []
     for measure in folds.measures()[:most]:
         values, means = folds.values(measure.name)[i], folds.means(measure.name)[i]
         plot = strip_plot([values[j].tolist() for j in order])
         if plot is not None:
-            texts = tuple(format_number(means[j], measure.digits) for j in order)
-            panels.append(FoldPanel(measure.title, plot, texts))
+            panels.append(FoldPanel(measure.capitalised, plot, tuple(measure.text(means[j]) for j in order)))
     return panels
 
 
-def p_text(p_value: float) -> str:
-    """A p-value as text.
-
-    Examples
-    --------
-    >>> p_text(0.0312), p_text(0.00001), p_text(float("nan"))
-    ('p 0.031', 'p < 0.001', 'no test')
-    """
-    if math.isnan(p_value):
-        return "no test"
-    return "p < 0.001" if p_value < 0.001 else f"p {format_number(p_value, 3)}"
-
-
-def _own_cells(measure: ComparedMeasure, folds: Folds, tests: FoldTests, i: int) -> list[Cell]:
-    name = measure.name
+def _own_cells(measure: Measure, tests: FoldTests, i: int) -> list[Cell]:
+    folds, name = tests.folds, measure.name
     means, deviations, known = folds.means(name)[i], folds.deviations(name)[i], folds.known(name)[i]
     best = _best(folds.matrix(name)[i], measure)
     wanted = int((~np.isnan(folds.values(name)[i]).all(axis=0)).sum())
     cells = []
     for j, mean in enumerate(means):
-        under = f"± {format_number(deviations[j], measure.digits)}" if known[j] > 1 else ""
+        under = f"± {measure.text(deviations[j])}" if known[j] > 1 else ""
         if known[j] < wanted:
             under = f"{known[j]} of {wanted} folds"
         mark = tests.mark(measure, i, j)
-        cells.append(Cell(format_number(mean, measure.digits), under, bool(best[j]), mark))
+        cells.append(Cell(measure.text(mean), under, bool(best[j]), mark))
     return cells
 
 
-def _mean_cells(measure: ComparedMeasure, folds: Folds) -> list[Cell]:
+def _mean_cells(measure: Measure, folds: Folds) -> list[Cell]:
     """Over data sets: the mean of a method that lacks one is over the others, and is never called best."""
     matrix = folds.matrix(measure.name)
     matrix = matrix[~np.isnan(matrix).all(axis=1)]
@@ -191,7 +175,7 @@ def _mean_cells(measure: ComparedMeasure, folds: Folds) -> list[Cell]:
         under = f"rank {format_number(ranks[j], 2)}"
         if lacking[j]:
             under += f"\n{len(matrix) - lacking[j]} of {len(matrix)} sets"
-        cells.append(Cell(format_number(mean, measure.digits), under, bool(best[j])))
+        cells.append(Cell(measure.text(mean), under, bool(best[j])))
     return cells
 
 
@@ -204,17 +188,16 @@ def _effort_cells(folds: Folds, name: str) -> list[Cell]:
     return cells
 
 
-def _difference_cell(measure: ComparedMeasure, tests: FoldTests, j: int, n_data: int) -> Cell:
+def _difference_cell(measure: Measure, tests: FoldTests, j: int) -> Cell:
     test = tests.corrected(measure.name, 0, j)
     return Cell(format_signed(test.difference, measure.digits), p_text(test.p_value), mark=tests.mark(measure, 0, j))
 
 
-def _wins_cell(measure: ComparedMeasure, tests: FoldTests, j: int, n_data: int) -> Cell:
+def _wins_cell(measure: Measure, tests: FoldTests, j: int) -> Cell:
+    better = 1 if measure.higher_is_better else -1
     counts = []
     for test_of in (tests.corrected, tests.student):
-        results = [test_of(measure.name, i, j) for i in range(n_data)]
-        better = 1 if measure.higher_is_better else -1
-        signs = [test.sign(tests.alpha) * better for test in results]
+        signs = [test_of(measure.name, i, j).sign(tests.alpha) * better for i in range(len(tests.folds.data.data))]
         counts.append(f"{signs.count(-1)}/{signs.count(1)}")
     return Cell(counts[0], f"Student {counts[1]}")
 
@@ -224,7 +207,7 @@ def _by_data(title: str, data: ComparisonData, rows: Sequence[Sequence[Cell]], o
     return Grid(title, ("Data set", *(data.methods[j] for j in order)), lines)
 
 
-def _best(values: np.ndarray, measure: ComparedMeasure) -> np.ndarray:
+def _best(values: np.ndarray, measure: Measure) -> np.ndarray:
     """Positions of the best values; none if only one method has a value."""
     known = values[~np.isnan(values)]
     if known.size < 2:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.report.comparison_data import ComparedMeasure, ComparisonData, Folds
+from bayesieve.report.comparison_data import ComparisonData, Folds
 from bayesieve.report.critical_difference import RankFigure, critical_difference_figure, fold_rank_figure
-from bayesieve.report.formats import format_number, format_signed, plural, shorten, visible
-from bayesieve.report.sections.comparison import p_text
+from bayesieve.report.formats import format_number, format_signed, p_text, plural, shorten, visible
+from bayesieve.report.measures import Measure
 from bayesieve.report.sections.tables import Column, Table
 from bayesieve.statistics import (
-    SignedRanks,
     average_ranks,
     corrected_resampled_t,
     critical_difference,
@@ -37,30 +36,27 @@ class RankPart:
     note: str
 
 
-def why_no_ranks(data: ComparisonData, folds: Folds) -> str | None:
+def why_no_ranks(folds: Folds) -> str | None:
     """Why there are no ranks, or None if there are."""
-    if len(data.methods) < 2:
+    if len(folds.data.methods) < 2:
         return "There is a single method, so that there is nothing to rank."
     if not folds.measures():
         return "No method has a value, so that there is nothing to rank."
     return None
 
 
-def rank_parts(data: ComparisonData, folds: Folds) -> list[RankPart]:
+def rank_parts(folds: Folds) -> list[RankPart]:
     """One part for every measure: over the folds of a single data set, or over those of several that have values of it
     where these are two or more.
     """
-    if why_no_ranks(data, folds) is not None:
+    data = folds.data
+    if why_no_ranks(folds) is not None:
         return []
     if len(data.data) == 1:
         return [_fold_part(measure, folds.values(measure.name)[0].T, data) for measure in folds.measures()]
-    parts = []
-    for measure in folds.measures():
-        matrix = folds.matrix(measure.name)
-        matrix = matrix[~np.isnan(matrix).all(axis=1)]
-        if len(matrix) > 1:
-            parts.append(_part(measure, matrix, data))
-    return parts
+    matrices = [(measure, folds.matrix(measure.name)) for measure in folds.measures()]
+    known = [(measure, matrix[~np.isnan(matrix).all(axis=1)]) for measure, matrix in matrices]
+    return [_part(measure, matrix, data) for measure, matrix in known if len(matrix) > 1]
 
 
 def fewest_data_sets(n_methods: int, alpha: float) -> int:
@@ -78,7 +74,7 @@ def fewest_data_sets(n_methods: int, alpha: float) -> int:
     return n
 
 
-def _part(measure: ComparedMeasure, matrix: np.ndarray, data: ComparisonData) -> RankPart:
+def _part(measure: Measure, matrix: np.ndarray, data: ComparisonData) -> RankPart:
     n, k = matrix.shape
     figure = critical_difference_figure(
         data.methods,
@@ -86,7 +82,7 @@ def _part(measure: ComparedMeasure, matrix: np.ndarray, data: ComparisonData) ->
         critical_difference(k, n, data.alpha),
         n_data=n,
         alpha=data.alpha,
-        title=measure.title,
+        title=measure.capitalised,
     )
     test = friedman(matrix, measure.higher_is_better)
     differ = test.f_p_value <= data.alpha
@@ -104,10 +100,15 @@ def _part(measure: ComparedMeasure, matrix: np.ndarray, data: ComparisonData) ->
             f"this takes {fewest}."
         )
     pairs = wilcoxon_holm(matrix, data.methods, measure.higher_is_better)
-    return RankPart(measure.title, figure, friedman_text, _pairs_table(measure.in_words, pairs), note)
+    rows = [
+        (p.first, p.second, f"{p.wins}/{p.ties}/{p.losses}", p_text(p.p_value), p_text(p.adjusted))
+        for p in sorted(pairs, key=lambda pair: pair.p_value)[:MAX_PAIRS]
+    ]
+    table = _pairs_table(measure, ("Better/equal/worse", "p", "p after Holm"), rows, len(pairs))
+    return RankPart(measure.capitalised, figure, friedman_text, table, note)
 
 
-def _fold_part(measure: ComparedMeasure, values: np.ndarray, data: ComparisonData) -> RankPart:
+def _fold_part(measure: Measure, values: np.ndarray, data: ComparisonData) -> RankPart:
     """Ranks over the folds (n_splits, n_methods) of the only data set, and the tests of all pairs by them."""
     values = values[~np.isnan(values).all(axis=1)]
     pairs = [(i, j) for i in range(len(data.methods)) for j in range(i + 1, len(data.methods))]
@@ -119,46 +120,24 @@ def _fold_part(measure: ComparedMeasure, values: np.ndarray, data: ComparisonDat
         [pair for pair, test in tests.items() if test.sign(data.alpha)],
         n_folds=len(values),
         alpha=data.alpha,
-        title=measure.title,
+        title=measure.capitalised,
     )
     shown = sorted(pairs, key=lambda pair: (math.isnan(tests[pair].p_value), tests[pair].p_value))[:MAX_PAIRS]
-    columns = (
-        Column("Method", False), Column("against", False), Column("Difference of means", True), Column("p", True),
-    )  # fmt: skip
-    rows = tuple(
-        (
-            shorten(visible(data.methods[i]), 60),
-            shorten(visible(data.methods[j]), 60),
-            format_signed(tests[i, j].difference, measure.digits),
-            p_text(tests[i, j].p_value).removeprefix("p "),
-        )
+    rows = [
+        (data.methods[i], data.methods[j], format_signed(test.difference, measure.digits), p_text(test.p_value))
         for i, j in shown
+        for test in (tests[i, j],)
+    ]
+    table = _pairs_table(measure, ("Difference of means", "p"), rows, len(pairs))
+    return RankPart(measure.capitalised, figure, "", table, "")
+
+
+def _pairs_table(measure: Measure, titles: Sequence[str], rows: Sequence[tuple[str, ...]], n_pairs: int) -> Table:
+    """Pairs of methods with the lowest p-values; of each their names, then what ``titles`` say."""
+    columns = (Column("Method", False), Column("against", False), *(Column(title, True) for title in titles))
+    cells = tuple(
+        (*(shorten(visible(name), 60) for name in row[:2]), row[2], *(text.removeprefix("p ") for text in row[3:]))
+        for row in rows
     )
-    table = Table(f"Pairs of methods by {measure.in_words}", columns, rows, cap=_cap(len(shown), len(pairs)))
-    return RankPart(measure.title, figure, "", table, "")
-
-
-def _cap(n_shown: int, n_pairs: int) -> str | None:
-    return f"The {n_shown} lowest p-values of {plural(n_pairs, 'pair')}." if n_shown < n_pairs else None
-
-
-def _pairs_table(title: str, pairs: Sequence[SignedRanks]) -> Table:
-    shown = sorted(pairs, key=lambda pair: pair.p_value)[:MAX_PAIRS]
-    columns = (
-        Column("Method", False),
-        Column("against", False),
-        Column("Better/equal/worse", True),
-        Column("p", True),
-        Column("p after Holm", True),
-    )
-    rows = tuple(
-        (
-            shorten(visible(pair.first), 60),
-            shorten(visible(pair.second), 60),
-            f"{pair.wins}/{pair.ties}/{pair.losses}",
-            p_text(pair.p_value).removeprefix("p "),
-            p_text(pair.adjusted).removeprefix("p "),
-        )
-        for pair in shown
-    )
-    return Table(f"Pairs of methods by {title}", columns, rows, cap=_cap(len(shown), len(pairs)))
+    cap = f"The {len(rows)} lowest p-values of {plural(n_pairs, 'pair')}." if len(rows) < n_pairs else None
+    return Table(f"Pairs of methods by {measure.title}", columns, cells, cap=cap)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.data import PathStep, SearchSummary
 from bayesieve.report.figures.panels import PathDrawing
 from bayesieve.report.figures.path import PathChart, best_start, path_chart, steps_by_start
-from bayesieve.report.figures.phases import alternates, measures_of, phase_drawing
+from bayesieve.report.figures.phases import alternates, phase_drawing
 from bayesieve.report.figures.spread import chosen_step
 from bayesieve.report.formats import format_seconds, plural
-from bayesieve.report.measures import Measure
+from bayesieve.report.measures import Measure, measures_of
 from bayesieve.report.sections.tables import MAX_MOVES, Table, moves_table
 
 
@@ -49,55 +50,51 @@ def search_section(search: SearchSummary | None) -> SearchSection | None:
 
 def path_sentence(search: SearchSummary) -> str:
     """A search along one path, and its chosen subset."""
-    guide, held_out = measures_of(search)
+    measures = measures_of(search)
+    guide = measures[0]
     if guide.is_of_features:
-        return _ranking_sentence(search, guide, held_out)
+        return _ranking_sentence(search, measures)
     walks = steps_by_start(search.path)
-    parts = "phase" if alternates(search) else "start"
+    parts = plural(len(walks), "phase" if alternates(search) else "start")
     text = [
         f"{plural(search.n_models, guide.evaluated)} evaluated in {format_seconds(search.seconds)}"
-        f"{f', in {plural(len(walks), parts)}' if len(walks) > 1 else ''}. {_end(search)}"
-    ]
-    text.append(
+        f"{f', in {parts}' if len(walks) > 1 else ''}. {_end(search)}",
         f"On the rows that guide the search, the {guide.title} is {guide.text(search.null_criterion)} without features "
-        f"and {guide.text(search.best_criterion)} at best."
-    )
+        f"and {guide.text(search.best_criterion)} at best.",
+    ]
     if search.measured is not None:
         text.append(f"Measured {search.measured}.")
     step = chosen_step(search)
     if step is not None:
-        value = _validated(search, step, held_out) or f"{guide.title} {guide.text(step.criterion)}"
+        value = _validated(search, step, measures) or f"{guide.title} {guide.text(step.criterion)}"
         text.append(f"The chosen subset has {plural(step.n_features, 'feature')}: {value}.")
     return " ".join(text)
 
 
-def _validated(search: SearchSummary, step: PathStep, held_out: Measure | None) -> str:
+def _validated(search: SearchSummary, step: PathStep, measures: Sequence[Measure]) -> str:
     """The measure on the validation rows, empty without such rows."""
-    if held_out is None or step.validation is None:
+    if len(measures) < 2 or step.validation is None:
         return ""
-    value = f"{held_out.title} {held_out.text(step.validation)}"
-    if held_out.is_rate and search.validation_total:
-        value += f" ± {held_out.text(held_out.standard_error(step.validation, search.validation_total))}"
-    return f"{value} on the validation rows"
+    return f"{measures[1].in_words(step.validation, search)} on the validation rows"
 
 
-def _ranking_sentence(search: SearchSummary, guide: Measure, held_out: Measure | None) -> str:
+def _ranking_sentence(search: SearchSummary, measures: Sequence[Measure]) -> str:
+    guide = measures[0]
     scores = [step.criterion for step in search.path if step.feature is not None]
     text = f"{plural(len(scores), 'feature')} ranked by {guide.title} in {format_seconds(search.seconds)}"
     if scores:
         text += f", from {guide.text(scores[0])} down to {guide.text(scores[-1])}"
     step = chosen_step(search)
     if step is not None:
-        validated = _validated(search, step, held_out)
         if not step.n_features:
             text += ". None was chosen"
         elif step.n_features == 1:
             text += ". The first was chosen"
         else:
             text += f". The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
+        validated = _validated(search, step, measures)
         text += f"; {validated}" if validated else ""
-    measured = f" Measured {search.measured}." if search.measured is not None else ""
-    return f"{text}.{measured}"
+    return f"{text}." + (f" Measured {search.measured}." if search.measured is not None else "")
 
 
 def _sentence(search: SearchSummary) -> str:

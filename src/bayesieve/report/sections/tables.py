@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from bayesieve.report.data import PathStep, SearchSummary
 from bayesieve.report.figures.path import steps_by_start
-from bayesieve.report.figures.phases import alternates, measures_of
-from bayesieve.report.figures.scale import drawable, thinned
-from bayesieve.report.figures.spread import by_size, spread
+from bayesieve.report.figures.phases import alternates
+from bayesieve.report.figures.scale import thinned
+from bayesieve.report.figures.spread import by_size, sizes_of, spread
 from bayesieve.report.formats import format_count, plural, shorten, visible
-from bayesieve.report.measures import Measure, measure
+from bayesieve.report.measures import Measure, measures_of
 
 MAX_MOVES = 200
 MAX_SIZES = 100
@@ -38,7 +38,7 @@ class Table:
 
 def moves_table(search: SearchSummary) -> Table:
     """The moves in order; of more than `MAX_MOVES` those around the chosen subset."""
-    guide, held_out = measures_of(search)
+    measures = measures_of(search)
     steps = [step for walk in steps_by_start(search.path).values() for step in walk]
     several = len({step.start for step in steps}) > 1
     chosen = next((i for i, step in enumerate(steps) if (step.start, step.step) == search.chosen), None)
@@ -47,50 +47,35 @@ def moves_table(search: SearchSummary) -> Table:
         first = min(max(0, (chosen or 0) - MAX_MOVES // 2), len(steps) - MAX_MOVES)
     shown = steps[first : first + MAX_MOVES]
     columns = [Column("Step", True), Column("Move", False), Column("Feature", False), Column("Features", True)]
-    columns += [Column(guide.heading, True)] + ([Column(f"Validation: {held_out.title}", True)] if held_out else [])
+    columns += [Column(measure.heading, True) for measure in measures]
+    rows = [_move_row(step, measures) for step in shown]
     if several:
         columns.insert(0, Column("Phase" if alternates(search) else "Start", True))
+        rows = [(format_count(step.start + 1), *row) for step, row in zip(shown, rows, strict=True)]
     cap = None
     if len(shown) < len(steps):
         cap = f"{len(shown)} of {len(steps):,} lines" + (", those around the chosen subset." if chosen else ".")
-    return Table(
-        title="Moves of the search",
-        columns=tuple(columns),
-        rows=tuple(_move_row(step, guide, held_out, several=several) for step in shown),
-        marked=None if chosen is None else chosen - first,
-        cap=cap,
-    )
+    marked = None if chosen is None else chosen - first
+    return Table("Moves of the search", tuple(columns), tuple(rows), marked, cap)
 
 
-def sizes_table(searches: Sequence[SearchSummary]) -> Table:
+def sizes_table(summaries: Sequence[SearchSummary]) -> Table:
     """Mean and standard deviation at every size."""
-    known = [by_size(search) for search in searches]
-    met = sorted({size for one in known for size in one.sizes})
-    sizes = [met[i] for i in thinned(len(met), MAX_SIZES)] if met else []
-    first = searches[0]
-    steps = [step for search in searches for step in search.path]
-    guide = measure(first.criterion_name, [s.criterion for s in steps], first.lower_is_better)
-    columns = [Column("Features", True), Column("Searches", True), Column(guide.heading, True)]
-    blocks = [(guide, spread(known, sizes, on_validation=False))]
-    if first.validation_name is not None:
-        held_out = measure(first.validation_name, [s.validation for s in steps], first.validation_lower_is_better)
-        columns.append(Column(f"Validation: {held_out.title}", True))
-        blocks.append((held_out, spread(known, sizes, on_validation=True)))
+    searches = [by_size(summary) for summary in summaries]
+    met = sizes_of(searches)
+    sizes = [met[i] for i in thinned(len(met), MAX_SIZES)]
+    measures = measures_of(*summaries)
+    spreads = [spread(searches, sizes, on_validation=measure.on_validation) for measure in measures]
+    columns = [Column(title, True) for title in ("Features", "Searches", *(measure.heading for measure in measures))]
     rows = []
     for i, size in enumerate(sizes):
-        cells = [format_count(size), format_count(blocks[0][1][i].n_searches)]
-        for shown, spreads in blocks:
-            here = spreads[i]
-            about = f" ± {shown.text(here.deviation)}" if drawable(here.deviation) else ""
-            cells.append(shown.text(here.mean) + about)
-        rows.append(tuple(cells))
+        cells = [own[i].text(measure) for measure, own in zip(measures, spreads, strict=True)]
+        rows.append((format_count(size), format_count(spreads[0][i].n_searches), *cells))
     cap = f"{len(sizes)} of {plural(len(met), 'size')}." if len(sizes) < len(met) else None
     return Table("Means by number of features", tuple(columns), tuple(rows), cap=cap)
 
 
-def _move_row(step: PathStep, guide: Measure, held_out: Measure | None, *, several: bool) -> tuple[str, ...]:
+def _move_row(step: PathStep, measures: Sequence[Measure]) -> tuple[str, ...]:
     feature = "–" if step.feature is None else shorten(visible(step.feature), 60)
-    cells = [format_count(step.step), step.move, feature, format_count(step.n_features), guide.text(guide.of(step))]
-    if held_out is not None:
-        cells.append(held_out.text(step.validation))
-    return (format_count(step.start + 1), *cells) if several else tuple(cells)
+    values = [measure.text(measure.of(step)) for measure in measures]
+    return (format_count(step.step), step.move, feature, format_count(step.n_features), *values)
