@@ -19,13 +19,13 @@ Subset = frozenset[int]
 
 def models_of(trace: SearchTrace) -> dict[Subset, float]:
     """Every distinct subset in the trace with its cost, followed move by move; the empty one included."""
-    moves = trace._moves
+    moves = trace.moves
     found: dict[Subset, float] = {frozenset(): trace.null_criterion}
     current: Subset = frozenset()
     start = -1
     for i in range(moves.cost.size):
-        if moves.start[i] != start:
-            start, current = moves.start[i], frozenset()
+        if trace.walk_of[i] != start:
+            start, current = trace.walk_of[i], frozenset()
         tried = current ^ {int(moves.feature[i])}
         assert moves.adding[i] == (int(moves.feature[i]) in tried)
         found.setdefault(tried, float(moves.cost[i]))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +28,38 @@ class Clock:
         return self._max_seconds is not None and self.seconds >= self._max_seconds
 
 
+@dataclass(frozen=True)
+class Moves:
+    """Moves in the order they were tried: one entry of every array per move."""
+
+    feature: np.ndarray
+    adding: np.ndarray
+    cost: np.ndarray
+    accepted: np.ndarray
+    key: np.ndarray
+    """A number for the subset that the move leads to; 0 for the empty one."""
+    seconds: np.ndarray
+    validation: np.ndarray
+    violation: np.ndarray
+
+    @property
+    def sign(self) -> np.ndarray:
+        return np.where(self.adding, 1, -1)
+
+    def at(self, moves: Any) -> Moves:
+        """These moves only: positions, a slice or a mask."""
+        return Moves(*(array[moves] for array in vars(self).values()))
+
+    @staticmethod
+    def join(parts: Iterable[Moves]) -> Moves:
+        """One part after another."""
+        arrays = zip(*(vars(part).values() for part in (_NO_MOVES, *parts)), strict=True)
+        return Moves(*(np.concatenate(each) for each in arrays))
+
+
+_NO_MOVES = Moves(*(np.zeros(0, dtype=kind) for kind in (np.int64, bool, float, bool, np.uint64, float, float, float)))
+
+
 @dataclass
 class TraceRecorder:
     """Collects the moves of one walk, which starts from the empty subset by default.
@@ -38,14 +72,7 @@ class TraceRecorder:
     initial: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     start_validation: float = float("nan")
     start_violation: float = 0.0
-    features: list[np.ndarray] = field(default_factory=list)
-    adding: list[np.ndarray] = field(default_factory=list)
-    costs: list[np.ndarray] = field(default_factory=list)
-    accepted: list[np.ndarray] = field(default_factory=list)
-    keys: list[np.ndarray] = field(default_factory=list)
-    seconds: list[np.ndarray] = field(default_factory=list)
-    validation: list[np.ndarray] = field(default_factory=list)
-    violation: list[np.ndarray] = field(default_factory=list)
+    parts: list[Moves] = field(default_factory=list)
 
     def record(
         self,
@@ -61,11 +88,6 @@ class TraceRecorder:
         """Moves evaluated from one subset; an accepted one is the last that starts from it, and has the value
         ``validation`` on the validation rows; ``violation`` says how far it is from the constraints.
         """
-        self.features.append(features)
-        self.adding.append(adding)
-        self.costs.append(costs)
-        self.accepted.append(accepted)
-        self.keys.append(keys)
-        self.seconds.append(np.full(features.size, seconds))
-        self.validation.append(np.where(accepted, validation, np.nan))
-        self.violation.append(np.full(features.size, violation))
+        times, violations = np.full(features.size, seconds), np.full(features.size, violation)
+        validation = np.where(accepted, validation, np.nan)
+        self.parts.append(Moves(features, adding, costs, accepted, keys, times, validation, violations))

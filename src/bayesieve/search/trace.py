@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bayesieve.search.recorder import TraceRecorder
+from bayesieve.search.recorder import Moves, TraceRecorder
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table.frames import polars_frame
-
-
-@dataclass(frozen=True)
-class Moves:
-    """Moves in the order they were tried, walk after walk: one entry of every array per move."""
-
-    start: np.ndarray
-    feature: np.ndarray
-    adding: np.ndarray
-    cost: np.ndarray
-    accepted: np.ndarray
-    distinct: np.ndarray
-    seconds: np.ndarray
-    validation: np.ndarray
-    violation: np.ndarray
-
-    @property
-    def sign(self) -> np.ndarray:
-        return np.where(self.adding, 1, -1)
-
-    def walk(self, start: int) -> slice:
-        """Where the moves of one walk stand."""
-        return slice(*np.searchsorted(self.start, [start, start + 1]))
 
 
 @dataclass(frozen=True)
@@ -63,6 +40,7 @@ class WalkStart:
     violation: float = 0.0
 
 
+@dataclass(repr=False, eq=False)
 class SearchTrace(ShortRepr):
     """Every subset of features that a search evaluated.
 
@@ -89,43 +67,24 @@ class SearchTrace(ShortRepr):
     chosen : (n_features,) bool, the subset that the search chose; None where a ranking or an average takes no subset.
     """
 
-    def __init__(
-        self,
-        names: tuple[str, ...],
-        moves: Moves,
-        *,
-        null_criterion: float,
-        best_criterion: float,
-        n_models: int,
-        complete: bool,
-        seconds: float,
-        starts: list[WalkStart],
-        criterion_name: str = "map",
-        lower_is_better: bool = True,
-        validation_name: str | None = None,
-        validation_lower_is_better: bool = True,
-        validation_total: float | None = None,
-        evaluation: str | None = None,
-        recoded: bool | None = None,
-        chosen: np.ndarray | None = None,
-    ) -> None:
-        self.names = names
-        self.criterion_name = criterion_name
-        self.lower_is_better = lower_is_better
-        self.validation_name = validation_name
-        self.validation_lower_is_better = validation_lower_is_better
-        self.validation_total = validation_total
-        self.evaluation = evaluation
-        self.recoded = recoded
-        self.starts = starts
-        self.null_criterion = null_criterion
-        self.best_criterion = best_criterion
-        self.n_starts = len(starts)
-        self.n_models = n_models
-        self.complete = complete
-        self.seconds = seconds
-        self.chosen = chosen
-        self._moves = moves
+    names: tuple[str, ...]
+    moves: Moves
+    walk_of: np.ndarray
+    distinct: np.ndarray
+    starts: list[WalkStart]
+    null_criterion: float
+    best_criterion: float
+    n_models: int
+    complete: bool
+    seconds: float
+    criterion_name: str = "map"
+    lower_is_better: bool = True
+    validation_name: str | None = None
+    validation_lower_is_better: bool = True
+    validation_total: float | None = None
+    evaluation: str | None = None
+    recoded: bool | None = None
+    chosen: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -145,29 +104,21 @@ class SearchTrace(ShortRepr):
         ``null_criterion`` is needed where the first walk does not start from the empty subset; ``n_models`` where not
         every subset evaluated was recorded. ``words`` are further attributes of the trace.
         """
-        keys = _join([part for walk in walks for part in walk.keys], np.uint64)
+        joined = [Moves.join(walk.parts) for walk in walks]
+        moves = Moves.join(joined)
         # A subset counts once however often it is met: at its first record, in the order of the starts. Key 0 is the
         # empty subset.
-        distinct = np.zeros(keys.size, dtype=bool)
-        distinct[np.unique(keys, return_index=True)[1]] = True
-        distinct &= keys != 0
-        moves = Moves(
-            start=np.repeat(np.arange(len(walks)), [sum(part.size for part in walk.features) for walk in walks]),
-            feature=_join([part for walk in walks for part in walk.features], np.int64),
-            adding=_join([part for walk in walks for part in walk.adding], bool),
-            cost=_join([part for walk in walks for part in walk.costs], float),
-            accepted=_join([part for walk in walks for part in walk.accepted], bool),
-            distinct=distinct,
-            seconds=_join([part for walk in walks for part in walk.seconds], float),
-            validation=_join([part for walk in walks for part in walk.validation], float),
-            violation=_join([part for walk in walks for part in walk.violation], float),
-        )
+        distinct = np.zeros(moves.key.size, dtype=bool)
+        distinct[np.unique(moves.key, return_index=True)[1]] = True
+        distinct &= moves.key != 0
         if null_criterion is None:
             null_criterion = walks[0].null_cost
         best = min if lower_is_better else max
         return cls(
             names,
             moves,
+            walk_of=np.repeat(np.arange(len(walks)), [part.feature.size for part in joined]),
+            distinct=distinct,
             null_criterion=null_criterion,
             best_criterion=best([null_criterion, *(walk.null_cost for walk in walks), *moves.cost.tolist()]),
             n_models=1 + int(distinct.sum()) if n_models is None else n_models,
@@ -189,6 +140,14 @@ class SearchTrace(ShortRepr):
         return len(self.names)
 
     @property
+    def n_starts(self) -> int:
+        return len(self.starts)
+
+    def walk(self, start: int) -> slice:
+        """Where the moves of one walk stand."""
+        return slice(*np.searchsorted(self.walk_of, [start, start + 1]))
+
+    @property
     def measured(self) -> str | None:
         """Where the criterion was measured, in words; None where the selector knows of the training rows only."""
         if self.evaluation is None:
@@ -208,7 +167,7 @@ class SearchTrace(ShortRepr):
 
         For multi-start searches; `best_on_path` is for greedy ones.
         """
-        moves, selected = self._moves, np.zeros(self.n_features, dtype=int)
+        moves, selected = self.moves, np.zeros(self.n_features, dtype=int)
         sign = 1.0 if self.lower_is_better else -1.0
         costs, at_starts = sign * moves.cost, sign * np.array([start.criterion for start in self.starts])
         first = int(at_starts.argmin())
@@ -216,8 +175,8 @@ class SearchTrace(ShortRepr):
             selected[self.starts[first].features] = 1
         else:
             best = int(costs.argmin())
-            selected[self.starts[moves.start[best]].features] = 1
-            before = (moves.start[:best] == moves.start[best]) & moves.accepted[:best]
+            selected[self.starts[self.walk_of[best]].features] = 1
+            before = (self.walk_of[:best] == self.walk_of[best]) & moves.accepted[:best]
             made = np.append(np.flatnonzero(before), best)
             np.add.at(selected, moves.feature[made], moves.sign[made])
         return selected > 0
@@ -257,9 +216,8 @@ class SearchTrace(ShortRepr):
 
     def walk_moves(self, start: int) -> Moves:
         """The accepted moves of one walk."""
-        walk = self._moves.walk(start)
-        kept = np.flatnonzero(self._moves.accepted[walk]) + walk.start
-        return Moves(**{f.name: getattr(self._moves, f.name)[kept] for f in fields(Moves)})
+        moves = self.moves.at(self.walk(start))
+        return moves.at(moves.accepted)
 
     def average(self, null_weight: float, weights: np.ndarray) -> np.ndarray:
         """(n_features,) share of the models' weight that goes to models with each feature.
@@ -267,16 +225,16 @@ class SearchTrace(ShortRepr):
         ``weights`` holds one weight for every entry of ``model_costs()``, ``null_weight`` that of the empty subset,
         from which every walk starts.
         """
-        moves = self._moves
+        moves = self.moves
         weight = np.zeros(moves.cost.size)
-        weight[moves.distinct] = weights
+        weight[self.distinct] = weights
         total = null_weight + weight.sum()
         if total <= 0.0:
             return np.zeros(self.n_features)
         # A rejected move counts for its own subset only; an accepted one for all that follow in its walk.
         following = weight.copy()
         for start in range(self.n_starts):
-            walk = moves.walk(start)
+            walk = self.walk(start)
             suffix = np.cumsum(weight[walk][::-1])[::-1]
             following[walk] = np.where(moves.accepted[walk], suffix, weight[walk])
         sums = np.zeros(self.n_features)
@@ -285,7 +243,7 @@ class SearchTrace(ShortRepr):
 
     def model_costs(self) -> np.ndarray:
         """(n_models - 1,) criterion in nats of the distinct subsets evaluated, the empty one left out."""
-        return self._moves.cost[self._moves.distinct]
+        return self.moves.cost[self.distinct]
 
     def path(self, *, evaluated: bool = False) -> dict[str, list[Any]]:
         """Columns of the trace, one entry per accepted move (``evaluated=True``: per evaluated move) and per start."""
@@ -296,24 +254,23 @@ class SearchTrace(ShortRepr):
         return columns
 
     def _walk_path(self, start: int, evaluated: bool) -> dict[str, list[Any]]:
-        moves = self._moves
-        walk = moves.walk(start)
-        accepted, sign = moves.accepted[walk], moves.sign[walk]
-        first = self.starts[start]
+        moves, first = self.moves.at(self.walk(start)), self.starts[start]
+        accepted, sign = moves.accepted, moves.sign
         size = first.features.size + np.cumsum(sign * accepted) - sign * accepted + sign
         step = np.cumsum(accepted) + ~accepted
-        kept = slice(None) if evaluated else accepted
-        adding, seconds = moves.adding[walk][kept], moves.seconds[walk][kept].tolist()
+        if not evaluated:
+            moves, size, step = moves.at(accepted), size[accepted], step[accepted]
+        seconds = moves.seconds.tolist()
         return {
-            "start": [start] * (1 + adding.size),
-            "step": [0, *step[kept].tolist()],
-            "move": ["start", *("add" if add else "drop" for add in adding)],
-            "feature": [None, *(self.names[f] for f in moves.feature[walk][kept])],
-            "n_features": [first.features.size, *size[kept].tolist()],
-            "criterion": [first.criterion, *moves.cost[walk][kept].tolist()],
-            "validation": [or_none(v) for v in (first.validation, *moves.validation[walk][kept].tolist())],
+            "start": [start] * (1 + size.size),
+            "step": [0, *step.tolist()],
+            "move": ["start", *("add" if add else "drop" for add in moves.adding)],
+            "feature": [None, *(self.names[f] for f in moves.feature)],
+            "n_features": [first.features.size, *size.tolist()],
+            "criterion": [first.criterion, *moves.cost.tolist()],
+            "validation": [or_none(v) for v in (first.validation, *moves.validation.tolist())],
             "seconds": [seconds[0] if seconds else 0.0, *seconds],
-            "accepted": [True, *accepted[kept].tolist()],
+            "accepted": [True, *moves.accepted.tolist()],
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -353,10 +310,6 @@ class SearchTrace(ShortRepr):
 
 _EVALUATIONS = {"train": "on training rows", "holdout": "on fitted and held-out rows", "loo": "by leave-one-out"}
 _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "validation", "seconds", "accepted")
-
-
-def _join(parts: list[np.ndarray], dtype: type) -> np.ndarray:
-    return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype=dtype)
 
 
 def or_none(value: float) -> float | None:

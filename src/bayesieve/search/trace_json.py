@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.search.trace import Moves, SearchTrace, WalkStart, or_none
+from bayesieve.search.recorder import Moves
+from bayesieve.search.trace import SearchTrace, WalkStart, or_none
 
 _KEYS = {
     *("null_criterion", "best_criterion", "n_starts", "n_models", "complete", "seconds"),
@@ -71,37 +72,36 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
     if missing:
         raise ValueError(f"the search has no {missing[0]!r}")
     feature, start = _read(data["feature"], int), _read(data["start"], int)
-    validation = data.get("move_validation", [None] * feature.size)
     moves = Moves(
-        start=start,
         feature=feature,
         adding=_read(data["adding"], bool),
         cost=_read_or_nan(data["cost"]),
         accepted=np.ones(feature.size, dtype=bool),
-        distinct=np.ones(feature.size, dtype=bool),
+        key=np.zeros(feature.size, dtype=np.uint64),
         seconds=_read(data["move_seconds"], float),
-        validation=_read_or_nan(validation),
+        validation=_read_or_nan(data.get("move_validation", [None] * feature.size)),
         violation=np.zeros(feature.size),
     )
     null_criterion, best_criterion = _read_or_nan([data["null_criterion"], data["best_criterion"]]).tolist()
-    seconds = float(_read([data["seconds"]], float)[0])
     n_starts, n_models = _read([data["n_starts"], data["n_models"]], int).tolist()
-    sizes = {part.size for part in (feature, start, moves.adding, moves.cost, moves.seconds, moves.validation)}
-    fit = len(sizes) == 1 and feature.min(initial=0) >= 0 and feature.max(initial=0) < len(names)
+    fit = {part.size for part in (start, *vars(moves).values())} == {feature.size}
+    fit = fit and feature.min(initial=0) >= 0 and feature.max(initial=0) < len(names)
     fit = fit and start.min(initial=0) >= 0 and start.max(initial=0) < n_starts
     if not (fit and 1 <= n_starts <= _MOST_STARTS and n_models >= 1):
         raise ValueError("the moves of the search do not fit together")
     starts = _read_starts(data, n_starts, null_criterion, len(names))
-    if not _are_walks(moves, starts):
+    if not _are_walks(moves, start, starts):
         raise ValueError("the moves of the search do not fit together")
     return SearchTrace(
         names,
         moves,
+        walk_of=start,
+        distinct=moves.accepted,
         null_criterion=null_criterion,
         best_criterion=best_criterion,
         n_models=n_models,
         complete=data["complete"] is True,
-        seconds=seconds,
+        seconds=float(_read([data["seconds"]], float)[0]),
         starts=starts,
         criterion_name=_text(data.get("criterion", "map")),
         lower_is_better=data.get("lower_is_better", True) is True,
@@ -174,13 +174,12 @@ def _read_or_nan(values: Any) -> np.ndarray:
     return array
 
 
-def _are_walks(moves: Moves, starts: list[WalkStart]) -> bool:
+def _are_walks(moves: Moves, walk_of: np.ndarray, starts: list[WalkStart]) -> bool:
     """Whether moves stand walk after walk, and each adds a feature that is absent or drops one that is there."""
-    order = np.lexsort((moves.feature, moves.start))
-    same = (np.diff(moves.feature[order]) == 0) & (np.diff(moves.start[order]) == 0)
-    adding = moves.adding[order]
-    firsts = np.concatenate([[True], ~same])[: adding.size]
+    order = np.lexsort((moves.feature, walk_of))
+    feature, walk, adding = moves.feature[order], walk_of[order], moves.adding[order]
+    same = (np.diff(feature) == 0) & (np.diff(walk) == 0)
+    first = np.concatenate([[True], ~same])[: adding.size]
+    held = np.array([f in starts[s].features for f, s in zip(feature[first], walk[first], strict=True)], dtype=bool)
     alternate = np.all(adding[1:] != adding[:-1], where=same)
-    held = np.array([f in starts[s].features for f, s in zip(moves.feature[order], moves.start[order], strict=True)])
-    begin = np.all(adding[firsts] != held[firsts]) if adding.size else True
-    return bool(alternate and begin and np.all(np.diff(moves.start) >= 0))
+    return bool(alternate and np.all(adding[first] != held) and np.all(np.diff(walk_of) >= 0))
