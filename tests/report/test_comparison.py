@@ -114,7 +114,7 @@ def test_ranks_over_the_folds_of_one_data_set():
         "Average ranks of 3 methods over 4 folds, 1 is best. Bars join methods that do not differ significantly "
         "(corrected resampled t-test of the folds, 5% each)."
     )
-    assert part.figure.ranks.span is None  # no critical difference
+    assert part.figure.drawing.span is None  # no critical difference
     first = corrected_resampled_t(SCORES["NB"], SCORES["MAP"], 1 / 3)
     assert part.pairs.rows[0] == ("NB", "MAP", "\N{MINUS SIGN}0.100", f"{first.p_value:.3f}")
     assert len(part.pairs.rows) == 3
@@ -127,7 +127,7 @@ def test_a_single_fold_is_ranked_without_a_test():
     data = compared(rows_of({"A": [0.9], "B": [0.8], "C": [0.7]}), n_folds=1)
     (part,) = rank_parts(Folds(data))
     assert part.figure.caption.endswith("There is no test of a single fold, so that no methods are joined.")
-    assert part.figure.ranks.bars == ()
+    assert part.figure.drawing.bars == ()
     assert [row[3] for row in part.pairs.rows] == ["no test"] * 3
     assert "trained on the first rows, tested on the others" in render_comparison(data)
 

@@ -131,8 +131,8 @@ def test_the_caption_says_what_was_found(ranks, difference, sentence):
     assert figure.caption.endswith(sentence)
     assert "over 7 data sets" in figure.caption
     if difference is None:
-        assert figure.ranks.bars == ()
-        assert figure.ranks.span is None
+        assert figure.drawing.bars == ()
+        assert figure.drawing.span is None
     read(figure.to_html())
     ElementTree.fromstring(figure.to_svg())
 
@@ -228,8 +228,8 @@ def test_runs_of_methods_not_told_apart(n, data):
 def test_ranks_over_folds(apart, finding):
     figure = fold_rank_figure(["A", "B", "C"], [1.0, 2.0, 3.0], apart, n_folds=10, title="AUC")
     assert figure.caption.endswith(f"{finding} (corrected resampled t-test of the folds, 5% each).")
-    assert figure.ranks is not None
-    assert figure.ranks.span is None
+    assert figure.drawing is not None
+    assert figure.drawing.span is None
     read(figure.to_html())
     ElementTree.fromstring(figure.to_svg())
 
@@ -242,8 +242,8 @@ def test_no_methods():
 
 def test_the_caption_names_pairs_that_do_not_differ_though_no_bar_joins_them() -> None:
     figure = fold_rank_figure(["A", "B", "C"], [1.0, 2.0, 3.0], [(0, 1), (1, 2)], n_folds=10, title="AUC")
-    assert figure.ranks is not None
-    assert not figure.ranks.bars
+    assert figure.drawing is not None
+    assert not figure.drawing.bars
     assert "All methods differ" not in figure.caption
     assert figure.caption.endswith("Without a bar, but not significantly different either: A and C.")
     joined = fold_rank_figure(["A", "B", "C"], [1.0, 2.0, 3.0], [(0, 2)], n_folds=10, title="AUC")

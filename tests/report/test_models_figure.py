@@ -31,7 +31,7 @@ def test_runs_are_the_matrix():
     held = rng.random((57, 6)) < 0.6
     held[:, 4], held[:, 5] = True, False
     models = [np.flatnonzero(row).tolist() for row in held]
-    picture = models_figure([f"x{k}" for k in range(6)], models, np.arange(57.0)).picture
+    picture = models_figure([f"x{k}" for k in range(6)], models, np.arange(57.0)).drawing
     assert np.array_equal(matrix_of(picture, 57, 6), held)
     assert len([run for run in picture.runs if run.height == HEIGHT]) == 1
     assert [head.marked for head in picture.heads] == held[0].tolist()
@@ -40,11 +40,11 @@ def test_runs_are_the_matrix():
 
 def test_ranks_and_exponents():
     figure = models_figure(["a", "b"], [[0]] * 200, [0.0, *np.linspace(0.4, 16.66, 199)])
-    ticks = figure.picture.ticks
+    ticks = figure.drawing.ticks
     assert [tick.rank for tick in ticks] == [1, *range(20, 201, 20)]
     assert ticks[0].exponent == ""
     assert ticks[-1].exponent == "\N{MINUS SIGN}16.7"
-    assert [t.rank for t in models_figure(["a"], [[0]] * 3, [0, 1, 2]).picture.ticks] == [1, 2, 3]
+    assert [t.rank for t in models_figure(["a"], [[0]] * 3, [0, 1, 2]).drawing.ticks] == [1, 2, 3]
     drawing = ElementTree.fromstring(figure.to_svg())
     words = ["".join(element.itertext()) for element in drawing.iter(f"{SVG}text")]
     assert {"1", "10\N{MINUS SIGN}16.7"} <= set(words)

@@ -31,7 +31,7 @@ def test_who_is_beaten():
 
 def test_places_and_kinds():
     figure = tradeoff_figure(VALUES, [("ACC", "AUC"), ("ACC", "CR")], apart=["<new>"])
-    first, second = figure.picture.planes
+    first, second = figure.drawing.planes
     assert first.right < second.left
     for plane in (first, second):
         assert [dot.kind for dot in plane.dots] == ["hollow", "hollow", "dot", "apart"]
@@ -52,7 +52,7 @@ def test_places_and_kinds():
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=9))
 def test_names_stay_inside_and_apart_where_there_is_room(places):
     values = {f"method {i}": {"x": x, "y": y} for i, (x, y) in enumerate(places)}
-    (plane,) = tradeoff_figure(values, [("x", "y")]).picture.planes
+    (plane,) = tradeoff_figure(values, [("x", "y")]).drawing.planes
     for dot in plane.dots:
         width = 7.3 * len(dot.name)
         begin = {"start": dot.label_x, "middle": dot.label_x - width / 2, "end": dot.label_x - width}[dot.anchor]
@@ -63,7 +63,7 @@ def test_names_stay_inside_and_apart_where_there_is_room(places):
 
 def test_names_of_neighbours_do_not_meet():
     values = {name: {"x": x, "y": 0.5 + 0.001 * x} for name, x in (("left", 0.5), ("right", 0.51), ("far", 1.0))}
-    (plane,) = tradeoff_figure(values, [("x", "y")]).picture.planes
+    (plane,) = tradeoff_figure(values, [("x", "y")]).drawing.planes
     spans = []
     for dot in plane.dots:
         width = 7.3 * len(dot.name)
@@ -74,7 +74,7 @@ def test_names_of_neighbours_do_not_meet():
 
 
 def test_one_method_alone():
-    (plane,) = tradeoff_figure({"NB": {"x": 0.5, "y": 0.5}}, [("x", "y")]).picture.planes
+    (plane,) = tradeoff_figure({"NB": {"x": 0.5, "y": 0.5}}, [("x", "y")]).drawing.planes
     assert plane.left < plane.dots[0].x < plane.right
 
 

@@ -14,7 +14,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def test_bars_by_hand():
     figure = weights_figure(["a", "b", "c"], {"MAP": [1, 0, 1], "CMA": [0.5, 0.25, 0.75]})
-    first, second = figure.picture.rows
+    first, second = figure.drawing.rows
     assert [bar.height for bar in first.bars] == [BAR, 0, BAR]
     assert [bar.height for bar in second.bars] == [BAR / 2, BAR / 4, 3 * BAR / 4]
     for row in (first, second):
@@ -22,12 +22,12 @@ def test_bars_by_hand():
     assert second.base - BAR > first.base
     assert (first.note, second.note) == ("2 features", "0.25 to 0.75")
     middles = [bar.x + bar.width / 2 for bar in first.bars]
-    assert middles == pytest.approx([name.x for name in figure.picture.names], abs=0.02)
-    assert [name.label for name in figure.picture.names] == ["a", "b", "c"]
+    assert middles == pytest.approx([name.x for name in figure.drawing.names], abs=0.02)
+    assert [name.label for name in figure.drawing.names] == ["a", "b", "c"]
 
 
 def test_no_feature_selected():
-    row = weights_figure(["a", "b"], {"none": [0, 0]}).picture.rows[0]
+    row = weights_figure(["a", "b"], {"none": [0, 0]}).drawing.rows[0]
     assert row.note == "0 features"
 
 

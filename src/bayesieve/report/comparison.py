@@ -7,7 +7,6 @@ from collections import Counter
 import numpy as np
 
 from bayesieve.report.comparison_data import ComparisonData, Folds
-from bayesieve.report.critical_difference import comparison_style
 from bayesieve.report.formats import format_percent, plural, shorten, visible
 from bayesieve.report.render import fill
 from bayesieve.report.sections.comparison import (
@@ -75,7 +74,6 @@ def render_comparison(data: ComparisonData) -> str:
     return fill(
         "comparison.html",
         data=data,
-        style=comparison_style(),
         headline=headline(tests, best) if measures else "No method has a value on any fold.",
         means=means_table(tests, order) if measures else None,
         tests=difference_table(tests, order) if measures and len(data.methods) > 1 else None,

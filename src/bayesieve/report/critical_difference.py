@@ -3,44 +3,15 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from bayesieve.report import formats
-from bayesieve.report.figure import WIDTH, Figure
-from bayesieve.report.figures.ranks import RankDrawing, rank_drawing
-from bayesieve.report.render import fill, page_style
+from bayesieve.report.figure import Figure
+from bayesieve.report.figures.ranks import rank_drawing
 from bayesieve.report.sections.tables import Column, Table
 from bayesieve.statistics import cliques
 
 _MOST_PAIRS = 6  # pairs that a caption names
-
-
-@dataclass(frozen=True)
-class RankFigure(Figure):
-    """A `Figure` whose drawing is a critical-difference diagram, `ranks`."""
-
-    ranks: RankDrawing | None = None
-
-    def to_html(self) -> str:
-        """One HTML document that is self-contained, in light and dark, with the numbers as a table."""
-        return fill("critical_difference.html", figure=self, style=comparison_style())
-
-    def _svg(self, *, standalone: bool) -> str:
-        caption = textwrap.wrap(self.caption, 140)
-        top = 58 + 17 * len(caption)
-        return fill(
-            "critical_difference.svg",
-            figure=self,
-            standalone=standalone,
-            caption=caption,
-            top=top,
-            drawing_style=markup(fill("ranks.css")),
-            width=WIDTH,
-            height=top + (self.ranks.height if self.ranks else 40),
-        )
 
 
 def critical_difference_figure(
@@ -51,7 +22,7 @@ def critical_difference_figure(
     n_data: int | None = None,
     alpha: float = 0.05,
     title: str | None = None,
-) -> RankFigure:
+) -> Figure:
     """Draw a critical-difference diagram (Demsar 2006, figure 1): the best rank on the left, and a bar over methods
     that are not significantly different.
 
@@ -67,7 +38,7 @@ def critical_difference_figure(
 
     Returns
     -------
-    RankFigure
+    Figure
         A `Figure` with ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
 
     Raises
@@ -106,7 +77,7 @@ def fold_rank_figure(
     n_folds: int,
     alpha: float = 0.05,
     title: str,
-) -> RankFigure:
+) -> Figure:
     """Draw average ranks over the folds of one data set, as `critical_difference_figure` does over data sets.
 
     Folds share their rows, so that tests of ranks do not apply; bars join methods, neighbours by rank, of which no
@@ -122,12 +93,12 @@ def fold_rank_figure(
 
     Returns
     -------
-    RankFigure
+    Figure
 
     Examples
     --------
     >>> from bayesieve.report.critical_difference import fold_rank_figure
-    >>> fold_rank_figure(["A", "B", "C"], [1.2, 2.1, 2.7], [(0, 2)], n_folds=10, title="AUC").ranks.bars[0].methods
+    >>> fold_rank_figure(["A", "B", "C"], [1.2, 2.1, 2.7], [(0, 2)], n_folds=10, title="AUC").drawing.bars[0].methods
     (0, 1)
     """
     values = [float(rank) for rank in ranks]
@@ -198,26 +169,10 @@ def _figure(
     title: str,
     caption: str,
     tested: bool = False,
-) -> RankFigure:
-    return RankFigure(
-        title=title,
-        caption=caption,
-        drawing=None,
-        table=_table(names, ranks, groups, tested or difference is not None),
-        ranks=rank_drawing(names, ranks, groups, difference) if ranks else None,
-    )
-
-
-def comparison_style() -> Any:
-    """Style sheet of pages that hold diagrams of ranks."""
-    return page_style() + markup(fill("comparison.css") + fill("ranks.css"))
-
-
-def markup(trusted: str) -> Any:
-    """Our own markup, which is not escaped."""
-    from markupsafe import Markup
-
-    return Markup(trusted)
+) -> Figure:
+    drawing = rank_drawing(names, ranks, groups, difference) if ranks else None
+    table = _table(names, ranks, groups, tested or difference is not None)
+    return Figure(title, caption, drawing, table, template="critical_difference")
 
 
 def _finding(ranks: Sequence[float], groups: Sequence[Sequence[int]], difference: float | None, alpha: float) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 
 from bayesieve.report import formats
 from bayesieve.report.data import SearchSummary
-from bayesieve.report.figures.folds import FoldDrawing, fold_drawing
+from bayesieve.report.figures.folds import fold_drawing
 from bayesieve.report.figures.panels import PathDrawing
 from bayesieve.report.figures.phases import phase_drawing
 from bayesieve.report.figures.scale import Point
 from bayesieve.report.figures.spread import chosen_step, spread_drawing
-from bayesieve.report.render import fill, page_style
+from bayesieve.report.render import fill
 from bayesieve.report.sections.search import path_sentence
 from bayesieve.report.sections.tables import Table, moves_table, sizes_table
 from bayesieve.report.traces import chosen_subset, summarise_trace
@@ -24,7 +24,6 @@ from bayesieve.table.writing import checked_path, write_atomically
 WIDTH = 960
 _LEFT, _RIGHT = 78, 28
 _PANEL, _PANEL_HEAD = 200, 46
-_FOLD_ROW = 22
 
 
 @dataclass(frozen=True)
@@ -34,21 +33,23 @@ class Figure:
     Attributes
     ----------
     title, caption : str
-    drawing : PathDrawing, FoldDrawing or None
-        Positions of everything, in percent of the plot area; None where there is nothing to draw.
+    drawing : positions of everything; None where there is nothing to draw
     table : Table or None
         The numbers, for those who cannot or would rather not look.
+    template : name of the templates that draw it, ``.html`` and ``.svg``
+    parts : the template of a picture, whose macro ``draw(drawing)`` draws it
     """
 
     title: str
     caption: str
-    drawing: PathDrawing | FoldDrawing | None
+    drawing: Any
     table: Table | None = None
+    template: str = "path"
+    parts: str = ""
 
     def to_html(self) -> str:
         """One HTML document that is self-contained, in light and dark, with the numbers as a table."""
-        name = "stability.html" if isinstance(self.drawing, FoldDrawing) else "path.html"
-        return fill(name, figure=self, style=page_style())
+        return fill(f"{self.template}.html", figure=self, width=WIDTH)
 
     def to_svg(self) -> str:
         """A standalone SVG, in light and dark."""
@@ -77,17 +78,15 @@ class Figure:
         return f"<Figure: {self.title}. {self.caption}>"
 
     def _svg(self, *, standalone: bool) -> str:
-        height: float
         caption = textwrap.wrap(self.caption, 140)
         top = 58 + 17 * len(caption)
-        if isinstance(self.drawing, FoldDrawing):
-            height = top + 40 + _FOLD_ROW * len(self.drawing.rows) + 30
-            context: dict[str, Any] = {"row_height": _FOLD_ROW, "name": "stability.svg"}
+        frames = _frames(self.drawing, top) if isinstance(self.drawing, PathDrawing) else []
+        if frames:
+            height = frames[-1].top + _PANEL + (190 if self.drawing.names else 60)
         else:
-            frames, height = _frames(self.drawing, top)
-            context = {"frames": frames, "name": "path.svg"}
-        context |= {"figure": self, "standalone": standalone, "caption": caption, "top": top}
-        return fill(**context, width=WIDTH, height=height)
+            height = top + (self.drawing.height if self.drawing else 40)
+        context = {"figure": self, "standalone": standalone, "caption": caption, "top": top, "frames": frames}
+        return fill(f"{self.template}.svg", **context, width=WIDTH, height=height)
 
 
 @dataclass(frozen=True)
@@ -185,24 +184,22 @@ def stability_figure(stability: Any, *, title: str | None = None) -> Figure:
         title or f"Features selected by {stability.selector}",
         _stability_caption(stability),
         fold_drawing(stability.names, stability.weights.tolist()),
+        template="stability",
     )
 
 
-def _sources(given: Any) -> list[Any]:
-    if hasattr(given, "traces"):
-        given = [trace for trace in given.traces if trace is not None]
-    several = isinstance(given, Iterable) and not hasattr(given, "path") and not hasattr(given, "trace_")
-    sources = list(given) if several else [given]
-    if not sources or any(not _has_trace(source) for source in sources):
+def _sources(source: Any) -> list[Any]:
+    if hasattr(source, "traces"):
+        source = [trace for trace in source.traces if trace is not None]
+    several = isinstance(source, Iterable) and not hasattr(source, "path") and not hasattr(source, "trace_")
+    sources = list(source) if several else [source]
+    wrong = [type(one).__name__ for one in sources if not hasattr(getattr(one, "trace_", one), "walk_moves")]
+    if not sources or wrong:
         raise ValueError(
             "path_figure needs the trace_ of a fitted selector, the selector, or a sequence of them, got "
-            f"{'nothing' if not sources else type(next(s for s in sources if not _has_trace(s))).__name__}."
+            f"{wrong[0] if wrong else 'nothing'}."
         )
     return sources
-
-
-def _has_trace(source: Any) -> bool:
-    return hasattr(getattr(source, "trace_", source), "walk_moves")
 
 
 def _summary(source: Any) -> SearchSummary:
@@ -211,16 +208,17 @@ def _summary(source: Any) -> SearchSummary:
     return summarise_trace(source, chosen_subset(source))
 
 
+def _sizes_in_words(sizes: Sequence[int]) -> str:
+    low, high, mean = min(sizes), max(sizes), sum(sizes) / len(sizes)
+    return formats.plural(high, "feature") if low == high else f"{low:,} to {high:,} features, {mean:.1f} on average"
+
+
 def _spread_caption(searches: Sequence[SearchSummary]) -> str:
     sizes = [step.n_features for search in searches if (step := chosen_step(search)) is not None]
     stopped = sum(not search.complete for search in searches)
     sentences = [f"{formats.plural(len(searches), 'search', 'searches')}."]
     if sizes:
-        low, high, mean = min(sizes), max(sizes), sum(sizes) / len(sizes)
-        several = (
-            formats.plural(high, "feature") if low == high else f"{low:,} to {high:,} features, {mean:.1f} on average"
-        )
-        sentences.append(f"Dots are the subsets chosen: {several}.")
+        sentences.append(f"Dots are the subsets chosen: {_sizes_in_words(sizes)}.")
     measured = {search.measured for search in searches}
     if len(measured) == 1 and None not in measured:
         sentences.append(f"Measured {searches[0].measured}.")
@@ -232,12 +230,8 @@ def _spread_caption(searches: Sequence[SearchSummary]) -> str:
 def _stability_caption(stability: Any) -> str:
     sentences = [f"{formats.plural(stability.n_folds, 'fold')} of {formats.plural(len(stability.names), 'feature')}."]
     sizes = stability.n_selected.tolist()
-    low, high, mean = min(sizes), max(sizes), sum(sizes) / len(sizes)
-    sentences.append(
-        f"Selected: {formats.plural(low, 'feature')} in every fold."
-        if low == high
-        else f"Selected: {low:,} to {high:,} features, {mean:.1f} on average."
-    )
+    every = " in every fold" if min(sizes) == max(sizes) else ""
+    sentences.append(f"Selected: {_sizes_in_words(sizes)}{every}.")
     value = stability.stability
     if value == value:
         low_end, high_end = stability.stability_interval()
@@ -251,11 +245,7 @@ def _stability_caption(stability: Any) -> str:
     return " ".join(sentences)
 
 
-def _frames(drawing: PathDrawing | None, top: float) -> tuple[list[Frame], float]:
-    if drawing is None:
-        return [], top + 40
-    frames, at = [], top + (26 if drawing.stretches else 0)
-    for _ in drawing.panels:
-        frames.append(Frame(_LEFT, at + _PANEL_HEAD, WIDTH - _LEFT - _RIGHT, _PANEL))
-        at += _PANEL_HEAD + _PANEL
-    return frames, at + (190 if drawing.names else 60)
+def _frames(drawing: PathDrawing, top: float) -> list[Frame]:
+    first = top + (26 if drawing.stretches else 0) + _PANEL_HEAD
+    tops = [first + i * (_PANEL_HEAD + _PANEL) for i in range(len(drawing.panels))]
+    return [Frame(_LEFT, at, WIDTH - _LEFT - _RIGHT, _PANEL) for at in tops]

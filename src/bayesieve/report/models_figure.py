@@ -10,7 +10,6 @@ from bayesieve.report import formats
 from bayesieve.report.figure import WIDTH, Figure
 from bayesieve.report.figures.panels import Line, Mark, Panel, PathDrawing, Strip
 from bayesieve.report.figures.scale import Point, Scale, Tick, thinned, tick_step, value_ticks
-from bayesieve.report.picture import PictureFigure
 from bayesieve.report.sections.tables import Column, Table
 
 HEIGHT = 520  # of all models together
@@ -67,7 +66,7 @@ def models_figure(
     *,
     title: str | None = None,
     caption: str = "",
-) -> PictureFigure:
+) -> Figure:
     """Draw the features of the most probable subsets, as in figure 5 of Boulle (2007): a line per model.
 
     Parameters
@@ -79,7 +78,7 @@ def models_figure(
 
     Returns
     -------
-    PictureFigure
+    Figure
         A `Figure` with ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
 
     Raises
@@ -91,19 +90,19 @@ def models_figure(
     --------
     >>> from bayesieve.report.models_figure import models_figure
     >>> figure = models_figure(["a", "b"], [{0}, {0, 1}, {1}], [0.0, 1.5, 3.0])
-    >>> len(figure.picture.runs)
+    >>> len(figure.drawing.runs)
     2
     """
     if not names or not models:
         raise ValueError("A figure needs at least one model and one feature.")
     if len(models) != len(below_best):
         raise ValueError(f"{len(models)} models need as many powers of ten, got {len(below_best)}.")
-    return PictureFigure(
+    return Figure(
         title=title or f"The {len(models)} most probable subsets",
         caption=caption,
-        drawing=None,
         table=_shares(names, models),
-        picture=_drawing(names, models, below_best),
+        drawing=_drawing(names, models, below_best),
+        template="picture",
         parts="_models.svg",
     )
 

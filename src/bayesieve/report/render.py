@@ -52,25 +52,19 @@ def render_report(data: ReportData) -> str:
     True
     """
     script = _template_text("report.js")
-    text = (
-        _environment()
-        .get_template("report.html")
-        .render(
-            data=data,
-            tiles=key_figures(data),
-            balance=class_balance(data),
-            n_kept=n_selected(data),
-            features=feature_section(data),
-            search=search_section(data.search),
-            performance=performance_section(data),
-            explained=explained_sections(data),
-            unit_ticks=UNIT_TICKS,
-            style=page_style(),
-            script=_markup(script),
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        )
+    return fill(
+        "report.html",
+        data=data,
+        tiles=key_figures(data),
+        balance=class_balance(data),
+        n_selected=n_selected(data),
+        features=feature_section(data),
+        search=search_section(data.search),
+        performance=performance_section(data),
+        explained=explained_sections(data),
+        unit_ticks=UNIT_TICKS,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
-    return formats.printable(text)
 
 
 def render_card(data: ReportData) -> str:
@@ -87,27 +81,15 @@ def render_card(data: ReportData) -> str:
         all styles are inline, so that it leaves the page as it was.
     """
     selected = [feature for feature in data.features if feature.weight > 0]
-    text = (
-        _environment()
-        .get_template("card.html")
-        .render(
-            data=data,
-            tiles=key_figures(data),
-            heaviest=selected[:N_CARD_FEATURES],
-            n_more=max(0, len(selected) - N_CARD_FEATURES),
-        )
+    heaviest = selected[:N_CARD_FEATURES]
+    return fill(
+        "card.html", data=data, tiles=key_figures(data), heaviest=heaviest, n_more=len(selected) - len(heaviest)
     )
-    return formats.printable(text)
 
 
 def fill(name: str, **context: Any) -> str:
     """Render a template."""
     return formats.printable(_environment().get_template(name).render(**context))
-
-
-def page_style() -> Any:
-    """The style sheet of all pages."""
-    return _markup(_template_text("report.css"))
 
 
 @lru_cache(maxsize=1)
@@ -141,10 +123,3 @@ def _environment() -> jinja2.Environment:
 @lru_cache(maxsize=32)
 def _template_text(name: str) -> str:
     return resources.files("bayesieve.report").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _markup(trusted: str) -> str:
-    """Our own markup, which is not escaped."""
-    from markupsafe import Markup
-
-    return Markup(trusted)

@@ -6,10 +6,9 @@ import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from bayesieve.report.figure import WIDTH
+from bayesieve.report.figure import WIDTH, Figure
 from bayesieve.report.figures.scale import Scale, Tick, value_ticks
 from bayesieve.report.formats import format_number
-from bayesieve.report.picture import PictureFigure
 from bayesieve.report.sections.tables import Column, Table
 
 _LEFT, _RIGHT, _GAP = 70, 24, 66
@@ -76,7 +75,7 @@ def tradeoff_figure(
     apart: Collection[str] = (),
     title: str | None = None,
     caption: str = "",
-) -> PictureFigure:
+) -> Figure:
     """Draw methods by pairs of criteria, as in figures 4 and 8 of Boulle (2007).
 
     Parameters
@@ -88,7 +87,7 @@ def tradeoff_figure(
 
     Returns
     -------
-    PictureFigure
+    Figure
         A `Figure` with ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it. Methods that another one
         beats, see `beaten`, have hollow dots.
 
@@ -101,7 +100,7 @@ def tradeoff_figure(
     --------
     >>> from bayesieve.report.tradeoff_figure import tradeoff_figure
     >>> values = {"NB": {"ACC": 0.8, "CR": 0.4}, "MAP": {"ACC": 0.79, "CR": 0.5}, "CMA": {"ACC": 0.82, "CR": 0.6}}
-    >>> [dot.kind for dot in tradeoff_figure(values, [("ACC", "CR")]).picture.planes[0].dots]
+    >>> [dot.kind for dot in tradeoff_figure(values, [("ACC", "CR")]).drawing.planes[0].dots]
     ['hollow', 'hollow', 'dot']
     """
     wanted = {criterion for plane in planes for criterion in plane}
@@ -113,12 +112,12 @@ def tradeoff_figure(
     better = beaten({name: mine for name, mine in values.items() if name not in apart})
     width = (WIDTH - _LEFT - _RIGHT - (len(planes) - 1) * _GAP) / len(planes)
     drawn = tuple(_plane(values, better, x, y, _LEFT + at * (width + _GAP), width) for at, (x, y) in enumerate(planes))
-    return PictureFigure(
+    return Figure(
         title=title or "Methods by several criteria",
         caption=caption,
-        drawing=None,
         table=_table(values, better),
-        picture=TradeoffDrawing(drawn, _TOP + _PLOT + _BOTTOM),
+        drawing=TradeoffDrawing(drawn, _TOP + _PLOT + _BOTTOM),
+        template="picture",
         parts="_tradeoff.svg",
     )
 

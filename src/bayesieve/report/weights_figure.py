@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bayesieve.report.figure import WIDTH
+from bayesieve.report.figure import WIDTH, Figure
 from bayesieve.report.formats import format_number, plural
-from bayesieve.report.picture import PictureFigure
 from bayesieve.report.sections.tables import Column, Table
 
 ROW, BAR = 52, 38
@@ -55,7 +54,7 @@ class WeightDrawing:
 
 def weights_figure(
     names: Sequence[str], weights: Mapping[str, Sequence[float]], *, title: str | None = None, caption: str = ""
-) -> PictureFigure:
+) -> Figure:
     """Draw the weight of every feature by every method, as in figures 3 and 7 of Boulle (2007).
 
     Parameters
@@ -66,7 +65,7 @@ def weights_figure(
 
     Returns
     -------
-    PictureFigure
+    Figure
         A `Figure` with ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
 
     Raises
@@ -78,7 +77,7 @@ def weights_figure(
     --------
     >>> from bayesieve.report.weights_figure import weights_figure
     >>> figure = weights_figure(["V1", "V2"], {"MAP": [1, 0], "CMA": [0.6, 0.4]})
-    >>> figure.picture.rows[0].note
+    >>> figure.drawing.rows[0].note
     '1 feature'
     """
     for method, values in weights.items():
@@ -89,12 +88,12 @@ def weights_figure(
             raise ValueError(f"{method!r} gives {names[wrong]!r} the weight {values[wrong]}, which is not in [0, 1].")
     if not names:
         raise ValueError("There are no features whose weights could be drawn.")
-    return PictureFigure(
+    return Figure(
         title=title or "Weights of the features",
         caption=caption,
-        drawing=None,
         table=_table(names, weights),
-        picture=_drawing(names, weights),
+        drawing=_drawing(names, weights),
+        template="picture",
         parts="_weights.svg",
     )
 

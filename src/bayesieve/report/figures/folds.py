@@ -43,6 +43,11 @@ class FoldDrawing:
     n_never: int
     n_hidden: int
     weighted: bool
+    row_height: int = 22  # pixels
+
+    @property
+    def height(self) -> int:
+        return 70 + self.row_height * len(self.rows)
 
 
 def fold_drawing(names: Sequence[str], weights: Sequence[Sequence[float]]) -> FoldDrawing:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesieve.report.comparison_data import ComparisonData, Folds
-from bayesieve.report.critical_difference import RankFigure, critical_difference_figure, fold_rank_figure
+from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
+from bayesieve.report.figure import Figure
 from bayesieve.report.formats import format_number, format_signed, p_text, plural, shorten, visible
 from bayesieve.report.measures import Measure
 from bayesieve.report.sections.tables import Column, Table
@@ -30,7 +31,7 @@ class RankPart:
     """Ranks by one measure."""
 
     title: str
-    figure: RankFigure
+    figure: Figure
     friedman: str
     pairs: Table
     note: str
