@@ -12,7 +12,6 @@ import typer
 from bayesieve.cli import compiling, files, options
 from bayesieve.cli.choices import names_in, require_at_least, require_choice, require_jobs, require_seed
 from bayesieve.cli.compared_tables import ComparedTable, LateTable, compared_tables
-from bayesieve.cli.comparison_summary import show_comparison
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import listed, quoted, shown, visible
@@ -90,11 +89,10 @@ def compare(
     comparison = _measured(methods, data, RepeatedFolds(folds, repeats, seed), output, weight is not None, jobs, screen)
     written = _write(comparison, compared, measure, output)
     if len(compared) == 1:
-        show_comparison(screen, comparison, measure, written)
+        from bayesieve.cli.comparison_summary import show_comparison as show
     else:
-        from bayesieve.cli.comparison_over_tables import show_comparison_over_tables
-
-        show_comparison_over_tables(screen, comparison, measure, written)
+        from bayesieve.cli.comparison_over_tables import show_comparison_over_tables as show
+    show(screen, comparison, measure, written)
 
 
 def _check_numbers(folds: int, repeats: int, seed: int, jobs: int) -> None:

@@ -13,9 +13,8 @@ from bayesieve.cli.comparison_summary import (
     EFFORTS,
     LEVEL,
     SPREAD,
-    TITLES,
     UNKNOWN,
-    in_words,
+    column_title,
     number_text,
     protocol_in_words,
     show_end,
@@ -24,6 +23,11 @@ from bayesieve.cli.comparison_summary import (
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.tables import Column
 from bayesieve.cli.text import counted, listed, quoted, thousands
+from bayesieve.evaluation.standings import standings
+from bayesieve.report.formats import p_text
+from bayesieve.report.measures import Measure
+from bayesieve.report.sections.comparison_ranks import fewest_data_sets
+from bayesieve.statistics import average_ranks, critical_difference, friedman, wilcoxon_holm
 
 _SAME = 1e-12
 
@@ -41,8 +45,6 @@ def show_comparison_over_tables(
     screen: Screen, comparison: Any, measure: str, written: Sequence[tuple[str, Path]]
 ) -> None:
     """Print the best method on every table, means and average ranks by ``measure``, tests over tables, and errors."""
-    from bayesieve.evaluation.standings import standings
-
     tables = counted(len(comparison.data), "table")
     screen.line(f"{counted(len(comparison.methods), 'method')} on {tables} by {protocol_in_words(comparison)}.")
     screen.line()
@@ -62,8 +64,6 @@ def show_comparison_over_tables(
 
 def _ranking(comparison: Any, measure: str) -> _Ranking | None:
     """None if no method has the measure on any table."""
-    from bayesieve.statistics import average_ranks
-
     matrix = comparison.matrix(measure)
     matrix = matrix[~np.isnan(matrix).all(axis=1)]
     if not matrix.size:
@@ -74,7 +74,7 @@ def _ranking(comparison: Any, measure: str) -> _Ranking | None:
 
 def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[str, Any]) -> None:
     """One line per table: the best and the second-best method."""
-    by = TITLES.get(measure, in_words(measure))
+    by = column_title(measure)
     lines = {(line["data"], line["method"]): line for line in comparison.summary().to_dicts()}
     n_rows = {row["data"]: row["n_train"] + row["n_test"] for row in comparison.rows}
     columns = [
@@ -99,7 +99,7 @@ def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[st
 
 def _show_means(screen: Screen, comparison: Any, ranking: _Ranking) -> None:
     """Means over tables; none for a method that lacks one, because means over different tables are not comparable."""
-    columns = [Column("mean over tables"), *(Column(TITLES[name], number=True) for name in SPREAD)]
+    columns = [Column("mean over tables"), *(Column(column_title(name), number=True) for name in SPREAD)]
     means = [_mean_over_tables(comparison, name) for name in SPREAD]
     rows = [[comparison.methods[j], *(number_text(mean[j], 4) for mean in means)] for j in ranking.order]
     screen.table(columns, rows, strong=(0,))
@@ -138,7 +138,7 @@ def _findings(comparison: Any, measure: str, ranking: _Ranking) -> list[str]:
     if n < 2:
         return [f"Only one table has results, so there are no average ranks ({legend})."]
     return [
-        f"By {in_words(measure)}, {subject} the best average rank over {counted(n, 'table')}, "
+        f"By {Measure(measure).title}, {subject} the best average rank over {counted(n, 'table')}, "
         f"{ranking.ranks.min():.2f} ({legend}).",
         _friedman(comparison, measure, ranking),
         _nemenyi(comparison, ranking),
@@ -147,17 +147,13 @@ def _findings(comparison: Any, measure: str, ranking: _Ranking) -> list[str]:
 
 
 def _friedman(comparison: Any, measure: str, ranking: _Ranking) -> str:
-    from bayesieve.statistics import friedman
-
     test = friedman(ranking.matrix, comparison.higher_is_better(measure))
     f_value = f"F {test.f:.2f}" if np.isfinite(test.f) else "all tables agree"
     differ = "differ significantly" if test.f_p_value <= LEVEL else "do not differ significantly"
-    return f"Friedman test: average ranks {differ} (Iman and Davenport: {f_value}, {_p(test.f_p_value)})."
+    return f"Friedman test: average ranks {differ} (Iman and Davenport: {f_value}, {p_text(test.f_p_value)})."
 
 
 def _nemenyi(comparison: Any, ranking: _Ranking) -> str:
-    from bayesieve.statistics import critical_difference
-
     n, k = ranking.matrix.shape
     difference = critical_difference(k, n, LEVEL)
     worse = [j for j in ranking.order[1:] if ranking.ranks[j] - ranking.ranks.min() >= difference - 1e-9]
@@ -166,9 +162,6 @@ def _nemenyi(comparison: Any, ranking: _Ranking) -> str:
 
 
 def _wilcoxon(comparison: Any, measure: str, ranking: _Ranking) -> str:
-    from bayesieve.report.sections.comparison_ranks import fewest_data_sets
-    from bayesieve.statistics import wilcoxon_holm
-
     n, k = ranking.matrix.shape
     fewest = fewest_data_sets(k, LEVEL)
     if n < fewest:
@@ -194,7 +187,3 @@ def _better(comparison: Any, ranking: _Ranking, worse: Sequence[int]) -> str:
         return f"{best} is not significantly better than any of {counted(n_others, 'other')}"
     names = f" ({listed((comparison.methods[j] for j in worse), most=4)})" if len(worse) < n_others else ""
     return f"{best} is better than {len(worse)} of {counted(n_others, 'other')}{names}"
-
-
-def _p(value: float) -> str:
-    return "p < 0.001" if value < 0.001 else f"p {value:.3f}"

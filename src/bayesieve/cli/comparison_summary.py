@@ -9,13 +9,10 @@ from typing import Any
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.tables import Column
 from bayesieve.cli.text import counted, quoted
+from bayesieve.evaluation.standings import standings
+from bayesieve.report.formats import p_text
+from bayesieve.report.measures import Measure
 
-TITLES = {
-    "accuracy": "accuracy",
-    "auc": "AUC",
-    "compression_rate": "compression",
-    "balanced_accuracy": "balanced acc.",
-}
 SPREAD = ("accuracy", "auc", "compression_rate", "balanced_accuracy")
 EFFORTS = (("brier", 4), ("n_features", 1), ("fit_seconds", 2), ("predict_seconds", 2))
 UNKNOWN = "-"
@@ -24,8 +21,6 @@ LEVEL = 0.05
 
 def show_comparison(screen: Screen, comparison: Any, measure: str, written: Sequence[tuple[str, Path]]) -> None:
     """Print the measures of every method on one table, the best by ``measure`` first, with ranks, tests and errors."""
-    from bayesieve.evaluation.standings import standings
-
     order = standings(comparison, measure)
     lines = {line["method"]: line for line in comparison.summary().to_dicts()}
     lines = {standing.method: lines[standing.method] for standing in order} | lines  # those that failed come last
@@ -57,13 +52,14 @@ def protocol_in_words(comparison: Any) -> str:
     return f"{repeats}{protocol.n_folds}-fold cross-validation"
 
 
-def in_words(measure: str) -> str:
-    """The name of a measure inside a sentence."""
-    return {"auc": "AUC", "brier": "Brier score"}.get(measure, measure.replace("_", " "))
+def column_title(measure: str) -> str:
+    """The head of the column of a measure."""
+    short = {"compression_rate": "compression", "balanced_accuracy": "balanced acc."}
+    return short.get(measure, Measure(measure).title)
 
 
 def _show_figures(screen: Screen, lines: dict[str, dict[str, Any]]) -> None:
-    columns = [Column("method"), *(Column(TITLES[name], number=True) for name in SPREAD)]
+    columns = [Column("method"), *(Column(column_title(name), number=True) for name in SPREAD)]
     rows = [[name, *(spread_text(line, measure) for measure in SPREAD)] for name, line in lines.items()]
     screen.table(columns, rows, strong=(0,))
 
@@ -89,7 +85,7 @@ def _finding(order: Sequence[Any], measure: str) -> str:
     worse = [standing for standing in order[1:] if standing.against_best.p_value <= LEVEL]
     others = f"{len(worse)} of {len(order) - 1} others"
     return (
-        f"By {in_words(measure)}, {quoted(order[0].method)} is best on average; {others} are significantly worse "
+        f"By {Measure(measure).title}, {quoted(order[0].method)} is best on average; {others} are significantly worse "
         "(p: corrected resampled t-test against it; beats, loses: the same, of all pairs, at 5 %)."
     )
 
@@ -111,6 +107,4 @@ def _p_text(standing: Any) -> str:
     test = standing.against_best
     if test is None:
         return "best"
-    if test.p_value != test.p_value:  # no test: a single fold, say
-        return UNKNOWN
-    return "<0.001" if test.p_value < 0.001 else f"{test.p_value:.3f}"
+    return {"no test": UNKNOWN, "p < 0.001": "<0.001"}.get(text := p_text(test.p_value), text.removeprefix("p "))

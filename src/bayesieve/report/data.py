@@ -19,20 +19,13 @@ class LevelRow(ShortRepr):
 
     Attributes
     ----------
-    label : str
-        The whole human label; the report shortens it where it is long.
-    is_missing : bool
-        True for a level that holds missing values.
-    count : float
-        Training rows in the level (sum of their weights).
-    share : float
-        `count` over all training rows, in [0, 1].
-    class_counts : tuple of float, one per class
-        Training rows of each class in the level.
-    class_probabilities : tuple of float, one per class
-        P(class | level) with the model's smoothing; sums to 1.
-    evidence : tuple of float, one per class
-        weight * log P(level | class), centred over the classes, in nats.
+    label : the whole human label; the report shortens it where it is long
+    is_missing : true for a level that holds missing values
+    count : training rows in the level (sum of their weights)
+    share : `count` over all training rows, in [0, 1]
+    class_counts : training rows of each class in the level
+    class_probabilities : P(class | level) with the model's smoothing; sums to 1
+    evidence : weight * log P(level | class), centred over the classes, in nats
     """
 
     label: str
@@ -51,21 +44,15 @@ class FeatureSummary(ShortRepr):
     Attributes
     ----------
     name : str
-    kind : str
-        ``"numeric"`` or ``"categorical"``.
-    type : str
-        ``"number"``, ``"boolean"``, ``"text"``, ``"category"``, ``"date"``, ``"datetime"``, ``"duration"``,
-        ``"time"`` or ``"mixed"``.
-    weight : float
-        In [0, 1]; 0 means that the feature is not used.
-    level_score : float
-        1 - cost / null cost of its levels, in [0, 1).
+    kind : ``"numeric"`` or ``"categorical"``
+    type : ``"number"``, ``"boolean"``, ``"text"``, ``"category"``, ``"date"``, ``"datetime"``, ``"duration"``,
+        ``"time"`` or ``"mixed"``
+    weight : in [0, 1]; 0 means that the feature is not used
+    level_score : 1 - cost / null cost of its levels, in [0, 1)
     n_levels : int
-    importance : float
-        Share of the model's evidence that comes from the feature, in [0, 1]: mean absolute contribution, summing to 1
-        over the features.
-    note : str or None
-        One sentence that a reader should not miss, for example why the feature has a single level.
+    importance : share of the model's evidence that comes from the feature, in [0, 1]: mean absolute contribution,
+        summing to 1 over the features
+    note : one sentence that a reader should not miss, for example why the feature has a single level
     levels : tuple of LevelRow
     """
 
@@ -101,33 +88,23 @@ class SearchSummary(ShortRepr):
 
     Attributes
     ----------
-    name : str
-        The selector, for example ``"compression"``.
-    description : str
-        One sentence on the method, with capital letter and full stop.
-    n_models : int
-        Distinct models evaluated.
+    name : the selector, for example ``"compression"``
+    description : one sentence on the method, with capital letter and full stop
+    n_models : distinct models evaluated
     n_starts : int
     seconds : float
-    null_criterion : float
-        Criterion of the model without features.
+    null_criterion : criterion of the model without features
     best_criterion : float
-    complete : bool
-        False when the search was interrupted or ran out of time.
+    complete : false when the search was interrupted or ran out of time
     path : tuple of PathStep
-    criterion_name : str
-        The criterion that guides the search, for example ``"error_probability"``.
+    criterion_name : the criterion that guides the search, for example ``"error_probability"``
     lower_is_better : bool
-    validation_name : str or None
-        The measure on the validation rows; None without such rows.
+    validation_name : the measure on the validation rows; None without such rows
     validation_lower_is_better : bool
-    validation_total : float or None
-        Number (or weight) of the validation rows.
-    chosen : (start, step) or None
-        Where on the path the selected subset was met; None where weights are read from all models together.
-    measured : str or None
-        Where the criterion was measured, and which rows the levels were learnt from, for example ``"on 10 folds, levels
-        learnt from the rows of the other folds"``.
+    validation_total : number (or weight) of the validation rows
+    chosen : start and step at which the path met the selected subset; None where weights are read from all models
+    measured : where the criterion was measured, and which rows the levels were learnt from, for example ``"on 10
+        folds, levels learnt from the rows of the other folds"``
     """
 
     name: str
@@ -154,10 +131,8 @@ class ReliabilityBin:
 
     Attributes
     ----------
-    predicted : float
-        Mean predicted probability.
-    observed : float
-        Share of the rows that are of the class.
+    predicted : mean predicted probability
+    observed : share of the rows that are of the class
     count : int
     """
 
@@ -172,23 +147,17 @@ class Performance(ShortRepr):
 
     Attributes
     ----------
-    protocol : str
-        One sentence on the measurement and its rows.
-    n_rows : int
-        Rows predicted.
-    accuracy, auc, log_loss, compression_rate, brier : float
-        `log_loss` in nats per row; `compression_rate` = 1 - log_loss / class_entropy.
-    majority_accuracy : float
-        Accuracy of always answering the most frequent class.
-    class_entropy : float
-        Log loss of always answering the class frequencies, in nats per row.
-    reliability : tuple of (class label, bins)
-    confusion : tuple of rows of int, or None
-        ``confusion[true class][predicted class]``.
-    roc : tuple of (class label, points)
-        Points are (false positive rate, true positive rate), from (0, 0) to (1, 1).
-    measured : str
-        `protocol` in a few words, which stand with every figure.
+    protocol : one sentence on the measurement and its rows
+    n_rows : rows predicted
+    accuracy, auc, log_loss, compression_rate, brier : `log_loss` in nats per row; `compression_rate` = 1 - log_loss
+        / class_entropy
+    majority_accuracy : accuracy of always answering the most frequent class
+    class_entropy : log loss of always answering the class frequencies, in nats per row
+    reliability : label of a class and its bins, class after class
+    confusion : ``confusion[true class][predicted class]``
+    roc : label of a class and its points (false positive rate, true positive rate), from (0, 0) to (1, 1), class after
+        class
+    measured : `protocol` in a few words, which stand with every figure
     """
 
     protocol: str
@@ -223,16 +192,12 @@ class ExplainedRow(ShortRepr):
 
     Attributes
     ----------
-    title : str
-        Why this row is shown, for example ``"The most confident mistake"``.
-    row : int
-        Number of the row in the table it comes from.
-    truth : str or None
-        Its class, where known.
+    title : why this row is shown, for example ``"The most confident mistake"``
+    row : number of the row in the table it comes from
+    truth : its class, where known
     predicted : str
     probabilities : tuple of float, one per class
-    prior : tuple of float, one per class
-        Log prior, nats.
+    prior : log prior, nats
     contributions : tuple of Contribution
     """
 
@@ -252,27 +217,19 @@ class ReportData(ShortRepr):
     Attributes
     ----------
     title : str
-    target : str
-        Name of the target column.
-    n_rows, n_columns : int
-        Size of the training table, the target left out.
+    target : name of the target column
+    n_rows, n_columns : size of the training table, the target left out
     classes : tuple of str
-    class_counts : tuple of float
-        Training rows of each class.
-    headline : str
-        A summary in one paragraph.
-    features : tuple of FeatureSummary
-        Heaviest first.
+    class_counts : training rows of each class
+    headline : A summary in one paragraph
+    features : heaviest first
     search : SearchSummary or None
     performance : Performance or None
     explained : tuple of ExplainedRow
-    warnings : tuple of str
-        One sentence each.
+    warnings : one sentence each
     settings : tuple of (name, value)
-    version : str
-        Version of bayesieve.
-    created : str
-        Date and time, ready to print.
+    version : version of bayesieve
+    created : date and time, ready to print
     """
 
     title: str

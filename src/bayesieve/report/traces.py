@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any
 
 from bayesieve.report.data import PathStep, SearchSummary
 
-_COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "validation")
+_OWN = ("name", "description", "path", "chosen")  # fields that are not attributes of a trace, or differ from them
 
 
 def summarise_trace(
@@ -24,25 +25,10 @@ def summarise_trace(
         Of the selector.
     """
     path = trace.path()
-    steps = tuple(PathStep(*values) for values in zip(*(path[column] for column in _COLUMNS), strict=True))
-    return SearchSummary(
-        name=name,
-        description=description,
-        n_models=trace.n_models,
-        n_starts=trace.n_starts,
-        seconds=trace.seconds,
-        null_criterion=trace.null_criterion,
-        best_criterion=trace.best_criterion,
-        complete=trace.complete,
-        path=steps,
-        criterion_name=trace.criterion_name,
-        lower_is_better=trace.lower_is_better,
-        validation_name=trace.validation_name,
-        validation_lower_is_better=trace.validation_lower_is_better,
-        validation_total=trace.validation_total,
-        measured=trace.measured,
-        chosen=None if support is None else _first_met(trace, support),
-    )
+    steps = tuple(PathStep(*values) for values in zip(*(path[f.name] for f in fields(PathStep)), strict=True))
+    chosen = None if support is None else _first_met(trace, support)
+    shared = {f.name: getattr(trace, f.name) for f in fields(SearchSummary) if f.name not in _OWN}
+    return SearchSummary(name=name, description=description, path=steps, chosen=chosen, **shared)
 
 
 def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
