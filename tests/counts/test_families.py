@@ -217,10 +217,10 @@ def test_levels_of_an_indicator() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"score": 3}, "name of a score must be text"),
-        ({"missing": 1}, "missing must be true or false"),
-        ({"threshold": "0.5"}, "a threshold must be a number"),
-        ({"threshold": float("inf")}, "a threshold must be a finite number"),
+        ({"score": 3}, "'score' is not text"),
+        ({"missing": 1}, "'missing' is not true or false"),
+        ({"threshold": "0.5"}, "its threshold is not a number"),
+        ({"threshold": float("inf")}, "its threshold is out of range"),
         ({"counts": [[1, 2], [3, 4], [5, 6]]}, "counts must have one row per level"),
         ({"level_score": 1.0}, "level_score must be in"),
         ({"other": 1}, "must be an object with the keys"),

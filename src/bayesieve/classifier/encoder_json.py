@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from bayesieve.classifier.option_json import option_from_json, option_to_json
-from bayesieve.classifier.plain_values import Damaged, half_sentence, member, numbers
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.thresholds import thresholds_of
+from bayesieve.plain_values import Damaged, half_sentence, member, numbers
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import KINDS
 from bayesieve.table.indicator_levels import IndicatorLevels

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.classifier.plain_values import Damaged, member
+from bayesieve.plain_values import Damaged, member
 
 _KINDS: dict[str, type] = {"str": str, "int": int, "bool": bool, "float": float}
 _TYPES = {

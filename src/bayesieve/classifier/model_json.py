@@ -18,11 +18,21 @@ from bayesieve.classifier.encoder_json import encoder_from_json, encoder_to_json
 from bayesieve.classifier.label_json import labels_from_json, labels_to_json
 from bayesieve.classifier.model_parts import check_options, encoder_asked_for, new_encoder_of, new_selector_of
 from bayesieve.classifier.option_json import option_from_json, option_to_json
-from bayesieve.classifier.plain_values import Damaged, count, half_sentence, member, numbers, shares, table
 from bayesieve.classifier.selective import SelectiveNB
 from bayesieve.counts import check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes import DiscreteNB
+from bayesieve.plain_values import (
+    Damaged,
+    count,
+    half_sentence,
+    member,
+    number_to_json,
+    numbers,
+    numbers_from_json,
+    shares,
+    table,
+)
 from bayesieve.search import SearchTrace
 from bayesieve.selection import SELECTORS, CodedSelector
 from bayesieve.selection.evaluation_rows import NAMES as EVALUATIONS
@@ -59,7 +69,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         "parameters": _parameters_to_json(model),
         "encoder": encoder_to_json(model.encoder_),
         "class_count": predictor.class_count_.tolist(),
-        "class_log_prior": ["-inf" if value == -math.inf else value for value in predictor.class_log_prior_.tolist()],
+        "class_log_prior": [number_to_json(value) for value in predictor.class_log_prior_.tolist()],
         "weight_factor": float(model.weight_factor_),
         "calibrated_smoothing": option_to_json(model.smoothing_, "smoothing"),
         "features": [
@@ -102,7 +112,7 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(levels)
     model.weight_factor_ = float(shares(member(data, "weight_factor"), (), "weight factor"))
-    selector.trace_ = _trace_from_json(member(data, "search", dict), names)
+    selector.trace_ = SearchTrace.from_json(member(data, "search", dict), names)
     # Files of the first versions have no smoothing but the model's.
     smoothing = _smoothing(option_from_json(data.get("calibrated_smoothing", parameters["smoothing"])))
     predictor = _predictor(data, levels, classes, smoothing, weights)
@@ -239,13 +249,6 @@ def _smoothing(value: Any) -> Any:
     return value
 
 
-def _trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
-    try:
-        return SearchTrace.from_json(data, names)
-    except ValueError as error:
-        raise Damaged(half_sentence(error)) from None
-
-
 def _predictor(
     data: dict[str, Any],
     levels: Sequence[FeatureLevels],
@@ -257,7 +260,7 @@ def _predictor(
     predictor = DiscreteNB(smoothing=smoothing, feature_weights=weights)
     predictor.classes_ = classes
     predictor.class_count_ = numbers(member(data, "class_count"), (n_classes,), "class counts", 0.0, _MOST_WEIGHT)
-    prior = [-math.inf if value == "-inf" else value for value in member(data, "class_log_prior", list)]
+    prior = numbers_from_json(member(data, "class_log_prior", list), "class priors")
     predictor.class_log_prior_ = numbers(prior, (n_classes,), "class priors", high=0.0)
     if not (predictor.class_count_.any() and np.isfinite(predictor.class_log_prior_).any()):
         raise Damaged("its class counts or class priors leave no class")

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn import model_selection
 
 from bayesieve import discretize, search
-from bayesieve.classifier.plain_values import Damaged, member
 from bayesieve.criteria.registry import CRITERIA
+from bayesieve.plain_values import Damaged, member
 
 _PARTS: dict[str, dict[str, type]] = {
     kind: {name: getattr(module, name) for name in names.split()}

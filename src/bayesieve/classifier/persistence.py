@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from bayesieve.classifier.model_json import model_from_json, model_to_json
-from bayesieve.classifier.plain_values import Damaged
 from bayesieve.classifier.selective import SelectiveNB
+from bayesieve.plain_values import Damaged
 from bayesieve.table.writing import checked_path, write_atomically
 
 FORMAT = "bayesieve.SelectiveNB"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.plain_values import Damaged, count, list_of, member, number_to_json, numbers, numbers_from_json, optional
 from bayesieve.search.recorder import Moves
 from bayesieve.search.trace import SearchTrace, WalkStart, or_none
 
@@ -13,6 +14,7 @@ _KEYS = {
     *("null_criterion", "best_criterion", "n_starts", "n_models", "complete", "seconds"),
     *("start", "feature", "adding", "cost", "move_seconds"),
 }
+_LONGEST = 1e300  # seconds
 _MOST_STARTS = 1_000_000  # in a file; more are a sign of damage, and each takes a row of the path
 
 
@@ -23,8 +25,8 @@ def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
     """
     walks = [trace.walk_moves(start) for start in range(trace.n_starts)]
     data: dict[str, Any] = {
-        "null_criterion": _plain(trace.null_criterion),
-        "best_criterion": _plain(trace.best_criterion),
+        "null_criterion": number_to_json(trace.null_criterion),
+        "best_criterion": number_to_json(trace.best_criterion),
         "n_starts": trace.n_starts,
         "n_models": int(trace.n_models),
         "complete": bool(trace.complete),
@@ -32,7 +34,7 @@ def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
         "start": [start for start, walk in enumerate(walks) for _ in range(walk.feature.size)],
         "feature": _joined(walk.feature for walk in walks),
         "adding": _joined(walk.adding for walk in walks),
-        "cost": [_plain(cost) for walk in walks for cost in walk.cost.tolist()],
+        "cost": [number_to_json(cost) for walk in walks for cost in walk.cost.tolist()],
         "move_seconds": _joined(walk.seconds for walk in walks),
     }
     if not _is_plain(trace):
@@ -44,17 +46,14 @@ def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
             "validation_total": trace.validation_total,
             "evaluation": trace.evaluation,
             "recoded": trace.recoded,
-            "starts": [[s.features.tolist(), _plain(s.criterion), _plain(s.validation)] for s in trace.starts],
-            "move_validation": [_plain(v) for walk in walks for v in walk.validation.tolist()],
+            "starts": [
+                [s.features.tolist(), number_to_json(s.criterion), number_to_json(s.validation)] for s in trace.starts
+            ],
+            "move_validation": [number_to_json(v) for walk in walks for v in walk.validation.tolist()],
         }
     if trace.chosen is not None:
         data["chosen"] = np.flatnonzero(trace.chosen).tolist()
     return data
-
-
-def _plain(value: float) -> float | str | None:
-    """A number that JSON has: infinity as text, NaN, of a criterion without a value on these rows, as null."""
-    return str(value) if np.isinf(value) else or_none(value)
 
 
 def _is_plain(trace: SearchTrace) -> bool:
@@ -70,28 +69,31 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
     """What ``trace_to_json`` wrote; ValueError with one sentence otherwise."""
     missing = sorted(_KEYS - set(data))
     if missing:
-        raise ValueError(f"the search has no {missing[0]!r}")
-    feature, start = _read(data["feature"], int), _read(data["start"], int)
+        raise Damaged(f"the search has no {missing[0]!r}")
+    feature, start = list_of(data, "feature", int), list_of(data, "start", int)
     moves = Moves(
         feature=feature,
-        adding=_read(data["adding"], bool),
-        cost=_read_or_nan(data["cost"]),
+        adding=list_of(data, "adding", bool),
+        cost=numbers_from_json(data["cost"], "criteria of the search"),
         accepted=np.ones(feature.size, dtype=bool),
         key=np.zeros(feature.size, dtype=np.uint64),
-        seconds=_read(data["move_seconds"], float),
-        validation=_read_or_nan(data.get("move_validation", [None] * feature.size)),
+        seconds=numbers(data["move_seconds"], (feature.size,), "seconds of the search", 0.0, _LONGEST)
+        if feature.size
+        else np.zeros(0),
+        validation=numbers_from_json(data.get("move_validation", [None] * feature.size), "validation of the search"),
         violation=np.zeros(feature.size),
     )
-    null_criterion, best_criterion = _read_or_nan([data["null_criterion"], data["best_criterion"]]).tolist()
-    n_starts, n_models = _read([data["n_starts"], data["n_models"]], int).tolist()
+    null_criterion, best_criterion = numbers_from_json(
+        [data["null_criterion"], data["best_criterion"]], "criteria of the search"
+    ).tolist()
+    n_starts, n_models = count(data, "n_starts"), count(data, "n_models")
     fit = {part.size for part in (start, *vars(moves).values())} == {feature.size}
     fit = fit and feature.min(initial=0) >= 0 and feature.max(initial=0) < len(names)
-    fit = fit and start.min(initial=0) >= 0 and start.max(initial=0) < n_starts
-    if not (fit and 1 <= n_starts <= _MOST_STARTS and n_models >= 1):
-        raise ValueError("the moves of the search do not fit together")
-    starts = _read_starts(data, n_starts, null_criterion, len(names))
-    if not _are_walks(moves, start, starts):
-        raise ValueError("the moves of the search do not fit together")
+    fit = fit and start.min(initial=0) >= 0 and start.max(initial=0) < n_starts <= _MOST_STARTS
+    starts = _read_starts(data, n_starts, null_criterion, len(names)) if fit else []
+    if not (fit and _are_walks(moves, start, starts)):
+        raise Damaged("the moves of the search do not fit together")
+    total = numbers_from_json([data.get("validation rows of the search")], "validation rows of the search")[0]
     return SearchTrace(
         names,
         moves,
@@ -101,77 +103,39 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
         best_criterion=best_criterion,
         n_models=n_models,
         complete=data["complete"] is True,
-        seconds=float(_read([data["seconds"]], float)[0]),
+        seconds=float(numbers(data["seconds"], (), "seconds of the search", 0.0, _LONGEST)),
         starts=starts,
-        criterion_name=_text(data.get("criterion", "map")),
+        criterion_name=optional(data, "criterion", str) or "map",
         lower_is_better=data.get("lower_is_better", True) is True,
-        validation_name=None if data.get("validation") is None else _text(data["validation"]),
+        validation_name=optional(data, "validation", str),
         validation_lower_is_better=data.get("validation_lower_is_better", True) is True,
-        validation_total=or_none(float(_read_or_nan([data.get("validation_total")])[0])),
-        evaluation=None if data.get("evaluation") is None else _text(data["evaluation"]),
-        recoded=data.get("recoded") if data.get("recoded") in (True, False) else None,
-        chosen=_read_chosen(data, len(names)),
+        validation_total=or_none(float(total)),
+        evaluation=optional(data, "evaluation", str),
+        recoded=optional(data, "recoded", bool),
+        chosen=_subset(data["chosen"], len(names)) if "chosen" in data else None,
     )
 
 
 def _read_starts(data: dict[str, Any], n_starts: int, null_criterion: float, n_features: int) -> list[WalkStart]:
     if "starts" not in data:
         return [WalkStart(np.zeros(0, dtype=np.int64), null_criterion)] * n_starts
+    walks = member(data, "starts", list)
+    if len(walks) != n_starts or any(type(walk) is not list or len(walk) != 3 for walk in walks):
+        raise Damaged("the walks of the search do not all say where they start")
     starts = []
-    if type(data["starts"]) is not list or any(type(walk) is not list or len(walk) != 3 for walk in data["starts"]):
-        raise ValueError("the walks of the search do not say where they start")
-    for features, criterion, validation in data["starts"]:
-        held = _read(features, int)
-        if held.size != np.unique(held).size or held.min(initial=0) < 0 or held.max(initial=0) >= n_features:
-            raise ValueError("a walk of the search starts from features that are not there")
-        value = float(_read_or_nan([criterion])[0])
-        starts.append(WalkStart(held, value, float(_read_or_nan([validation])[0])))
-    if len(starts) != n_starts:
-        raise ValueError("the walks of the search do not all say where they start")
+    for features, *values in walks:
+        criterion, validation = numbers_from_json(values, "starts of the search").tolist()
+        _subset(features, n_features)
+        starts.append(WalkStart(np.array(features, dtype=np.int64), criterion, validation))
     return starts
 
 
-def _read_chosen(data: dict[str, Any], n_features: int) -> np.ndarray | None:
-    if "chosen" not in data:
-        return None
-    features = _read(data["chosen"], int)
-    if features.min(initial=0) < 0 or features.max(initial=0) >= n_features:
-        raise ValueError("the search chose features that are not there")
-    chosen = np.zeros(n_features, dtype=bool)
-    chosen[features] = True
-    return chosen
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("the name of a criterion is not text")
-    return value
-
-
-def _read(values: Any, kind: type) -> np.ndarray:
-    """A list of whole numbers, of finite numbers or of booleans; ValueError otherwise."""
-    kinds = (int, float) if kind is float else (kind,)
-    if type(values) is not list or not all(type(value) in kinds for value in values):
-        raise ValueError("the moves of the search are not lists of numbers")
-    try:
-        array: np.ndarray = np.array(values, dtype=kind)
-    except OverflowError:
-        array = np.array([np.nan])
-    if not np.all(np.isfinite(array)):
-        raise ValueError("the moves of the search are numbers out of range")
-    return array
-
-
-def _read_or_nan(values: Any) -> np.ndarray:
-    if type(values) is not list:
-        raise ValueError("the moves of the search are not lists of numbers")
-    array = np.full(len(values), np.nan)
-    finite = [i for i, value in enumerate(values) if value is not None and value not in ("inf", "-inf")]
-    array[finite] = _read([values[i] for i in finite], float)
-    for i, value in enumerate(values):
-        if isinstance(value, str):
-            array[i] = float(value)
-    return array
+def _subset(features: Any, n_features: int) -> np.ndarray:
+    """(n_features,) bool: the features at these positions."""
+    positions = list_of({"features": features}, "features", int)
+    if len(set(features)) != positions.size or positions.min(initial=0) < 0 or positions.max(initial=0) >= n_features:
+        raise Damaged("the search holds features that are not there")
+    return np.bincount(positions, minlength=n_features) > 0
 
 
 def _are_walks(moves: Moves, walk_of: np.ndarray, starts: list[WalkStart]) -> bool:

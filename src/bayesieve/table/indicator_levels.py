@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.plain_values import Damaged, member, numbers, table
 from bayesieve.table.columns import Column
 from bayesieve.table.levels import FeatureLevels
-from bayesieve.table.levels_json import _counts_from_json, _number
+from bayesieve.table.levels_json import counts_from_json
 
 MISSING_LEVEL = 2
 """The code of a missing score in every indicator."""
 
+_LARGEST = float(np.finfo(float).max)
 _KEYS = {"score", "threshold", "missing", "counts", "level_score"}
 
 
@@ -93,19 +95,16 @@ class IndicatorLevels(FeatureLevels):
         """The levels written by `to_json`; ValueError with one sentence for anything else."""
         if not isinstance(data, dict) or set(data) != _KEYS:
             raise ValueError(f"The levels of an indicator must be an object with the keys {', '.join(sorted(_KEYS))}.")
-        score = data["score"]
-        if not isinstance(score, str):
-            raise ValueError("The name of a score must be text.")
-        if type(data["missing"]) is not bool:
-            raise ValueError(f"Score {score!r}: missing must be true or false.")
-        threshold = _number(data["threshold"], score, "a threshold")
-        return cls.of(
-            score,
-            threshold,
-            missing=data["missing"],
-            counts=_counts_from_json(data["counts"], indicator_name(score, threshold)),
-            level_score=_number(data["level_score"], score, "level_score"),
-        )
+        try:
+            score, threshold = member(data, "score", str), member(data, "threshold")
+            levels = {
+                "missing": member(data, "missing", bool),
+                "counts": counts_from_json(data),
+                "level_score": float(table(member(data, "level_score"), (), "level_score")),
+            }
+            return cls.of(score, float(numbers(threshold, (), "threshold", -_LARGEST, _LARGEST)), **levels)
+        except Damaged as error:
+            raise ValueError(f"An indicator of the score {str(data['score'])[:60]!r} is damaged: {error}.") from None
 
 
 def indicator_name(score: str, threshold: float) -> str:

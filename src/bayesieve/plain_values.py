@@ -1,0 +1,114 @@
+"""Plain values of saved models and traces, each checked for its type and range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import chain
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+_WORDS: dict[type, str] = {
+    dict: "an object",
+    list: "a list",
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    NoneType: "null",
+}
+_NOT_FINITE: dict[Any, float] = {"inf": math.inf, "-inf": -math.inf, None: math.nan}
+
+
+class Damaged(ValueError):
+    """What is wrong with the content of a model file: half a sentence, without the file's name."""
+
+
+def member(data: Any, key: str, *types: type) -> Any:
+    """A part of an object, of one of these types."""
+    if type(data) is not dict:
+        raise Damaged(f"what should hold {key!r} is not an object")
+    if key not in data:
+        raise Damaged(f"{key!r} is missing")
+    value = data[key]
+    if types and type(value) not in types:
+        raise Damaged(f"{key!r} is not {' or '.join(_WORDS[type_] for type_ in types)}")
+    return value
+
+
+def optional(data: dict[str, Any], key: str, *types: type) -> Any:
+    """A part of an object, of one of these types, or None where it is missing or null."""
+    return member(data, key, *types, NoneType) if key in data else None
+
+
+def count(data: Any, key: str) -> int:
+    """A positive whole number."""
+    value = member(data, key)
+    if type(value) is not int or not 1 <= value < 2**63:
+        raise Damaged(f"{key} is not a positive whole number")
+    return value
+
+
+def list_of(data: Any, key: str, kind: type) -> np.ndarray:
+    """A list of whole numbers or of booleans, as an array."""
+    values = member(data, key, list)
+    if set(map(type, values)) <= {kind} and (kind is bool or all(abs(value) < 2**63 for value in values)):
+        return np.array(values, dtype=kind)
+    raise Damaged(f"{key!r} is not a list of {'booleans' if kind is bool else 'whole numbers'}")
+
+
+def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """Numbers of this shape as floats, whatever their size."""
+    try:
+        array = np.asarray(values)
+    except (ValueError, OverflowError):  # lines of different lengths
+        array = np.zeros(0, dtype=object)
+    if array.dtype.kind not in "iuf" or array.shape != shape or bool in _types(values, len(shape)):
+        expected = f"are not {' x '.join(map(str, shape))} number(s)" if shape else "is not a number"
+        raise Damaged(f"its {what} {expected}")
+    return array.astype(float)
+
+
+def numbers(values: Any, shape: tuple[int, ...], what: str, low: float = -math.inf, high: float = math.inf) -> Any:
+    """Numbers of this shape, from ``low`` to ``high``."""
+    array = table(values, shape, what)
+    if not np.all((array >= low) & (array <= high)):
+        raise Damaged(f"its {what} {'are' if shape else 'is'} out of range")
+    return array
+
+
+def shares(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """Numbers from 0 to 1."""
+    return numbers(values, shape, what, 0.0, 1.0)
+
+
+def number_to_json(value: float) -> float | str | None:
+    """A number that JSON has: infinity as text, NaN as null."""
+    return value if math.isfinite(value) else None if math.isnan(value) else str(value)
+
+
+def numbers_from_json(values: Any, what: str) -> np.ndarray:
+    """A list of numbers written by `number_to_json`, shape (n,)."""
+    if type(values) is not list or not set(map(type, values)) <= {int, float, str, NoneType}:
+        raise Damaged(f"its {what} are not a list of numbers")
+    if any(type(value) is float and not math.isfinite(value) for value in values):
+        raise Damaged(f"its {what} are out of range")
+    return table([_NOT_FINITE.get(value, value) for value in values], (len(values),), what) if values else np.zeros(0)
+
+
+def half_sentence(error: ValueError) -> str:
+    """What a check of this package complains of, without the value that it names at the end."""
+    text = str(error).splitlines()[0] if str(error) else ""
+    return text.split(", got ")[0].rstrip(".")[:200]
+
+
+def _types(values: Any, depth: int) -> set[type]:
+    """The types of the entries of lists within lists."""
+    if depth == 0:
+        return {type(values)}
+    entries: Sequence[Any] = values
+    for _ in range(depth - 1):
+        entries = list(chain.from_iterable(entries))
+    return set(map(type, entries))
