@@ -2,25 +2,62 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 from hypothesis import strategies as st
 
+from bayesieve import MODLDiscretizer
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.intervals import discretize_column
-from bayesieve.discretize.partition import Partition
+from bayesieve.discretize.column_coder import IntervalCoder
+from bayesieve.discretize.partition import Intervals
+from bayesieve.discretize.value_counts import ValueBlocks
+
+
+@dataclass
+class Found:
+    """The intervals of a single column."""
+
+    cut_points: np.ndarray
+    counts: np.ndarray
+    cost: float
+    null_cost: float
+    missing_code: int | None
+    level_score: float
+
+    @classmethod
+    def each(cls, intervals: Intervals) -> list[Found]:
+        """The columns one by one."""
+        n_levels = intervals.n_levels
+        cuts = np.split(intervals.cut_points, np.cumsum(n_levels - 1)[:-1])
+        counts = np.split(intervals.counts, np.cumsum(n_levels)[:-1])
+        missing = [None if code < 0 else int(code) for code in intervals.missing]
+        rest = (intervals.costs.tolist(), intervals.null_costs.tolist(), missing, intervals.level_scores.tolist())
+        return [cls(*facts) for facts in zip(cuts, counts, *rest, strict=True)]
+
+
+def fit_intervals(coder: IntervalCoder, values: np.ndarray, order: ClassOrder, apart: bool) -> Intervals:
+    """The intervals of the rows of ``values``."""
+    return coder.fit_blocks(ValueBlocks.of_rows(values, order, joined=coder.joins, apart=apart), apart=apart)
 
 
 def intervals_of(
-    values: np.ndarray, codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None, **options: object
-) -> Partition:
-    """The intervals of one column, by the function under all estimators."""
+    values: np.ndarray,
+    codes: np.ndarray,
+    n_classes: int,
+    weights: np.ndarray | None = None,
+    *,
+    method: Literal["greedy", "optimal"] = "greedy",
+    missing_apart: bool = False,
+) -> Found:
+    """The MODL intervals of one column."""
     order = ClassOrder.of(codes.astype(np.uint8), n_classes, weights)
-    return discretize_column(np.asarray(values, dtype=float), order, **options)
+    values = np.asarray(values, dtype=float)[None, :]
+    return Found.each(fit_intervals(MODLDiscretizer(method=method), values, order, missing_apart))[0]
 
 
-def value_counts(
-    values: np.ndarray, codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None
-) -> np.ndarray:
+def counts_of(values: np.ndarray, codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None) -> np.ndarray:
     """(distinct values, classes) counts in ascending order, missing values first."""
     ranks = np.where(np.isnan(values), -np.inf, values)
     distinct, which = np.unique(ranks, return_inverse=True)
@@ -29,11 +66,11 @@ def value_counts(
     return counts
 
 
-def table_of(partition: Partition, values: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
+def table_of(found: Found, values: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
     """(intervals, classes) counts between the cut points found, missing values below every number."""
     ranks = np.where(np.isnan(values), -np.inf, values)
-    counts = np.zeros((len(partition.cut_points) + 1, n_classes))
-    np.add.at(counts, (np.searchsorted(partition.cut_points, ranks, side="left"), codes), 1.0)
+    counts = np.zeros((len(found.cut_points) + 1, n_classes))
+    np.add.at(counts, (np.searchsorted(found.cut_points, ranks, side="left"), codes), 1.0)
     return counts
 
 

@@ -1,19 +1,25 @@
-"""Many columns fitted at once are, to the last bit, what each is alone; sparse tables give what dense ones do."""
+"""Many columns fitted at once, or from blocks of rows, are to the last bit what each is alone; sparse tables give what
+dense ones do.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 
 import bayesieve
 from bayesieve import (
     EqualFrequencyDiscretizer,
+    EqualWidthDiscretizer,
     IndicatorEncoder,
+    MDLPDiscretizer,
     MODLDiscretizer,
     SelectiveNB,
     TableEncoder,
@@ -21,9 +27,18 @@ from bayesieve import (
 )
 from bayesieve.discretize import intervals
 from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
 from bayesieve.table import as_table
+from tests.discretize.columns import Found, fit_intervals
 
-CODERS = (MODLDiscretizer(), EqualFrequencyDiscretizer(4), EqualFrequencyDiscretizer(1), EqualFrequencyDiscretizer(60))
+CODERS = (
+    MODLDiscretizer(),
+    MDLPDiscretizer(),
+    EqualWidthDiscretizer(5),
+    EqualFrequencyDiscretizer(4),
+    EqualFrequencyDiscretizer(1),
+    EqualFrequencyDiscretizer(60),
+)
 
 
 def draw_table(seed: int, n_rows: int, n_classes: int, values: str) -> tuple[np.ndarray, np.ndarray]:
@@ -48,35 +63,50 @@ def draw_table(seed: int, n_rows: int, n_classes: int, values: str) -> tuple[np.
 )
 def test_a_block_is_its_columns(coder: Any, seed: int, n_rows: int, n_classes: int, values: str, apart: bool) -> None:
     X, classes = draw_table(seed, n_rows, n_classes, values)
-    order = ClassOrder.of(classes, n_classes, None)
-    table = as_table(X)
-    codes = np.empty((7, n_rows), dtype=np.uint8)
-    block = coder.fit_block(table.numbers(np.arange(7)), order, codes, apart=apart)
-    assert coder.takes_blocks(order)
-    cut, line = 0, 0
-    for i, n_levels in enumerate(block.n_levels.tolist()):
-        alone = coder.fit_column(table.column(i), order, missing_apart=apart)
-        assert n_levels == alone.levels.n_levels
-        assert block.cuts[cut : cut + n_levels - 1].tobytes() == np.asarray(alone.levels.cut_points).tobytes()
-        assert block.counts[line : line + n_levels].tolist() == np.asarray(alone.levels.counts).tolist()
-        assert block.missing[i] == (-1 if alone.levels.missing_code is None else alone.levels.missing_code)
-        assert (block.costs[i], block.null_cost) == (alone.cost, alone.null_cost)
-        assert block.level_scores[i] == alone.levels.level_score
-        assert codes[i].tolist() == alone.codes.tolist()
-        cut, line = cut + n_levels - 1, line + n_levels
-    assert (block.cuts.size, len(block.counts)) == (cut, line)
+    together = Found.each(fit_intervals(coder, X.T, ClassOrder.of(classes, n_classes, None), apart))
+    parts = np.array_split(np.arange(n_rows), 3)
+    for i, expected in enumerate(together):
+        alone = Found.each(fit_intervals(coder, X.T[i : i + 1], ClassOrder.of(classes, n_classes, None), apart))
+        blocks = [ValueCounts.of_numbers(X[rows, i], ClassOrder.of(classes[rows], n_classes, None)) for rows in parts]
+        counted = ValueBlocks.of_counts(ValueCounts.sum(blocks), joined=coder.joins, apart=apart)
+        for found in (alone[0], Found.each(coder.fit_blocks(counted, apart=apart))[0]):
+            assert repr(found) == repr(expected)
+            assert found.cut_points.tobytes() == expected.cut_points.tobytes()
 
 
-def test_columns_too_large_for_a_block_are_fitted_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_too_large_for_the_exact_search_are_searched_greedily(monkeypatch: pytest.MonkeyPatch) -> None:
     X, classes = draw_table(1, 200, 2, "distinct")
-    monkeypatch.setattr(intervals, "_EXACT_WORK", 2_000)
     order = ClassOrder.of(classes, 2, None)
-    together, coder = TableEncoder().fit(X, classes), MODLDiscretizer()
-    for i, levels in enumerate(together.levels_):
-        alone = coder.fit_column(as_table(X).column(i), order, missing_apart=True).levels
-        assert levels.to_json() == alone.to_json()
-    block = coder.fit_block(as_table(X).numbers(np.arange(7)), order, np.empty((7, 200), dtype=np.uint8), apart=True)
-    assert (block.n_levels == 0).any()
+    exact = Found.each(fit_intervals(MODLDiscretizer(), X.T, order, True))
+    monkeypatch.setattr(intervals, "_EXACT_WORK", 2_000)
+    monkeypatch.setattr(intervals, "_COARSE_WORK", 400)
+    together = Found.each(fit_intervals(MODLDiscretizer(), X.T, order, True))
+    for i, found in enumerate(together):
+        alone = Found.each(fit_intervals(MODLDiscretizer(), X.T[i : i + 1], order, True))[0]
+        assert repr(found) == repr(alone)
+        assert exact[i].cost <= found.cost + 1e-9 <= exact[i].cost * 1.01
+
+
+@pytest.mark.parametrize("numeric", ["modl", "mdlp", "equal-frequency", "equal-width"])
+@pytest.mark.parametrize("categorical", ["modl", "values"])
+@pytest.mark.parametrize("missing", ["level", "ignore"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_levels_of_blocks_of_rows_are_those_of_all_rows(
+    numeric: str, categorical: str, missing: Any, weighted: bool
+) -> None:
+    X, classes = draw_table(5, 300, 3, "few")
+    rng = np.random.default_rng(6)
+    words = np.array(["a", "b", "c", None], dtype=object)[np.minimum(rng.integers(0, 4, 300), classes + 1)]
+    dates = np.datetime64("2020-01-01") + (classes * 30 + rng.integers(0, 30, 300)).astype("timedelta64[D]")
+    frame = pl.DataFrame({**{f"x{i}": X[:, i] for i in range(7)}, "word": words, "date": dates, "no": [None] * 300})
+    weights = rng.integers(0, 3, 300).astype(float) if weighted else None
+    encoder = TableEncoder(numeric=numeric, categorical=categorical, missing=missing)
+    expected = clone(encoder).fit(frame, classes, weights)
+    for block_rows in (1000, 130, 7):
+        found = clone(encoder).fit_in_blocks(frame, classes, weights, block_rows=block_rows)
+        assert [level.to_json() for level in found.levels_] == [level.to_json() for level in expected.levels_]
+        assert found.level_scores_.tolist() == expected.level_scores_.tolist()
+        assert found.transform(frame).tolist() == expected.transform(frame).tolist()
 
 
 def test_weights_of_one_change_nothing() -> None:

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesieve.discretize import criterion
-from bayesieve.discretize.criterion import group_prior, interval_prior, log_factorials, log_partitions, part_cost
+from bayesieve.discretize.criterion import (
+    group_prior,
+    interval_costs,
+    interval_prior,
+    log_factorials,
+    log_partitions,
+    part_cost,
+)
 from tests.reference import modl
 
 
@@ -82,3 +89,18 @@ def test_log_factorials_grow_when_asked_and_stay_right(monkeypatch: pytest.Monke
         assert table.size > n
         assert table[n] == pytest.approx(math.lgamma(n + 1), rel=1e-14)
     assert log_factorials((1 << 24) + 1) is None  # computed each time instead of a table of 128 MiB
+
+
+@given(st.lists(st.lists(st.integers(0, 10**6), min_size=3, max_size=3), min_size=1, max_size=20), st.data())
+def test_costs_of_several_columns_are_those_of_each(rows: list[list[int]], data: st.DataObject) -> None:
+    counts, first = np.array(rows, dtype=float), data.draw(st.integers(1, len(rows)))
+    sizes = np.array([first, len(rows) - first][: 1 + (first < len(rows))])
+    totals = np.array([part.sum() + 1.0 for part in np.split(counts, np.cumsum(sizes)[:-1])])
+    found = interval_costs(counts, sizes, totals)
+    at = 0
+    for cost, size, total in zip(found.tolist(), sizes.tolist(), totals.tolist(), strict=True):
+        parts = 0.0
+        for row in counts[at : at + size]:
+            parts += float(part_cost(row))
+        assert cost == interval_prior(total, size)[-1] + parts
+        at += size

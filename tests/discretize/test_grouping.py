@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from bayesieve.discretize import grouping
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.grouping import count_values, group_values
+from bayesieve.discretize.grouping import group_values
 from bayesieve.discretize.intervals import TooManyBlocks
-from bayesieve.discretize.partition import Partition
+from bayesieve.discretize.partition import Groups
+from bayesieve.discretize.value_counts import ValueCounts
+from bayesieve.table import Categories
 from tests.reference import modl
 
 COST = 1e-8
@@ -31,7 +33,7 @@ def tables(draw: st.DrawFn, max_values: int = 7, max_classes: int = 4) -> np.nda
     return np.array([rng.multinomial(n, kinds[rng.integers(3)]) for n in sizes], dtype=np.int32)
 
 
-def check_consistent(found: Partition, counts: np.ndarray) -> None:
+def check_consistent(found: Groups, counts: np.ndarray) -> None:
     """Every value stands in one group; counts and costs are those of the groups."""
     present = np.flatnonzero(counts.sum(axis=1))
     np.testing.assert_array_equal(np.sort(np.concatenate(found.groups)), present)
@@ -79,12 +81,9 @@ def test_greedy_reaches_the_optimum_nearly_always() -> None:
 @given(tables(max_values=6), st.integers(0, 5), st.sampled_from(["greedy", "optimal"]))
 def test_the_missing_value_apart(counts: np.ndarray, missing: int, method: str) -> None:
     missing %= len(counts)
-    found = group_values(counts, method=method, missing=missing, apart=True)
+    found = group_values(counts, method=method, apart=missing)
     check_consistent(found, counts)
-    if len(found.groups) == 1:
-        assert found.missing_code == 0
-    else:
-        assert found.groups[found.missing_code].tolist() == [missing]
+    assert len(found.groups) == 1 or [missing] in [group.tolist() for group in found.groups]
     # The cheapest of the partitions that keep it apart, or a single group.
     others = [v for v in range(len(counts)) if v != missing]
     allowed = [[*groups, [missing]] for groups in modl.set_partitions(len(others)) if groups]
@@ -97,21 +96,10 @@ def test_the_missing_value_apart(counts: np.ndarray, missing: int, method: str) 
         assert best - COST <= found.cost <= best * 1.05 + COST
 
 
-@given(tables(max_values=6), st.integers(0, 5))
-def test_the_missing_value_is_a_value_like_any_other(counts: np.ndarray, missing: int) -> None:
-    missing %= len(counts)
-    plain = group_values(counts)
-    found = group_values(counts, missing=missing)
-    assert found.cost == plain.cost
-    assert missing in found.groups[found.missing_code]
-    assert plain.missing_code is None
-
-
 def test_values_without_rows_are_left_out() -> None:
     counts = np.array([[9, 0], [0, 0], [0, 9], [0, 0]], dtype=np.int32)
-    found = group_values(counts, missing=3)
+    found = group_values(counts, apart=3)
     assert [group.tolist() for group in found.groups] == [[2], [0]]
-    assert found.missing_code is None
     assert found.cost == group_values(counts[[0, 2]]).cost  # V counts the values there are
 
 
@@ -135,13 +123,11 @@ def test_values_are_counted_as_one_by_one(seed: int, weighted: bool) -> None:
     weights = rng.integers(0, 5, n_rows) / 2 if weighted else None
     if weighted and not weights.any():
         weights[0] = 1.0
-    has_missing = bool((codes < 0).any())
-    expected = np.zeros((5 if has_missing else 4, 3))
+    expected = np.zeros((5, 3))
     for row in range(n_rows):
-        value = 4 if codes[row] < 0 else codes[row]
-        expected[value, labels[row]] += 1.0 if weights is None else weights[row]
-    found = count_values(codes, len(expected), ClassOrder.of(labels, 3, weights))
-    np.testing.assert_array_equal(found, expected)
+        expected[codes[row], labels[row]] += 1.0 if weights is None else weights[row]
+    found = ValueCounts.of_categories(Categories(codes, list("abcd")), ClassOrder.of(labels, 3, weights))
+    np.testing.assert_array_equal(found.with_missing, expected)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
@@ -153,7 +139,9 @@ def test_100_000_categories_in_seconds(n_classes: int) -> None:
     chances = rng.dirichlet(np.full(n_classes, 0.5), size=3)
     uniform = rng.random(n_rows)[:, None]
     labels = (uniform > np.cumsum(chances[values % 3], axis=1)[:, :-1]).sum(axis=1).astype(np.uint8)
-    counts = count_values(values, n_values, ClassOrder.of(labels, n_classes, None))
+    counts = ValueCounts.of_categories(
+        Categories(values, [str(v) for v in range(n_values)]), ClassOrder.of(labels, n_classes, None)
+    ).counts
     group_values(counts[:50])  # compiled
     start = time.perf_counter()
     found = group_values(counts)
@@ -164,7 +152,7 @@ def test_100_000_categories_in_seconds(n_classes: int) -> None:
 
 
 def test_rare_values_among_frequent_ones_are_joined_sensibly(monkeypatch: pytest.MonkeyPatch) -> None:
-    # 40 frequent values in three kinds and hundreds of rare ones: the frequent ones must still be told apart.
+    # 40 frequent values in three kinds and hundreds of rare ones: the frequent ones must stay apart.
     monkeypatch.setattr(grouping, "_MAX_PAIRED", 60)
     rng = np.random.default_rng(1)
     kinds = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesieve.discretize import intervals
+from bayesieve.discretize import intervals, value_counts
 from bayesieve.discretize.criterion import interval_prior
-from bayesieve.discretize.partition import Partition
 from tests import golden
-from tests.discretize.columns import columns, intervals_of, table_of, value_counts
+from tests.discretize.columns import Found, columns, counts_of, intervals_of, table_of
 from tests.reference import modl
 
 Column = tuple[np.ndarray, np.ndarray, int]
@@ -28,7 +27,7 @@ def only_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intervals, "_COARSE_WORK", 400)  # some 14 intervals of two classes
 
 
-def check_consistent(found: Partition, values: np.ndarray, codes: np.ndarray, n_classes: int) -> None:
+def check_consistent(found: Found, values: np.ndarray, codes: np.ndarray, n_classes: int) -> None:
     """Counts and costs are those of the intervals between the cut points; cuts are midpoints of neighbouring values."""
     np.testing.assert_array_equal(table_of(found, values, codes, n_classes), found.counts)
     assert found.cost == pytest.approx(modl.interval_cost(found.counts.astype(int).tolist()), abs=COST)
@@ -47,7 +46,7 @@ def check_consistent(found: Partition, values: np.ndarray, codes: np.ndarray, n_
 @given(columns())
 def test_exact_against_the_oracle(column: Column) -> None:
     values, codes, n_classes = column
-    best, _ = modl.optimal_intervals(value_counts(values, codes, n_classes))
+    best, _ = modl.optimal_intervals(counts_of(values, codes, n_classes))
     for method in ("optimal", "greedy"):  # small columns are solved exactly by both
         found = intervals_of(values, codes, n_classes, method=method)
         check_consistent(found, values, codes, n_classes)
@@ -58,7 +57,7 @@ def test_exact_against_the_oracle(column: Column) -> None:
 @pytest.mark.usefixtures("only_greedy")
 def test_greedy_is_consistent_and_hardly_ever_misses(data: st.DataObject) -> None:
     values, codes, n_classes = data.draw(columns())
-    best, _ = modl.optimal_intervals(value_counts(values, codes, n_classes))
+    best, _ = modl.optimal_intervals(counts_of(values, codes, n_classes))
     found = intervals_of(values, codes, n_classes)
     check_consistent(found, values, codes, n_classes)
     assert best - COST <= found.cost <= min(found.null_cost, best * 1.05) + COST
@@ -71,7 +70,7 @@ def test_greedy_reaches_the_optimum_on_nearly_all_columns() -> None:
     for _ in range(200):
         which = rng.integers(0, 30, 60)
         codes = np.where(rng.random(60) < 0.3, rng.integers(0, 3, 60), which * 3 // 30)
-        best, _ = modl.optimal_intervals(value_counts(which.astype(float), codes, 3))
+        best, _ = modl.optimal_intervals(counts_of(which.astype(float), codes, 3))
         missed += intervals_of(which, codes, 3).cost > best + 1e-6
     assert missed <= 4
 
@@ -146,7 +145,7 @@ def test_missing_values_apart(column: Column) -> None:
         np.testing.assert_array_equal(found.counts[0], np.bincount(codes[missing], minlength=n_classes))
     # The best intervals among those that keep missing values apart, or a single one.
     if missing.any() and not missing.all():
-        known = value_counts(values[~missing], codes[~missing], n_classes).astype(int)
+        known = counts_of(values[~missing], codes[~missing], n_classes).astype(int)
         first = tuple(np.bincount(codes[missing], minlength=n_classes).tolist())
         best = modl.interval_null_cost(np.bincount(codes, minlength=n_classes))
         if len(known) <= 8:
@@ -157,7 +156,7 @@ def test_missing_values_apart(column: Column) -> None:
             assert found.cost == pytest.approx(best, abs=COST)
 
 
-def separated(low: float, high: float) -> Partition:
+def separated(low: float, high: float) -> Found:
     values = np.repeat([low, high], 30)
     return intervals_of(values, np.repeat([0, 1], 30), 2)
 
@@ -266,7 +265,7 @@ def test_counting_distinct_values_equals_sorting(
         rng.random(values.size) < 0.7, rng.integers(0, n_classes, values.size), which * n_classes // n_distinct
     )
     counted = intervals_of(values, codes, n_classes)
-    monkeypatch.setattr(intervals.ValueBlocks, "_count", lambda *_: False)
+    monkeypatch.setattr(value_counts, "_count_few", lambda *_: None)
     ranked = intervals_of(values, codes, n_classes)
     np.testing.assert_array_equal(counted.cut_points, ranked.cut_points)
     np.testing.assert_array_equal(counted.counts, ranked.counts)

@@ -3,66 +3,32 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 
-from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.coded_block import CodedBlock, CodedColumn
-from bayesieve.discretize.column_coder import ColumnCoder
-from bayesieve.discretize.criterion import interval_prior, log_factorials
-from bayesieve.discretize.intervals import fits_blocks
-from bayesieve.discretize.partition import level_score, total_cost
-from bayesieve.table import Column, FeatureLevels
+from bayesieve.discretize.column_coder import IntervalCoder
+from bayesieve.discretize.value_counts import ValueBlocks
 
 _MOST_BINS = 1_000_000
-_MOST_BLOCK_BINS = 250  # bins whose codes are bytes, with a missing level and unseen values
 
 
-class _Binner(ColumnCoder):
-    kind = "numeric"
+class _Binner(IntervalCoder):
     supervised = False
+    joins = False
+    separates_missing = True  # bins are not chosen by cost
 
     def __init__(self, n_bins: int = 10, *, n_jobs: int | None = -1) -> None:
         self.n_bins = n_bins
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> _Binner:
-        super().fit(X, y, sample_weight)
-        self.cut_points_ = [np.array(level.cut_points) for level in self.levels_]
-        return self
-
-    fit.__doc__ = ColumnCoder.fit.__doc__
-
     @abstractmethod
-    def _cut_points(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Ascending cut points of the known values (ascending distinct) with their weights."""
+    def _find_inner(self, blocks: ValueBlocks, first: np.ndarray) -> np.ndarray:
+        """Rows at which bins begin, among the known values that begin at ``first``; the first bins are left out."""
 
-    def fit_column(self, column: Column, order: ClassOrder, *, missing_apart: bool = False) -> CodedColumn:
-        values = column.numbers()
-        listed = values[order.rows]
-        known = ~np.isnan(listed)
-        weights = order.weights[known] if order.weights.size else None
-        distinct, which = np.unique(listed[known], return_inverse=True)
-        frequency = np.bincount(which, weights=weights, minlength=distinct.size).astype(float)
-        cuts = self._cut_points(distinct, frequency) if distinct.size > 1 else np.zeros(0)
-        has_missing = not known.all()
-        if has_missing and distinct.size:
-            # Bins are not chosen by cost, so missing values always keep a level of their own.
-            cuts = np.concatenate([[-np.inf], cuts])
-        levels = FeatureLevels(
-            name=column.name, kind="numeric", type=column.type, cut_points=cuts, missing_code=0 if has_missing else None
-        )
-        codes = levels.code_numbers(values)
-        counts = np.zeros((levels.n_levels, order.n_classes))
-        np.add.at(counts, (codes[order.rows], order.class_codes()), order.weights if order.weights.size else 1.0)
-        # Bins chosen without the classes are scored by the MODL criterion, too.
-        prior = interval_prior(order.total, max(1, levels.n_levels))
-        cost, null_cost = total_cost(counts, prior[levels.n_levels]), total_cost(counts.sum(axis=0)[None, :], prior[1])
-        levels = replace(levels, counts=counts, level_score=level_score(cost, null_cost))
-        return CodedColumn(levels, codes, cost, null_cost)
+    def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
+        first = blocks.known_starts()
+        return np.unique(np.concatenate([blocks.starts[:-1], first, self._find_inner(blocks, first)]))
 
     def _check_options(self) -> None:
         whole = isinstance(self.n_bins, Integral) and not isinstance(self.n_bins, bool)
@@ -93,31 +59,12 @@ class EqualFrequencyDiscretizer(_Binner):
     [2.5]
     """
 
-    def takes_blocks(self, order: ClassOrder) -> bool:
-        return self.n_bins <= _MOST_BLOCK_BINS and fits_blocks(order)
+    def _find_inner(self, blocks: ValueBlocks, first: np.ndarray) -> np.ndarray:
+        from bayesieve.discretize._value_kernels import equal_parts
 
-    def fit_block(self, values: np.ndarray, order: ClassOrder, codes: np.ndarray, *, apart: bool) -> CodedBlock:
-        from bayesieve.discretize._column_kernels import frequency_columns
-
-        n_columns, n_rows = values.shape
-        priors = interval_prior(order.total, self.n_bins + 2)
-        null_cost = total_cost(order.class_totals()[None, :], priors[1])
-        found = CodedBlock.empty(n_columns, min(n_rows, self.n_bins), order.n_classes, null_cost)
-        sizes = frequency_columns(
-            *(values, np.sort(values, axis=1), order.codes, order.n_classes, int(self.n_bins), priors),
-            *(log_factorials(n_rows + order.n_classes), found.n_levels, found.missing, found.cuts, found.counts),
-            *(found.costs, codes),
-        )
-        return found.trimmed(*sizes)
-
-    def _cut_points(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        cumulated = np.cumsum(weights)[:-1]
-        targets = np.cumsum(weights)[-1] * np.arange(1, self.n_bins) / self.n_bins
-        # The bound nearest to each target, the lower one on ties.
-        after = np.clip(np.searchsorted(cumulated, targets), 0, cumulated.size - 1)
-        before = np.maximum(after - 1, 0)
-        nearest = np.where(targets - cumulated[before] <= cumulated[after] - targets, before, after)
-        return _midpoints(values, np.unique(nearest))
+        weights = blocks.cumulated.sum(axis=1, dtype=float)
+        bounds: np.ndarray = equal_parts(first, blocks.starts[1:] - 1, weights, int(self.n_bins))
+        return bounds
 
 
 class EqualWidthDiscretizer(_Binner):
@@ -142,16 +89,25 @@ class EqualWidthDiscretizer(_Binner):
     [3.0, 6.0]
     """
 
-    def _cut_points(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def _find_inner(self, blocks: ValueBlocks, first: np.ndarray) -> np.ndarray:
+        bounds = [np.zeros(0, dtype=np.int64)]
+        for start, stop in zip(first.tolist(), (blocks.starts[1:] - 1).tolist(), strict=True):
+            values = blocks.lower[start:stop]
+            bins = np.searchsorted(self._edges(values[0], values[-1]), values)  # values at an edge belong below it
+            bounds.append(start + 1 + np.flatnonzero(np.diff(bins)))
+        return np.concatenate(bounds)
+
+    def cut_points(self, blocks: ValueBlocks, starts: np.ndarray) -> np.ndarray:
+        cuts = np.full(starts.size, -np.inf)
+        columns = np.searchsorted(blocks.starts, starts, side="right") - 1
+        first = blocks.known_starts()
+        for at in np.flatnonzero(starts > first[columns]).tolist():
+            c = columns[at]
+            edges = self._edges(blocks.lower[first[c]], blocks.upper[blocks.starts[c + 1] - 2])
+            cuts[at] = edges[np.searchsorted(edges, blocks.upper[starts[at] - 1])]
+        return cuts
+
+    def _edges(self, low: float, high: float) -> np.ndarray:
+        """Inner edges of bins between two values."""
         share = np.arange(1, self.n_bins) / self.n_bins
-        cuts = values[0] * (1.0 - share) + values[-1] * share
-        bins = np.searchsorted(cuts, values)  # values equal to a cut belong below it
-        occupied = np.unique(bins)
-        return np.unique(cuts[occupied[:-1]])
-
-
-def _midpoints(values: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Cut points between each of the values numbered ``below`` and the next one."""
-    low, high = values[below], values[below + 1]
-    middle = low / 2 + high / 2 if np.any(np.abs(values) > 1e307) else (low + high) / 2
-    return np.where(middle >= high, low, middle)
+        return low * (1.0 - share) + high * share

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.coded_block import CodedBlock, CodedColumn
+from bayesieve.discretize.intervals import TooManyBlocks
+from bayesieve.discretize.partition import Intervals
+from bayesieve.discretize.value_counts import LEAST_HASHED, ValueBlocks, ValueCounts
 from bayesieve.engine import map_in_threads
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import warn_caller
@@ -17,7 +19,7 @@ from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
-    from bayesieve.discretize.column_coder import ColumnCoder
+    from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder, IntervalCoder
 
 _BLOCK_CELLS = 1 << 18  # numbers in a block, 2 MiB: it stays in the cache
 _PARALLEL_ROWS = 20_000  # from which starting threads to code columns pays
@@ -34,16 +36,33 @@ class Codes:
         self._bytes = np.empty((n_columns, n_rows), dtype=np.uint8)
         self._wide: dict[int, np.ndarray] = {}
 
-    def block(self, first: int, stop: int) -> np.ndarray:
-        """Where the codes of neighbouring columns are written that are bytes."""
-        return self._bytes[first:stop]
-
     def put(self, i: int, codes: np.ndarray) -> None:
         """The codes of one column."""
         if codes.dtype == np.uint8:
             self._bytes[i] = codes
         else:
             self._wide[i] = codes
+
+    def put_numbers(
+        self, run: range, values: np.ndarray, cuts: np.ndarray, n_levels: np.ndarray, missing: np.ndarray
+    ) -> np.ndarray:
+        """Code neighbouring columns of numbers; returns how many values of each have no level.
+
+        Parameters
+        ----------
+        values : (columns, rows), NaN for missing values.
+        cuts : cut points of all columns, one column after another.
+        n_levels, missing : number of levels, and code of missing values, of each column; -1 where these have none.
+        """
+        from bayesieve.table._kernels import code_numbers
+
+        dtype = smallest_unsigned(int(n_levels.max()))
+        into = self._bytes[run.start : run.stop] if dtype == np.uint8 else np.empty(values.shape, dtype)
+        starts = np.concatenate([[0], np.cumsum(n_levels - 1)])
+        code_numbers(values, cuts, starts, np.where(missing < 0, n_levels, missing), into)
+        if dtype != np.uint8:
+            self._wide.update(zip(run, into, strict=True))
+        return np.count_nonzero(into == n_levels[:, None].astype(dtype), axis=1)
 
     def matrix(self, highest: int = 0) -> np.ndarray:
         """The codes of all columns, shape (n_columns, n_rows)."""
@@ -58,86 +77,128 @@ class Codes:
 
 @dataclass(frozen=True)
 class FittedColumns:
-    """The levels of all columns, their MODL costs in nats (NaN where no criterion was used), and the codes of the
-    rows.
-    """
+    """The levels of all columns and their MODL costs in nats."""
 
     levels: TableLevels
     costs: np.ndarray
     null_costs: np.ndarray
-    codes: np.ndarray
 
 
 def fit_columns(
     table: Table, coders: Sequence[ColumnCoder], order: ClassOrder, missing: str, n_jobs: int | None
-) -> FittedColumns:
-    """Fit every column of a table.
+) -> tuple[FittedColumns, np.ndarray]:
+    """Learn the levels of every column of a table, and code its rows, (n_columns, n_rows).
 
     Parameters
     ----------
-    coders : what codes each column
-    order : rows by class
+    coders : the coder of each column.
+    order : rows by class.
     missing : as `TableEncoder` has it; "share" lets missing values share a level with the lowest values.
     """
     codes = Codes(table.n_columns, table.n_rows)
-    alone: dict[int, CodedColumn] = {}
 
-    def fit_alone(i: int) -> None:
-        coder, column = coders[i], table.column(i)
-        if missing == "ignore":
-            alone[i] = coder.fit_known(column, order)
-        else:
-            alone[i] = coder.fit_column(column, order, missing_apart=missing == "level")
-        codes.put(i, alone[i].codes)
+    def fit(run: range) -> tuple[Intervals, FeatureLevels | None]:
+        coder, column = coders[run.start], table.column(run.start)
+        if coder.kind == "categorical":
+            categories = column.categories()
+            counts = ValueCounts.of_categories(categories, order)
+            summary, levels = _fit_groups(coder, column.name, column.type, counts, missing)
+            codes.put(run.start, levels.code_categories(categories))
+            return summary, levels
+        values = table.numbers(np.array(run)) if len(run) > 1 else column.numbers()[None, :]
+        options = {"joined": coder.joins, "apart": missing != "share", "ignore": missing == "ignore"}
+        blocks = ValueBlocks.of_rows(values, order, **options)
+        intervals, _ = _fit_intervals(coder, column.name, blocks, missing)
+        codes.put_numbers(run, values, intervals.cut_points, intervals.n_levels, intervals.missing)
+        return intervals, None
 
-    def fit_block(run: range) -> CodedBlock | None:
-        if not together[run.start]:
-            fit_alone(run[0])
-            return None
-        values = table.numbers(np.arange(run.start, run.stop))
-        block = coders[run.start].fit_block(values, order, codes.block(run.start, run.stop), apart=missing != "share")
-        if missing == "ignore":
-            block.leave_out(np.isnan(values).any(axis=1))
-        for at in np.flatnonzero(block.n_levels == 0).tolist():
-            fit_alone(run[at])
-        return block
-
-    takes = {id(coder): coder.takes_blocks(order) for coder in {id(coder): coder for coder in coders}.values()}
-    together = np.array([takes[id(coder)] for coder in coders])
-    runs = _runs(together, table.n_rows)
-    blocks = map_in_threads(fit_block, runs, n_jobs)
-    return _joined(table, [(run, block) for run, block in zip(runs, blocks, strict=True)], alone, codes)
+    numeric = np.array([coder.kind == "numeric" for coder in coders])
+    runs = _runs(numeric if table.n_rows < LEAST_HASHED else np.zeros_like(numeric), table.n_rows)
+    fitted = _join(table.names, table.types(), map_in_threads(fit, runs, n_jobs))
+    return fitted, codes.matrix()
 
 
-def _joined(
-    table: Table, blocks: list[tuple[range, CodedBlock | None]], alone: dict[int, CodedColumn], codes: Codes
+def count_columns(
+    table: Table, coders: Sequence[ColumnCoder], order: ClassOrder, n_jobs: int | None
+) -> list[ValueCounts]:
+    """The counts of every column of a block of rows, for `ValueCounts.sum` and `fit_counts`."""
+
+    def count(i: int) -> ValueCounts:
+        if coders[i].kind == "categorical":
+            return ValueCounts.of_categories(table.column(i).categories(), order)
+        return ValueCounts.of_numbers(table.column(i).numbers(), order)
+
+    return map_in_threads(count, range(table.n_columns), n_jobs)
+
+
+def fit_counts(
+    names: Sequence[str],
+    types: Sequence[str],
+    counts: Sequence[ValueCounts],
+    coders: Sequence[ColumnCoder],
+    missing: str,
+    n_jobs: int | None,
 ) -> FittedColumns:
-    n = table.n_columns
-    n_levels, missing = np.zeros(n, dtype=np.int64), np.full(n, -1)
-    types = table.types()
-    costs, null_costs, scores = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n)
-    for run, block in blocks:
-        if block is not None:
-            here = slice(run.start, run.stop)
-            n_levels[here], missing[here] = block.n_levels, block.missing
-            costs[here], null_costs[here] = block.costs, block.null_cost
-            scores[here] = block.level_scores
-    for i, one in alone.items():
-        n_levels[i], costs[i], null_costs[i] = one.levels.n_levels, one.cost, one.null_cost
-        scores[i] = one.levels.level_score
-        types[i] = one.levels.type
-    found = [block for _, block in blocks if block is not None]
-    levels = TableLevels(
-        names=table.names,
-        types=types,
-        n_levels=n_levels,
-        level_scores=scores,
-        missing=missing,
-        cuts=np.concatenate([np.zeros(0), *(block.cuts for block in found)]),
-        counts=np.concatenate([block.counts for block in found]) if found else None,
-        made={i: one.levels for i, one in alone.items()},
+    """As `fit_columns`, from the counts of every column; ``types`` as `Table.types` has them."""
+
+    def fit(i: int) -> tuple[Intervals, FeatureLevels | None]:
+        coder = coders[i]
+        if coder.kind == "categorical":
+            return _fit_groups(coder, names[i], types[i], counts[i], missing)
+        options = {"joined": coder.joins, "apart": missing != "share", "ignore": missing == "ignore"}
+        return _fit_intervals(coder, names[i], ValueBlocks.of_counts(counts[i], **options), missing)
+
+    return _join(names, list(types), map_in_threads(fit, range(len(names)), n_jobs))
+
+
+def _fit_groups(
+    coder: GroupCoder, name: str, type_: str, counts: ValueCounts, missing: str
+) -> tuple[Intervals, FeatureLevels]:
+    if missing == "ignore" and len(counts.values):
+        counts = replace(counts, missing=np.zeros_like(counts.missing))
+    try:
+        found = coder.fit_values(counts, apart=missing != "share")
+    except TooManyBlocks as error:
+        raise ValueError(f"Column {name!r}: {error}.") from None
+    values = [*counts.values, None]
+    groups = tuple(tuple(values[v] for v in group) for group in found.groups)
+    of_missing = next((code for code, group in enumerate(groups) if None in group), None)
+    levels = FeatureLevels(
+        name=name,
+        kind="categorical",
+        type=type_,
+        groups=groups,
+        missing_code=of_missing,
+        counts=found.counts,
+        level_score=found.level_score,
     )
-    return FittedColumns(levels, costs, null_costs, codes.matrix())
+    return found.as_intervals(), levels
+
+
+def _fit_intervals(coder: IntervalCoder, name: str, blocks: ValueBlocks, missing: str) -> tuple[Intervals, None]:
+    try:
+        return coder.fit_blocks(blocks, apart=missing != "share"), None
+    except TooManyBlocks as error:
+        raise ValueError(f"Column {name!r}: {error}.") from None
+
+
+def _join(
+    names: Sequence[str], types: list[str], parts: Sequence[tuple[Intervals, FeatureLevels | None]]
+) -> FittedColumns:
+    """The columns of all parts, in their order."""
+    intervals = Intervals.join([part for part, _ in parts])
+    first = np.cumsum([0, *(part.n_levels.size for part, _ in parts)]).tolist()
+    levels = TableLevels(
+        names=names,
+        types=types,
+        n_levels=intervals.n_levels,
+        level_scores=intervals.level_scores,
+        missing=intervals.missing,
+        cuts=intervals.cut_points,
+        counts=intervals.counts,
+        made={i: grouped for i, (_, grouped) in zip(first, parts, strict=False) if grouped is not None},
+    )
+    return FittedColumns(levels, intervals.costs, intervals.null_costs)
 
 
 def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -153,21 +214,15 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
         codes.put(i, found)
 
     def code_block(run: range) -> None:
-        from bayesieve.discretize._column_kernels import code_columns
-
         if not together[run.start]:
             code_alone(run.start)
             return
-        first, stop = run.start, run.stop
-        into = codes.block(first, stop)
-        starts = levels.cut_starts[first : stop + 1] - levels.cut_starts[first]
-        values = table.numbers(np.arange(first, stop))
-        code_columns(values, levels.cut_points(first, stop), starts, levels.missing_codes(first, stop), into)
-        unseen[first:stop] = np.count_nonzero(into == levels.n_levels[first:stop, None].astype(np.uint8), axis=1)
+        here = slice(run.start, run.stop)
+        values, cuts = table.numbers(np.array(run)), levels.cut_points(run.start, run.stop)
+        unseen[here] = codes.put_numbers(run, values, cuts, levels.n_levels[here], levels.missing[here])
 
     if table.n_rows <= _MOST_BLOCK_ROWS:
-        together = levels.of_numbers & (levels.n_levels <= np.iinfo(np.uint8).max)
-        together &= np.array([type_ == "number" for type_ in table.types()])
+        together = levels.of_numbers & np.array([type_ == "number" for type_ in table.types()])
     else:
         together = np.zeros(table.n_columns, dtype=bool)
     pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * table.n_columns >= _PARALLEL_CELLS

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.coded_block import CodedBlock, CodedColumn
 from bayesieve.discretize.column_blocks import code_columns, fit_columns
-from bayesieve.table import Column, Table, Target, as_sample_weight, as_target
+from bayesieve.discretize.criterion import interval_costs
+from bayesieve.discretize.partition import Groups, Intervals
+from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
+from bayesieve.table import Table, Target, as_sample_weight, as_target
 from bayesieve.table.cautions import Caution, issue, named
 from bayesieve.table.columns import Kind
 from bayesieve.table.estimator_input import fit_table, new_table
@@ -57,26 +59,7 @@ class ColumnCoder(LevelsCoder):
 
     kind: ClassVar[Kind]
 
-    @abstractmethod
-    def fit_column(self, column: Column, order: ClassOrder, *, missing_apart: bool = False) -> CodedColumn:
-        """Levels and codes of one column; with ``missing_apart``, missing values get a level of their own."""
-
-    def takes_blocks(self, order: ClassOrder) -> bool:
-        """Whether columns are fitted fastest many at once, by ``fit_block``."""
-        return False
-
-    def fit_block(self, values: np.ndarray, order: ClassOrder, codes: np.ndarray, *, apart: bool) -> CodedBlock:
-        """As ``fit_column``, for numeric ``values`` (n_columns, n_rows); writes ``codes``, uint8 of the same shape."""
-        raise NotImplementedError(f"{type(self).__name__} fits one column at a time.")
-
-    def fit_known(self, column: Column, order: ClassOrder) -> CodedColumn:
-        """As ``fit_column``, from the rows where the column is known: missing values get no level."""
-        known = ~np.isnan(column.numbers()) if self.kind == "numeric" else column.categories().codes >= 0
-        if known.all() or not known[order.rows].any():
-            return self.fit_column(column, order, missing_apart=True)
-        return self.fit_column(column, order.only(known))
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ColumnCoder:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the levels of every column.
 
         Parameters
@@ -96,12 +79,14 @@ class ColumnCoder(LevelsCoder):
         _, _, order = read_classes(self, table, y, sample_weight)
         self._positions = self._own_columns(table)
         self._warn_of_others(table)
-        fitted = fit_columns(
-            table.select(self._positions), [self] * len(self._positions), order, "share", getattr(self, "n_jobs", None)
+        n = len(self._positions)
+        fitted, _ = fit_columns(
+            table.select(self._positions), [self] * n, order, "share", getattr(self, "n_jobs", None)
         )
         self.levels_ = fitted.levels
         self.costs_, self.null_costs_ = fitted.costs, fitted.null_costs
         self.level_scores_ = fitted.levels.level_scores
+        self._set_attributes()
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -138,6 +123,67 @@ class ColumnCoder(LevelsCoder):
 
     def _check_options(self) -> None:
         """Raise ValueError if a constructor parameter is invalid."""
+
+    @abstractmethod
+    def _set_attributes(self) -> None:
+        """Set the fitted attributes that follow from ``levels_``."""
+
+
+class IntervalCoder(ColumnCoder):
+    """Base of the discretizers: they choose rows of `ValueBlocks` at which intervals begin."""
+
+    kind = "numeric"
+    joins: ClassVar[bool] = True
+    """Whether neighbouring values of one class may be taken together from the start."""
+    separates_missing: ClassVar[bool] = False
+    """Whether missing values always have an interval of their own."""
+
+    @abstractmethod
+    def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
+        """Ascending rows at which the intervals of all columns begin.
+
+        Parameters
+        ----------
+        blocks : the columns.
+        apart : whether missing values have an interval of their own.
+        """
+
+    def cut_points(self, blocks: ValueBlocks, starts: np.ndarray) -> np.ndarray:
+        """Cut points below the intervals that begin at these rows, none of them the first of its column."""
+        return blocks.midpoints(starts)
+
+    def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
+        """Intervals of the columns; with ``apart``, missing values have one of their own."""
+        starts = self.find_starts(blocks, apart or self.separates_missing)
+        n_levels, counts = blocks.n_levels(starts), blocks.level_counts(starts)
+        null_costs = interval_costs(blocks.class_totals, np.ones_like(n_levels), blocks.totals)
+        costs = interval_costs(counts, n_levels, blocks.totals)
+        return Intervals(
+            n_levels=n_levels,
+            cut_points=self.cut_points(blocks, np.setdiff1d(starts, blocks.starts)),
+            counts=counts,
+            missing=np.where(blocks.has_missing, 0, -1),
+            costs=costs,
+            null_costs=null_costs,
+        )
+
+    def _set_attributes(self) -> None:
+        self.cut_points_ = [np.array(levels.cut_points) for levels in self.levels_]
+
+
+class GroupCoder(ColumnCoder):
+    """Base of the coders of categories: they group values."""
+
+    kind = "categorical"
+
+    @abstractmethod
+    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
+        """Groups of the values of a column, the last of them missing values; with ``apart``, these have a group of
+        their own.
+        """
+
+    def _set_attributes(self) -> None:
+        self.groups_ = [list(levels.groups or ()) for levels in self.levels_]
 
 
 def read_classes(

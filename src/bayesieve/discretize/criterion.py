@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 _TABLE_LIMIT = 1 << 24  # entries (128 MiB): beyond, counts are treated as real numbers and log n! is computed each time
+_TOLERANCE = 1e-9  # nats
 _EXACT_PARTITIONS = 25  # values up to which the numbers of partitions are summed exactly
 _table = np.zeros(0)
 _table_lock = threading.Lock()
@@ -78,10 +79,45 @@ def group_prior(n_values: int, max_groups: int) -> np.ndarray:
     return prior
 
 
-def part_cost(counts: np.ndarray) -> float:
-    """Cost in nats of the class labels of one part with these class counts: log C(n+J-1, J-1) + log(n! / prod_j
+def part_cost(counts: np.ndarray) -> np.ndarray:
+    """Cost in nats of the class labels of parts with these (..., n_classes) counts: log C(n+J-1, J-1) + log(n! / prod_j
     n_j!).
     """
     counts = np.asarray(counts, dtype=float)
-    n_classes = counts.size
-    return float(gammaln(counts.sum() + n_classes) - gammaln(n_classes) - gammaln(counts + 1.0).sum())
+    n_classes = counts.shape[-1]
+    cost: np.ndarray = (
+        gammaln(counts.sum(axis=-1) + n_classes) - gammaln(n_classes) - gammaln(counts + 1.0).sum(axis=-1)
+    )
+    return cost
+
+
+def total_costs(counts: np.ndarray, sizes: np.ndarray, priors: np.ndarray) -> np.ndarray:
+    """Cost in nats of the parts of several columns, one column after another.
+
+    Parameters
+    ----------
+    counts : (n_parts, n_classes) class counts of all parts.
+    sizes : (n_columns,) number of parts of each column.
+    priors : (n_columns,) cost of announcing them.
+    """
+    column = np.repeat(np.arange(sizes.size), sizes)
+    return priors + np.bincount(column, weights=part_cost(counts), minlength=sizes.size)
+
+
+def interval_costs(counts: np.ndarray, sizes: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """`total_costs` of intervals among ``totals`` (n_columns,) rows."""
+    distinct, which = np.unique(totals, return_inverse=True)
+    priors = np.array([interval_prior(total, int(sizes.max())) for total in distinct])
+    return total_costs(counts, sizes, priors[which, sizes])
+
+
+def level_scores(costs: np.ndarray, null_costs: np.ndarray) -> np.ndarray:
+    """Shares of the null costs that partitions save; 0 where they save nothing."""
+    scores = np.zeros_like(costs)
+    np.divide(costs, null_costs, out=scores, where=null_costs > 0.0)
+    return np.where(null_costs > 0.0, np.maximum(0.0, 1.0 - scores), 0.0)
+
+
+def pays(costs: np.ndarray, null_costs: np.ndarray | float) -> np.ndarray:
+    """Whether partitions beat the single part by more than rounding."""
+    return costs < null_costs - _TOLERANCE

@@ -10,11 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
-from bayesieve.discretize.column_blocks import code_columns, fit_columns
+from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.column_blocks import code_columns, count_columns, fit_columns, fit_counts
 from bayesieve.discretize.column_coder import ColumnCoder, LevelsCoder, read_classes
 from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.recoding import TableRecoder
+from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.discretize.values import ValueCoder
 from bayesieve.table import Table
 from bayesieve.table.choices import is_choice
@@ -113,6 +115,41 @@ class TableEncoder(LevelsCoder):
 
     def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
         """Fit, and return the same rows as a `CodedTable` with classes, weights and levels."""
+        table, coders = self._read_for_fit(X)
+        target, weights, order = read_classes(self, table, y, sample_weight)
+        fitted, codes = fit_columns(table, coders, order, self.missing, self.n_jobs)
+        self._remember(fitted.levels, target.classes)
+        return CodedTable(
+            codes=codes,
+            n_levels=fitted.levels.n_levels,
+            names=table.names,
+            class_codes=target.codes,
+            classes=target.classes,
+            weights=weights,
+            levels=self.levels_,
+            recoder=TableRecoder(
+                table.read_once(), coders, self.missing, target.codes, target.classes, weights, self.n_jobs
+            ),
+        )
+
+    def fit_in_blocks(self, X: Any, y: Any, sample_weight: Any = None, *, block_rows: int) -> TableEncoder:
+        """As `fit`, with the values of at most ``block_rows`` rows converted at a time: blocks of rows are counted, and
+        the counts added up. The levels are the same; only sums of fractional weights may differ by rounding.
+        """
+        table, coders = self._read_for_fit(X)
+        target, weights, _ = read_classes(self, table, y, sample_weight)
+        counts: list[ValueCounts] = []
+        for start in range(0, table.n_rows, block_rows):
+            rows = slice(start, start + block_rows)
+            order = ClassOrder.of(target.codes[rows], target.n_classes, None if weights is None else weights[rows])
+            block = count_columns(table.take(rows), coders, order, self.n_jobs)
+            counts = [ValueCounts.sum(both) for both in zip(counts, block, strict=True)] if counts else block
+        fitted = fit_counts(table.names, table.types(), counts, coders, self.missing, self.n_jobs)
+        self._remember(fitted.levels, target.classes)
+        return self
+
+    def _read_for_fit(self, X: Any) -> tuple[Table, list[ColumnCoder]]:
+        """The table, and the coder of each column."""
         coders = {
             "numeric": _coder(self.numeric, _NUMERIC, "numeric"),
             "categorical": _coder(self.categorical, _CATEGORICAL, "categorical"),
@@ -127,25 +164,13 @@ class TableEncoder(LevelsCoder):
                 f"got {type(self.kinds).__name__}."
             )
         table = fit_table(self, X, kinds=self.kinds)
-        target, weights, order = read_classes(self, table, y, sample_weight)
-        each = [coders[kind] for kind in table.kinds()]
-        fitted = fit_columns(table, each, order, self.missing, self.n_jobs)
-        self.levels_ = fitted.levels
-        self.level_scores_ = fitted.levels.level_scores
-        self.unseen_counts_ = np.zeros(table.n_columns, dtype=np.int64)
-        self.classes_ = target.classes
-        return CodedTable(
-            codes=fitted.codes,
-            n_levels=fitted.levels.n_levels,
-            names=table.names,
-            class_codes=target.codes,
-            classes=target.classes,
-            weights=weights,
-            levels=self.levels_,
-            recoder=TableRecoder(
-                table.read_once(), each, self.missing, target.codes, target.classes, weights, self.n_jobs
-            ),
-        )
+        return table, [coders[kind] for kind in table.kinds()]
+
+    def _remember(self, levels: TableLevels, classes: np.ndarray) -> None:
+        self.levels_ = levels
+        self.level_scores_ = levels.level_scores
+        self.unseen_counts_ = np.zeros(len(levels), dtype=np.int64)
+        self.classes_ = classes
 
     def transform(self, X: Any) -> np.ndarray:
         """Codes of a table with the same columns.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import gammaln
 
 from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.counts.families import Families
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.criterion import interval_prior
+from bayesieve.discretize.criterion import interval_costs
+from bayesieve.discretize.criterion import level_scores as shares_saved
 from bayesieve.discretize.thresholds import quantile_thresholds
 from bayesieve.engine import map_in_threads
 from bayesieve.table import Column, FeatureLevels, Rows
@@ -74,16 +74,8 @@ def level_scores(counts: ContingencyCounts, n_levels: np.ndarray) -> np.ndarray:
     """1 - cost / null cost of the intervals of every indicator, as other discretizers have it, for all of them at
     once: the levels are the intervals, among the rows that have a level.
     """
-    starts = counts.offsets[:-1]
-    n_classes = counts.counts.shape[1]
-
-    def part_costs(rows: np.ndarray) -> np.ndarray:
-        return gammaln(rows.sum(axis=1) + n_classes) - gammaln(n_classes) - gammaln(rows + 1.0).sum(axis=1)
-
-    whole = np.add.reduceat(counts.counts, starts)
-    totals, which = np.unique(whole.sum(axis=1), return_inverse=True)
-    priors = np.array([interval_prior(total if total > 0.0 else 1.0, int(n_levels.max())) for total in totals])[which]
-    costs = np.add.reduceat(part_costs(counts.counts), starts) + priors[np.arange(n_levels.size), n_levels]
-    null_costs = part_costs(whole) + priors[:, 1]
-    saved = np.divide(costs, null_costs, out=np.ones_like(costs), where=null_costs > 0.0)
-    return np.maximum(0.0, 1.0 - saved)
+    whole = np.add.reduceat(counts.counts, counts.offsets[:-1])
+    totals = whole.sum(axis=1)
+    totals[totals == 0.0] = 1.0
+    null_costs = interval_costs(whole, np.ones_like(n_levels), totals)
+    return shares_saved(interval_costs(counts.counts, n_levels, totals), null_costs)

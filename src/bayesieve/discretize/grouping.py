@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.criterion import group_prior, log_factorials
+from bayesieve.discretize.criterion import group_prior, log_factorials, part_cost, pays, total_costs
 from bayesieve.discretize.intervals import Method, TooManyBlocks, search_bounds
-from bayesieve.discretize.partition import Partition, is_better, total_cost
-from bayesieve.table import Categories, Column
+from bayesieve.discretize.partition import Groups
 
 MAX_OPTIMAL_VALUES = 16
 """Values (those pure in one class joined) up to which ``method="optimal"`` is offered with three classes and more."""
@@ -19,35 +15,7 @@ _MAX_PAIRED = 512  # values up to which all pairs are compared; rarer ones are j
 _MAX_ORDERED = 2048  # two classes: distinct class ratios up to which every value keeps its own place
 
 
-def count_values(codes: np.ndarray, n_values: int, order: ClassOrder) -> np.ndarray:
-    """(n_values, n_classes) counts (or weights) of each value code; codes of -1 are counted as value ``n_values -
-    1``.
-    """
-    n_classes = order.n_classes
-    counts = np.empty((n_values, n_classes))
-    for j in range(n_classes):
-        rows = slice(order.offsets[j], order.offsets[j + 1])
-        weights = order.weights[rows] if order.weights.size else None
-        # bincount refuses negative codes: shifted by one, missing values are counted first and rolled to the end.
-        shifted = np.bincount(codes[order.rows[rows]] + 1, weights=weights, minlength=n_values + 1)
-        counts[:, j] = shifted[1 : n_values + 1]
-        if shifted[0] > 0:
-            counts[n_values - 1, j] = shifted[0]
-    return counts.astype(order.count_type)
-
-
-def read_values(column: Column, order: ClassOrder) -> tuple[Categories, list[Any], np.ndarray]:
-    """Categories of a column, its values and their counts; None is the last value where some are missing, or all."""
-    categories = column.categories()
-    values: list[Any] = list(categories.values)
-    if not values or (categories.codes[order.rows] < 0).any():
-        values.append(None)
-    return categories, values, count_values(categories.codes, len(values), order)
-
-
-def group_values(
-    counts: np.ndarray, *, method: Method = "greedy", missing: int | None = None, apart: bool = False
-) -> Partition:
+def group_values(counts: np.ndarray, *, method: Method = "greedy", apart: int | None = None) -> Groups:
     """Best MODL groups of the values of one column.
 
     Parameters
@@ -56,27 +24,23 @@ def group_values(
     method : with two classes both methods take the values in order of their class ratio, ``"optimal"`` always by
         dynamic programming; with more classes ``"greedy"`` merges pairs and then moves single values, ``"optimal"``
         tries all partitions.
-    missing : index of the missing value, None where nothing is missing.
-    apart : whether the missing value always is a group of its own (unless all values end in one group).
+    apart : a value, if any, that always is a group of its own (unless all values end in one group).
     """
-    totals = counts.sum(axis=1)
-    present = np.flatnonzero(totals > 0)
+    present = np.flatnonzero(counts.sum(axis=1) > 0)
     n_values = present.size
     null_counts = counts.sum(axis=0, dtype=float)[None, :]
-    missing = None if missing is None or totals[missing] <= 0 else missing
-    fixed = np.array([missing]) if apart and missing is not None and n_values > 1 else np.zeros(0, dtype=int)
+    fixed = present[present == (apart if n_values > 1 else None)]
     free = np.setdiff1d(present, fixed)
     prior = group_prior(n_values, min(n_values, 1 + max(_MAX_PAIRED, _MAX_ORDERED)))
-    null_cost = total_cost(null_counts, prior[1])
+    null_cost = float(prior[1] + part_cost(null_counts)[0])
     if n_values > 1:
         shifted = np.append(prior[:1], prior[1 + fixed.size :])
         groups = [free[members] for members in _search(counts[free], shifted, method)] + ([fixed] if fixed.size else [])
-        table = np.array([counts[group].sum(axis=0, dtype=float) for group in groups])
-        cost = total_cost(table, prior[len(groups)])
-        if len(groups) > 1 and is_better(cost, null_cost):
-            where = None if missing is None else next(g for g, group in enumerate(groups) if missing in group)
-            return Partition(table, cost, null_cost, where, groups=tuple(groups))
-    return Partition(null_counts, null_cost, null_cost, None if missing is None else 0, groups=(present,))
+        sums = np.array([counts[group].sum(axis=0, dtype=float) for group in groups])
+        cost = total_costs(sums, np.array([len(groups)]), prior[[len(groups)]])
+        if len(groups) > 1 and pays(cost, null_cost):
+            return Groups(tuple(groups), sums, float(cost[0]), null_cost)
+    return Groups((present,), null_counts, null_cost, null_cost)
 
 
 def _search(counts: np.ndarray, prior: np.ndarray, method: Method) -> list[np.ndarray]:
@@ -137,9 +101,9 @@ def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, metho
     ranked = np.argsort(ratio, kind="stable")
     cumulated = np.zeros((len(table) + 1, 2), dtype=table.dtype)
     np.cumsum(table[ranked], axis=0, out=cumulated[1:])
-    bounds = search_bounds(cumulated, prior, "optimal" if len(table) <= _MAX_ORDERED else method)
+    first = search_bounds(cumulated, prior, "optimal" if len(table) <= _MAX_ORDERED else method)
     group = np.empty(len(table), dtype=int)
-    group[ranked] = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    group[ranked] = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(table))))
     return group[row]
 
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.coded_block import CodedColumn
-from bayesieve.discretize.column_coder import ColumnCoder
-from bayesieve.discretize.criterion import interval_prior
-from bayesieve.discretize.intervals import ValueBlocks
-from bayesieve.discretize.partition import level_score, total_cost
-from bayesieve.table import Column, FeatureLevels
+from bayesieve.discretize.column_coder import IntervalCoder
+from bayesieve.discretize.value_counts import ValueBlocks
 
 _TABLE_LIMIT = 1 << 22  # rows up to which n log n is tabulated, 32 MiB; beyond it is computed
 _UNITS = 2.0**53  # in the largest sum of n log n: about the rounding errors of its terms
 _REAL_TOLERANCE = 4096  # units: sums of weights are rounded before their logarithm is
 
 
-class MDLPDiscretizer(ColumnCoder):
+class MDLPDiscretizer(IntervalCoder):
     """Entropy splits of Fayyad & Irani (1993), stopped by the minimum description length.
 
     A column is cut where the classes on both sides have least entropy, and both parts are cut again, as long as a cut
@@ -64,71 +57,36 @@ class MDLPDiscretizer(ColumnCoder):
     [2.45, 4.75]
     """
 
-    kind = "numeric"
+    separates_missing = True
 
     def __init__(self, *, n_jobs: int | None = -1) -> None:
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MDLPDiscretizer:
-        super().fit(X, y, sample_weight)
-        cuts = [np.asarray(level.cut_points) for level in self.levels_]
-        self.cut_points_ = [own[np.isfinite(own)] for own in cuts]
-        return self
+    def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
+        first = blocks.known_starts()
+        bounds = [blocks.starts[:-1], first]
+        for c, start in enumerate((first - blocks.starts[:-1]).tolist()):
+            bounds.append(blocks.starts[c] + split_bounds(blocks.column(c), start))
+        return np.unique(np.concatenate(bounds))
 
-    fit.__doc__ = ColumnCoder.fit.__doc__
-
-    def fit_column(self, column: Column, order: ClassOrder, *, missing_apart: bool = False) -> CodedColumn:
-        values = column.numbers()
-        found = entropy_intervals(values, order)
-        n_parts = len(found.counts)
-        # Cuts chosen by entropy are scored by the MODL criterion, too.
-        prior = interval_prior(order.total, max(1, n_parts))
-        cost, null_cost = total_cost(found.counts, prior[n_parts]), total_cost(order.class_totals()[None, :], prior[1])
-        levels = FeatureLevels(
-            name=column.name,
-            kind="numeric",
-            type=column.type,
-            cut_points=found.cut_points,
-            missing_code=0 if found.has_missing else None,
-            counts=found.counts,
-            level_score=level_score(cost, null_cost),
-        )
-        return CodedColumn(levels, levels.code_numbers(values), cost, null_cost)
+    def _set_attributes(self) -> None:
+        super()._set_attributes()
+        self.cut_points_ = [cuts[np.isfinite(cuts)] for cuts in self.cut_points_]
 
 
-@dataclass(frozen=True)
-class EntropyIntervals:
-    """Ascending cut points, the (levels, classes) counts, and whether level 0 holds missing values."""
+def split_bounds(cumulated: np.ndarray, first: int) -> np.ndarray:
+    """Blocks at which accepted splits of the blocks from ``first`` on begin, given their cumulated class counts."""
+    from bayesieve.discretize import _mdlp_kernels as kernels
 
-    cut_points: np.ndarray
-    counts: np.ndarray
-    has_missing: bool
-
-
-def entropy_intervals(values: np.ndarray, order: ClassOrder) -> EntropyIntervals:
-    """Intervals of one column.
-
-    Parameters
-    ----------
-    values : (n_rows,) float array, NaN for missing values.
-    order : rows by class, from the same target.
-    """
-    from bayesieve.discretize._mdlp_kernels import split_bounds
-
-    # Neighbouring values of one class share a block: no best split parts them (Fayyad & Irani 1993, theorem 1).
-    blocks = ValueBlocks(values, order, missing_apart=True)
-    first = int(blocks.has_missing and blocks.n_blocks > 1)
-    whole = blocks.cumulated.dtype != np.float64
-    total = float((blocks.cumulated[-1] - blocks.cumulated[first]).sum())
-    tabulated = whole and total < _TABLE_LIMIT
+    n_classes = cumulated.shape[1]
+    total = float((cumulated[-1] - cumulated[first]).sum())
+    tabulated = cumulated.dtype != np.float64 and total < _TABLE_LIMIT
     largest = float(1 << int(total).bit_length()) if tabulated else total
-    unit = (2.0 * largest * np.log(largest + 2.0) + order.n_classes) / _UNITS
+    unit = (2.0 * largest * np.log(largest + 2.0) + n_classes) / _UNITS
     table = _n_log_n(int(largest), unit) if tabulated else np.zeros(0, dtype=np.int64)
-    tolerance = 4 * (order.n_classes + 1) if tabulated else _REAL_TOLERANCE
-    inner = split_bounds(blocks.cumulated, first, table, unit, tolerance)
-    bounds = np.concatenate([np.arange(first + 1), inner, [blocks.n_blocks]]).astype(np.int64)
-    counts = np.diff(blocks.cumulated[bounds].astype(float), axis=0)
-    return EntropyIntervals(blocks.cut_points(bounds[1:-1]), counts, blocks.has_missing)
+    tolerance = 4 * (n_classes + 1) if tabulated else _REAL_TOLERANCE
+    bounds: np.ndarray = kernels.split_bounds(cumulated, first, table, unit, tolerance)
+    return bounds
 
 
 @lru_cache(maxsize=4)

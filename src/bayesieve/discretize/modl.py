@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.coded_block import CodedBlock, CodedColumn
-from bayesieve.discretize.column_coder import ColumnCoder
-from bayesieve.discretize.grouping import group_values, read_values
-from bayesieve.discretize.intervals import TooManyBlocks, discretize_block, discretize_column, fits_blocks
-from bayesieve.discretize.partition import Partition
-from bayesieve.table import Column, FeatureLevels
+from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder, IntervalCoder
+from bayesieve.discretize.criterion import interval_costs, pays
+from bayesieve.discretize.grouping import group_values
+from bayesieve.discretize.intervals import search_intervals
+from bayesieve.discretize.partition import Groups
+from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
 from bayesieve.table.choices import is_choice
 
 
@@ -28,7 +27,7 @@ class _MODLCoder(ColumnCoder):
             raise ValueError(f"method must be 'greedy' or 'optimal', got {self.method!r}.")
 
 
-class MODLDiscretizer(_MODLCoder):
+class MODLDiscretizer(_MODLCoder, IntervalCoder):
     """Supervised discretization with the MODL criterion.
 
     Cuts every numeric column into the intervals of lowest cost:
@@ -70,40 +69,16 @@ class MODLDiscretizer(_MODLCoder):
     [5.45, 6.15]
     """
 
-    kind = "numeric"
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MODLDiscretizer:
-        super().fit(X, y, sample_weight)
-        self.cut_points_ = [np.array(level.cut_points) for level in self.levels_]
-        return self
-
-    fit.__doc__ = ColumnCoder.fit.__doc__
-
-    def fit_column(self, column: Column, order: ClassOrder, *, missing_apart: bool = False) -> CodedColumn:
-        values = column.numbers()
-        try:
-            part = discretize_column(values, order, method=self.method, missing_apart=missing_apart)
-        except TooManyBlocks as error:
-            raise ValueError(f"Column {column.name!r}: {error}.") from None
-        levels = FeatureLevels(
-            name=column.name,
-            kind="numeric",
-            type=column.type,
-            cut_points=part.cut_points,
-            missing_code=part.missing_code,
-            counts=part.counts,
-            level_score=part.level_score,
-        )
-        return CodedColumn(levels, levels.code_numbers(values), part.cost, part.null_cost)
-
-    def takes_blocks(self, order: ClassOrder) -> bool:
-        return self.method == "greedy" and fits_blocks(order)
-
-    def fit_block(self, values: np.ndarray, order: ClassOrder, codes: np.ndarray, *, apart: bool) -> CodedBlock:
-        return discretize_block(values, order, codes, missing_apart=apart)
+    def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
+        starts = search_intervals(blocks, self.method, apart=apart)
+        n_levels = blocks.n_levels(starts)
+        costs = interval_costs(blocks.level_counts(starts), n_levels, blocks.totals)
+        null_costs = interval_costs(blocks.class_totals, np.ones_like(n_levels), blocks.totals)
+        whole = np.repeat(~pays(costs, null_costs), n_levels)
+        return starts[~whole | np.isin(starts, blocks.starts)]
 
 
-class MODLGrouper(_MODLCoder):
+class MODLGrouper(_MODLCoder, GroupCoder):
     """Supervised grouping of the values of categorical columns with the MODL criterion.
 
     Puts the values of every column into the groups that cost least: log V + log B(V, G) + sum over groups of the same
@@ -140,33 +115,5 @@ class MODLGrouper(_MODLCoder):
     [('green', 'red'), ('blue',)]
     """
 
-    kind = "categorical"
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MODLGrouper:
-        super().fit(X, y, sample_weight)
-        self.groups_ = [list(level.groups or ()) for level in self.levels_]
-        return self
-
-    fit.__doc__ = ColumnCoder.fit.__doc__
-
-    def fit_column(self, column: Column, order: ClassOrder, *, missing_apart: bool = False) -> CodedColumn:
-        categories, values, counts = read_values(column, order)
-        missing = len(values) - 1 if values[-1] is None else None
-        try:
-            part = group_values(counts, method=self.method, missing=missing, apart=missing_apart)
-        except TooManyBlocks as error:
-            raise ValueError(f"Column {column.name!r}: {error}.") from None
-        levels = _grouped_levels(column, values, part)
-        return CodedColumn(levels, levels.code_categories(categories), part.cost, part.null_cost)
-
-
-def _grouped_levels(column: Column, values: list[Any], part: Partition) -> FeatureLevels:
-    return FeatureLevels(
-        name=column.name,
-        kind="categorical",
-        type=column.type,
-        groups=tuple(tuple(values[v] for v in group) for group in part.groups or ()),
-        missing_code=part.missing_code,
-        counts=part.counts,
-        level_score=part.level_score,
-    )
+    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
+        return group_values(table.with_missing, method=self.method, apart=len(table.values) if apart else None)

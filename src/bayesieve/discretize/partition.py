@@ -1,50 +1,70 @@
-"""One column in its best parts: what the interval search and the value grouping return."""
+"""Levels learnt from class counts, with their costs by the MODL criterion in nats."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.discretize.criterion import part_cost
-
-# A partition has to beat the single part by more than rounding, otherwise it does not pay for itself.
-_TOLERANCE = 1e-9
+from bayesieve.discretize.criterion import level_scores
 
 
 @dataclass(frozen=True)
-class Partition:
-    """Parts of one column with their class counts and MODL costs in nats.
+class Intervals:
+    """Intervals of one or several numeric columns, one column after another.
 
-    ``cut_points`` (intervals) or ``groups`` (codes of the values of each group) describes the parts; ``missing_code``
-    is the part that holds missing values, None when there were none.
+    Attributes
+    ----------
+    n_levels : int array, shape (n_columns,)
+    cut_points : float array, shape (n_levels - 1 of all columns,)
+        A first cut point of -inf separates missing values from the rest.
+    counts : float array, shape (n_levels of all columns, n_classes)
+    missing : int array, shape (n_columns,)
+        The level of missing values; -1 where there are none.
+    costs, null_costs : float arrays, shape (n_columns,)
+        Of these intervals, and of a single one.
     """
 
+    n_levels: np.ndarray
+    cut_points: np.ndarray
+    counts: np.ndarray
+    missing: np.ndarray
+    costs: np.ndarray
+    null_costs: np.ndarray
+
+    @classmethod
+    def join(cls, parts: Sequence[Intervals]) -> Intervals:
+        """The intervals of all these columns."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
+
+    @property
+    def level_scores(self) -> np.ndarray:
+        """Share of the null cost that the intervals of each column save, (n_columns,)."""
+        return level_scores(self.costs, self.null_costs)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of the values of one categorical column: positions of the values of each, class counts and costs."""
+
+    groups: tuple[np.ndarray, ...]
     counts: np.ndarray
     cost: float
     null_cost: float
-    missing_code: int | None
-    cut_points: np.ndarray | None = None
-    groups: tuple[np.ndarray, ...] | None = None
+
+    def as_intervals(self) -> Intervals:
+        """Number of levels and costs, without cut points and counts."""
+        return Intervals(
+            n_levels=np.array([len(self.groups)]),
+            cut_points=np.zeros(0),
+            counts=self.counts[:0],
+            missing=np.array([-1]),
+            costs=np.array([self.cost]),
+            null_costs=np.array([self.null_cost]),
+        )
 
     @property
     def level_score(self) -> float:
-        """Share of the null cost that the parts save, max(0, 1 - cost / null cost)."""
-        return level_score(self.cost, self.null_cost)
-
-
-def total_cost(counts: np.ndarray, prior: float) -> float:
-    """Cost in nats of the parts with these (parts, classes) counts, given the cost of announcing them."""
-    total = 0.0
-    for row in counts:  # not sum(), whose last digit depends on the version of Python
-        total += part_cost(row)
-    return prior + total
-
-
-def level_score(cost: float, null_cost: float) -> float:
-    """Share of the null cost that a partition saves; 0 when it saves nothing."""
-    return max(0.0, 1.0 - cost / null_cost) if null_cost > 0.0 else 0.0
-
-
-def is_better(cost: float, null_cost: float) -> bool:
-    return cost < null_cost - _TOLERANCE
+        """Share of the null cost that the groups save."""
+        return float(self.as_intervals().level_scores[0])

@@ -81,11 +81,11 @@ class TableRecoder:
         order = ClassOrder.of(classes, present.size, weights)
         if order.rows.size == 0:  # no row has weight
             order = ClassOrder.of(classes, present.size, None)
-        fitted = fit_columns(learnt, self.coders, order, self.missing, self.n_jobs)
+        fitted, own = fit_columns(learnt, self.coders, order, self.missing, self.n_jobs)
         others = every if rows is None else every[rows]
         codes, _ = code_columns(self.table.take(others), fitted.levels, self.n_jobs)
         return (
-            self._coded(fitted.codes, fitted.levels.n_levels, every[fit]),
+            self._coded(own, fitted.levels.n_levels, every[fit]),
             self._coded(codes, fitted.levels.n_levels, others),
         )
 

@@ -7,34 +7,51 @@ import numpy as np
 from bayesieve.compiling import jit
 
 _BLOCK = 256
+_FEW_CUTS = 64
 _SLOTS = 16384  # of the hash table of addresses; a power of two
 MOST_OBJECTS = 4096
 
 
 @jit
-def code_numbers(values: np.ndarray, tree: np.ndarray, missing_code: int, codes: np.ndarray) -> None:
-    """Write, for each value, the number of cut points below it; `missing_code` for NaN.
+def code_numbers(
+    values: np.ndarray, cuts: np.ndarray, starts: np.ndarray, missing: np.ndarray, codes: np.ndarray
+) -> None:
+    """Write, for each value, the number of cut points of its column below it; ``missing[c]`` for NaN.
 
-    `tree` holds the ascending cut points, filled up with +inf to one less than a power of two, so that every value
-    takes the same number of halving steps. Each step runs over a block of values: without a branch on the data, the
-    compiler turns it into vector compares and gathers.
+    values, codes : (columns, rows); ``cuts[starts[c]:starts[c+1]]`` holds the ascending cut points of column c. A few
+    of them are compared with every value of a block in turn. More are filled up with +inf to one less than a power of
+    two, so that every value takes the same number of halving steps. Without a branch on the data, the compiler turns
+    both into vector instructions.
     """
     position = np.empty(_BLOCK, np.int64)
-    first = (tree.shape[0] + 1) >> 1
-    middle = tree[first - 1]
-    for start in range(0, values.shape[0], _BLOCK):
-        block = values[start : start + _BLOCK]
-        for j in range(block.shape[0]):
-            position[j] = first if middle < block[j] else 0
-        half = first >> 1
-        while half > 0:
-            for j in range(block.shape[0]):
-                here = position[j]
-                ahead = here + half
-                position[j] = ahead if tree[ahead - 1] < block[j] else here
-            half >>= 1
-        for j in range(block.shape[0]):
-            codes[start + j] = position[j] if block[j] == block[j] else missing_code
+    for c in range(values.shape[0]):
+        first, n_cuts = starts[c], starts[c + 1] - starts[c]
+        size = 1
+        while size <= n_cuts:
+            size *= 2
+        tree = np.empty(size)
+        for k in range(size):
+            tree[k] = cuts[first + k] if k < n_cuts else np.inf
+        for start in range(0, values.shape[1], _BLOCK):
+            block, out = values[c, start : start + _BLOCK], codes[c, start : start + _BLOCK]
+            for j in range(block.size):
+                position[j] = out[j] = 0
+            if n_cuts <= _FEW_CUTS:
+                for k in range(n_cuts):
+                    for j in range(block.size):
+                        out[j] += np.uint8(tree[k] < block[j])
+            else:
+                half = size >> 1
+                while half > 0:
+                    for j in range(block.size):
+                        ahead = position[j] + half
+                        position[j] = ahead if tree[ahead - 1] < block[j] else position[j]
+                    half >>= 1
+                for j in range(block.size):
+                    out[j] = position[j]
+            for j in range(block.size):
+                if block[j] != block[j]:
+                    out[j] = missing[c]
 
 
 @jit

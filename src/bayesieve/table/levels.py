@@ -219,11 +219,10 @@ class FeatureLevels(ShortRepr):
         from bayesieve.table._kernels import code_numbers
 
         assert self.cut_points is not None
-        tree = np.full((1 << max(1, len(self.cut_points).bit_length())) - 1, np.inf)
-        tree[: len(self.cut_points)] = self.cut_points
-        codes = np.empty(len(values), dtype=self.code_dtype)
-        code_numbers(np.ascontiguousarray(values, dtype=np.float64), tree, self._code_of_missing, codes)
-        return codes
+        codes = np.empty((1, len(values)), dtype=self.code_dtype)
+        row, starts = np.ascontiguousarray(values, dtype=np.float64)[None, :], np.array([0, len(self.cut_points)])
+        code_numbers(row, np.array(self.cut_points), starts, np.array([self._code_of_missing]), codes)
+        return codes[0]
 
     def code_categories(self, categories: Categories) -> np.ndarray:
         """`code` of a categorical feature from categories already converted."""

@@ -43,7 +43,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         self.types = types
         self.n_levels = n_levels
         self.level_scores = level_scores
-        self._missing, self._cuts, self._counts = missing, cuts, counts
+        self.missing, self._cuts, self._counts = missing, cuts, counts
         self._made = dict(made)
         sizes = n_levels.copy()
         sizes[list(self._made)] = 0
@@ -92,7 +92,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         return {"features": len(self), "levels": int(self.n_levels.sum())}
 
     def _make(self, i: int) -> FeatureLevels:
-        missing = int(self._missing[i])
+        missing = int(self.missing[i])
         counts = None if self._counts is None else self._counts[self._starts[i] : self._starts[i + 1]].copy()
         return FeatureLevels(
             name=self.names[i],
@@ -117,14 +117,9 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
     @property
     def of_numbers(self) -> np.ndarray:
-        """Which features are intervals of numbers, (n_features,) bool; `cut_points` and `missing_codes` are theirs."""
+        """Which features are intervals of numbers, (n_features,) bool; `cut_points` and `missing` are theirs."""
         return self._in_arrays & np.array([type_ == "number" for type_ in self.types])
 
     def cut_points(self, first: int, stop: int) -> np.ndarray:
         """Cut points of the features ``first`` to ``stop - 1``, one after another; see ``cut_starts``."""
         return self._cuts[self.cut_starts[first] : self.cut_starts[stop]]
-
-    def missing_codes(self, first: int, stop: int) -> np.ndarray:
-        """The code of a missing value in each of these features: that of unseen values where it has no level."""
-        codes = self._missing[first:stop]
-        return np.where(codes < 0, self.n_levels[first:stop], codes)

@@ -1,0 +1,157 @@
+"""Compiled loops that turn numeric columns into blocks: class counts of neighbouring distinct values, pure neighbours
+joined.
+
+Equal values are never separated; neighbours pure in one class never are either in an optimal partition, so they share a
+block from the start.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesieve.compiling import jit, jit_inner
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring bit patterns over the table
+
+
+@jit
+def merge_classes(values, weights, offsets, missing, joined, apart, starts, cumulated, lower, upper):
+    """Merge the sorted values of each class into blocks, column after column.
+
+    values : (columns, rows), ``values[c, offsets[j]:offsets[j+1]]`` holds class j of column c in ascending order, NaN
+    last; weights : the same shape, or without columns where every row counts once; missing : (columns, classes) counts,
+    which become the first block where there are any; joined : whether neighbours of one class share a block; apart :
+    whether missing values never do. Writes the arrays of `ValueBlocks` and returns their number of rows.
+    """
+    n_classes = offsets.size - 1
+    heads = np.empty(n_classes, dtype=np.int64)
+    row = 0
+    for c in range(values.shape[0]):
+        column = values[c]
+        starts[c] = row
+        previous = -1  # class of the last block if it is pure, -2 if it is not, -1 if there is none
+        for j in range(n_classes):
+            heads[j] = offsets[j]
+            cumulated[row, j] = 0
+            if missing[c, j] > 0:
+                previous = j if previous == -1 else -2
+        if previous != -1:
+            lower[row] = upper[row] = -np.inf
+            row += 1
+            for j in range(n_classes):
+                cumulated[row, j] = missing[c, j]
+        if apart:
+            previous = -1
+        while True:
+            value = np.inf
+            for j in range(n_classes):
+                if heads[j] < offsets[j + 1] and column[heads[j]] < value:
+                    value = column[heads[j]]
+            if value == np.inf:
+                break
+            pure = -1
+            for j in range(n_classes):
+                if heads[j] < offsets[j + 1] and column[heads[j]] == value:
+                    pure = j if pure == -1 else -2
+            if not joined or pure < 0 or pure != previous:
+                lower[row] = value
+                row += 1
+                for j in range(n_classes):
+                    cumulated[row, j] = cumulated[row - 1, j]
+            previous = pure
+            upper[row - 1] = value
+            for j in range(n_classes):
+                head, stop = heads[j], offsets[j + 1]
+                if weights.shape[1] == 0:
+                    begin = head
+                    while head < stop and column[head] == value:
+                        head += 1
+                    cumulated[row, j] += head - begin
+                else:
+                    while head < stop and column[head] == value:
+                        cumulated[row, j] += weights[c, head]
+                        head += 1
+                heads[j] = head
+        row += 1
+    starts[values.shape[0]] = row
+    return row
+
+
+@jit_inner
+def _slot(value, pattern, keys, used, bits):
+    """Where ``value`` with these bits is or belongs in a hash table."""
+    if value == 0.0:
+        pattern = np.uint64(0)  # -0.0 equals 0.0
+    at = np.int64((pattern * _MULTIPLIER) >> np.uint64(64 - bits))
+    while used[at] and keys[at] != value:
+        at = (at + 1) & (used.size - 1)
+    return at
+
+
+@jit
+def count_distinct(values, class_codes, n_classes, most):
+    """Distinct values in any order, their (values, classes) counts, and the class counts of missing values, by hashing.
+
+    The table grows with the number of distinct values, so that columns of few values stay in the first-level cache.
+    Beyond ``most`` distinct values it gives up, and returns no values: sorting is faster then.
+    """
+    bits = 12
+    keys = np.empty(1 << bits)
+    counts = np.zeros((1 << bits, n_classes), dtype=np.int32)
+    used = np.zeros(1 << bits, dtype=np.bool_)
+    missing = np.zeros(n_classes, dtype=np.int32)
+    n_distinct = 0
+    patterns = values.view(np.uint64)
+    for i in range(values.size):
+        value = values[i]
+        if value != value:
+            missing[class_codes[i]] += 1
+            continue
+        at = _slot(value, patterns[i], keys, used, bits)
+        if not used[at]:
+            if n_distinct == most:
+                return keys[:0], counts[:0], missing
+            used[at] = True
+            keys[at] = value
+            n_distinct += 1
+        counts[at, class_codes[i]] += 1
+        if 2 * n_distinct >= used.size:
+            bits += 2
+            new_keys = np.empty(1 << bits)
+            new_counts = np.zeros((1 << bits, n_classes), dtype=np.int32)
+            new_used = np.zeros(1 << bits, dtype=np.bool_)
+            key_patterns = keys.view(np.uint64)
+            for old in range(used.size):
+                if used[old]:
+                    to = _slot(keys[old], key_patterns[old], new_keys, new_used, bits)
+                    new_used[to] = True
+                    new_keys[to] = keys[old]
+                    new_counts[to] = counts[old]
+            keys, counts, used = new_keys, new_counts, new_used
+    return keys[used], counts[used], missing
+
+
+@jit
+def equal_parts(first, stops, cumulated, n_parts):
+    """Rows at which parts of about equal weight begin, the first part of each column left out.
+
+    The values of column c are in rows first[c] .. stops[c] - 1; cumulated : (rows,) weight above each row. A part
+    begins above the value whose cumulated weight is nearest to its target, the lower one on ties.
+    """
+    found = np.empty(cumulated.size, dtype=np.int64)
+    n_found = 0
+    for c in range(first.size):
+        above = cumulated[first[c] : stops[c] + 1] - cumulated[first[c]]
+        n_values = above.size - 1
+        last, after = 0, 1
+        for i in range(1, n_parts if n_values > 1 else 0):
+            target = above[n_values] * i / n_parts
+            while after < n_values - 1 and above[after] < target:
+                after += 1
+            before = max(after - 1, 1)
+            nearest = before if target - above[before] <= above[after] - target else after
+            if nearest > last:
+                found[n_found] = first[c] + nearest
+                n_found += 1
+                last = nearest
+    return found[:n_found]

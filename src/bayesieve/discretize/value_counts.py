@@ -1,0 +1,247 @@
+"""Class counts of the values of columns: what levels are learnt from. They add up over blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+
+from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.table import Categories
+from bayesieve.table.values import merge_values
+
+_ROWS_PER_DISTINCT = 12  # counting distinct values in a hash table beats sorting when each comes at least this often
+LEAST_HASHED = 5000
+"""Rows below which sorting takes no time either."""
+
+
+@dataclass(frozen=True)
+class ValueCounts:
+    """Class counts of the distinct values of one column.
+
+    Attributes
+    ----------
+    values : float array of shape (n_values,), or list
+        The known values: numbers in ascending order, or categories in the order of `Categories`.
+    counts : array, shape (n_values, n_classes)
+        Rows (int32) or weights (float64) by value and class.
+    missing : array, shape (n_classes,)
+        The same of missing values.
+    """
+
+    values: Any
+    counts: np.ndarray
+    missing: np.ndarray
+
+    @property
+    def with_missing(self) -> np.ndarray:
+        """``counts``, and those of missing values as the last row."""
+        return np.vstack([self.counts, self.missing])
+
+    @classmethod
+    def of_numbers(cls, values: np.ndarray, order: ClassOrder) -> ValueCounts:
+        """Of a numeric column, (n_rows,) with NaN for missing values."""
+        counted = _count_few(values, order)
+        if counted is not None:
+            return counted
+        blocks = ValueBlocks.of_rows(values[None, :], order, joined=False)
+        first = int(blocks.has_missing[0])
+        counts = np.diff(blocks.cumulated, axis=0)
+        return cls(blocks.lower[first:-1], counts[first:], counts[:first].sum(axis=0, dtype=counts.dtype))
+
+    @classmethod
+    def of_categories(cls, categories: Categories, order: ClassOrder) -> ValueCounts:
+        """Of a categorical column."""
+        n_values, n_classes = len(categories.values), order.n_classes
+        cells = (categories.codes[order.rows].astype(np.int64) + 1) * n_classes + order.class_codes()
+        weights = order.weights if order.weights.size else None
+        counts = np.bincount(cells, weights=weights, minlength=(n_values + 1) * n_classes)
+        counts = counts.reshape(n_values + 1, n_classes).astype(order.count_type)
+        return cls(categories.values, counts[1:], counts[0])
+
+    @classmethod
+    def sum(cls, tables: Sequence[ValueCounts]) -> ValueCounts:
+        """The counts of one column over several blocks of rows."""
+        values: Any
+        if isinstance(tables[0].values, np.ndarray):
+            values, row = np.unique(np.concatenate([table.values for table in tables]), return_inverse=True)
+        else:
+            values, position = merge_values(chain.from_iterable(table.values for table in tables))
+            row = position[:-1]
+        summed = np.zeros((len(values) + 1, tables[0].missing.size))
+        np.add.at(summed, row, np.concatenate([table.counts for table in tables]))
+        summed[-1] = np.sum([table.missing for table in tables], axis=0)
+        whole = all(table.counts.dtype.kind in "iu" for table in tables) and summed.sum() < 2**31
+        summed = summed.astype(np.int32 if whole else np.float64)
+        return cls(values, summed[:-1], summed[-1])
+
+
+@dataclass(frozen=True)
+class ValueBlocks:
+    """Numeric columns as blocks of neighbouring distinct values, column after column.
+
+    Equal values are never separated. Neighbours that are pure in one class never are either in a partition of least
+    cost or entropy, and share a block if ``joined``.
+
+    Attributes
+    ----------
+    starts : int array, shape (n_columns + 1,)
+        The row of the other arrays at which each column begins. A column of n blocks has n + 1 rows.
+    cumulated : array, shape (n_rows, n_classes)
+        Class counts of the blocks of the same column above this row.
+    lower, upper : float arrays, shape (n_rows,)
+        Lowest and highest value of the block that begins at a row.
+    has_missing : bool array, shape (n_columns,)
+        Whether the first block holds missing values; its value is -inf.
+    class_totals : float array, shape (n_columns, n_classes)
+    totals : float array, shape (n_columns,)
+        Rows (or weight) by class, and of all classes.
+    """
+
+    starts: np.ndarray
+    cumulated: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    has_missing: np.ndarray
+    class_totals: np.ndarray
+    totals: np.ndarray
+
+    @classmethod
+    def of_rows(
+        cls, values: np.ndarray, order: ClassOrder, *, joined: bool = True, apart: bool = True, ignore: bool = False
+    ) -> ValueBlocks:
+        """Blocks of (n_columns, n_rows) numbers, NaN for missing values.
+
+        Parameters
+        ----------
+        joined : whether neighbouring values of one class share a block.
+        apart : whether missing values never share one with others.
+        ignore : whether missing values are left out, unless there are no others.
+        """
+        from bayesieve.discretize._value_kernels import merge_classes
+
+        if len(values) == 1 and (counts := _count_few(values[0], order)) is not None:
+            return cls.of_counts(counts, joined=joined, apart=apart, ignore=ignore)
+        by_class, weights, missing = _sort_by_class(values, order)
+        class_totals, totals = np.tile(order.class_totals(), (len(values), 1)), np.full(len(values), order.total)
+        for c in np.flatnonzero(missing.any(axis=1)).tolist() if ignore else ():
+            known = order.only(~np.isnan(values[c]))
+            if known.rows.size:
+                missing[c], class_totals[c], totals[c] = 0, known.class_totals(), known.total
+        # Memory that is never written is never used.
+        most = len(values) * (order.rows.size + 2)
+        starts = np.empty(len(values) + 1, dtype=np.int64)
+        cumulated: np.ndarray = np.empty((most, order.n_classes), dtype=order.count_type)
+        lower, upper = np.empty(most), np.empty(most)
+        n = merge_classes(by_class, weights, order.offsets, missing, joined, apart, starts, cumulated, lower, upper)
+        return cls(starts, cumulated[:n], lower[:n], upper[:n], missing.max(axis=1) > 0, class_totals, totals)
+
+    @classmethod
+    def of_counts(
+        cls, table: ValueCounts, *, joined: bool = True, apart: bool = True, ignore: bool = False
+    ) -> ValueBlocks:
+        """Blocks of the distinct values of one column; parameters as for `of_rows`."""
+        counts, values, has_missing = table.counts, table.values, bool(table.missing.any())
+        if has_missing and not (ignore and len(values)):
+            counts, values = np.vstack([table.missing, counts]), np.append(-np.inf, values)
+        else:
+            has_missing = False
+        class_totals = counts.sum(axis=0, dtype=float)
+        begins = np.ones(len(counts), dtype=bool)
+        if joined:
+            only = np.where((counts > 0).sum(axis=1) == 1, counts.argmax(axis=1), -1)
+            begins[1:] = (only[1:] != only[:-1]) | (only[1:] < 0)
+            begins[1:2] |= has_missing and apart
+        first = np.append(np.flatnonzero(begins), len(counts))
+        cumulated = np.zeros((first.size, counts.shape[1]), dtype=counts.dtype)
+        cumulated[1:] = np.cumsum(counts, axis=0)[first[1:] - 1]
+        return cls(
+            starts=np.array([0, first.size]),
+            cumulated=cumulated,
+            lower=np.append(values[first[:-1]], np.nan),
+            upper=np.append(values[first[1:] - 1], np.nan),
+            has_missing=np.array([has_missing]),
+            class_totals=class_totals[None, :],
+            totals=np.array([class_totals.sum()]),
+        )
+
+    @property
+    def n_columns(self) -> int:
+        return self.starts.size - 1
+
+    def known_starts(self) -> np.ndarray:
+        """First row of the known values of each column; a column of missing values alone is taken for known."""
+        return self.starts[:-1] + (self.has_missing & (np.diff(self.starts) > 2))
+
+    def column(self, c: int) -> np.ndarray:
+        """The rows of ``cumulated`` of one column."""
+        return self.cumulated[self.starts[c] : self.starts[c + 1]]
+
+    def n_levels(self, first: np.ndarray) -> np.ndarray:
+        """Number of levels of each column, (n_columns,), when levels begin at the ascending rows ``first``."""
+        return np.diff(np.searchsorted(first, self.starts))
+
+    def level_counts(self, first: np.ndarray) -> np.ndarray:
+        """Their class counts, shape (n_levels, n_classes)."""
+        n_levels = self.n_levels(first)
+        ends = np.append(first[1:], 0)
+        ends[np.cumsum(n_levels) - 1] = self.starts[1:] - 1
+        counts = self.cumulated[ends].astype(float) - self.cumulated[first].astype(float)
+        single = n_levels == 1
+        counts[np.repeat(single, n_levels)] = self.class_totals[single]
+        return counts
+
+    def midpoints(self, first: np.ndarray) -> np.ndarray:
+        """Cut points between the neighbouring distinct values on both sides of these rows."""
+        below, above = self.upper[first - 1], self.lower[first]
+        with np.errstate(over="ignore"):
+            middle = (below + above) / 2
+        middle = np.where(np.isinf(middle), below / 2 + above / 2, middle)
+        # Between two neighbouring floating-point numbers the midpoint rounds to one of them: it must stay below the
+        # upper one.
+        return np.where(middle >= above, below, middle)
+
+
+def _count_few(values: np.ndarray, order: ClassOrder) -> ValueCounts | None:
+    """Counts of the distinct values, in one pass; None where there are too many of them, or too few rows."""
+    from bayesieve.discretize._value_kernels import count_distinct
+
+    n_rows, most = order.rows.size, order.rows.size // _ROWS_PER_DISTINCT
+    if order.weights.size or n_rows < max(LEAST_HASHED, order.n_rows) or _looks_distinct(values, most):
+        return None
+    distinct, counts, missing = count_distinct(np.ascontiguousarray(values), order.codes, order.n_classes, most)
+    if distinct.size == 0:
+        return None
+    ranked = np.argsort(distinct)
+    return ValueCounts(distinct[ranked], counts[ranked], missing)
+
+
+def _looks_distinct(values: np.ndarray, most: int, sample_size: int = 2048) -> bool:
+    """Whether a sample has as few repeated values as it would with more than ``most`` distinct values."""
+    sample = np.sort(values[:: max(1, values.size // sample_size)])
+    repeated = np.count_nonzero(sample[1:] == sample[:-1])
+    return bool(repeated < sample.size**2 / (4 * most))
+
+
+def _sort_by_class(values: np.ndarray, order: ClassOrder) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Every column listed class after class, each class sorted with missing values last; the weights in the same order,
+    (n_columns, 0) where every row counts once; (n_columns, n_classes) counts of missing values.
+    """
+    by_class = np.take(values, order.rows, axis=1)
+    weights = np.empty((len(values), order.weights.size))
+    missing: np.ndarray = np.zeros((len(values), order.n_classes), dtype=order.count_type)
+    for j, (start, stop) in enumerate(pairwise(order.offsets.tolist())):
+        segment = by_class[:, start:stop]
+        if order.weights.size:
+            ranks = np.argsort(segment, axis=1, kind="stable")
+            segment[:] = np.take_along_axis(segment, ranks, axis=1)
+            weights[:, start:stop] = order.weights[start:stop][ranks]
+        else:
+            segment.sort(axis=1)
+        missing[:, j] = np.isnan(segment).sum(axis=1)
+        for c in np.flatnonzero(missing[:, j]).tolist() if order.weights.size else ():
+            missing[c, j] = weights[c, stop - int(missing[c, j]) : stop].sum()
+    return by_class, weights, missing
