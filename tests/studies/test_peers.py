@@ -157,9 +157,9 @@ def test_rare_unseen_and_missing_values_are_missing_to_trees() -> None:
     names = [f"common{i % 3}" if i % 2 else f"rare{i}" for i in range(n)]
     y = [i % 3 == 0 if i % 2 else i % 4 == 0 for i in range(n)]
     model = BoostedTrees().fit(pl.DataFrame({"name": names}), y)
-    assert len(model.categories_[0]) == 254
-    assert {"common0", "common1", "common2"} <= set(model.categories_[0])
-    kept = next(name for name in names if name.startswith("rare") and name not in model.categories_[0])
+    assert len(model.columns_[0]) == 254
+    assert {"common0", "common1", "common2"} <= set(model.columns_[0])
+    kept = next(name for name in names if name.startswith("rare") and name not in model.columns_[0])
     proba = model.predict_proba(pl.DataFrame({"name": [None, "never seen", kept, "common0"]}))
     assert proba[0].tolist() == proba[1].tolist() == proba[2].tolist() != proba[3].tolist()
     assert proba[3, 1] > 0.9
@@ -195,7 +195,7 @@ def test_categorical_levels_are_those_of_scikit_learn() -> None:
 def test_numbers_of_few_values_keep_them_apart() -> None:
     X = pl.DataFrame({"flag": [0, 1] * 20, "mostly": [0] * 38 + [1, 2]})
     model = QuantileNB().fit(X, [0, 1] * 20)
-    assert [bounds.tolist() for bounds in model.levels_] == [[1.0], []]
+    assert [bounds.tolist() for bounds in model.columns_] == [[1.0], []]
     assert model.predict(X).tolist() == [0, 1] * 20
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from bayesieve.studies.peers.peer import Peer
-from bayesieve.studies.peers.values import known_values, value_codes
 from bayesieve.table import Table
 
 _MOST_VALUES = 254  # limit of scikit-learn's trees for a categorical column, next to missing values
@@ -19,16 +18,7 @@ class BoostedTrees(Peer):
     Numbers are unchanged; the 254 most frequent values of a categorical column are its categories. Rarer and unseen
     values count as missing, which the trees support.
 
-    Parameters
-    ----------
-    kinds : dict or None, default=None
-        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, see `TableEncoder`.
-    random_state : int, RandomState or None, default=0
-
-    Attributes
-    ----------
-    classes_ : array, shape (n_classes,)
-    model_ : HistGradientBoostingClassifier, or None for a single class
+    Parameters, attributes : see `Peer`.
 
     Examples
     --------
@@ -44,29 +34,18 @@ class BoostedTrees(Peer):
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
-        self.categories_ = [
-            known_values(table.column(position), most=_MOST_VALUES) if type_ is None else None
-            for position, type_ in enumerate(self.types_)
-        ]
+        self._learn_columns(table, most=_MOST_VALUES)
         model = HistGradientBoostingClassifier(
-            categorical_features=[known is not None for known in self.categories_], random_state=self.random_state
+            categorical_features=[known is not None for known in self.columns_], random_state=self.random_state
         )
         self.empty_ = np.zeros(table.n_columns, dtype=bool)
-        matrix = self._matrix(table)
-        self.empty_ = np.isnan(matrix).all(axis=0)  # the trees refuse columns without known values
-        matrix[:, self.empty_] = 0.0
-        return model.fit(matrix, codes, sample_weight=weights)
+        self.empty_ = np.isnan(self._rows(table)).all(axis=0)  # the trees refuse columns without known values
+        return model.fit(self._rows(table), codes, sample_weight=weights)
 
-    def _proba(self, table: Table) -> np.ndarray:
-        return self.model_.predict_proba(self._matrix(table))
-
-    def _matrix(self, table: Table) -> np.ndarray:
-        matrix = np.empty((table.n_rows, table.n_columns))
-        for position, known in enumerate(self.categories_):
-            if known is None:
-                matrix[:, position] = self._numbers(table, position)
-            else:
-                codes = value_codes(table.column(position), known, unknown=-1, missing=-1)
-                matrix[:, position] = np.where(codes < 0, np.nan, codes)
-        matrix[:, self.empty_] = 0.0
-        return matrix
+    def _cells(self, table: Table, position: int) -> np.ndarray:
+        if self.empty_[position]:
+            return np.zeros(table.n_rows)
+        if self.columns_[position] is None:
+            return self._numbers(table, position)
+        codes = self._codes(table, position, unknown=-1, missing=-1)
+        return np.where(codes < 0, np.nan, codes)

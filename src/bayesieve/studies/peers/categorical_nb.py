@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from bayesieve.studies.peers.peer import Peer
-from bayesieve.studies.peers.values import known_values, value_codes
 from bayesieve.table import Table
 
 _N_BINS = 10
@@ -23,19 +22,14 @@ class QuantileNB(Peer):
 
     Parameters
     ----------
-    kinds : dict or None, default=None
-        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, see `TableEncoder`.
-    random_state : any, default=0
-        Not used.
+    kinds, random_state : see `Peer`.
     alpha : float, default=1.0
         Rows added to each level of each class.
 
     Attributes
     ----------
-    classes_ : array, shape (n_classes,)
-    levels_ : list of dict or array
-        Codes by value of a category; ascending bounds of a number, each the start of the interval above it.
-    model_ : CategoricalNB, or None for a single class
+    classes_, columns_, model_ : see `Peer`; a numeric column has ascending bounds, each the start of the interval above
+        it.
 
     Examples
     --------
@@ -52,31 +46,21 @@ class QuantileNB(Peer):
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
         from sklearn.naive_bayes import CategoricalNB
 
-        self.levels_ = [
-            known_values(table.column(position)) if type_ is None else _deciles(self._numbers(table, position))
-            for position, type_ in enumerate(self.types_)
-        ]
+        self._learn_columns(table, _deciles)
         # One level more than bounds, and one for missing values.
-        self.n_levels_ = [len(known) + (1 if isinstance(known, dict) else 2) for known in self.levels_]
+        self.n_levels_ = [len(known) + (1 if isinstance(known, dict) else 2) for known in self.columns_]
         model = CategoricalNB(alpha=self.alpha, min_categories=self.n_levels_)
-        return model.fit(self._levels(table), codes, sample_weight=weights)
-
-    def _proba(self, table: Table) -> np.ndarray:
-        return self.model_.predict_proba(self._levels(table))
+        return model.fit(self._rows(table), codes, sample_weight=weights)
 
     def _log_proba(self, table: Table) -> np.ndarray:
-        return self.model_.predict_log_proba(self._levels(table))
+        return self.model_.predict_log_proba(self._rows(table))
 
-    def _levels(self, table: Table) -> np.ndarray:
-        levels = np.empty((table.n_rows, table.n_columns), dtype=np.int64)
-        for position, known in enumerate(self.levels_):
-            last = self.n_levels_[position] - 1
-            if isinstance(known, dict):
-                levels[:, position] = value_codes(table.column(position), known, unknown=last, missing=last)
-            else:
-                numbers = self._numbers(table, position)
-                levels[:, position] = np.where(np.isnan(numbers), last, np.searchsorted(known, numbers, side="right"))
-        return levels
+    def _cells(self, table: Table, position: int) -> np.ndarray:
+        known, last = self.columns_[position], self.n_levels_[position] - 1
+        if isinstance(known, dict):
+            return self._codes(table, position, unknown=last, missing=last)
+        numbers = self._numbers(table, position)
+        return np.where(np.isnan(numbers), last, np.searchsorted(known, numbers, side="right"))
 
 
 def _deciles(numbers: np.ndarray) -> np.ndarray:

@@ -9,8 +9,6 @@ import numpy as np
 
 from bayesieve.studies.peers.installed import quiet, require
 from bayesieve.studies.peers.peer import Peer
-from bayesieve.studies.peers.value_frame import value_frame
-from bayesieve.studies.peers.values import known_values
 from bayesieve.table import Table
 
 
@@ -22,16 +20,13 @@ class BoostingMachine(Peer):
 
     Parameters
     ----------
-    kinds : dict or None, default=None
-        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, see `TableEncoder`.
-    random_state : int or None, default=0
+    kinds, random_state : see `Peer`.
     n_jobs : int or None, default=-2
         Processes; -2 means all cores but one, the default of interpret.
 
     Attributes
     ----------
-    classes_ : array, shape (n_classes,)
-    model_ : ExplainableBoostingClassifier, or None for a single class
+    classes_, columns_, model_ : see `Peer`.
     """
 
     def __init__(
@@ -47,10 +42,7 @@ class BoostingMachine(Peer):
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
         from interpret.glassbox import ExplainableBoostingClassifier
 
-        self.categories_ = [
-            known_values(table.column(position)) if type_ is None else None
-            for position, type_ in enumerate(self.types_)
-        ]
+        self._learn_columns(table)
         options: dict[str, Any] = {} if len(self.classes_) == 2 else {"interactions": 0}
         model = ExplainableBoostingClassifier(
             feature_types=["nominal" if type_ is None else "continuous" for type_ in self.types_],
@@ -59,11 +51,11 @@ class BoostingMachine(Peer):
             **options,
         )
         with quiet():
-            return model.fit(self._frame(table), codes, sample_weight=weights)
+            return model.fit(self._rows(table), codes, sample_weight=weights)
 
     def _proba(self, table: Table) -> np.ndarray:
         with quiet():
-            return np.asarray(self.model_.predict_proba(self._frame(table)), dtype=float)
+            return np.asarray(super()._proba(table), dtype=float)
 
-    def _frame(self, table: Table) -> Any:
-        return value_frame(table, self.types_, self.categories_, missing=None)
+    def _rows(self, table: Table) -> Any:
+        return self._frame(table, missing=None)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from bayesieve.studies.peers.peer import Peer
-from bayesieve.studies.peers.values import known_values, value_codes
 from bayesieve.table import Table
 
 _LEAST_SHARE = 0.01  # of the rows; rarer values have no column
@@ -20,19 +19,7 @@ class OneHotGaussianNB(Peer):
     column, and so have missing values; rarer and unseen values are 0 everywhere. Columns that are constant in training
     are left out.
 
-    Parameters
-    ----------
-    kinds : dict or None, default=None
-        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, see `TableEncoder`.
-    random_state : any, default=0
-        Not used.
-
-    Attributes
-    ----------
-    classes_ : array, shape (n_classes,)
-    columns_ : list of dict or float
-        Codes by value of a category with a column; mean of a number.
-    model_ : GaussianNB (DummyClassifier if no column varies), or None for a single class
+    Parameters, attributes : see `Peer`; a numeric column has the mean of its known numbers in ``columns_``.
 
     Examples
     --------
@@ -46,34 +33,26 @@ class OneHotGaussianNB(Peer):
         from sklearn.dummy import DummyClassifier
         from sklearn.naive_bayes import GaussianNB
 
-        self.columns_ = [
-            known_values(table.column(position), least_share=_LEAST_SHARE)
-            if type_ is None
-            else _mean(self._numbers(table, position), weights)
-            for position, type_ in enumerate(self.types_)
-        ]
-        matrix = self._all_columns(table)
+        self._learn_columns(table, lambda numbers: _mean(numbers, weights), least_share=_LEAST_SHARE)
+        matrix = super()._rows(table)
         self.varying_ = (matrix != matrix[0]).any(axis=0)
         # Without varying columns, only the shares of the classes can be learnt.
         model = GaussianNB() if self.varying_.any() else DummyClassifier(strategy="prior")
         return model.fit(matrix[:, self.varying_], codes, sample_weight=weights)
 
-    def _proba(self, table: Table) -> np.ndarray:
-        return self.model_.predict_proba(self._all_columns(table)[:, self.varying_])
-
     def _log_proba(self, table: Table) -> np.ndarray:
-        return self.model_.predict_log_proba(self._all_columns(table)[:, self.varying_])
+        return self.model_.predict_log_proba(self._rows(table))
 
-    def _all_columns(self, table: Table) -> np.ndarray:
-        parts = []
-        for position, learned in enumerate(self.columns_):
-            if isinstance(learned, dict):
-                codes = value_codes(table.column(position), learned, unknown=-1, missing=len(learned))
-                parts.append((codes[:, None] == np.arange(len(learned) + 1)).astype(float))
-            else:
-                numbers = self._numbers(table, position)
-                parts.append(np.where(np.isnan(numbers), learned, numbers)[:, None])
-        return np.hstack(parts)
+    def _rows(self, table: Table) -> np.ndarray:
+        return super()._rows(table)[:, self.varying_]
+
+    def _cells(self, table: Table, position: int) -> np.ndarray:
+        learned = self.columns_[position]
+        if isinstance(learned, dict):
+            codes = self._codes(table, position, unknown=-1, missing=len(learned))
+            return (codes[:, None] == np.arange(len(learned) + 1)).astype(float)
+        numbers = self._numbers(table, position)
+        return np.where(np.isnan(numbers), learned, numbers)
 
 
 def _mean(numbers: np.ndarray, weights: np.ndarray | None) -> float:

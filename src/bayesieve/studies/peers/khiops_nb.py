@@ -12,8 +12,6 @@ import numpy as np
 
 from bayesieve.studies.peers.installed import quiet, require
 from bayesieve.studies.peers.peer import Peer
-from bayesieve.studies.peers.value_frame import value_frame
-from bayesieve.studies.peers.values import known_values
 from bayesieve.table import Table
 
 _starting = threading.Lock()
@@ -66,19 +64,15 @@ class KhiopsNB(Peer):
 
     Parameters
     ----------
-    kinds : dict or None, default=None
-        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, see `TableEncoder`.
-    random_state : any, default=0
-        Not used.
+    kinds, random_state : see `Peer`.
     n_jobs : int or None, default=None
         Processes of one fit; None or -1 leaves the number to Khiops.
 
     Attributes
     ----------
-    classes_ : array, shape (n_classes,)
+    classes_, columns_, model_ : see `Peer`.
     n_features_selected_ : int
         Features that the classifier uses.
-    model_ : KhiopsClassifier, or None for a single class
     """
 
     takes_weights = False
@@ -101,21 +95,18 @@ class KhiopsNB(Peer):
     fit.__doc__ = Peer.fit.__doc__
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        self.categories_ = [
-            known_values(table.column(position)) if type_ is None else None
-            for position, type_ in enumerate(self.types_)
-        ]
+        self._learn_columns(table)
         model = khiops_classifier(None if self.n_jobs == -1 else self.n_jobs)
         labels = np.array([f"c{code}" for code in range(len(self.classes_))], dtype=object)
         with quiet():
-            return model.fit(self._frame(table), labels[codes])
+            return model.fit(self._rows(table), labels[codes])
 
     def _proba(self, table: Table) -> np.ndarray:
         with quiet():
-            proba = np.asarray(self.model_.predict_proba(self._frame(table)), dtype=float)
+            proba = np.asarray(super()._proba(table), dtype=float)
         ordered = np.empty_like(proba)
         ordered[:, [int(label[1:]) for label in self.model_.classes_]] = proba
         return ordered / ordered.sum(axis=1, keepdims=True)  # its files round them
 
-    def _frame(self, table: Table) -> Any:
-        return value_frame(table, self.types_, self.categories_, missing="")
+    def _rows(self, table: Table) -> Any:
+        return self._frame(table, missing="")

@@ -3,27 +3,47 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from bayesieve.table import Table, as_sample_weight, as_target
+from bayesieve.table import Column, Table, as_sample_weight, as_target
 from bayesieve.table.estimator_input import fit_table, new_table
+
+_UNKNOWN = "unknown"  # known values are digits
 
 
 class Peer(ClassifierMixin, BaseEstimator):
     """Another classifier, wrapped for raw and mixed tables.
 
-    A peer implements `_learn`, which fits the table, class codes (n_rows,) and row weights or None, and `_proba`, or
-    also `_log_proba` if that is more precise. Rows of weight 0 are left out; a single remaining class is predicted with
-    certainty, without the peer.
+    Rows of weight 0 are left out; a single remaining class is predicted with certainty, without the peer.
+
+    Parameters
+    ----------
+    kinds : dict or None, default=None
+        Kinds of columns by name, ``"numeric"`` or ``"categorical"``, see `TableEncoder`.
+    random_state : int or None, default=0
+        Not used by peers without chance.
+
+    Attributes
+    ----------
+    classes_ : array, shape (n_classes,)
+    columns_ : list
+        Codes by value of each categorical column; None, or statistics of the training rows, of each numeric one.
+    model_ : the fitted classifier, or None for a single class
+
+    Notes
+    -----
+    A peer implements `_learn`, and `_cells` or `_rows`, the form of the rows that its model takes; where necessary also
+    `_proba` and `_log_proba`.
     """
 
     takes_weights = True
     model_: Any
+    columns_: list[Any]
 
     def __init__(self, *, kinds: Mapping[str, str] | None = None, random_state: Any = 0) -> None:
         self.kinds = kinds
@@ -40,7 +60,7 @@ class Peer(ClassifierMixin, BaseEstimator):
         """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from a raw table (n_rows, n_features), class labels (n_rows,) and row weights, if any."""
+        """Learn from a raw table (n_rows, n_features), class labels (n_rows,) and optional row weights."""
         self.check_installed()
         table = fit_table(self, X, kinds=self.kinds)
         target = as_target(y)
@@ -77,18 +97,74 @@ class Peer(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """The fitted model, for `model_`."""
+        """The model fitted to class codes (n_rows,) with row weights or None, for `model_`."""
 
-    @abstractmethod
+    def _learn_columns(
+        self, table: Table, of_numbers: Callable[[np.ndarray], Any] | None = None, **limits: Any
+    ) -> None:
+        self.columns_ = [
+            known_values(table.column(position), **limits)
+            if type_ is None
+            else of_numbers and of_numbers(self._numbers(table, position))
+            for position, type_ in enumerate(self.types_)
+        ]
+
+    def _rows(self, table: Table) -> Any:
+        return np.column_stack([self._cells(table, position) for position in range(table.n_columns)])
+
+    def _cells(self, table: Table, position: int) -> np.ndarray:
+        """A column, or several, for `_rows`."""
+        raise NotImplementedError
+
     def _proba(self, table: Table) -> np.ndarray:
         """Probabilities of the classes by `model_`."""
+        return self.model_.predict_proba(self._rows(table))
 
     def _log_proba(self, table: Table) -> np.ndarray:
         with np.errstate(divide="ignore"):
             return np.log(self._proba(table))
+
+    def _codes(self, table: Table, position: int, *, unknown: int, missing: int) -> np.ndarray:
+        """Codes of the rows of a categorical column, shape (n_rows,), with codes for unknown and missing values."""
+        categories, known = table.column(position).categories(), self.columns_[position]
+        codes = np.array([known.get(value, unknown) for value in categories.values] + [missing], dtype=np.int64)
+        return codes[categories.codes]  # missing is -1, the last
 
     def _numbers(self, table: Table, position: int) -> np.ndarray:
         """A numeric column, read as in training; NaN = missing."""
         type_ = self.types_[position]
         assert type_ is not None
         return table.column(position).numbers_as(type_)
+
+    def _frame(self, table: Table, *, missing: str | None) -> Any:
+        """Numbers as floats, NaN = missing, and categories as text in a pandas frame, for packages that need one.
+
+        The original text holds no information for these packages, and codes in digits need no escapes in files. Columns
+        are named by position for the same reason. ``missing`` is the text of a missing category.
+        """
+        import pandas as pd
+
+        columns: dict[str, np.ndarray] = {}
+        for position, known in enumerate(self.columns_):
+            if known is None:
+                columns[f"x{position}"] = self._numbers(table, position)
+            else:
+                texts = np.array([*map(str, range(len(known))), _UNKNOWN, missing], dtype=object)
+                columns[f"x{position}"] = texts[self._codes(table, position, unknown=-2, missing=-1)]
+        return pd.DataFrame(columns)
+
+
+def known_values(column: Column, *, most: int | None = None, least_share: float = 0.0) -> dict[Any, int]:
+    """Codes of the values of a column, in their order.
+
+    Parameters
+    ----------
+    column : Column
+    most : the number of most frequent values to keep, the first of equally frequent ones; None keeps all.
+    least_share : keep values in at least this share of the rows.
+    """
+    categories = column.categories()
+    counts = np.bincount(categories.codes[categories.codes >= 0], minlength=len(categories.values))
+    frequent = np.argsort(-counts, kind="stable")[:most]
+    frequent = np.sort(frequent[counts[frequent] >= least_share * len(column)])
+    return {categories.values[value]: code for code, value in enumerate(frequent.tolist())}
