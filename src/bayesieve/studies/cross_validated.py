@@ -38,11 +38,8 @@ class CrossValidatedStudy(Study):
 
     uses_data: ClassVar[bool] = True
     paper_smoothing: ClassVar[Smoothing]
-    """Smoothing of the paper."""
     paper_repeats: ClassVar[int] = 1
-    """Cross-validations of the paper."""
     quick_names: ClassVar[Sequence[str]]
-    """Data sets of a quick trial."""
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)

@@ -131,13 +131,7 @@ class Study(ABC):
         return Comparison.of(self.data(), self.methods(), self.protocol, read_results(results))
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Names of the study's data sets that ``only`` selects, in the study's order.
-
-        Raises
-        ------
-        ValueError
-            If ``only`` names another data set.
-        """
+        """The data sets that ``only`` selects, in the study's order; ValueError if it names another one."""
         unknown = [name for name in self.options.only if name not in names]
         if unknown:
             raise ValueError(f"{self.paper} has no data set {unknown[0]!r}; choose from {', '.join(map(repr, names))}.")

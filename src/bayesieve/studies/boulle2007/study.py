@@ -86,11 +86,7 @@ class MeasuredNB(SelectiveNB):
 def floored_compression_rate(log_proba: np.ndarray, codes: np.ndarray, log_prior: np.ndarray) -> float:
     """Compression rate of rows, with probabilities of the true class of at least 1 / rows.
 
-    Parameters
-    ----------
-    log_proba : (n_rows, n_classes), in nats.
-    codes : (n_rows,) true classes.
-    log_prior : (n_classes,) log probabilities of the null model.
+    ``log_prior`` (n_classes,) are log probabilities of the null model.
 
     Examples
     --------

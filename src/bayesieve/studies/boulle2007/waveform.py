@@ -47,8 +47,7 @@ class Posterior:
 
     Attributes
     ----------
-    n_models : number of subsets.
-    top : the most probable ones, best first.
+    top : the most probable subsets, best first.
     quantiles : at shares 0, 0.001, ..., 1 of the subsets, from the least probable one up.
     empty_below_best, empty_is_last : power of ten of the empty subset, and whether it is the least probable.
     sizes_of_better_half : number of subsets of 0, 1, ... features in the half of higher probability.
@@ -75,7 +74,6 @@ class SplitResult:
     Attributes
     ----------
     seed : of the split and the searches.
-    n_train, n_test : rows.
     informative : features of more than one interval; numbers from 1.
     weights : by method, a weight for every feature.
     measures : by method, performance measures on the test rows by name.
@@ -83,7 +81,6 @@ class SplitResult:
     n_most_accurate : number of subsets of highest training accuracy; the smallest, then most probable one is used.
     training_error, training_auc : of SNB(ACC), SNB(AUC).
     found_by_search : the most probable subset of the multi-start search.
-    seconds : total time.
     """
 
     seed: int
@@ -108,11 +105,8 @@ class SplitResult:
 class WaveformStudy:
     """The study, as plain values.
 
-    Attributes
-    ----------
-    n_rows, n_features, n_classes : of the data.
-    share : share of training rows.
-    splits : the first is reported in detail, the others show how much numbers depend on the split.
+    ``share`` is the share of training rows. The first of the ``splits`` is reported in detail; the others show how much
+    numbers depend on the split.
     """
 
     n_rows: int
@@ -217,9 +211,8 @@ class _Split:
             training_auc=area,
             found_by_search=Model(
                 _numbers(np.flatnonzero(searched.best_subset())),
-                max(
-                    0.0, float(_powers_of_ten(searched.best_criterion - subsets.cost.min()))
-                ),  # rounding may make it negative
+                # Rounding may make it negative.
+                max(0.0, float(_powers_of_ten(searched.best_criterion - subsets.cost.min()))),
             ),
             seconds=round(time.perf_counter() - self._began, 3),
         )

@@ -20,17 +20,7 @@ def make_waveform(
 ) -> WaveformStudy:
     """Read the study saved next to ``results``, or compute and save it if there is none of this seed and version.
 
-    Parameters
-    ----------
-    load : returns the table and the classes; called only if the study is computed.
-    results : file of the results; None to save nothing.
-    seed, n_jobs : see `waveform_study`.
-    verbose : 1 shows the progress on the error stream.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be written.
+    ``load`` returns the table and the classes; it is called only if the study is computed.
     """
     from bayesieve.version import __version__
 
@@ -63,7 +53,7 @@ def read_waveform(results: Path, made_by: dict[str, Any] | None = None) -> Wavef
     try:
         saved = json.loads(waveform_path(results).read_text(encoding="utf-8"))
         return _restored(WaveformStudy, saved["study"]) if made_by in (None, saved["made_by"]) else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -73,7 +63,7 @@ def waveform_path(results: Path) -> Path:
 
 
 def _restored(kind: Any, saved: Any) -> Any:
-    """A value of this type from JSON, with its dataclasses and tuples."""
+    """A value of this type from JSON, with its dataclasses and tuples; TypeError if it has another type."""
     if is_dataclass(kind):
         types = get_type_hints(kind)
         return kind(**{name: _restored(types[name], value) for name, value in saved.items()})  # type: ignore[operator]
@@ -81,4 +71,6 @@ def _restored(kind: Any, saved: Any) -> Any:
         return tuple(_restored(get_args(kind)[0], value) for value in saved)
     if get_origin(kind) is dict:
         return {name: _restored(get_args(kind)[1], value) for name, value in saved.items()}
+    if not isinstance(saved, (kind, int) if kind is float else kind):
+        raise TypeError
     return saved

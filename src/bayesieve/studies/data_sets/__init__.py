@@ -58,34 +58,19 @@ class DataSets:
     def names(self, mark: str) -> tuple[str, ...]:
         """The loadable data sets with a mark, such as "in_boulle", in the order of the catalogue.
 
-        Raises
-        ------
-        ValueError
-            If the catalogue has no such mark.
+        A ValueError is raised if the catalogue has no such mark.
         """
         return tuple(entry.name for entry in self._catalogue.marked(mark) if self._loadable(entry))
 
     def missing(self, mark: str) -> tuple[str, ...]:
-        """The data sets of a paper that cannot be loaded.
-
-        Raises
-        ------
-        ValueError
-            If there is no such mark.
-        """
+        """The data sets of a paper that cannot be loaded, by its mark, as in `names`."""
         loadable = self.names(mark)
         papers = read_catalogue(PAPERS)
         known = papers.marked(mark) if mark in papers.marks else ()
         return tuple(entry.name for entry in known if entry.name not in loadable)
 
     def facts(self, name: str) -> DataFacts:
-        """The facts of a data set in the catalogue.
-
-        Raises
-        ------
-        ValueError
-            If the catalogue does not have it.
-        """
+        """The facts of a data set; ValueError if the catalogue does not have it."""
         return self._catalogue.entry(name).facts
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bayesieve.studies.data_sets.facts import DataFacts
 
@@ -16,7 +17,8 @@ PAPERS = Path(__file__).parent / "papers.csv"
 
 _FACTS = ("rows", "n_numeric", "n_categorical", "n_classes", "majority_share")
 _WHERE = ("file", "target")
-_TRUE, _FALSE = ("1", "true", "yes"), ("", "0", "false", "no")
+_NO_MARKS = 'columns of marks have names such as "in_boulle"'
+_MARKS = dict.fromkeys(("1", "true", "yes"), True) | dict.fromkeys(("", "0", "false", "no"), False)
 
 
 @dataclass(frozen=True)
@@ -38,28 +40,14 @@ class Catalogue:
     marks: tuple[str, ...]
 
     def marked(self, mark: str) -> tuple[Entry, ...]:
-        """The data sets with a mark.
-
-        Raises
-        ------
-        ValueError
-            If the catalogue has no such mark.
-        """
+        """The data sets with a mark; ValueError if there is no such mark."""
         if mark not in self.marks:
-            known = (
-                f"it has {', '.join(self.marks)}" if self.marks else 'columns of marks have names such as "in_boulle"'
-            )
+            known = f"it has {', '.join(self.marks)}" if self.marks else _NO_MARKS
             raise ValueError(f"{self.path.name} has no column {mark!r} that marks data sets; {known}.")
         return tuple(entry for entry in self.entries.values() if mark in entry.marks)
 
     def entry(self, name: str) -> Entry:
-        """The line of a data set.
-
-        Raises
-        ------
-        ValueError
-            If there is none; the message suggests the closest names.
-        """
+        """The line of a data set; ValueError with the closest names if there is none."""
         if name in self.entries:
             return self.entries[name]
         folded = {known.casefold(): known for known in self.entries}
@@ -69,15 +57,7 @@ class Catalogue:
 
 
 def read_folder_catalogue(folder: Path) -> Catalogue:
-    """The catalogue of a folder of data sets.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such folder, or no catalogue in it.
-    ValueError
-        If the catalogue is invalid.
-    """
+    """The catalogue of a folder of data sets; FileNotFoundError if there is no such folder, or no catalogue in it."""
     if not folder.is_dir():
         what = "a file, not a folder" if folder.exists() else "not there"
         raise FileNotFoundError(f"The folder of data sets {folder} is {what}; give a folder with a {CATALOGUE}.")
@@ -90,13 +70,7 @@ def read_folder_catalogue(folder: Path) -> Catalogue:
 
 
 def read_catalogue(path: Path, needed: tuple[str, ...] = ()) -> Catalogue:
-    """Read a catalogue, which must have the columns of facts and the ``needed`` ones.
-
-    Raises
-    ------
-    ValueError
-        If columns are missing, a name occurs twice, or a cell is invalid.
-    """
+    """Read a catalogue, which must have the columns of facts and the ``needed`` ones; ValueError if it is invalid."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
@@ -123,45 +97,36 @@ def _entry(path: Path, cells: dict[str, str], marks: tuple[str, ...], needed: tu
     for column in ("name", *needed):
         if not cells[column]:
             raise ValueError(f"{path}: the line of data set {name!r} has no {column}.")
-    set_ = frozenset(mark for mark in marks if _choice(path, cells, mark))
-    return Entry(name, _facts(path, cells), set_, cells)
 
+    def read(column: str, convert: Callable[[str], Any], wanted: str) -> Any:
+        try:
+            return convert(cells[column])
+        except (KeyError, ValueError):
+            raise ValueError(
+                f"{path}: {column} of data set {name!r} must be {wanted}, not {cells[column]!r}."
+            ) from None
 
-def _facts(path: Path, cells: dict[str, str]) -> DataFacts:
-    rows, n_numeric, n_categorical, n_classes = (_whole(path, cells, column) for column in _FACTS[:4])
-    return DataFacts(
-        rows=rows,
-        n_numeric=n_numeric,
-        n_categorical=n_categorical,
-        n_classes=n_classes,
-        majority_share=_share(path, cells, "majority_share"),
-        missing_share=_share(path, cells, "missing_share") if cells.get("missing_share") else None,
+    shares = ("majority_share", "missing_share") if cells.get("missing_share") else ("majority_share",)
+    facts = DataFacts(
+        **{column: read(column, _whole, "a whole number from 0 up") for column in _FACTS[:4]},
+        **{column: read(column, _share, "a number from 0 to 1") for column in shares},
         note=cells.get("note", ""),
     )
+    return Entry(name, facts, frozenset(mark for mark in marks if read(mark, _mark, "0 or 1")), cells)
 
 
-def _whole(path: Path, cells: dict[str, str], column: str) -> int:
-    if not (cells[column].isascii() and cells[column].isdigit()):
-        raise _wrong(path, cells, column, "a whole number from 0 up")
-    return int(cells[column])
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError
+    return int(text)
 
 
-def _share(path: Path, cells: dict[str, str], column: str) -> float:
-    try:
-        share = float(cells[column])
-    except ValueError:
-        share = -1.0
+def _share(text: str) -> float:
+    share = float(text)
     if not 0 <= share <= 1:
-        raise _wrong(path, cells, column, "a number from 0 to 1")
+        raise ValueError
     return share
 
 
-def _choice(path: Path, cells: dict[str, str], column: str) -> bool:
-    text = cells[column].lower()
-    if text not in (*_TRUE, *_FALSE):
-        raise _wrong(path, cells, column, "0 or 1")
-    return text in _TRUE
-
-
-def _wrong(path: Path, cells: dict[str, str], column: str, wanted: str) -> ValueError:
-    return ValueError(f"{path}: {column} of data set {cells['name']!r} must be {wanted}, not {cells[column]!r}.")
+def _mark(text: str) -> bool:
+    return _MARKS[text.lower()]

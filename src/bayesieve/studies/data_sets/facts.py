@@ -8,12 +8,7 @@ from typing import Any
 
 import numpy as np
 
-_COUNTS = {
-    "rows": "rows",
-    "n_features": "features",
-    "n_numeric": "numeric features",
-    "n_classes": "classes",
-}
+_COUNTS = {"rows": "rows", "n_features": "features", "n_numeric": "numeric features", "n_classes": "classes"}
 _SHARES = {"majority_share": "of the rows in the largest class", "missing_share": "of the cells missing"}
 ALL = (*_COUNTS, *_SHARES)
 OF_LABELS = ("rows", "n_classes", "majority_share")

@@ -15,16 +15,7 @@ from bayesieve.table import read_table
 def read_data_set(folder: Path, entry: Entry) -> tuple[Any, np.ndarray]:
     """Features and labels of a data set in a folder, from a table or from NAME.npz and NAME_labels.csv.
 
-    Returns
-    -------
-    polars frame or SciPy CSR matrix (n_rows, n_features), and labels (n_rows,).
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a file cannot be read, has no such target, or labels are missing.
+    Returns and raises as `DataSets.load`.
     """
     path = _existing(folder / entry.cells["file"], entry)
     target = entry.cells["target"]

@@ -17,18 +17,8 @@ REMEDY = "give the folder of a copy as --data DIR, laid out as docs/data-sets.md
 def download(entry: Entry) -> tuple[Any, np.ndarray]:
     """Features and labels of a data set of the papers, with the columns and kinds in its line of the catalogue.
 
-    If the line has several OpenML ids, their features are joined; rows and labels must be the same in all.
-
-    Returns
-    -------
-    polars frame or SciPy CSR matrix (n_rows, n_features), and labels (n_rows,).
-
-    Raises
-    ------
-    ConnectionError
-        If OpenML does not answer and the data set is not in the cache.
-    ValueError
-        If the download is not this data set.
+    If the line has several OpenML ids, their features are joined; rows and labels must be the same in all. Returns and
+    raises as `DataSets.load`.
     """
     ids = [int(number) for number in entry.cells["source"].removeprefix("openml:").split()]
     parts = [_part(entry, number) for number in ids]
