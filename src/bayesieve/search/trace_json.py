@@ -93,7 +93,7 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
     starts = _read_starts(data, n_starts, null_criterion, len(names)) if fit else []
     if not (fit and _are_walks(moves, start, starts)):
         raise Damaged("the moves of the search do not fit together")
-    total = numbers_from_json([data.get("validation rows of the search")], "validation rows of the search")[0]
+    total = numbers_from_json([data.get("validation_total")], "validation rows of the search")[0]
     return SearchTrace(
         names,
         moves,
