@@ -19,14 +19,15 @@ def test_a_row_in_print(succeeds: Run, model: Path) -> None:
     lines = succeeds("explain", model, GERMAN, "--rows", "0").stdout.splitlines()
     assert lines[0] == "row 0: predicted good"
     assert re.fullmatch(r"P\(good\) = 0\.\d{4}, P\(bad\) = 0\.\d{4}", lines[1])
-    assert lines[3].split() == ["feature", "value", "level", "weight", "good", "bad", "difference"]
-    assert lines[4].split()[0] == "prior"
+    assert lines[2] == "contributions to the log probability of each class, in nats:"
+    assert lines[4].split() == ["feature", "value", "level", "weight", "good", "bad", "difference"]
+    assert lines[5].split()[0] == "prior"
     assert lines[-1].split()[0] == "total"
-    numbers = np.array([[float(number) for number in line.split()[-3:]] for line in lines[4:]])
+    numbers = np.array([[float(number) for number in line.split()[-3:]] for line in lines[5:]])
     assert numbers[:-1].sum(axis=0) == pytest.approx(numbers[-1], abs=2e-3)
     size = np.abs(numbers[1:-1, 2])
     assert (np.diff(size) <= 0).all()
-    assert len(lines) == 4 + 1 + load(model).n_features_selected_ + 1
+    assert len(lines) == 5 + 1 + load(model).n_features_selected_ + 1
 
 
 def test_rows_keep_their_numbers(succeeds: Run, model: Path) -> None:
@@ -87,14 +88,14 @@ def test_more_than_two_classes(succeeds: Run) -> None:
     lines = succeeds("explain", "bayesieve-output/model.json", "three.csv", "--rows", "1").stdout.splitlines()
     assert lines[0] == "row 1: predicted v"
     assert lines[1].count("P(") == 3
-    assert lines[3].split()[-3] == "v"
+    assert lines[4].split()[-3] == "v"
 
 
 def test_a_model_without_features(succeeds: Run) -> None:
     pl.DataFrame({"a": [1] * 30, "y": ["u", "v", "v"] * 10}).write_csv("silent.csv")
     succeeds("fit", "silent.csv", "-t", "y", "--no-report")
     lines = succeeds("explain", "bayesieve-output/model.json", "silent.csv", "--rows", "0").stdout.splitlines()
-    assert [line.split()[0] for line in lines[4:]] == ["prior", "total"]
+    assert [line.split()[0] for line in lines[5:]] == ["prior", "total"]
 
 
 def test_row_numbers() -> None:

@@ -301,6 +301,28 @@ def test_ctrl_c_while_measuring_ends_it(run: Run, toy: Path, monkeypatch: pytest
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_ctrl_c_during_a_search_keeps_the_best_subset(
+    succeeds: Run, toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import signal
+
+    from bayesieve.criteria import ErrorProbability
+
+    of_scan, calls = ErrorProbability.of_scan, iter(range(10**9))
+
+    def interrupted(self: Any, *arguments: Any) -> Any:
+        if next(calls) == 1:
+            signal.raise_signal(signal.SIGINT)
+        return of_scan(self, *arguments)
+
+    monkeypatch.setattr(ErrorProbability, "of_scan", interrupted)
+    result = succeeds("fit", toy, "-t", "ziel", "-s", "wrapper", "--folds", 0)
+    assert "warning: The search was interrupted after " in result.stderr
+    assert "the best subset so far is written; run the same command again for a whole search." in result.stderr
+    assert "trace_" not in result.stderr
+    assert Path("bayesieve-output/model.json").exists()
+
+
 def test_ctrl_c_elsewhere(run: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bayesieve.table import reading
 

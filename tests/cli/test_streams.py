@@ -112,6 +112,30 @@ def test_endless_input_that_is_no_table_ends_and_leaves_nothing() -> None:
     assert not Path("bayesieve-output").exists()
 
 
+@pytest.mark.parametrize("line", [b"a,y\n1,x\n2,z\n", b"no line ends"])
+def test_endless_text_is_refused(monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
+    from bayesieve.table import reading
+
+    monkeypatch.setattr(reading, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(reading, "_PIECE", 1 << 16)
+    read = 0
+
+    class Endless(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            nonlocal read
+            read += len(buffer)
+            buffer[:] = (line * (len(buffer) // len(line) + 1))[: len(buffer)]
+            return len(buffer)
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))
+    with pytest.raises(ValueError, match=r"^standard input holds more than 0 GiB; save it as a file and name that\.$"):
+        reading.read_table("-")
+    assert read < 1 << 21
+
+
 def test_the_output_folder_is_made_when_there_is_something_to_write(fails: Run) -> None:
     Path("t.csv").write_text("a,y\n1,u\n2,v\n")
     assert "no column 'z'" in fails("fit", "t.csv", "-t", "z", "-o", "deep/folder")

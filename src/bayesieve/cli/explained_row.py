@@ -23,6 +23,7 @@ def show_row(screen: Screen, explanation: Any, probability: Any, at: int) -> Non
         screen.line()
     screen.line(f"row {explanation.rows[at]}: predicted {labels[winner]}", "bold")
     screen.line(_probabilities(labels, probability, order))
+    screen.line("contributions to the log probability of each class, in nats:")
     screen.line()
     prior = explanation.prior
     total = explanation.joint_log_proba()[at]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -66,8 +67,15 @@ def fit(
     model = _new_model(selector, columns.kinds, max_seconds, seed, jobs, screen)
     if screen.shows_progress:
         screen.note(f"Fitting {counted(data.X.height, 'row')} of {counted(data.X.width, 'feature')} ...")
+    # The library's own warning of an interrupted search is about Python objects.
+    warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
     with compiling.announced(screen):
         model.fit(data.X, data.y, data.weights)
+    if model.trace_.was_interrupted(max_seconds):
+        screen.warn(
+            f"The search was interrupted after {counted(model.trace_.n_models, 'model')}: the best subset so far is "
+            "written; run the same command again for a whole search"
+        )
     model.target_name_ = target
     model.set_params(verbose=0)
     files.open_folder(output)

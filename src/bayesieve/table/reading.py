@@ -23,6 +23,8 @@ _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
 _STANDARD_INPUT = ("-", "/dev/stdin")
 _FIRST_BYTES = 1 << 16
+_PIECE = 1 << 24
+_MOST_BYTES = 1 << 32  # of a stream, which may be endless
 _KNOWN = ".csv, .tsv, .txt (also .gz), .parquet, .arrow, .feather or .ipc"
 
 
@@ -132,15 +134,26 @@ def _read_stream(path: Path, name: Path, levels: Mapping[str, FeatureLevels] | N
         file = sys.stdin.buffer if str(path) in _STANDARD_INPUT else files.enter_context(path.open("rb"))
         content = file.read(_FIRST_BYTES)
         if content.startswith(b"PAR1"):
-            return pl.read_parquet(io.BytesIO(content + file.read()))
+            return pl.read_parquet(io.BytesIO(_whole(content, file, name)))
         if content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-            return _read_arrow(io.BytesIO(content + file.read()))
+            return _read_arrow(io.BytesIO(_whole(content, file, name)))
         if not content.startswith(b"\x1f\x8b"):
             csv_files.refuse_binary(name, content)  # before all of what may be endless is read
-        content += file.read()
+        content = _whole(content, file, name)
     if levels is None:
         return csv_files.read_csv(name, content)
     return csv_files.read_csv_to_score(name, levels, content)
+
+
+def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
+    """A stream from its first bytes to its end; ValueError for one that may have none."""
+    pieces, size = [first], len(first)
+    while piece := file.read(_PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > _MOST_BYTES:
+            raise ValueError(f"{name} holds more than {_MOST_BYTES / 2**30:.0f} GiB; save it as a file and name that.")
+    return b"".join(pieces)
 
 
 def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
