@@ -145,7 +145,7 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
         )
     by_name = isinstance(model.selector, str)
     options = model.get_params(deep=False)
-    del options["selector"], options["encoder"]
+    del options["selector"], options["encoder"], options["cache"]
     return {
         "selector": kind.name,
         "selector_by_name": by_name,

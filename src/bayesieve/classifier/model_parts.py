@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.counts import CodedTable, check_smoothing
+from bayesieve.engine import IN_MEMORY, Cache, Engine
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.naive_bayes.calibration import Calibration, calibrate
 from bayesieve.search.recorder import Clock
@@ -70,6 +71,13 @@ def encoder_asked_for(model: SelectiveNB) -> Any:
             "the selector's encoder at 'modl'."
         )
     return other
+
+
+def engine_of(model: SelectiveNB) -> Engine:
+    """Where ``fit`` keeps the rows."""
+    if model.cache is None:
+        return IN_MEMORY
+    return model.cache if isinstance(model.cache, Engine) else Cache(model.cache)
 
 
 def name_of(y: Any) -> str | None:

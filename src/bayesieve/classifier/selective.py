@@ -62,6 +62,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     normalize : bool, default=False
         True: ``sample_weight`` is divided by its mean over the rows of positive weight, so that these count as many
         rows as they are. For weights that are no numbers of repeated rows, such as shares or survey weights.
+    cache : str, path, Engine or None, default=None
+        Folder for codes and the numbers of the search, which then take no memory; codes stay there for later fits.
 
     Attributes
     ----------
@@ -119,6 +121,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         n_jobs: int | None = -1,
         verbose: int = 0,
         normalize: bool = False,
+        cache: Any = None,
     ) -> None:
         self.selector = selector
         self.encoder = encoder
@@ -129,6 +132,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.normalize = normalize
+        self.cache = cache
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> SelectiveNB:
@@ -166,7 +170,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         mixed = isinstance(encoder, TableEncoder)
         table = as_table(X) if mixed else X
         with compiling_elsewhere(self.selector_.kernel_families):
-            coded = encoder.fit_transform_coded(table, y, sample_weight)
+            coded = encoder.fit_transform_coded(table, y, sample_weight, engine=parts.engine_of(self))
         seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder.levels_) if mixed else []
         del table, X  # its columns may be copies
         self._learn(coded, encoder, seen=seen, groups=groups)
@@ -248,9 +252,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.feature_importances_ = importances(predictor.feature_count_, predictor.class_count_, self.feature_weights_)
 
     def _names(self) -> Sequence[str]:
-        if isinstance(self.encoder_.levels_, TableLevels):
-            return self.encoder_.levels_.names
-        return [level.name for level in self.encoder_.levels_]
+        levels = self.encoder_.levels_
+        return levels.names if isinstance(levels, TableLevels) else [level.name for level in levels]
 
     def _coded(self, X: Any) -> CodedTable:
         check_is_fitted(self, "naive_bayes_")

@@ -41,6 +41,14 @@ def fit(
     ] = None,
     seed: Annotated[int, search_option(metavar="N", help="Seed of the search.")] = 0,
     jobs: Annotated[int, search_option("--jobs", "-j", metavar="N", help="Threads; -1 is one per core.")] = -1,
+    cache: Annotated[
+        Path | None,
+        search_option(
+            metavar="DIR",
+            help="Folder for the coded rows, which then take no memory; later fits of TABLE use them again.",
+            show_default=False,
+        ),
+    ] = None,
     output: options.OutputFolder = Path("bayesieve-output"),
     folds: Annotated[
         int, options.output_option(metavar="N", help="Cross-validation folds for the report's measures; 0: none.")
@@ -64,7 +72,7 @@ def fit(
     files.check_folder(output)
     frame = files.read_table(table, screen)
     data = training_table(frame, columns, table, screen)
-    model = _new_model(selector, columns.kinds, max_seconds, seed, jobs, screen)
+    model = _new_model(selector, columns.kinds, max_seconds, seed, jobs, cache, screen)
     if screen.shows_progress:
         screen.note(f"Fitting {counted(data.X.height, 'row')} of {counted(data.X.width, 'feature')} ...")
     # The library's own warning of an interrupted search is about Python objects.
@@ -77,7 +85,7 @@ def fit(
             "written; run the same command again for a whole search"
         )
     model.target_name_ = target
-    model.set_params(verbose=0)
+    model.set_params(verbose=0, cache=None)
     files.open_folder(output)
     written = [("model", output / "model.json"), ("features", output / "features.csv")]
     model.save(output / "model.json")
@@ -99,7 +107,13 @@ def _check_numbers(max_seconds: float | None, seed: int, jobs: int, folds: int) 
 
 
 def _new_model(
-    selector: str, kinds: dict[str, str], max_seconds: float | None, seed: int, jobs: int, screen: Screen
+    selector: str,
+    kinds: dict[str, str],
+    max_seconds: float | None,
+    seed: int,
+    jobs: int,
+    cache: Path | None,
+    screen: Screen,
 ) -> Any:
     from bayesieve import SelectiveNB, TableEncoder
 
@@ -110,6 +124,7 @@ def _new_model(
         random_state=seed,
         n_jobs=jobs,
         verbose=0 if screen.quiet else 1,
+        cache=cache,
     )
 
 

@@ -235,6 +235,20 @@ class CodedTable(ShortRepr):
         """The same codes, with other parts of `Rows`: ``with_rows(class_codes=..., classes=...)``."""
         return self._with(self.stored, replace(self.rows, **parts))
 
+    def on(self, engine: Engine) -> CodedTable:
+        """The same rows in the care of another engine."""
+        if engine is self.engine:
+            return self
+        table = copy(self)
+        stored = engine.array(self.stored.shape, self.stored.dtype)
+        for from_, to in zip(self.stored, stored, strict=True):
+            to[:] = from_
+            engine.visited(to.nbytes)
+        for derived in ("by_class", "codes"):
+            vars(table).pop(derived, None)
+        vars(table).update(stored=stored, engine=engine)
+        return table
+
     def with_levels(self, levels: Sequence[FeatureLevels], unseen: np.ndarray | None = None) -> CodedTable:
         """The same rows and codes, with the levels behind the codes; counts are not taken again."""
         table = copy(self)

@@ -142,6 +142,7 @@ class RowRatios:
         self._most_moves = max(1, min(_MOST_MOVES, int(_REACH / max(largest, 1e-3))))
         self._lowest = -min(700.0, _LOWEST + (self._most_moves + 1) * largest)
         self._steps = block.engine.array((self._n_others, block.n_rows), np.int64)
+        self._ratios: np.ndarray | None = None
         self._pending: list[tuple[int, bool]] = []
         self._n_multiplied = 0
         self._clipped = False
@@ -264,14 +265,20 @@ class RowRatios:
         if self._start is None or self._start.max(initial=0) * self._tables.log_unit > self._highest:
             return None
         block = self.block
-        ratios = block.engine.array((self._n_others, block.n_rows), np.float64)
+        ratios = self._memory(block.n_rows)
         self._fill(ratios, np.exp(self._start * self._tables.log_unit))
         self._n_multiplied, self._clipped = 0, False
         return Scan(block, ratios, np.zeros(0), 0.0, np.zeros(block.n_segments))
 
+    def _memory(self, n_rows: int) -> np.ndarray:
+        """Where the ratios of some rows are written, over those of the scan before."""
+        if self._ratios is None:
+            self._ratios = self.block.engine.array((self._n_others * self.block.n_rows,), np.float64)
+        return self._ratios[: self._n_others * n_rows].reshape(self._n_others, n_rows)
+
     def _scale(self, wrong: np.ndarray) -> Scan:
         block = self._kept_block
-        ratios = block.engine.array((self._n_others, block.n_rows), np.float64)
+        ratios = self._memory(block.n_rows)
         base = np.zeros(0)
         scales = []
         self._n_multiplied, self._clipped = 0, False

@@ -12,7 +12,7 @@ from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.intervals import TooManyBlocks
 from bayesieve.discretize.partition import Intervals
 from bayesieve.discretize.value_counts import LEAST_HASHED, ValueBlocks, ValueCounts
-from bayesieve.engine import map_in_threads
+from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.levels import smallest_unsigned
@@ -32,8 +32,9 @@ class Codes:
     levels.
     """
 
-    def __init__(self, n_columns: int, n_rows: int) -> None:
-        self._bytes = np.empty((n_columns, n_rows), dtype=np.uint8)
+    def __init__(self, n_columns: int, n_rows: int, engine: Engine = IN_MEMORY) -> None:
+        self._engine = engine
+        self._bytes = engine.array((n_columns, n_rows), np.uint8)
         self._wide: dict[int, np.ndarray] = {}
 
     def put(self, i: int, codes: np.ndarray) -> None:
@@ -42,6 +43,7 @@ class Codes:
             self._bytes[i] = codes
         else:
             self._wide[i] = codes
+        self._engine.visited(codes.nbytes)
 
     def put_numbers(
         self, run: range, values: np.ndarray, cuts: np.ndarray, n_levels: np.ndarray, missing: np.ndarray
@@ -69,9 +71,10 @@ class Codes:
         dtype = max([np.dtype(np.uint8), smallest_unsigned(highest), *(codes.dtype for codes in self._wide.values())])
         if dtype == np.uint8:
             return self._bytes
-        matrix = self._bytes.astype(dtype)
-        for i, codes in self._wide.items():
-            matrix[i] = codes
+        matrix = self._engine.array(self._bytes.shape, dtype)
+        for i, codes in enumerate(self._bytes):
+            matrix[i] = self._wide.get(i, codes)
+            self._engine.visited(matrix[i].nbytes)
         return matrix
 
 
@@ -85,7 +88,12 @@ class FittedColumns:
 
 
 def fit_columns(
-    table: Table, coders: Sequence[ColumnCoder], order: ClassOrder, missing: str, n_jobs: int | None
+    table: Table,
+    coders: Sequence[ColumnCoder],
+    order: ClassOrder,
+    missing: str,
+    n_jobs: int | None,
+    engine: Engine = IN_MEMORY,
 ) -> tuple[FittedColumns, np.ndarray]:
     """Learn the levels of every column of a table, and code its rows, (n_columns, n_rows).
 
@@ -94,8 +102,9 @@ def fit_columns(
     coders : the coder of each column.
     order : rows by class.
     missing : as `TableEncoder` has it; "share" lets missing values share a level with the lowest values.
+    engine : where the codes live.
     """
-    codes = Codes(table.n_columns, table.n_rows)
+    codes = Codes(table.n_columns, table.n_rows, engine)
 
     def fit(run: range) -> tuple[Intervals, FeatureLevels | None]:
         coder, column = coders[run.start], table.column(run.start)
@@ -229,6 +238,17 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
     map_in_threads(code_block, _runs(together, table.n_rows), n_jobs if pays else None)
     warn_caller(sorted(complaints))  # in one order, whichever thread met them
     return codes.matrix(highest=int(levels.n_levels.max())), unseen
+
+
+def code_in_blocks(
+    table: Table, levels: TableLevels, blocks: Sequence[slice], n_jobs: int | None, engine: Engine
+) -> np.ndarray:
+    """As `code_columns`, one block of rows after another, into an array of the engine."""
+    codes = engine.array((table.n_columns, table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
+    for rows in blocks:
+        codes[:, rows] = code_columns(table.take(rows), levels, n_jobs)[0]
+        engine.visited(codes[:, rows].nbytes)
+    return codes
 
 
 def _runs(together: np.ndarray, n_rows: int) -> list[range]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -11,14 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.column_blocks import code_columns, count_columns, fit_columns, fit_counts
+from bayesieve.discretize.column_blocks import code_columns, code_in_blocks, count_columns, fit_columns, fit_counts
 from bayesieve.discretize.column_coder import ColumnCoder, LevelsCoder, read_classes
 from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.discretize.values import ValueCoder
-from bayesieve.table import Table
+from bayesieve.engine import IN_MEMORY, Engine
+from bayesieve.table import Table, Target
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.table_levels import TableLevels
@@ -113,15 +114,37 @@ class TableEncoder(LevelsCoder):
         """Fit, and return the codes of the same rows."""
         return self.fit_transform_coded(X, y, sample_weight).codes.T
 
-    def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
-        """Fit, and return the same rows as a `CodedTable` with classes, weights and levels."""
+    def fit_transform_coded(
+        self, X: Any, y: Any, sample_weight: Any = None, *, engine: Engine = IN_MEMORY
+    ) -> CodedTable:
+        """Fit, and return the same rows as a `CodedTable` with classes, weights and levels.
+
+        ``engine`` is where the codes live, such as `bayesieve.engine.Mapped` for files. Where it has several blocks,
+        the values of one block of rows are converted at a time, unless there are fractional weights.
+        """
         table, coders = self._read_for_fit(X)
         target, weights, order = read_classes(self, table, y, sample_weight)
-        fitted, codes = fit_columns(table, coders, order, self.missing, self.n_jobs)
-        self._remember(fitted.levels, target.classes)
+        blocks = [slice(*bounds.tolist()) for bounds in engine.blocks(np.array([0, table.n_rows]))]
+
+        def code() -> tuple[TableLevels, np.ndarray]:
+            if len(blocks) == 1 or not order.integral:
+                fitted, codes = fit_columns(table, coders, order, self.missing, self.n_jobs, engine)
+                return fitted.levels, codes
+            levels = self._count(table, coders, target, weights, blocks)
+            return levels, code_in_blocks(table, levels, blocks, self.n_jobs, engine)
+
+        def facts() -> Iterator[Any]:
+            yield repr([self.missing, *((type(coder).__name__, _options(coder)) for coder in coders)]).encode()
+            for rows in blocks:
+                yield from _contents(table.take(rows))
+            yield repr(target.classes.tolist()).encode()
+            yield from (target.codes.data, b"" if weights is None else weights.data)
+
+        levels, codes = engine.remembered(facts, code)
+        self._remember(levels, target.classes)
         return CodedTable(
             codes=codes,
-            n_levels=fitted.levels.n_levels,
+            n_levels=levels.n_levels,
             names=table.names,
             class_codes=target.codes,
             classes=target.classes,
@@ -130,6 +153,7 @@ class TableEncoder(LevelsCoder):
             recoder=TableRecoder(
                 table.read_once(), coders, self.missing, target.codes, target.classes, weights, self.n_jobs
             ),
+            engine=engine,
         )
 
     def fit_in_blocks(self, X: Any, y: Any, sample_weight: Any = None, *, block_rows: int) -> TableEncoder:
@@ -138,15 +162,25 @@ class TableEncoder(LevelsCoder):
         """
         table, coders = self._read_for_fit(X)
         target, weights, _ = read_classes(self, table, y, sample_weight)
+        blocks = [slice(start, start + block_rows) for start in range(0, table.n_rows, block_rows)]
+        self._remember(self._count(table, coders, target, weights, blocks), target.classes)
+        return self
+
+    def _count(
+        self,
+        table: Table,
+        coders: list[ColumnCoder],
+        target: Target,
+        weights: np.ndarray | None,
+        blocks: Sequence[slice],
+    ) -> TableLevels:
+        """Levels from the counts of blocks of rows."""
         counts: list[ValueCounts] = []
-        for start in range(0, table.n_rows, block_rows):
-            rows = slice(start, start + block_rows)
+        for rows in blocks:
             order = ClassOrder.of(target.codes[rows], target.n_classes, None if weights is None else weights[rows])
             block = count_columns(table.take(rows), coders, order, self.n_jobs)
             counts = [ValueCounts.sum(both) for both in zip(counts, block, strict=True)] if counts else block
-        fitted = fit_counts(table.names, table.types(), counts, coders, self.missing, self.n_jobs)
-        self._remember(fitted.levels, target.classes)
-        return self
+        return fit_counts(table.names, table.types(), counts, coders, self.missing, self.n_jobs).levels
 
     def _read_for_fit(self, X: Any) -> tuple[Table, list[ColumnCoder]]:
         """The table, and the coder of each column."""
@@ -226,6 +260,22 @@ class TableEncoder(LevelsCoder):
 
     def _class_names(self) -> list[str]:
         return [str(label) for label in self.classes_]
+
+
+def _contents(table: Table) -> Iterator[Any]:
+    """Everything in a table that its levels depend on, as bytes."""
+    for i, (name, kind, type_) in enumerate(zip(table.names, table.kinds(), table.types(), strict=True)):
+        yield repr((name, kind, type_)).encode()
+        if kind == "numeric":
+            yield np.ascontiguousarray(table.column(i).numbers()).data
+        else:
+            categories = table.column(i).categories()
+            yield np.ascontiguousarray(categories.codes).data
+            yield repr(categories.values).encode()
+
+
+def _options(coder: ColumnCoder) -> dict[str, Any]:
+    return {name: value for name, value in sorted(coder.get_params().items()) if name != "n_jobs"}
 
 
 def _coder(choice: str | ColumnCoder, known: dict[str, Any], kind: str) -> ColumnCoder:

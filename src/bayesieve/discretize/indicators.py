@@ -22,6 +22,7 @@ from bayesieve.discretize.families import (
 )
 from bayesieve.discretize.parametric_scores import as_parametric_scores, compute_table
 from bayesieve.discretize.thresholds import thresholds_of
+from bayesieve.engine import IN_MEMORY, Engine
 from bayesieve.table import FeatureLevels, Rows, Table
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import new_table, remember_features
@@ -137,11 +138,16 @@ class IndicatorEncoder(LevelsCoder):
         """Fit, and return the indicators of the same rows."""
         return indicator_values(self._fit(X, y, sample_weight))
 
-    def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
-        """Fit, and return the level codes of the same rows as a `CodedTable` with classes, weights and levels."""
+    def fit_transform_coded(
+        self, X: Any, y: Any, sample_weight: Any = None, *, engine: Engine = IN_MEMORY
+    ) -> CodedTable:
+        """Fit, and return the level codes of the same rows as a `CodedTable` with classes, weights and levels.
+
+        ``engine`` is where the codes live, such as `bayesieve.engine.Mapped` for files.
+        """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight).on(engine)
 
     def transform(self, X: Any) -> np.ndarray:
         """The indicators.

@@ -9,6 +9,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from bayesieve.table.table_levels import TableLevels
+
 GRAIN = 512
 """Rows that the kernels work on at once. Blocks end at multiples of it, counted from the start of a segment, so that
 sums are taken in the same order however rows are cut."""
@@ -68,6 +70,12 @@ class Engine(ABC):
             to[:] = from_[rows]
             self.visited(from_.nbytes + to.nbytes)
         return taken
+
+    def remembered(
+        self, facts: Callable[[], Iterable[Any]], make: Callable[[], tuple[TableLevels, np.ndarray]]
+    ) -> tuple[TableLevels, np.ndarray]:
+        """Levels and codes that ``make`` returns or, where the engine keeps them, returned to the same ``facts``."""
+        return make()
 
     def parts(self, states: Iterable[State]) -> Parts[State]:
         """Parts of rows, each with a state of its own that never meets the others."""

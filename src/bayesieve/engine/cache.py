@@ -1,0 +1,129 @@
+"""A folder that keeps the coded columns of a table for the next fit."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesieve.engine.mapped import Mapped
+from bayesieve.table.levels import FeatureLevels
+from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.writing import checked_path, write_atomically
+from bayesieve.version import __version__
+
+MANIFEST = "bayesieve-cache.json"
+_FORMAT = "bayesieve cache 1"
+_CODES = re.compile(r"codes-[0-9a-f]{16}\.bin")
+
+
+class Cache(Mapped):
+    """A `Mapped` engine whose folder keeps the coded columns of one table.
+
+    ``codes-*.bin`` holds the codes, one run of all rows per feature, in the order of the rows; the manifest holds the
+    levels, a checksum of each run, and a digest of the data and the options that they came from. The manifest is
+    written last, and replaced as a whole: codes that it does not name do not count.
+
+    Parameters
+    ----------
+    folder : str or path
+        Made unless it is there.
+    options
+        As of `Mapped`.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds anything else, or cannot be made or written.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], **options: int) -> None:
+        path = checked_path(folder)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            others = [file.name for file in path.iterdir() if file.name != MANIFEST and not _CODES.fullmatch(file.name)]
+        except (FileExistsError, NotADirectoryError):
+            raise ValueError(f"{folder} is not a folder; give a new or an empty folder as the cache.") from None
+        except OSError as error:
+            raise ValueError(
+                f"{folder} cannot be used as a cache ({error.strerror}); give a folder that can be written."
+            ) from None
+        if others:
+            raise ValueError(
+                f"{folder} holds other files than a cache of bayesieve ({min(others)}); give a new or an empty folder."
+            )
+        super().__init__(path, **options)
+
+    def remembered(
+        self, facts: Callable[[], Iterable[Any]], make: Callable[[], tuple[TableLevels, np.ndarray]]
+    ) -> tuple[TableLevels, np.ndarray]:
+        digest = hashlib.sha256(__version__.encode())
+        for fact in facts():
+            digest.update(hashlib.sha256(fact).digest())
+        key = digest.hexdigest()
+        kept = self._read(key)
+        if kept is None:
+            kept = make()
+            self._keep(key, *kept)
+        return kept
+
+    def _read(self, key: str) -> tuple[TableLevels, np.ndarray] | None:
+        """The columns with this digest; None where they are not here, or are not whole."""
+        try:
+            manifest = json.loads((self.folder / MANIFEST).read_bytes())
+            if (manifest["format"], manifest["digest"]) != (_FORMAT, key):
+                return None
+            levels = TableLevels.of(tuple(FeatureLevels.from_json(level) for level in manifest["levels"]))
+            shape, dtype = tuple(manifest["shape"]), np.dtype(manifest["dtype"])
+            with open(self.folder / manifest["codes"], "rb") as file:
+                codes = self.map(file, shape, dtype, read=True)
+            return (levels, codes) if self._checksums(codes) == manifest["checksums"] else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # whatever damage to the files leads to
+            return None
+
+    def _keep(self, key: str, levels: TableLevels, codes: np.ndarray) -> None:
+        """Write the codes, then the manifest that makes them valid; other codes go."""
+        name = f"codes-{secrets.token_hex(8)}.bin"
+        try:
+            with open(self.folder / name, "xb") as file:
+                for run in codes:
+                    file.write(memoryview(run))
+                    self.visited(run.nbytes)
+                file.flush()
+                os.fsync(file.fileno())
+            manifest: dict[str, Any] = {
+                "format": _FORMAT,
+                "digest": key,
+                "codes": name,
+                "shape": codes.shape,
+                "dtype": codes.dtype.str,
+                "checksums": self._checksums(codes),
+                "levels": [level.to_json() for level in levels],
+            }
+            write_atomically(self.folder / MANIFEST, json.dumps(manifest))
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                (self.folder / name).unlink()
+            if isinstance(error, OSError):
+                raise self._unwritable(error) from error
+            raise
+        for file_name in os.listdir(self.folder):
+            if _CODES.fullmatch(file_name) and file_name != name:
+                with contextlib.suppress(OSError):  # another fit may have been faster
+                    Path(self.folder / file_name).unlink()
+
+    def _checksums(self, codes: np.ndarray) -> list[int]:
+        sums = []
+        for run in codes:
+            sums.append(zlib.crc32(memoryview(run)))
+            self.visited(run.nbytes)
+        return sums

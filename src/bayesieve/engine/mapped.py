@@ -1,0 +1,107 @@
+"""Rows in files, read and written through memory maps."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from bayesieve.engine.base import Engine
+from bayesieve.engine.memory import InMemory
+
+_IN_MEMORY_BYTES = 1 << 20  # arrays up to this size are not worth a file
+_ZEROS = bytes(1 << 20)
+
+
+class Mapped(InMemory):
+    """Rows in files of a folder, read and written through memory maps, a block at a time.
+
+    Arrays are unnamed files that vanish when they are no longer needed, or when the process ends in any way.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the files are; it must exist.
+    block_rows : int, default=262144
+        Rows of a block.
+    resident_bytes : int, default=64 MiB
+        Bytes read or written after which the pages of all files may leave the memory of the process. The system keeps
+        them for as long as it has memory to spare.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from bayesieve import TableEncoder, WrapperSelector
+    >>> from bayesieve.engine import Mapped
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     X, y = load_breast_cancer(return_X_y=True)
+    ...     coded = TableEncoder().fit_transform_coded(X, y, engine=Mapped(folder))
+    ...     selected = WrapperSelector("log_loss").fit_coded(coded).support_.sum()
+    >>> int(selected)
+    4
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], block_rows: int = 1 << 18, resident_bytes: int = 64 << 20):
+        super().__init__(block_rows)
+        self.folder = Path(folder)
+        self.resident_bytes = resident_bytes
+        self._visited = 0
+        self._maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return InMemory, ()  # a table that is pickled takes its codes along
+
+    def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        if math.prod(shape) * np.dtype(dtype).itemsize <= _IN_MEMORY_BYTES:
+            return np.empty(shape, dtype)
+        try:
+            with tempfile.TemporaryFile(dir=self.folder) as file:
+                return self.map(file, shape, dtype)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> OSError:
+        return OSError(f"{self.folder} cannot be written ({error.strerror}); check its rights and space.")
+
+    def map(self, file: IO[bytes], shape: tuple[int, ...], dtype: Any, *, read: bool = False) -> np.ndarray:
+        """An array in a file: a new one of the size of the array or, with ``read``, one that has its values."""
+        n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+        if not read:
+            _allocate(file, n_bytes)  # a full disk must not end the process when a page is written
+        # A private copy of what is read: kernels are compiled for arrays that may be written.
+        mapped = mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_COPY if read else mmap.ACCESS_WRITE)
+        with self._lock:
+            self._maps.add(mapped)
+        return np.frombuffer(mapped, dtype).reshape(shape)
+
+    def visited(self, n_bytes: int) -> None:
+        with self._lock:
+            self._visited += n_bytes
+            if self._visited < self.resident_bytes:
+                return
+            self._visited = 0
+            maps = list(self._maps)
+        for mapped in maps if hasattr(mmap, "MADV_DONTNEED") else []:
+            mapped.madvise(mmap.MADV_DONTNEED)
+
+    def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
+        return Engine.take(self, array, rows)
+
+
+def _allocate(file: IO[bytes], n_bytes: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, n_bytes)
+        return
+    for at in range(0, n_bytes, len(_ZEROS)):
+        file.write(_ZEROS[: n_bytes - at])
+    file.flush()

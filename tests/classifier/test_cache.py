@@ -1,0 +1,263 @@
+"""`SelectiveNB(cache=FOLDER)`: the same model as in memory, codes used again, and folders that are not whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+import bayesieve
+from bayesieve import (
+    CFSSelector,
+    CompressionAveraging,
+    IndicatorEncoder,
+    InformationGainSelector,
+    MRMRSelector,
+    SelectiveNB,
+    TableEncoder,
+    WrapperSelector,
+)
+from bayesieve.engine import Cache, Engine, InMemory, Mapped
+
+ROOT = Path(__file__).resolve().parents[2]
+MANIFEST = "bayesieve-cache.json"
+
+
+@pytest.fixture(scope="module")
+def german() -> tuple[pl.DataFrame, pl.Series]:
+    table = pl.read_csv(ROOT / "examples/data/german_credit.csv")
+    target = "class" if "class" in table.columns else table.columns[-1]
+    return table.drop(target), table[target]
+
+
+@pytest.fixture(autouse=True)
+def in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small tables, too, in files and in several blocks."""
+    monkeypatch.setattr("bayesieve.engine.mapped._IN_MEMORY_BYTES", 0)
+
+
+def saved(model: SelectiveNB, folder: Path) -> str:
+    """The saved model without the seconds that its search took."""
+    model.save(folder / "model.json")
+    data = json.loads((folder / "model.json").read_text())
+    del data["sha256"], data["search"]["seconds"], data["search"]["move_seconds"]
+    return json.dumps(data, sort_keys=True)
+
+
+SELECTORS: dict[str, Any] = {
+    "compression": "compression",
+    "map": "map",
+    "all": "all",
+    "accuracy": "accuracy",
+    "auc": "auc",
+    "exhaustive": CompressionAveraging(exhaustive=False, n_starts=3),
+    "holdout": WrapperSelector("error_probability", direction="forward"),
+    "loo": WrapperSelector("log_loss", direction="forward", evaluation="loo"),
+    "folds": WrapperSelector("brier", direction="forward", evaluation=StratifiedKFold(4, shuffle=True, random_state=0)),
+    "balanced": WrapperSelector("balanced_error", direction="fast", evaluation=3, recode=False),
+    "information gain": InformationGainSelector(n_features_to_select="auto"),
+    "mrmr": MRMRSelector(),
+    "cfs": CFSSelector(),
+}
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_the_same_saved_model(name: str, german: tuple[pl.DataFrame, pl.Series], tmp_path: Path) -> None:
+    X, y = german
+    weights = np.random.default_rng(0).integers(1, 4, y.len()) if name == "map" else None
+    model = SelectiveNB(SELECTORS[name], calibrate="auto")
+    expected = saved(clone(model).fit(X, y, weights), tmp_path)
+    folder = tmp_path / "cache"
+    for engine in (folder, folder, InMemory(512), Mapped(tmp_path, block_rows=512, resident_bytes=1)):
+        assert saved(clone(model).set_params(cache=engine).fit(X, y, weights), tmp_path) == expected
+    assert [file.name[:6] for file in sorted(folder.iterdir())] == ["bayesi", "codes-"]
+
+
+def test_indicators(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(900, 3))
+    y = (X[:, 0] + rng.normal(size=900) > 0).astype(int)
+    model = SelectiveNB(encoder=IndicatorEncoder(4))
+    assert saved(model.set_params(cache=tmp_path / "c").fit(X, y), tmp_path) == saved(
+        model.set_params(cache=None).fit(X, y), tmp_path
+    )
+
+
+class CountsFits(Cache):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.n_coded = 0
+
+    def remembered(self, facts: Any, make: Any) -> Any:
+        def counted() -> Any:
+            self.n_coded += 1
+            return make()
+
+        return super().remembered(facts, counted)
+
+
+def test_codes_are_used_again_for_the_same_data_and_options_only(
+    german: tuple[pl.DataFrame, pl.Series], tmp_path: Path
+) -> None:
+    X, y = german
+    amount = next(name for name in X.columns if X[name].dtype.is_numeric())
+    weights = np.ones(y.len())
+
+    def n_coded(X: Any, y: Any, weights: Any = None, **options: Any) -> int:
+        engine = CountsFits(tmp_path / "cache")
+        coded = TableEncoder(**options).fit_transform_coded(X, y, weights, engine=engine)
+        plain = TableEncoder(**options).fit_transform_coded(X, y, weights)
+        np.testing.assert_array_equal(coded.codes, plain.codes)
+        assert [level.to_json() for level in coded.levels or ()] == [level.to_json() for level in plain.levels or ()]
+        return engine.n_coded
+
+    assert n_coded(X, y) == 1
+    assert n_coded(X, y) == 0
+    assert n_coded(X, y, n_jobs=1) == 0
+    assert n_coded(X.to_pandas(), y.to_pandas()) == 0
+    changed = X.with_columns(pl.when(pl.int_range(pl.len()) == 7).then(9).otherwise(pl.col(amount)).alias(amount))
+    for number, case in enumerate(
+        [(changed, y), (X, y.reverse()), (X, y, weights), (X, y, weights * 2), (X.rename({amount: "sum"}), y)]
+    ):
+        assert n_coded(*case) == 1, number
+        assert n_coded(*case) == 0, number
+    assert n_coded(X, y, missing="ignore") == 1
+    assert n_coded(X, y, categorical="values") == 1
+    assert n_coded(X, y, kinds={amount: "categorical"}) == 1
+    assert len(list((tmp_path / "cache").iterdir())) == 2  # earlier codes go
+
+
+@pytest.mark.parametrize(
+    "damage", ["codes cut", "a bit", "no codes", "no manifest", "half a manifest", "foreign levels"]
+)
+def test_a_folder_that_is_not_whole_is_coded_again(
+    damage: str, german: tuple[pl.DataFrame, pl.Series], tmp_path: Path
+) -> None:
+    X, y = german
+    expected = TableEncoder().fit_transform_coded(X, y, engine=Cache(tmp_path)).codes.copy()
+    manifest, codes = tmp_path / MANIFEST, next(tmp_path.glob("codes-*.bin"))
+    content = bytearray(codes.read_bytes())
+    if damage == "codes cut":
+        codes.write_bytes(content[:-1])
+    elif damage == "a bit":
+        content[len(content) // 2] ^= 1
+        codes.write_bytes(content)
+    elif damage == "no codes":
+        codes.unlink()
+    elif damage == "no manifest":
+        manifest.unlink()
+    elif damage == "half a manifest":
+        manifest.write_bytes(manifest.read_bytes()[:500])
+    else:
+        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"levels": [1, 2]}))
+    engine = CountsFits(tmp_path)
+    np.testing.assert_array_equal(TableEncoder().fit_transform_coded(X, y, engine=engine).codes, expected)
+    assert engine.n_coded == 1
+    again = CountsFits(tmp_path)
+    TableEncoder().fit_transform_coded(X, y, engine=again)
+    assert again.n_coded == 0
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_folders_that_are_refused(german: tuple[pl.DataFrame, pl.Series], tmp_path: Path) -> None:
+    X, y = german
+    (tmp_path / "mine.csv").write_text("a,b\n")
+    with pytest.raises(ValueError, match=r"holds other files than a cache of bayesieve \(mine.csv\); give a new or an"):
+        SelectiveNB(cache=tmp_path).fit(X, y)
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.csv"]
+    for path in (tmp_path / "mine.csv", tmp_path / "mine.csv" / "deeper"):
+        with pytest.raises(ValueError, match="is not a folder; give a new or an empty folder as the cache"):
+            SelectiveNB(cache=path).fit(X, y)
+    with pytest.raises(TypeError, match="A path must be text"):
+        SelectiveNB(cache=3).fit(X, y)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_rights(german: tuple[pl.DataFrame, pl.Series], tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(ValueError, match="cannot be used as a cache \\(Permission denied\\)"):
+        SelectiveNB(cache=tmp_path / "cache").fit(*german)
+
+
+def test_a_full_disk_leaves_no_half_cache(
+    german: tuple[pl.DataFrame, pl.Series], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("bayesieve.engine.cache.os.fsync", full)
+    with pytest.raises(OSError, match="cannot be written \\(No space left on device\\); check its rights and space"):
+        SelectiveNB(cache=tmp_path / "cache").fit(*german)
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_neither_saved_nor_part_of_what_is_compared(german: tuple[pl.DataFrame, pl.Series], tmp_path: Path) -> None:
+    X, y = german
+    model = SelectiveNB("map", cache=tmp_path / "cache").fit(X, y)
+    model.save(tmp_path / "model.json")
+    assert "cache" not in json.loads((tmp_path / "model.json").read_text())["parameters"]
+    loaded = bayesieve.load(tmp_path / "model.json")
+    assert loaded.cache is None
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+_KILLED = """
+import sys
+from pathlib import Path
+import numpy as np
+import bayesieve.engine.cache as cache
+import bayesieve.engine.mapped as mapped
+from bayesieve import SelectiveNB
+
+mapped._IN_MEMORY_BYTES = 0
+phase, folder = sys.argv[1:]
+def hang(*_, **__):
+    print("now", flush=True)
+    sys.stdin.read()
+if phase == "codes":
+    cache.os.fsync = hang
+elif phase == "manifest":
+    cache.write_atomically = hang
+else:
+    SelectiveNB._learn = hang
+rng = np.random.default_rng(0)
+X = rng.normal(size=(3000, 4))
+SelectiveNB(cache=folder).fit(X, X[:, 0] + rng.normal(size=3000) > 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL")
+@pytest.mark.parametrize("phase", ["codes", "manifest", "search"])
+def test_a_killed_fit_leaves_nothing_that_passes_for_whole(phase: str, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _KILLED, phase, str(tmp_path)], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "now\n"
+    process.kill()
+    process.communicate()
+    left = sorted(file.name[:6] for file in tmp_path.iterdir())
+    assert left == (["bayesi", "codes-"] if phase == "search" else ["codes-"])  # scratch files vanish
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4))
+    y = X[:, 0] + rng.normal(size=3000) > 0
+    engine = CountsFits(tmp_path)
+    model = SelectiveNB(cache=engine).fit(X, y)
+    assert engine.n_coded == (0 if phase == "search" else 1)
+    np.testing.assert_array_equal(model.predict_proba(X), SelectiveNB().fit(X, y).predict_proba(X))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_engines_are_engines() -> None:
+    assert issubclass(Cache, Mapped)
+    assert issubclass(Mapped, Engine)
