@@ -11,7 +11,9 @@ import numpy as np
 from sklearn import model_selection
 
 from bayesieve import discretize, search
+from bayesieve.counts.dependence import DEPENDENCES
 from bayesieve.criteria.registry import CRITERIA
+from bayesieve.parts import Registry
 from bayesieve.plain_values import Damaged, member
 
 _PARTS: dict[str, dict[str, type]] = {
@@ -32,8 +34,10 @@ _PARTS: dict[str, dict[str, type]] = {
         ),
     )
 }
-"""Objects that a file may name, by what they are: nothing but these and registered criteria is created from one."""
-_KINDS = (*_PARTS, "criterion")
+"""Objects that a file may name, by what they are: nothing but these, registered criteria and registered measures of
+dependence is created from one."""
+_REGISTRIES: dict[str, Registry[Any]] = {"criterion": CRITERIA, "dependence": DEPENDENCES}
+_KINDS = (*_PARTS, *_REGISTRIES)
 
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
@@ -96,8 +100,8 @@ def option_from_json(data: Any) -> Any:
 
 
 def _part(kind: str, name: str) -> type | None:
-    if kind == "criterion":
-        return next((criterion for criterion in CRITERIA.values() if criterion.__name__ == name), None)
+    if kind in _REGISTRIES:
+        return next((part for part in _REGISTRIES[kind].values() if part.__name__ == name), None)
     return _PARTS[kind].get(name)
 
 

@@ -38,11 +38,11 @@ def count_planes(planes, starts, rows):
     """rows[s, p] = rows of segment s in plane p of (n_words, n_planes) planes; starts : first words of the segments."""
     rows[:] = 0
     for s in range(starts.size - 1):
-        found = rows[s]
+        count = rows[s]
         for w in range(starts[s], starts[s + 1]):
             words = planes[w]
-            for p in range(found.size):
-                found[p] += count_bits(words[p])
+            for p in range(count.size):
+                count[p] += count_bits(words[p])
 
 
 @jit
@@ -78,27 +78,23 @@ def _add_common(words, right, w, low, found):
 
 
 @jit
-def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes, logs, relative, out):
-    """Information of pairs of features of two levels without unseen rows.
+def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes, logs, most_left, most_right, out):
+    """Information of pairs of features of two levels without unseen rows, times the rows.
 
     counts : (n_segments, n, m) rows where both features have level 1; ones : (n_segments, features) rows of level 1;
-    own : the same, sums of n log n over both levels; sizes : (n_segments,) rows; logs : n log n of every whole number.
+    own : the same, sums of n log n over both levels; sizes : (n_segments,) rows; logs : n log n of every whole number;
+    most : (features,) entropies, times the rows, which information does not exceed.
     """
-    total = np.float64(sizes.sum())
-    sums, left_sums, right_sums = np.empty(counts.shape[2]), 0.0, np.zeros(counts.shape[2])
-    for s in range(sizes.size):
-        right_sums += logs[sizes[s]] - own_right[s]
+    sums = np.empty(counts.shape[2])
     for i in range(counts.shape[1]):
-        left_sums = 0.0
         sums[:] = 0.0
         for s in range(sizes.size):
-            left_sums += logs[sizes[s]] - own_left[s, i]
             _add_binary(
                 counts[s, i], ones_left[s, i], ones_right[s], own_left[s, i], own_right[s], sizes[s], logs, sums
             )
-        row = out[i]
+        row, most = out[i], most_left[i]
         for j in range(sums.size):
-            row[j] = _statistic(sums[j], left_sums, right_sums[j], total, relative)
+            row[j] = max(0.0, min(sums[j], min(most, most_right[j])))
 
 
 @jit_inner
@@ -114,54 +110,47 @@ def _add_binary(both, ones, others, own, own_others, size, logs, sums):
         sums[j] += 0.0 if independent else joint - (own + own_others[j]) + whole
 
 
-@jit_inner
-def _statistic(information, left_sum, right_sum, total, relative):
-    """From sums to nats, within the bounds that rounding may cross; or the symmetrical uncertainty."""
-    left, right = max(left_sum, 0.0), max(right_sum, 0.0)
-    information = max(0.0, min(information, min(left, right)))
-    if relative:
-        return 2.0 * information / max(left + right, 1e-300)
-    return information / total
-
-
 @jit
-def plane_information(counts, left, right, n_levels, complete, margins, at, sizes, logs, relative, out):
+def plane_information(counts, left, right, n_levels, complete, margins, at, sizes, logs, out):
     """Information of pairs of features of few levels, from the counts of their planes.
 
     counts : (n_segments, planes of left, planes of right) rows; left, right : positions of the features; complete :
     whether all rows of a feature have a known level, of which then the first has no plane; margins : (n_segments,
-    levels of all features) rows, those of feature k from ``at[k]`` on; sizes : (n_segments,) rows.
+    levels of all features) rows, those of feature k from ``at[k]`` on; sizes : (n_segments,) rows; out : (4, n, m),
+    to which are added the rows, and information and entropies of left and right times the rows.
     """
-    most = max(n_levels[left].max(), n_levels[right].max())
+    most = 0
+    for x in left:
+        most = max(most, n_levels[x])
+    for y in right:
+        most = max(most, n_levels[y])
     cells, row_sums, column_sums = np.zeros(most * most), np.zeros(most), np.zeros(most)
     weights = np.zeros(0)
     below = 0
     for i in range(left.size):
         x = left[i]
-        beside = 0
+        first_column = 0
         for j in range(right.size):
             y = right[j]
-            total, information, left_sum, right_sum = 0.0, 0.0, 0.0, 0.0
             for s in range(sizes.size):
                 table = counts[s, below : below + n_levels[x] - complete[x], :]
                 own, other = margins[s, at[x] : at[x] + n_levels[x]], margins[s, at[y] : at[y] + n_levels[y]]
-                _fill_from_planes(table, beside, own, other, complete[x], complete[y], sizes[s], cells)
-                part = _sums_of_table(cells, n_levels[x], n_levels[y], row_sums, column_sums, logs, weights)
-                total, information = total + part[0], information + part[1]
-                left_sum, right_sum = left_sum + part[2], right_sum + part[3]
-            out[i, j] = _statistic(information, left_sum, right_sum, max(total, 1e-300), relative)
-            beside += n_levels[y] - complete[y]
+                _fill_from_planes(table, first_column, own, other, complete[x], complete[y], sizes[s], cells)
+                sums = _sums_of_table(cells, n_levels[x], n_levels[y], row_sums, column_sums, logs, weights)
+                for part in range(4):
+                    out[part, i, j] += sums[part]
+            first_column += n_levels[y] - complete[y]
         below += n_levels[x] - complete[x]
 
 
 @jit_inner
-def _fill_from_planes(counts, beside, own, other, first_x, first_y, size, cells):
+def _fill_from_planes(counts, first_column, own, other, first_x, first_y, size, cells):
     """All cells of a table, from those of the planes and the margins: what is left is the first level."""
     n_y = other.size
     for x in range(first_x, own.size):
         left = own[x]
         for y in range(first_y, n_y):
-            n = counts[x - first_x, beside + y - first_y]
+            n = counts[x - first_x, first_column + y - first_y]
             cells[x * n_y + y] = n
             left -= n
         if first_y:
@@ -181,50 +170,58 @@ def _fill_from_planes(counts, beside, own, other, first_x, first_y, size, cells)
 
 
 @jit
-def row_information(codes, left, right, n_levels, weights, starts, logs, relative, wide, out):
+def row_information(codes, left, right, n_levels, weights, starts, logs, wide, out):
     """Information of pairs of features, counted row by row: of many levels, or with weights (else of size 0).
 
     codes : (n_features, n_rows); left, right : positions of the features; starts : (n_segments + 1,) first rows; wide :
-    (n, m) pairs that are left to `sparse_information`.
+    (n, m) pairs that are left to `sparse_information`; out : as of `plane_information`.
     """
-    most = 0
+    most, most_x, most_y = 0, 0, 0
     for i in range(left.size):
+        most_x = max(most_x, n_levels[left[i]])
         for j in range(right.size):
+            most_y = max(most_y, n_levels[right[j]])
             if not wide[i, j]:
                 most = max(most, n_levels[left[i]] * n_levels[right[j]])
-    cells, row_sums, column_sums = np.zeros(most), np.zeros(n_levels[left].max()), np.zeros(n_levels[right].max())
+    cells, row_sums, column_sums = np.zeros(most), np.zeros(most_x), np.zeros(most_y)
     for i in range(left.size):
         x, n_x = codes[left[i]], n_levels[left[i]]
         for j in range(right.size):
             if wide[i, j]:
                 continue
             y, n_y = codes[right[j]], n_levels[right[j]]
-            total, information, left_sum, right_sum = 0.0, 0.0, 0.0, 0.0
             for s in range(starts.size - 1):
                 first, last = starts[s], starts[s + 1]
-                _count_rows(x, y, n_x, n_y, weights, first, last, cells)
-                if n_x * n_y <= 2 * (last - first):
-                    part = _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights)
+                if weights.size == 0:
+                    for k in range(first, last):
+                        if x[k] < n_x and y[k] < n_y:
+                            cells[np.uint64(x[k]) * np.uint64(n_y) + np.uint64(y[k])] += 1.0
                 else:
-                    part = _sums_of_rows(x, y, n_x, n_y, first, last, cells, row_sums, column_sums, logs, weights)
-                total, information = total + part[0], information + part[1]
-                left_sum, right_sum = left_sum + part[2], right_sum + part[3]
-            out[i, j] = _statistic(information, left_sum, right_sum, max(total, 1e-300), relative)
+                    for k in range(first, last):
+                        if x[k] < n_x and y[k] < n_y:
+                            cells[np.uint64(x[k]) * np.uint64(n_y) + np.uint64(y[k])] += weights[k]
+                if n_x * n_y <= 2 * (last - first):
+                    sums = _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights)
+                else:
+                    sums = _sums_of_rows(x, y, n_x, n_y, first, last, cells, row_sums, column_sums, logs, weights)
+                for part in range(4):
+                    out[part, i, j] += sums[part]
 
 
 @jit
-def sparse_information(codes, n_levels, weights, starts, logs, relative):
+def sparse_information(codes, n_levels, weights, starts, logs, out):
     """As `row_information` of one pair whose table would fill the memory: counts are kept of cells with rows only.
 
-    codes : (2, n_rows). The cells are in a hash table with open addressing; sums are added in the same order.
+    codes : (2, n_rows); out : (4,). The cells are in a hash table with open addressing; sums are added in the same
+    order.
     """
     x, y, n_x, n_y = codes[0], codes[1], n_levels[0], n_levels[1]
     size = 4
     while size < 2 * x.size:
         size *= 2
-    keys, cells, slots = np.full(size, -1, dtype=np.int64), np.zeros(size), np.empty(x.size, dtype=np.int64)
+    keys, cells, slots = np.empty(size, dtype=np.int64), np.zeros(size), np.empty(x.size, dtype=np.int64)
+    keys[:] = -1
     row_sums, column_sums = np.empty(n_x), np.empty(n_y)
-    total, information, left_sum, right_sum = 0.0, 0.0, 0.0, 0.0
     for s in range(starts.size - 1):
         first, last = starts[s], starts[s + 1]
         row_sums[:] = 0.0
@@ -232,8 +229,12 @@ def sparse_information(codes, n_levels, weights, starts, logs, relative):
         joint = 0.0
         for i in range(first, last):
             if x[i] < n_x and y[i] < n_y:
-                slots[i] = _slot(keys, np.int64(x[i]) * n_y + np.int64(y[i]))
-                cells[slots[i]] += 1.0 if weights.size == 0 else weights[i]
+                key = np.int64(x[i]) * n_y + np.int64(y[i])
+                at = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & (size - 1)
+                while keys[at] != -1 and keys[at] != key:
+                    at = (at + 1) & (size - 1)
+                keys[at], slots[i] = key, at
+                cells[at] += 1.0 if weights.size == 0 else weights[i]
         for i in range(first, last):
             if x[i] < n_x and y[i] < n_y:
                 n = cells[slots[i]]
@@ -244,34 +245,9 @@ def sparse_information(codes, n_levels, weights, starts, logs, relative):
         for i in range(first, last):
             if x[i] < n_x and y[i] < n_y:
                 keys[slots[i]] = -1
-        part = _sums(joint, row_sums, column_sums, logs, weights)
-        total, information = total + part[0], information + part[1]
-        left_sum, right_sum = left_sum + part[2], right_sum + part[3]
-    return _statistic(information, left_sum, right_sum, max(total, 1e-300), relative)
-
-
-@jit_inner
-def _slot(keys, key):
-    """Where a cell is in a hash table whose free slots hold -1; a new cell takes one."""
-    last = keys.size - 1
-    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    at = np.int64(mixed >> np.uint64(20)) & last
-    while keys[at] != -1 and keys[at] != key:
-        at = (at + 1) & last
-    keys[at] = key
-    return at
-
-
-@jit_inner
-def _count_rows(x, y, n_x, n_y, weights, first, last, cells):
-    if weights.size == 0:
-        for i in range(first, last):
-            if x[i] < n_x and y[i] < n_y:
-                cells[np.uint64(x[i]) * np.uint64(n_y) + np.uint64(y[i])] += 1.0
-    else:
-        for i in range(first, last):
-            if x[i] < n_x and y[i] < n_y:
-                cells[np.uint64(x[i]) * np.uint64(n_y) + np.uint64(y[i])] += weights[i]
+        sums = _sums(joint, row_sums, column_sums, logs, weights)
+        for part in range(4):
+            out[part] += sums[part]
 
 
 @jit_inner

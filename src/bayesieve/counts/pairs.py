@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.bit_planes import BitPlanes, Segments
+from bayesieve.counts.dependence import Dependence, EntropyDependence, MutualInformation, SymmetricalUncertainty
 from bayesieve.engine import effective_jobs, map_in_threads
 
 _MOST_LEVELS = 20  # of a feature kept as bit planes; with more, counting row by row is faster
@@ -18,6 +20,7 @@ _COUNTS_AT_ONCE = 1 << 17  # counts of pairs of planes that stay in the cache un
 _RIGHT_AT_ONCE = 4096  # planes times segments
 _FEATURES_AT_ONCE = 16  # that a thread counts the pairs of, row by row, before it takes up others
 _MOST_CELLS = 1 << 22  # of a table of counts of one pair (32 MiB); larger ones hold the cells with rows only
+_CELLS_AT_ONCE = 1 << 18  # rows, and cells, of the tables of several pairs
 _PARALLEL_WORK = 2_000_000  # words or rows looked at, below which threads cost more than they bring
 
 _BINARY, _FEW, _MANY = range(3)  # kinds of features, by how their pairs are counted
@@ -60,7 +63,7 @@ def _region(rows: np.ndarray, columns: np.ndarray) -> Any:
 
 
 class PairInformation:
-    """Mutual information and symmetrical uncertainty of pairs of features, from counts of their levels.
+    """Mutual information, symmetrical uncertainty and other measures of pairs of features, from counts of their levels.
 
     Pairs of features of few levels are counted by AND and population count of bit planes; rows with weights, and
     features of many levels, row by row. Rows whose level of either feature is unseen do not count for the pair.
@@ -126,7 +129,7 @@ class PairInformation:
             0 <= I <= min(H) always; exactly 0 for independent counts, H(X) for a feature with itself. Given the class,
             all of them are conditional on it.
         """
-        return self._block(features, others, relative=False)
+        return self.of(MutualInformation(), features, others)
 
     def symmetrical_uncertainty(self, features: Any = None, others: Any = None) -> np.ndarray:
         """2 I(X; Y) / (H(X) + H(Y)) of every one of ``features`` with every one of ``others``, from 0 to 1.
@@ -140,7 +143,7 @@ class PairInformation:
         float array, shape (features, others)
             Given the class, informations and entropies are conditional on it. 0 for two constants.
         """
-        return self._block(features, others, relative=True)
+        return self.of(SymmetricalUncertainty(), features, others)
 
     def _set_kinds(self) -> None:
         coded = self._coded
@@ -170,6 +173,8 @@ class PairInformation:
         margins = self._planes[_BINARY].margins
         self._ones = np.ascontiguousarray(margins[:, 1::2])
         self._own = self._logs[margins[:, 0::2]] + self._logs[self._ones]
+        entropies = self._logs[self._segments.sizes][:, None] - self._own
+        self._entropies = np.maximum(np.cumsum(entropies, axis=0)[-1], 0.0)  # times the rows
 
     def _positions(self, features: Any) -> np.ndarray:
         if features is None or isinstance(features, slice):
@@ -183,10 +188,26 @@ class PairInformation:
             last = self._everything.size - 1
             raise ValueError(f"Features are positions from 0 to {last}, or a mask, got {features!r}.") from None
 
-    def _block(self, features: Any, others: Any, *, relative: bool) -> np.ndarray:
+    def of(self, dependence: Dependence, features: Any = None, others: Any = None) -> np.ndarray:
+        """Any measure of dependence of every one of ``features`` with every one of ``others``.
+
+        Parameters
+        ----------
+        dependence : Dependence
+        features, others : positions of features, or None for all
+
+        Returns
+        -------
+        float array, shape (features, others)
+            Given the class, the mean over the classes, by their rows, of the dependence within each, or, where it
+            depends on information and entropies only, that of the conditional ones.
+        """
         left, right = self._positions(features), self._positions(others)
         block = np.empty((left.size, right.size))
         symmetric = np.array_equal(left, right)
+        if not isinstance(dependence, EntropyDependence):
+            self._by_tables(block, left, right, symmetric, dependence)
+            return block
         tasks: list[Task] = []
         by_kind = self._by_kind(right)
         for kind, rows in self._by_kind(left).items():
@@ -195,10 +216,55 @@ class PairInformation:
                     part = _Part(
                         block, rows, columns, left[rows], right[columns], symmetric, symmetric and kind == other
                     )
-                    tasks += (self._by_rows if _MANY in (kind, other) else self._by_planes)(part, relative)
+                    tasks += (self._by_rows if _MANY in (kind, other) else self._by_planes)(part, dependence)
         words = self._coded.n_rows if _MANY in by_kind else int(self._segments.word_starts[-1])
         map_in_threads(lambda task: task(), tasks, self._n_jobs if block.size * words >= _PARALLEL_WORK else 1)
         return block
+
+    def _by_tables(
+        self, block: np.ndarray, left: np.ndarray, right: np.ndarray, symmetric: bool, dependence: Dependence
+    ) -> None:
+        """Tables of counts, many at a time, for measures that are computed from nothing else."""
+        codes, bounds = self._in_order(), self._segments.row_starts
+        weights = self._weights if self._weights.size else np.ones(codes.shape[1])
+        n_levels = self._n_levels
+
+        def measure(row: int) -> None:
+            x, n_x = codes[left[row]].astype(np.int64), int(n_levels[left[row]])
+            columns = np.arange(row if symmetric else 0, right.size)
+            for n_y in np.unique(n_levels[right[columns]]).tolist():
+                if n_x * n_y > _MOST_CELLS:
+                    raise ValueError(
+                        f"A table of {n_x} x {n_y} levels is too large for {dependence!r}; encode the table so that "
+                        f"{self._coded.names[left[row]]!r} has fewer levels."
+                    )
+                these = columns[n_levels[right[columns]] == n_y]
+                at_once = max(1, min(_CELLS_AT_ONCE // max(n_x * n_y, 1), _CELLS_AT_ONCE // max(x.size, 1)))
+                for begin in range(0, these.size, at_once):
+                    part = these[begin : begin + at_once]
+                    y = codes[right[part]].astype(np.int64)
+                    cell = x * n_y + y + np.arange(part.size)[:, None] * (n_x * n_y)
+                    known = (x < n_x) & (y < n_y)
+                    sums, totals = np.zeros(part.size), np.zeros(part.size)
+                    for first, last in pairwise(bounds.tolist()):
+                        seen = known[:, first:last]
+                        of_rows = np.broadcast_to(weights[first:last], seen.shape)[seen]
+                        flat = np.bincount(cell[:, first:last][seen], of_rows, part.size * n_x * n_y)
+                        tables = flat.reshape(part.size, n_x, n_y)
+                        of_segment = tables.sum(axis=(1, 2))
+                        sums += of_segment * dependence.checked(tables)
+                        totals += of_segment
+                    block[row, part] = values = sums / np.maximum(totals, 1e-300)
+                    if symmetric:
+                        block[part, row] = values
+
+        map_in_threads(measure, range(left.size), self._n_jobs)
+
+    def _in_order(self) -> np.ndarray:
+        """Codes of all features, listed by segment."""
+        if self._codes is None:
+            self._codes = np.ascontiguousarray(self._segments.in_order(self._coded.codes))
+        return self._codes
 
     def _by_kind(self, positions: np.ndarray) -> dict[int, np.ndarray]:
         """Where in these positions the features of each kind are."""
@@ -209,30 +275,30 @@ class PairInformation:
         kinds = self._kinds[positions]
         return {kind: np.flatnonzero(kinds == kind) for kind in np.unique(kinds).tolist()}
 
-    def _by_rows(self, part: _Part, relative: bool) -> list[Task]:
-        if self._codes is None:
-            self._codes = np.ascontiguousarray(self._segments.in_order(self._coded.codes))
+    def _by_rows(self, part: _Part, dependence: EntropyDependence) -> list[Task]:
+        self._in_order()
         begins = range(0, part.left.size, _FEATURES_AT_ONCE)
-        return [partial(self._count_rows, part, relative, begin) for begin in begins]
+        return [partial(self._count_rows, part, dependence, begin) for begin in begins]
 
-    def _count_rows(self, part: _Part, relative: bool, begin: int) -> None:
-        assert self._codes is not None
+    def _count_rows(self, part: _Part, dependence: EntropyDependence, begin: int) -> None:
         from bayesieve.counts._pair_kernels import row_information, sparse_information
 
+        codes = self._in_order()
         left = part.left[begin : begin + _FEATURES_AT_ONCE]
         low = begin if part.triangle else 0
         right = part.right[low:]
-        values = np.empty((left.size, right.size))
-        options = (self._weights, self._segments.row_starts, self._logs, relative)
+        sums = np.zeros((4, left.size, right.size))
+        options = (self._weights, self._segments.row_starts, self._logs)
         cells = self._n_levels[left][:, None] * self._n_levels[right]
         wide = cells > max(_MOST_CELLS, 2 * self._coded.n_rows)
-        row_information(self._codes, left, right, self._n_levels, *options, wide, values)
+        row_information(codes, left, right, self._n_levels, *options, wide, sums)
         for i, j in np.argwhere(wide):
-            pair = np.array([left[i], right[j]])
-            values[i, j] = sparse_information(self._codes[pair], self._n_levels[pair], *options)
-        part.put(slice(begin, begin + left.size), slice(low, None), values)
+            pair, of_pair = np.array([left[i], right[j]]), np.zeros(4)
+            sparse_information(codes[pair], self._n_levels[pair], *options, of_pair)
+            sums[:, i, j] = of_pair
+        part.put(slice(begin, begin + left.size), slice(low, None), _of_sums(dependence, sums))
 
-    def _by_planes(self, part: _Part, relative: bool) -> list[Task]:
+    def _by_planes(self, part: _Part, dependence: EntropyDependence) -> list[Task]:
         """Tiles so small that their counts stay in the cache."""
         right = self._planes[int(self._kinds[part.right[0]])]
         places = self._place[part.right]
@@ -254,13 +320,13 @@ class PairInformation:
                 pieces = _pieces(right_sizes[end:], right_at_once)
                 columns = [(begin, end), *((end + low, end + high) for low, high in pieces)]
             for low, high in columns:
-                tasks.append(partial(self._count_planes, part, relative, begin, end, right, places, low, high))
+                tasks.append(partial(self._count_planes, part, dependence, begin, end, right, places, low, high))
         return tasks
 
     def _count_planes(
         self,
         part: _Part,
-        relative: bool,
+        dependence: EntropyDependence,
         begin: int,
         end: int,
         right: BitPlanes,
@@ -277,22 +343,33 @@ class PairInformation:
         first, last = int(right.starts[low]), int(right.starts[high])
         counts = np.empty((segments.sizes.size, wanted.size, last - first), dtype=np.int32)
         count_common(left.words, wanted, right.words, first, last, segments.word_starts, counts)
-        values = np.empty((features.size, others.size))
         if self._kinds[features[0]] == self._kinds[others[0]] == _BINARY:
             a, b = self._place[features], self._place[others]
-            ones, own = self._ones, self._own
+            ones, own, most = self._ones, self._own, self._entropies
             sides = ones[:, a], ones[:, b], own[:, a], own[:, b]
-            binary_information(counts, *sides, segments.sizes, self._logs, relative, values)
+            information = np.empty((features.size, others.size))
+            binary_information(counts, *sides, segments.sizes, self._logs, most[a], most[b], information)
+            values = dependence.of_sums(information, most[a][:, None], most[b], float(segments.sizes.sum()))
         else:
+            sums = np.zeros((4, features.size, others.size))
             plane_information(
                 *(counts, features, others, self._n_levels, self._complete, self._margins, self._margins_at),
-                *(segments.sizes, self._logs, relative, values),
+                *(segments.sizes, self._logs, sums),
             )
+            values = _of_sums(dependence, sums)
         if places.size == right.features.size:
             part.put(slice(begin, end), slice(low, high), values)
         else:
             columns = np.flatnonzero((places >= low) & (places < high))
             part.put(slice(begin, end), columns, values[:, places[columns] - low])
+
+
+def _of_sums(dependence: EntropyDependence, sums: np.ndarray) -> np.ndarray:
+    """Values from (4, n, m) sums of the kernels, within the bounds that rounding may cross."""
+    total, information, left, right = sums
+    left, right = np.maximum(left, 0.0), np.maximum(right, 0.0)
+    information = np.clip(information, 0.0, np.minimum(left, right))
+    return dependence.of_sums(information, left, right, np.maximum(total, 1e-300))
 
 
 def _pieces(sizes: np.ndarray, most: int) -> list[tuple[int, int]]:

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.counts.information import class_symmetrical_uncertainty
+from bayesieve.counts import CodedTable, Dependence, Smoothing
+from bayesieve.counts.dependence import make_dependence
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.parts import Score
 from bayesieve.search import (
@@ -46,6 +46,8 @@ class CFSSelector(CodedSelector):
         kept. The search ends when five extensions in a row have found nothing that is better by more than 1e-5.
         ``"forward"`` adds the best feature while the merit rises, ``"backward"`` drops the worst while it does not
         fall.
+    dependence : str or Dependence, default="symmetrical_uncertainty"
+        What the correlation is: any measure from 0 to 1 that grows with the dependence, or ``"mutual_information"``.
     locally_predictive : bool, default=False
         Whether to add, after the search, in the order of their correlation with the class, features that no selected
         one is more correlated with than the class is. The merit may fall.
@@ -64,7 +66,7 @@ class CFSSelector(CodedSelector):
     merit_ : float
         Of the features selected.
     class_correlations_ : float array, shape (n_features,)
-        Symmetrical uncertainty of every feature with the class.
+        Dependence, symmetrical uncertainty unless chosen, of every feature and the class.
     weights_, support_ : arrays, shape (n_features,)
         1 and True for the features selected.
     n_features_selected_ : int
@@ -104,6 +106,7 @@ class CFSSelector(CodedSelector):
         self,
         search: Literal["best-first", "forward", "backward"] | Search = "best-first",
         *,
+        dependence: str | Dependence = "symmetrical_uncertainty",
         locally_predictive: bool = False,
         independent_as_redundant: bool = False,
         smoothing: Smoothing = "m-estimate",
@@ -112,14 +115,16 @@ class CFSSelector(CodedSelector):
     ) -> None:
         super().__init__(smoothing=smoothing, encoder=encoder)
         self.search = search
+        self.dependence = dependence
         self.locally_predictive = locally_predictive
         self.independent_as_redundant = independent_as_redundant
         self.n_jobs = n_jobs
 
     def _search(self, coded: CodedTable) -> np.ndarray:
         clock = Clock(None)
-        self.class_correlations_ = class_symmetrical_uncertainty(coded.counts)
-        merits = SubsetMerits(coded, self.class_correlations_, self.independent_as_redundant, self.n_jobs)
+        dependence = make_dependence(self.dependence, grows=True)
+        self.class_correlations_ = dependence.with_class(coded.counts)
+        merits = SubsetMerits(coded, dependence, self.class_correlations_, self.independent_as_redundant, self.n_jobs)
         search = SEARCHES[self.search] if isinstance(self.search, str) else self.search
         self.trace_ = search.run(MeritProblem(coded.names, merits, self.locally_predictive))
         self.trace_.seconds = clock.seconds
@@ -134,6 +139,7 @@ class CFSSelector(CodedSelector):
     def _check_options(self) -> None:
         if not (is_choice(self.search, tuple(SEARCHES)) or isinstance(self.search, Search)):
             raise ValueError(f"search must be one of {', '.join(map(repr, SEARCHES))}, got {self.search!r}.")
+        make_dependence(self.dependence, grows=True)
 
 
 class MeritProblem(Problem):
@@ -207,17 +213,18 @@ class MeritState(State):
 class SubsetMerits:
     """Merits of subsets of features, from correlations that are counted when they are first needed.
 
-    Hall (1999), equation 4.4; correlations of features are symmetrical uncertainties.
+    Hall (1999), equation 4.4.
     """
 
     def __init__(
         self,
         coded: CodedTable,
+        dependence: Dependence,
         class_correlations: np.ndarray,
         independent_as_redundant: bool = False,
         n_jobs: int | None = None,
     ) -> None:
-        self._pairs = PairInformation(coded, n_jobs=n_jobs)
+        self._pairs, self._dependence = PairInformation(coded, n_jobs=n_jobs), dependence
         self.class_correlations = class_correlations
         self._independent_as_redundant = independent_as_redundant
         self._rows: dict[int, np.ndarray] = {}
@@ -250,11 +257,11 @@ class SubsetMerits:
     def _count(self, features: np.ndarray) -> None:
         new = np.array([k for k in features.tolist() if k not in self._rows], dtype=np.int64)
         if new.size:
-            found = self._pairs.symmetrical_uncertainty(new)
+            rows = self._pairs.of(self._dependence, new)
             if self._independent_as_redundant:
-                found[found < _WEKA_ZERO] = 1.0
-            self._own[new] = found[np.arange(new.size), new]
-            self._rows.update(zip(new.tolist(), found, strict=True))
+                rows[rows < _WEKA_ZERO] = 1.0
+            self._own[new] = rows[np.arange(new.size), new]
+            self._rows.update(zip(new.tolist(), rows, strict=True))
 
     def _clear(self) -> None:
         """The empty subset: no correlations to add up."""

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.counts.information import class_information
+from bayesieve.counts import CodedTable, Dependence, Smoothing
+from bayesieve.counts.dependence import MutualInformation, make_dependence
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.criteria import Criterion
 from bayesieve.engine.progress import SearchProgress
@@ -40,6 +40,8 @@ class MRMRSelector(RankedSelector):
         et al. (2015) do. A number: all rows are ranked, and that many features are kept.
     form : "difference" or "quotient", default="difference"
         MID or MIQ.
+    dependence : str or Dependence, default="mutual_information"
+        What takes the place of I: ``"symmetrical_uncertainty"``, or any other measure that grows with the dependence.
     validation : str or Criterion, default="auto"
         What chooses the size on the held-out rows: ``"error"``, ``"error_probability"``, or any other that
         `WrapperSelector` takes. ``"auto"``: ``"error"``, or ``"log_loss"`` where a class has over 80 % of the rows (or
@@ -108,6 +110,7 @@ class MRMRSelector(RankedSelector):
     scores = (
         Score("mrmr_difference", "mRMR score", "nats", of="feature"),
         Score("mrmr_quotient", "mRMR score", of="feature"),
+        Score("mrmr_score", "mRMR score", of="feature"),  # differences of a dependence that is not in nats
     )
     kernel_families = ("pairs",)
 
@@ -116,6 +119,7 @@ class MRMRSelector(RankedSelector):
         n_features_to_select: Literal["auto"] | int = "auto",
         *,
         form: Form = "difference",
+        dependence: str | Dependence = "mutual_information",
         validation: str | Criterion = "auto",
         validation_size: float = 0.5,
         recode: bool | Literal["auto"] = "auto",
@@ -128,6 +132,7 @@ class MRMRSelector(RankedSelector):
         super().__init__(smoothing=smoothing, encoder=encoder)
         self.n_features_to_select = n_features_to_select
         self.form = form
+        self.dependence = dependence
         self.validation = validation
         self.validation_size = validation_size
         self.recode = recode
@@ -136,7 +141,7 @@ class MRMRSelector(RankedSelector):
         self.verbose = verbose
 
     def _search(self, coded: CodedTable) -> np.ndarray:
-        clock = Clock(None)
+        clock, dependence = Clock(None), make_dependence(self.dependence, grows=True)
         automatic = isinstance(self.n_features_to_select, str)
         fit, recoded = coded, None
         if automatic:
@@ -146,12 +151,14 @@ class MRMRSelector(RankedSelector):
             fit, held_out = hold_out(coded, float(self.validation_size), seed, remedy, recoder)
         worthwhile = np.ones(coded.n_features, dtype=bool) if coded.levels is None else coded.n_levels > 1
         with SearchProgress(f"{type(self).__name__}: ranking", self.verbose, "score") as progress:
-            ranking, scores = rank_by_mrmr(fit, self.form, worthwhile, self.n_jobs, progress)
+            ranking, scores = rank_by_mrmr(fit, self.form, worthwhile, self.n_jobs, progress, dependence)
         path = None
         if automatic:
             validation = validation_criterion(self.validation, coded)
             path = NestedPath.measure(ranking, fit, held_out, validation, self.smoothing, self.n_jobs)
         score = self.scores[FORMS.index(self.form)]
+        if score.unit != dependence.unit and self.form == "difference":
+            score = self.scores[-1]
         self.trace_ = ranking_trace(coded.names, ranking, scores, score, clock.seconds, path, recoded)
         if automatic:
             return self.trace_.best_on_path(int(worthwhile.sum())).astype(float)
@@ -162,6 +169,7 @@ class MRMRSelector(RankedSelector):
         check_recode(self.recode)
         if not is_choice(self.form, FORMS):
             raise ValueError(f"form must be one of {', '.join(map(repr, FORMS))}, got {self.form!r}.")
+        make_dependence(self.dependence, grows=True)
         if not (isinstance(self.validation_size, Real) and 0 < float(self.validation_size) < 1):
             raise ValueError(f"validation_size must lie between 0 and 1, got {self.validation_size!r}.")
 
@@ -172,6 +180,7 @@ def rank_by_mrmr(
     first: np.ndarray | None = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int, float], Any] | None = None,
+    dependence: Dependence | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """All features of a coded table with classes by minimal redundancy and maximal relevance.
 
@@ -182,6 +191,7 @@ def rank_by_mrmr(
     first : (n_features,) bool, features to rank before all others; None for all
     n_jobs : threads
     progress : called after every step with its number, their number and the score
+    dependence : measure of relevance and redundancy; None for mutual information
 
     Returns
     -------
@@ -197,9 +207,10 @@ def rank_by_mrmr(
     >>> rank_by_mrmr(CodedTable(codes, np.array([2, 2, 2]), ("a", "copy", "c"), **target))[0].tolist()
     [0, 1, 2]
     """
-    relevance = class_information(coded.counts)
+    measure = MutualInformation() if dependence is None else dependence
+    relevance = measure.with_class(coded.counts)
     pairs = PairInformation(coded, n_jobs=n_jobs)
-    matrix = pairs.mutual_information() if coded.n_features <= _WHOLE_MATRIX else None
+    matrix = pairs.of(measure) if coded.n_features <= _WHOLE_MATRIX else None
     n = relevance.size
     ranking, scores = np.empty(n, dtype=np.int64), np.empty(n)
     waiting = np.ones(n, dtype=bool) if first is None else first.copy()
@@ -213,7 +224,7 @@ def rank_by_mrmr(
         best = int(np.argmax(merit >= merit.max() - _TIE))
         ranking[step], scores[step] = best, merit[best]
         waiting[best] = False
-        summed += pairs.mutual_information([best])[0] if matrix is None else matrix[best]
+        summed += pairs.of(measure, [best])[0] if matrix is None else matrix[best]
         if progress is not None:
             progress(step + 1, n, float(merit[best]))
     return ranking, scores

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from bayesieve.counts import CodedTable
+from bayesieve.counts import CodedTable, Dependence
+from bayesieve.counts.dependence import make_dependence
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.discretize.codes import read_codes
 from bayesieve.selection.base import make_encoder, with_classes
-from bayesieve.table.choices import is_choice
-
-STATISTICS = ("mutual_information", "symmetrical_uncertainty")
 
 
 def pair_statistics(
     X: Any,
     y: Any = None,
     *,
-    statistic: Literal["mutual_information", "symmetrical_uncertainty"] = "mutual_information",
+    statistic: str | Dependence = "mutual_information",
     given_class: bool = False,
     features: Any = None,
     others: Any = None,
@@ -28,7 +26,7 @@ def pair_statistics(
     sample_weight: Any = None,
     n_jobs: int | None = -1,
 ) -> np.ndarray:
-    """Mutual information, or symmetrical uncertainty, of pairs of features; within classes where asked for.
+    """Mutual information, symmetrical uncertainty or another dependence of pairs of features; within classes if wanted.
 
     Parameters
     ----------
@@ -37,8 +35,9 @@ def pair_statistics(
         ``encoder=None``.
     y : array-like, shape (n_rows,), optional
         Class labels, which the encoder and ``given_class`` need; not for a coded table, which has its own.
-    statistic : str, default="mutual_information"
-        ``"mutual_information"`` in nats; ``"symmetrical_uncertainty"``, 2 I(X; Y) / (H(X) + H(Y)), from 0 to 1.
+    statistic : str or Dependence, default="mutual_information"
+        ``"mutual_information"`` in nats; ``"symmetrical_uncertainty"``, 2 I(X; Y) / (H(X) + H(Y)), from 0 to 1; or any
+        other measure of dependence.
     given_class : bool, default=False
         All informations and entropies conditional on the class: I(X; Y | C) = sum P(c) I(X; Y | c).
     features, others : positions of features (list, array, slice or mask), or None for all
@@ -75,14 +74,11 @@ def pair_statistics(
     >>> pair_statistics(codes, encoder=None, statistic="symmetrical_uncertainty", features=[0], others=[1, 2]).tolist()
     [[1.0, 0.0]]
     """
-    if not is_choice(statistic, STATISTICS):
-        raise ValueError(f"statistic must be one of {', '.join(map(repr, STATISTICS))}, got {statistic!r}.")
+    dependence = make_dependence(statistic, "statistic")
     coded = _coded(X, y, encoder, sample_weight)
     if given_class and coded.class_codes is None:
         raise ValueError("given_class=True needs the classes; pass them as y.")
-    measured = PairInformation(coded, given_class=given_class, n_jobs=n_jobs)
-    measure = measured.mutual_information if statistic == "mutual_information" else measured.symmetrical_uncertainty
-    return measure(features, others)
+    return PairInformation(coded, given_class=given_class, n_jobs=n_jobs).of(dependence, features, others)
 
 
 def _coded(X: Any, y: Any, encoder: Any, sample_weight: Any) -> CodedTable:
@@ -103,4 +99,4 @@ def _coded(X: Any, y: Any, encoder: Any, sample_weight: Any) -> CodedTable:
 
 
 class PairStatistics(BaseEstimator):
-    """What the checks of codes, which tell whom they are for, call the function."""
+    """Stand-in estimator: gives `read_codes` a name for its error messages."""
