@@ -71,7 +71,8 @@ def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, t
             ahead = begin - first
             for other in range(n_others):
                 near[other][:ahead] = 0.0
-                near[other][ahead : ahead + n] = ratios[other][begin : begin + n]
+                for i in range(n):
+                    near[other][ahead + i] = ratios[other][begin + i]
                 near[other][ahead + n : padded] = 0.0
             for c in range(columns.size):
                 at = starts[c] + segment * n_others * n_codes[c]
