@@ -40,6 +40,7 @@ from bayesieve import (
 )
 from bayesieve import criteria as c
 from bayesieve import search as s
+from bayesieve.counts.dependence import SymmetricalUncertainty
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.selection import SELECTORS
 
@@ -131,6 +132,7 @@ smoothings = st.sampled_from(["m-estimate", 0.5, 1, np.float32(0.25), np.float64
 seeds = st.sampled_from([None, 0, 2**32 - 1, np.int64(3), np.uint8(7)])
 limits = st.sampled_from([None, math.inf, 1000, np.float64(1e6)])
 jobs = st.sampled_from([None, -1, 1, 2, np.int64(1)])
+measures = st.sampled_from(["mutual_information", "symmetrical_uncertainty", SymmetricalUncertainty()])
 named_criteria = st.sampled_from(["error", "error_probability", "brier", "log_loss", "auc", "balanced_error", "map"])
 
 
@@ -267,12 +269,14 @@ def options_of(kind: type, labels: Any) -> dict[str, st.SearchStrategy[Any]]:
         MRMRSelector: {
             "n_features_to_select": st.sampled_from(["auto", 2, np.int64(1)]),
             "form": st.sampled_from(["difference", "quotient"]),
+            "dependence": measures,
             "random_state": seeds,
             **validation,
             **machine,
         },
         CFSSelector: {
             "search": st.sampled_from(["best-first", "forward", "backward"]) | searches,
+            "dependence": measures,
             "locally_predictive": st.booleans() | st.just(np.True_),
             "independent_as_redundant": st.booleans(),
             "n_jobs": jobs,

@@ -149,11 +149,13 @@ _MAKERS: tuple[Callable[[Case], Any], ...] = (
     lambda case: bs.MRMRSelector(
         case.pick(("auto", "auto", 1, 2, 5)),
         form=case.pick(("difference", "quotient")),
+        dependence=case.pick(("mutual_information", "symmetrical_uncertainty")),
         validation=case.pick(CRITERIA),
         random_state=random_state(case),
     ),
     lambda case: bs.CFSSelector(
         case.pick(("best-first", "forward", "backward")),
+        dependence=case.pick(("symmetrical_uncertainty", "mutual_information")),
         locally_predictive=case.chance(0.3),
         independent_as_redundant=case.chance(0.3),
     ),
