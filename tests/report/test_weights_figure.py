@@ -18,11 +18,11 @@ def test_bars_by_hand():
     assert [bar.height for bar in first.bars] == [BAR, 0, BAR]
     assert [bar.height for bar in second.bars] == [BAR / 2, BAR / 4, 3 * BAR / 4]
     for row in (first, second):
-        assert all(bar.top + bar.height == pytest.approx(row.base) for bar in row.bars)
+        assert all(bar.y + bar.height == pytest.approx(row.base) for bar in row.bars)
     assert second.base - BAR > first.base
     assert (first.note, second.note) == ("2 features", "0.25 to 0.75")
     middles = [bar.x + bar.width / 2 for bar in first.bars]
-    assert middles == pytest.approx([name.x for name in figure.drawing.names], abs=0.02)
+    assert middles == pytest.approx([name.position for name in figure.drawing.names], abs=0.02)
     assert [name.label for name in figure.drawing.names] == ["a", "b", "c"]
 
 

@@ -87,8 +87,8 @@ def compared_tables(
     for name in ignored:
         if not any(name in header for header in headers):
             raise CommandError(f"None of the {len(paths)} tables has a column {quoted(name)} (--ignore)")
-    found = zip(table_names(paths, own_targets), paths, headers, columns, strict=True)
-    return [ComparedTable(name, path, _of_header(own, header), frames.get(path)) for name, path, header, own in found]
+    options = zip(table_names(paths, own_targets), paths, headers, columns, strict=True)
+    return [ComparedTable(name, path, _of_header(own, header), frames.get(path)) for name, path, header, own in options]
 
 
 def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:

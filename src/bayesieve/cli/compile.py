@@ -36,16 +36,16 @@ def compile_kernels(
     screen = Screen(quiet)
     if compiling.stamp("columns") is None:
         raise CommandError(
-            "Compiled code cannot be kept, as no cache folder can be written; set NUMBA_CACHE_DIR to one that can"
+            "Compiled code cannot be saved, as no cache folder can be written; set NUMBA_CACHE_DIR to one that can"
         )
-    wanted = families or list(FAMILIES)
-    if len(wanted) == 1:
-        FAMILIES[wanted[0]]()
-        _compiled(wanted[0])
+    chosen = families or list(FAMILIES)
+    if len(chosen) == 1:
+        FAMILIES[chosen[0]]()
+        _compiled(chosen[0])
         return
     begin = time.perf_counter()
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(partial(_compile_elsewhere, screen), wanted))
+        list(pool.map(partial(_compile_elsewhere, screen), chosen))
     screen.line(f"compiled in {time.perf_counter() - begin:.0f} s")
 
 

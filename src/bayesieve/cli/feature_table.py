@@ -25,8 +25,8 @@ def show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
     if not model.selected_features_:
         screen.line("No feature is reliably informative about the target: predictions are the class shares.")
         return
-    wanted = set(names)
-    rows = [row for row in model.summary().iter_rows(named=True) if row["feature"] in wanted]
+    chosen = set(names)
+    rows = [row for row in model.summary().iter_rows(named=True) if row["feature"] in chosen]
     screen.table(_COLUMNS, [_cells(row) for row in rows])
     more = model.n_features_selected_ - len(rows)
     if more > 0:

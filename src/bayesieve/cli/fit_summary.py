@@ -15,12 +15,12 @@ _MOST_CLASSES = 6
 
 def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence[tuple[str, Path]]) -> None:
     """Print the selected features, the performance and the written files."""
-    found = [
+    facts = [
         ("table", f"{counted(model.n_rows_, 'row')}, {counted(model.n_features_in_, 'feature')}"),
         ("target", f"{quoted(model.target_name_)}, {class_shares(model)}"),
-        ("kept", f"{kept(model)} ({search(model)})"),
+        ("kept", f"{n_kept(model)} ({search(model)})"),
     ]
-    screen.pairs(found)
+    screen.pairs(facts)
     screen.line()
     show_features(screen, model, model.selected_features_[:10])
     if performance is not None:
@@ -40,7 +40,7 @@ def class_shares(model: Any) -> str:
     return f"{len(order)} classes: {', '.join(shares)}{more}"
 
 
-def kept(model: Any) -> str:
+def n_kept(model: Any) -> str:
     """`12 of 20 features`."""
     return f"{thousands(model.n_features_selected_)} of {counted(len(model.feature_weights_), 'feature')}"
 

@@ -9,7 +9,7 @@ import typer
 
 from bayesieve.cli import files, options
 from bayesieve.cli.feature_table import show_features
-from bayesieve.cli.fit_summary import class_shares, kept, search
+from bayesieve.cli.fit_summary import class_shares, n_kept, search
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted, quoted
 
@@ -37,7 +37,7 @@ def _facts(model: Any, path: Path) -> list[tuple[str, str]]:
         *([("written by", f"bayesieve {version}")] if version else []),
         ("target", f"{quoted(model.target_name_) if model.target_name_ else 'without a name'}, {class_shares(model)}"),
         ("trained on", f"{counted(model.n_rows_, 'row')}, {counted(len(model.feature_weights_), 'feature')}"),
-        ("kept", f"{kept(model)} ({search(model)})"),
+        ("kept", f"{n_kept(model)} ({search(model)})"),
         ("smoothing", smoothing_in_words(model)),
         ("calibration", weights_in_words(model)),
     ]

@@ -18,8 +18,8 @@ def file_option(help: str) -> Any:
     return typer.Option("--output", "-o", metavar="FILE", help=help, show_default=False)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_given: bool) -> None:
+    if is_given:
         from bayesieve.version import __version__
 
         typer.echo(f"bayesieve {__version__}")

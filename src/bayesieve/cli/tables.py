@@ -35,12 +35,12 @@ def plain_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> lis
     """The lines of a table, without bars and with nothing cut."""
     from rich.cells import cell_len
 
-    kept = [i for i, column in enumerate(columns) if not column.bar]
+    visible_columns = [i for i, column in enumerate(columns) if not column.bar]
     widths = _natural_widths(columns, rows)
     lines = []
     for row in [[column.title for column in columns], *rows]:
         padded = []
-        for i in kept:
+        for i in visible_columns:
             text = visible(row[i])
             space = " " * (widths[i] - cell_len(text))
             padded.append(space + text if columns[i].number else text + space)
@@ -55,17 +55,17 @@ def rich_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]], strong:
     from rich.text import Text
 
     widths = _fitting_widths(columns, rows, room)
-    kept = [i for i, width in enumerate(widths) if width]
+    visible_columns = [i for i, width in enumerate(widths) if width]
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", padding=(0, _GAP - 1, 0, 0)
     )
-    for i in kept:
+    for i in visible_columns:
         side: Any = "right" if columns[i].number else "left"
         title = Text(visible(columns[i].title))
         table.add_column(title, justify=side, no_wrap=True, overflow="ellipsis", width=widths[i])
     largest = [_largest(row[i] for row in rows) if column.bar else 0.0 for i, column in enumerate(columns)]
     for number, row in enumerate(rows):
-        cells = [_bar(row[i], largest[i]) if columns[i].bar else Text(visible(row[i])) for i in kept]
+        cells = [_bar(row[i], largest[i]) if columns[i].bar else Text(visible(row[i])) for i in visible_columns]
         table.add_row(*cells, style="bold" if number in strong else None)
     return table
 

@@ -108,14 +108,14 @@ def _rows_with_target(frame: pl.DataFrame, target: str, screen: Screen) -> pl.Da
     known = labels.is_not_null()
     if labels.dtype.is_float():
         known &= labels.is_not_nan().fill_null(False)
-    kept = frame.filter(known)
-    dropped = frame.height - kept.height
-    if kept.height == 0:
+    labelled = frame.filter(known)
+    dropped = frame.height - labelled.height
+    if labelled.height == 0:
         raise CommandError(f"The target {quoted(target)} is missing in all rows")
     if dropped:
         rows = f"{counted(dropped, 'row')} of {thousands(frame.height)}"
         screen.warn(f"The target {quoted(target)} is missing in {rows}, which are left out")
-    return kept
+    return labelled
 
 
 def _refuse_other_than_classes(y: pl.Series, name: str) -> None:

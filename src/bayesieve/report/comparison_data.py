@@ -88,8 +88,8 @@ class Folds:
     def matrix(self, name: str) -> np.ndarray:
         """Comparable means: NaN if a method lacks a fold that another one has, because other folds may be easier."""
         values = self.values(name)
-        wanted = ~np.isnan(values).all(axis=1, keepdims=True)
-        lacking = (np.isnan(values) & wanted).any(axis=2)
+        finished = ~np.isnan(values).all(axis=1, keepdims=True)  # by any method
+        lacking = (np.isnan(values) & finished).any(axis=2)
         return np.where(lacking, np.nan, self.means(name))
 
 

@@ -39,7 +39,6 @@ def critical_difference_figure(
     Returns
     -------
     Figure
-        A `Figure` with ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
 
     Raises
     ------
@@ -87,7 +86,7 @@ def fold_rank_figure(
     ----------
     names : (n_methods,)
     ranks : (n_methods,) average ranks over folds, 1 is best.
-    apart : pairs of places that a test of the folds tells apart.
+    apart : pairs of places that differ significantly by a test of the folds.
     n_folds, alpha : for the caption.
     title : str
 

@@ -9,21 +9,11 @@ from dataclasses import dataclass
 from bayesieve.report import formats
 from bayesieve.report.figure import WIDTH, Figure
 from bayesieve.report.figures.panels import Line, Mark, Panel, PathDrawing, Strip
-from bayesieve.report.figures.scale import Point, Scale, Tick, thinned, tick_step, value_ticks
+from bayesieve.report.figures.scale import Box, Point, Scale, Tick, thinned, tick_step, value_ticks
 from bayesieve.report.sections.tables import Column, Table
 
 HEIGHT = 520  # of all models together
 _LEFT, _RIGHT, _TOP = 76, 112, 28
-
-
-@dataclass(frozen=True)
-class Run:
-    """Consecutive models that contain a feature."""
-
-    x: float
-    y: float
-    width: float
-    height: float
 
 
 @dataclass(frozen=True)
@@ -47,16 +37,16 @@ class RankTick:
 
 @dataclass(frozen=True)
 class ModelDrawing:
-    """Features of the models: a matrix in black and white."""
+    """Features of the models: a matrix in black and white, whose boxes are runs of models that contain a feature."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[Box, ...]
     heads: tuple[Head, ...]
     ticks: tuple[RankTick, ...]
-    left: float
-    right: float
-    top: float
-    bottom: float
-    height: float
+    bottom: float = _TOP + float(HEIGHT)
+    height: float = _TOP + float(HEIGHT) + 20
+    left: float = _LEFT
+    right: float = WIDTH - _RIGHT
+    top: float = _TOP
 
 
 def models_figure(
@@ -79,7 +69,6 @@ def models_figure(
     Returns
     -------
     Figure
-        A `Figure` with ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
 
     Raises
     ------
@@ -154,9 +143,13 @@ def posterior_figure(quantiles: Sequence[float], *, title: str | None = None, ca
         stretches=(),
         names=(),
         strips=tuple(
-            Strip(round(max(0.0, shares[at] - 5), 3), 10.0 if 0 < at < last else 5.0, _in_words(shares[at], q))
+            Strip(
+                round(max(0.0, shares[at] - 5), 3),
+                10.0 if 0 < at < last else 5.0,
+                f"{shares[at]:.0f} % of the subsets are 10^{quantiles[at]:.1f} times less probable than the best one, "
+                "or more",
+            )
             for at in shown
-            for q in (quantiles[at],)
         ),
         chosen_x=None,
     )
@@ -168,55 +161,31 @@ def posterior_figure(quantiles: Sequence[float], *, title: str | None = None, ca
     return Figure(title or "Posterior probability of all subsets", caption, drawing, table)
 
 
-def _in_words(share: float, power: float) -> str:
-    return f"{share:.0f} % of the subsets are 10^{power:.1f} times less probable than the best one, or more"
-
-
 def _drawing(names: Sequence[str], models: Sequence[Collection[int]], below_best: Sequence[float]) -> ModelDrawing:
     step, line = (WIDTH - _LEFT - _RIGHT) / len(names), HEIGHT / len(models)
-    held = [set(model) for model in models]
     runs, heads = [], []
     for k, name in enumerate(names):
-        for first, end in _runs([k in model for model in held]):
-            runs.append(
-                Run(
-                    round(_LEFT + step * (k + 0.04), 2),
-                    round(_TOP + line * first, 2),
-                    round(0.92 * step, 2),
-                    round(line * (end - first), 2),
-                )
-            )
-        n = sum(k in model for model in held)
-        text = f"{name}: in {n} of {formats.plural(len(held), 'model')}"
-        heads.append(Head(round(_LEFT + step * (k + 0.5), 2), name, k in held[0], text))
-    ticks = tuple(
+        held = [k in model for model in models]
+        x, width = round(_LEFT + step * (k + 0.04), 2), round(0.92 * step, 2)
+        first = 0
+        for is_held, group in itertools.groupby(held):
+            end = first + len(list(group))
+            if is_held:
+                runs.append(Box(x, round(_TOP + line * first, 2), width, round(line * (end - first), 2)))
+            first = end
+        text = f"{name}: in {sum(held)} of {formats.plural(len(models), 'model')}"
+        heads.append(Head(round(_LEFT + step * (k + 0.5), 2), name, held[0], text))
+    ranks = range(round_step := max(1, round(tick_step(0, len(models), 10))), len(models) + 1, round_step)
+    ticks = [
         RankTick(round(_TOP + line * (rank - 0.5), 2), rank, _exponent(below_best[rank - 1]))
-        for rank in _round_ranks(len(held))
-    )
-    bottom = float(_TOP + HEIGHT)
-    return ModelDrawing(tuple(runs), tuple(heads), ticks, _LEFT, WIDTH - _RIGHT, _TOP, bottom, bottom + 20)
+        for rank in sorted({1, *ranks})
+    ]
+    return ModelDrawing(tuple(runs), tuple(heads), tuple(ticks))
 
 
 def _exponent(below_best: float) -> str:
     text = formats.format_number(-below_best, 1)
     return "" if text == "0.0" else text
-
-
-def _round_ranks(n: int) -> list[int]:
-    step = max(1, round(tick_step(0, n, 10)))
-    return sorted({1, *range(step, n + 1, step)})
-
-
-def _runs(held: Sequence[bool]) -> list[tuple[int, int]]:
-    """(first, end) of runs of True."""
-    runs, first = [], None
-    for at, value in enumerate([*held, False]):
-        if value and first is None:
-            first = at
-        elif not value and first is not None:
-            runs.append((first, at))
-            first = None
-    return runs
 
 
 def _shares(names: Sequence[str], models: Sequence[Collection[int]]) -> Table:

@@ -47,14 +47,14 @@ def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
 
 def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
     """(start, step) of the subset on the path, or None where the path never goes through it."""
-    wanted = {feature for feature, is_in in enumerate(support) if is_in}
+    chosen = {feature for feature, is_in in enumerate(support) if is_in}
     for start in range(trace.n_starts):
         # Features in only one of the two subsets; every move adds or removes one such difference.
-        wrong = wanted ^ set(trace.starts[start].features.tolist())
-        if not wrong:
+        differing = chosen ^ set(trace.starts[start].features.tolist())
+        if not differing:
             return start, 0
         for step, feature in enumerate(trace.walk_moves(start).feature.tolist(), start=1):
-            wrong ^= {feature}
-            if not wrong:
+            differing ^= {feature}
+            if not differing:
                 return start, step
     return None

@@ -88,8 +88,7 @@ def tradeoff_figure(
     Returns
     -------
     Figure
-        A `Figure` with ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it. Methods that another one
-        beats, see `beaten`, have hollow dots.
+        Methods that another one beats, see `beaten`, have hollow dots.
 
     Raises
     ------
@@ -103,11 +102,11 @@ def tradeoff_figure(
     >>> [dot.kind for dot in tradeoff_figure(values, [("ACC", "CR")]).drawing.planes[0].dots]
     ['hollow', 'hollow', 'dot']
     """
-    wanted = {criterion for plane in planes for criterion in plane}
+    criteria = {criterion for plane in planes for criterion in plane}
     if not values or not planes:
         raise ValueError("A figure needs at least one method and one pair of criteria.")
     for name, mine in values.items():
-        if missing := sorted(wanted - mine.keys()):
+        if missing := sorted(criteria - mine.keys()):
             raise ValueError(f"{name!r} has no value of {missing[0]!r}; every method needs all criteria.")
     better = beaten({name: mine for name, mine in values.items() if name not in apart})
     width = (WIDTH - _LEFT - _RIGHT - (len(planes) - 1) * _GAP) / len(planes)
@@ -134,10 +133,10 @@ def _plane(
     y = _scale([mine[y_title] for mine in values.values()], _TOP + _PLOT, _TOP)
     places = {name: (x(mine[x_title]), y(mine[y_title])) for name, mine in values.items()}
     dots = []
-    taken = [(px - 6, py - 6, px + 6, py + 6) for px, py in places.values()]
+    boxes = [(px - 6, py - 6, px + 6, py + 6) for px, py in places.values()]
     for name, (px, py) in places.items():
-        box, label_x, label_y, anchor = _place(name, px, py, taken, left, left + width)
-        taken.append(box)
+        box, label_x, label_y, anchor = _place(name, px, py, boxes, left, left + width)
+        boxes.append(box)
         text = f"{name}: {x_title} {values[name][x_title]:.4f}, {y_title} {values[name][y_title]:.4f}"
         kind = "apart" if name not in better else "dot" if better[name] is None else "hollow"
         dots.append(Dot(px, py, name, label_x, label_y, anchor, kind, text))
@@ -156,7 +155,7 @@ _Box = tuple[float, float, float, float]
 
 
 def _place(
-    name: str, x: float, y: float, taken: Sequence[_Box], left: float, right: float
+    name: str, x: float, y: float, boxes: Sequence[_Box], left: float, right: float
 ) -> tuple[_Box, float, float, str]:
     """The place of a name with the least overlap: next to, above or below its dot, near or far."""
     width = _LETTER * len(name)
@@ -173,7 +172,7 @@ def _place(
         label_x = x + away * side
         options.append(
             (
-                100 * outside + 30 * far + sum(_overlap(box, other) for other in taken),
+                100 * outside + 30 * far + sum(_overlap(box, other) for other in boxes),
                 len(options),
                 box,
                 label_x,

@@ -6,22 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.figure import WIDTH, Figure
+from bayesieve.report.figures.scale import Box, Tick
 from bayesieve.report.formats import format_number, plural
 from bayesieve.report.sections.tables import Column, Table
 
 ROW, BAR = 52, 38
 _LEFT, _RIGHT, _TOP = 176, 24, 26
-
-
-@dataclass(frozen=True)
-class Bar:
-    """The weight of a feature, and the column of full weight behind it."""
-
-    x: float
-    width: float
-    top: float
-    height: float
-    label: str
 
 
 @dataclass(frozen=True)
@@ -31,15 +21,7 @@ class Row:
     name: str
     note: str
     base: float
-    bars: tuple[Bar, ...]
-
-
-@dataclass(frozen=True)
-class Name:
-    """A text over or under a column."""
-
-    x: float
-    label: str
+    bars: tuple[Box, ...]
 
 
 @dataclass(frozen=True)
@@ -47,7 +29,7 @@ class WeightDrawing:
     """Rows of bars in pixels."""
 
     rows: tuple[Row, ...]
-    names: tuple[Name, ...]
+    names: tuple[Tick, ...]
     bar_height: float
     height: float
 
@@ -66,7 +48,6 @@ def weights_figure(
     Returns
     -------
     Figure
-        A `Figure` with ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
 
     Raises
     ------
@@ -104,10 +85,10 @@ def _drawing(names: Sequence[str], weights: Mapping[str, Sequence[float]]) -> We
     for at, (method, values) in enumerate(weights.items()):
         base = _TOP + ROW * at + BAR + 6.0
         bars = tuple(
-            Bar(
+            Box(
                 x=round(_LEFT + step * (k + 0.12), 2),
+                y=round(base - BAR * value, 2),
                 width=round(0.76 * step, 2),
-                top=round(base - BAR * value, 2),
                 height=round(BAR * value, 2),
                 label=f"{names[k]}: {format_number(value, 2)}",
             )
@@ -118,7 +99,7 @@ def _drawing(names: Sequence[str], weights: Mapping[str, Sequence[float]]) -> We
         used = [value for value in values if value > 0]
         note = plural(n_selected, "feature") if whole else f"{format_number(min(used), 2)} to {max(used):.2f}"
         rows.append(Row(method, note, base, bars))
-    columns = tuple(Name(round(_LEFT + step * (k + 0.5), 2), name) for k, name in enumerate(names))
+    columns = tuple(Tick(round(_LEFT + step * (k + 0.5), 2), name) for k, name in enumerate(names))
     return WeightDrawing(tuple(rows), columns, BAR, _TOP + ROW * len(rows) + 36.0)
 
 

@@ -46,16 +46,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Strip:
-    """A full-height part of the plot area with a text to hover over."""
-
-    start: float
-    width: float
-    text: str
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Part of the horizontal axis: a phase of the search, with its name."""
+    """Part of the horizontal axis: a subset with a text to hover over, or a phase of the search with its name."""
 
     start: float
     width: float
@@ -72,19 +63,19 @@ class PathDrawing:
     panels: tuple[Panel, ...]
     x_ticks: tuple[Tick, ...]
     x_label: str
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[Strip, ...]
     names: tuple[Tick, ...]
     strips: tuple[Strip, ...]
     chosen_x: float | None
     n_hidden: int = 0
 
 
-def value_scale(values: Sequence[float], wanted: Sequence[float], *, lower_is_better: bool) -> Scale | None:
+def value_scale(values: Sequence[float], on_axis: Sequence[float], *, lower_is_better: bool) -> Scale | None:
     """A vertical axis on which the good end of the values can be read.
 
     The empty subset, and what comes right after it, may be many times worse than all others: the axis then ends at four
     times the distance from the best value to the one that three quarters of the values beat, unless that hides less
-    than a third of the range, and never before ``wanted`` values.
+    than a third of the range, and never before the values ``on_axis``.
     """
     known = sorted(v for v in values if drawable(v))
     if not known:
@@ -93,7 +84,7 @@ def value_scale(values: Sequence[float], wanted: Sequence[float], *, lower_is_be
     three_quarters = known[(3 * len(known)) // 4] - low if lower_is_better else high - known[len(known) // 4]
     if 0 < 4 * three_quarters < 2 * (high - low) / 3:
         low, high = (low, low + 4 * three_quarters) if lower_is_better else (high - 4 * three_quarters, high)
-    low, high = min([low, *filter(drawable, wanted)]), max([high, *filter(drawable, wanted)])
+    low, high = min([low, *filter(drawable, on_axis)]), max([high, *filter(drawable, on_axis)])
     room = 0.08 * (high - low) or 1e-3 * abs(high) or 0.5  # lines should not run along the frame
     return Scale(low - room, high + room, 100, 0)
 
@@ -179,14 +170,14 @@ def _runs(rows: Sequence[tuple[float, ...]]) -> list[list[tuple[float, ...]]]:
 
 def _cut(outline: list[Pair], edge: float, inside: float) -> list[Pair]:
     """The part of a polygon on one side of a horizontal edge (Sutherland & Hodgman 1974)."""
-    kept: list[Pair] = []
+    part: list[Pair] = []
     for (x0, y0), (x1, y1) in zip(outline[-1:] + outline[:-1], outline, strict=True):
         before, after = inside * (y0 - edge), inside * (y1 - edge)
         if (before < 0) != (after < 0):
-            kept.append((x0 + (x1 - x0) * before / (before - after), edge))
+            part.append((x0 + (x1 - x0) * before / (before - after), edge))
         if after >= 0:
-            kept.append((x1, y1))
-    return kept
+            part.append((x1, y1))
+    return part
 
 
 def _clipped(left: tuple[float, ...], right: tuple[float, ...], scale: Scale) -> tuple[Pair, Pair] | None:

@@ -12,7 +12,6 @@ from bayesieve.report.figures.panels import (
     Mark,
     Panel,
     PathDrawing,
-    Stretch,
     Strip,
     band,
     clipped_lines,
@@ -158,12 +157,12 @@ def _drawn_steps(walk: _Walk, chosen: tuple[int, int] | None) -> list[int]:
     return sorted(indices)
 
 
-def _stretches(facets: Sequence[Facet], walks: Sequence[_Walk]) -> list[Stretch]:
+def _stretches(facets: Sequence[Facet], walks: Sequence[_Walk]) -> list[Strip]:
     stretches = []
     for number, (facet, walk) in enumerate(zip(facets, walks, strict=True), start=1):
         verb = {"add": "adding", "drop": "dropping"}.get(walk.steps[-1].move, "no move")
         text = f"{number} {verb}, from {walk.steps[0].n_features:,}"
-        stretches.append(Stretch(facet.start, round(facet.width, 3), text))
+        stretches.append(Strip(facet.start, round(facet.width, 3), text))
     return stretches
 
 

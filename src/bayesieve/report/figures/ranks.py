@@ -1,5 +1,5 @@
-"""Critical-difference diagram (Demsar 2006, figure 1): average ranks on an axis, methods that are not told apart
-joined.
+"""Critical-difference diagram (Demsar 2006, figure 1): average ranks on an axis, and bars that join
+methods that do not differ significantly.
 
 Positions are pixels of a drawing of fixed width, since names need room that does not shrink with the plot.
 """
@@ -14,10 +14,10 @@ from bayesieve.report.formats import format_number, shorten_middle, visible
 
 WIDTH = 960.0
 MARGIN = 24.0
-MAX_NAME = 32  # characters that fit beside the axis
+MAX_NAME = 32  # characters that fit next to the axis
 _CHARACTER = 8.0  # width of one, on average in names that have many capitals
 _RANK = 58.0  # room for "10.17" between the axis and a name
-_NARROWEST, _WIDEST = 140.0, 340.0  # room beside the axis
+_NARROWEST, _WIDEST = 140.0, 340.0  # room next to the axis
 ROW = 22.0  # from one name to the next
 LANE = 9.0  # from one bar to the next
 _AXIS_Y = 64.0  # with room above for numbers and the critical difference
@@ -117,16 +117,16 @@ def rank_drawing(
 
 def lanes_of(spans: Sequence[tuple[float, float]]) -> list[int]:
     """The highest lane of each span in which it meets no span before it, in the order given."""
-    taken: list[list[tuple[float, float]]] = []
-    found = []
+    lanes: list[list[tuple[float, float]]] = []
+    places = []
     for start, stop in spans:
         start, stop = start - _OVERHANG - _BAR_GAP, stop + _OVERHANG
-        lane = next((i for i, own in enumerate(taken) if all(stop < a or b < start for a, b in own)), len(taken))
-        if lane == len(taken):
-            taken.append([])
-        taken[lane].append((start, stop))
-        found.append(lane)
-    return found
+        place = next((i for i, own in enumerate(lanes) if all(stop < a or b < start for a, b in own)), len(lanes))
+        if place == len(lanes):
+            lanes.append([])
+        lanes[place].append((start, stop))
+        places.append(place)
+    return places
 
 
 def _tick_ranks(n: int) -> list[float]:

@@ -43,6 +43,17 @@ class Point:
     y: float
 
 
+@dataclass(frozen=True)
+class Box:
+    """A rectangle from its upper left corner, with a text to hover over."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    label: str = ""
+
+
 def polyline(points: Iterable[Point]) -> str:
     """The `points` attribute of an SVG polyline.
 
@@ -79,10 +90,8 @@ def tick_values(low: float, high: float, n_ticks: int = 5) -> list[float]:
     >>> tick_values(0.0, 1.0)
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     """
-    if not high - low > max(
-        SMALLEST_SPAN, 1e-12 * max(abs(low), abs(high))
-    ):  # no round numbers left between two neighbouring floats
-        return [low]
+    if not high - low > max(SMALLEST_SPAN, 1e-12 * max(abs(low), abs(high))):
+        return [low]  # no round numbers left between two neighbouring floats
     step = tick_step(low, high, n_ticks)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     digits = max(0, -math.floor(math.log10(step)))
@@ -114,8 +123,8 @@ def thinned(indices: int, limit: int) -> list[int]:
 
 
 def spaced(positions: Sequence[float], limit: int) -> list[int]:
-    """Indices of positions along an axis of length 100, about `limit` at most and no two too close to tell apart; first
-    and last among them.
+    """Indices of positions along an axis of length 100, about `limit` at most and no two too close to
+    distinguish; first and last among them.
 
     Examples
     --------
@@ -124,8 +133,8 @@ def spaced(positions: Sequence[float], limit: int) -> list[int]:
     """
     if len(positions) <= limit:
         return list(range(len(positions)))
-    kept = [0]
+    indices = [0]
     for i in range(1, len(positions) - 1):
-        if abs(positions[i] - positions[kept[-1]]) >= 100 / limit - 1e-9:
-            kept.append(i)
-    return [*kept, len(positions) - 1]
+        if abs(positions[i] - positions[indices[-1]]) >= 100 / limit - 1e-9:
+            indices.append(i)
+    return [*indices, len(positions) - 1]

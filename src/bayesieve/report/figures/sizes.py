@@ -42,14 +42,14 @@ class Facet:
         elif self.logarithmic:
             sizes = _round_sizes(low, high)
         else:
-            wanted = max(2, int(self.width / per_width))
-            sizes = [v for v in tick_values(low, high, wanted) if float(v).is_integer()] or [low, high]
-        kept: list[Tick] = []
+            n_ticks = max(2, int(self.width / per_width))
+            sizes = [v for v in tick_values(low, high, n_ticks) if float(v).is_integer()] or [low, high]
+        ticks: list[Tick] = []
         for size in sorted(sizes, key=self):
             position = self(size)
-            if not kept or position - kept[-1].position >= 0.55 * per_width:
-                kept.append(Tick(position, format_count(size)))
-        return tuple(kept)
+            if not ticks or position - ticks[-1].position >= 0.55 * per_width:
+                ticks.append(Tick(position, format_count(size)))
+        return tuple(ticks)
 
 
 def facets_in_turn(spans: Sequence[tuple[float, float]], *, logarithmic: bool) -> list[Facet]:
@@ -69,11 +69,11 @@ def facets_in_turn(spans: Sequence[tuple[float, float]], *, logarithmic: bool) -
 
 def ticks_of(facets: Sequence[Facet]) -> tuple[Tick, ...]:
     """Ticks of all phases; where one phase ends and the next begins there is room for a single number."""
-    kept: list[Tick] = []
+    ticks: list[Tick] = []
     for tick in (tick for facet in facets for tick in facet.ticks()):
-        if not kept or tick.position - kept[-1].position >= _CLOSEST:
-            kept.append(tick)
-    return tuple(kept)
+        if not ticks or tick.position - ticks[-1].position >= _CLOSEST:
+            ticks.append(tick)
+    return tuple(ticks)
 
 
 def size_label(facet: Facet) -> str:

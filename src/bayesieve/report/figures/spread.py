@@ -120,7 +120,7 @@ def spread_drawing(summaries: Sequence[SearchSummary]) -> PathDrawing | None:
 
 
 def chosen_step(search: SearchSummary) -> PathStep | None:
-    """The move that made the subset chosen."""
+    """The move that leads to the chosen subset."""
     return next((step for step in search.path if (step.start, step.step) == search.chosen), None)
 
 

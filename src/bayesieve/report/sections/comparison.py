@@ -149,12 +149,12 @@ def _own_cells(measure: Measure, tests: FoldTests, i: int) -> list[Cell]:
     folds, name = tests.folds, measure.name
     means, deviations, known = folds.means(name)[i], folds.deviations(name)[i], folds.known(name)[i]
     best = _best(folds.matrix(name)[i], measure)
-    wanted = int((~np.isnan(folds.values(name)[i]).all(axis=0)).sum())
+    n_folds = int((~np.isnan(folds.values(name)[i]).all(axis=0)).sum())
     cells = []
     for j, mean in enumerate(means):
         under = f"± {measure.text(deviations[j])}" if known[j] > 1 else ""
-        if known[j] < wanted:
-            under = f"{known[j]} of {wanted} folds"
+        if known[j] < n_folds:
+            under = f"{known[j]} of {n_folds} folds"
         mark = tests.mark(measure, i, j)
         cells.append(Cell(measure.text(mean), under, bool(best[j]), mark))
     return cells
