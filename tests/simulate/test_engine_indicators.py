@@ -116,7 +116,7 @@ def test_the_same_scores_every_time() -> None:
 
 def test_bad_arguments() -> None:
     scores, _ = engine_scores(engine_series(12))
-    with pytest.raises(ValueError, match='grid must be "levels" or "quantiles", not \'both\''):
+    with pytest.raises(ValueError, match='grid must be "levels" or "quantiles", got \'both\''):
         engine_scores(engine_series(2), grid="both")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="are fixed: leave scores out"):
         engine_thresholds("levels", scores)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from bayesieve.simulate import led_display
-from bayesieve.simulate.led import SEGMENTS
+from bayesieve.simulate.breiman import SEGMENTS
 
 
 def test_digits_are_equally_likely_and_a_tenth_of_the_lights_is_wrong() -> None:
@@ -61,7 +61,7 @@ def test_irrelevant_bits_leave_digits_and_lights_alone() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_rows": 0}, "n_rows must be a whole number of at least 1, not 0"),
+        ({"n_rows": 0}, "n_rows must be a whole number of at least 1, got 0"),
         ({"n_rows": 1.5}, "n_rows"),
         ({"n_irrelevant": -1}, "n_irrelevant must be a whole number of at least 0"),
         ({"noise": 1.1}, "noise must be a probability"),

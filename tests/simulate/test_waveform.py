@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from bayesieve.simulate import waveform
-from bayesieve.simulate.waveform import base_waves
+from bayesieve.simulate.breiman import base_waves
 
 # Triangles of the two-wave mixtures, written out: points 1 to 21, peaks at 7, 15 and 11.
 FIRST = [0, 1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bayesieve.simulate.breiman import led_display, waveform
 from bayesieve.simulate.engine_indicators import (
     engine_grid,
     engine_scores,
@@ -10,8 +11,6 @@ from bayesieve.simulate.engine_indicators import (
     score_columns,
 )
 from bayesieve.simulate.engine_series import EngineSeries, engine_series
-from bayesieve.simulate.led import led_display
-from bayesieve.simulate.waveform import waveform
 from bayesieve.simulate.window_scores import WindowScore, window_p_values, window_scores
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Compiled two-sample statistics of sliding windows, and what is kept of them for each series.
+"""Compiled two-sample statistics of sliding windows, and their summaries for each series.
 
 A window of 2 ``half`` points is cut in its middle; window ``b`` compares points b .. b + half - 1 with the ``half``
 points after them. All statistics grow with the difference between the two halves.
@@ -156,22 +156,6 @@ def statistics(test, values, ranks, n_ranks, half, out):
         kolmogorov_smirnov_long(ranks, half, out)
 
 
-@jit_inner
-def longest_run(found, critical):
-    """Number of windows whose statistic is at least ``critical``, and the most of them in a row."""
-    count = 0
-    run = 0
-    longest = 0
-    for b in range(found.size):
-        if found[b] >= critical:
-            count += 1
-            run += 1
-            longest = max(longest, run)
-        else:
-            run = 0
-    return count, longest
-
-
 @jit
 def score_series(test, values, ranks, n_ranks, offsets, half, runs, criticals, extremes, shares, longests):
     """For every series: extremes[i, k] = largest over positions of the smallest statistic of runs[k] successive windows
@@ -187,13 +171,17 @@ def score_series(test, values, ranks, n_ranks, offsets, half, runs, criticals, e
             shares[i] = np.nan
             longests[i] = np.nan
             continue
-        found = buffer[:n_windows]
-        statistics(test, series, ranks[offsets[i] : offsets[i + 1]], n_ranks[i], half, found)
+        of_windows = buffer[:n_windows]
+        statistics(test, series, ranks[offsets[i] : offsets[i + 1]], n_ranks[i], half, of_windows)
         for k in range(criticals.size):
-            count, longest = longest_run(found, criticals[k])
+            count = run = longest = 0
+            for b in range(n_windows):
+                run = run + 1 if of_windows[b] >= criticals[k] else 0
+                count += run > 0
+                longest = max(longest, run)
             shares[i, k] = count / n_windows
             longests[i, k] = longest
-        # found[b] becomes the smallest statistic of windows b .. b + covered - 1.
+        # of_windows[b] becomes the smallest statistic of windows b .. b + covered - 1.
         covered = 1
         for k in range(runs.size):
             if n_windows < runs[k]:
@@ -203,10 +191,6 @@ def score_series(test, values, ranks, n_ranks, offsets, half, runs, criticals, e
                 step = min(covered, runs[k] - covered)
                 covered += step
                 for b in range(n_windows - covered + 1):
-                    if found[b + step] < found[b]:
-                        found[b] = found[b + step]
-            best = found[0]
-            for b in range(1, n_windows - runs[k] + 1):
-                if found[b] > best:
-                    best = found[b]
-            extremes[i, k] = best
+                    if of_windows[b + step] < of_windows[b]:
+                        of_windows[b] = of_windows[b + step]
+            extremes[i, k] = of_windows[: n_windows - runs[k] + 1].max()

@@ -38,14 +38,7 @@ def engine_grid(grid: Grid = "quantiles") -> tuple[WindowScore, ...]:
       2, 5, 10 and 20 successive windows. The Kolmogorov-Smirnov test of 20 points over 20 successive windows is left
       out: of the 75 scores it takes the fewest values.
 
-    Parameters
-    ----------
-    grid : "levels" or "quantiles".
-
-    Raises
-    ------
-    ValueError
-        If the grid is unknown.
+    Any other name is a ValueError.
 
     Examples
     --------
@@ -59,16 +52,9 @@ def engine_grid(grid: Grid = "quantiles") -> tuple[WindowScore, ...]:
         scores = (WindowScore(test, width, run) for test, width in pairs for run in RUNS)
         return tuple(score for score in scores if score != WindowScore("KS", 20, 20))
     if grid == "levels":
-        return tuple(
-            score
-            for test, width in pairs
-            for score in (
-                WindowScore(test, width),
-                *(WindowScore(test, width, kept="share", level=level) for level in CONFIRMED_LEVELS),
-                *(WindowScore(test, width, kept="longest", level=level) for level in CONFIRMED_LEVELS),
-            )
-        )
-    raise ValueError(f'grid must be "levels" or "quantiles", not {grid!r}.')
+        kinds = (("p-value", None), *((kept, level) for kept in ("share", "longest") for level in CONFIRMED_LEVELS))
+        return tuple(WindowScore(*pair, kept=kept, level=level) for pair in pairs for kept, level in kinds)
+    raise ValueError(f'grid must be "levels" or "quantiles", got {grid!r}.')
 
 
 def engine_scores(
@@ -101,8 +87,8 @@ def engine_scores(
     >>> scores.shape, names[0], names[1], names[5]
     ((100, 135), 'U(w=20)', 'share[U(w=20)<=0.001]', 'longest[U(w=20)<=0.001]')
     """
-    wanted = engine_grid(grid)
-    return window_scores(series, wanted), tuple(score.name for score in wanted)
+    of_grid = engine_grid(grid)
+    return window_scores(series, of_grid), tuple(score.name for score in of_grid)
 
 
 def score_columns(scores: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
@@ -111,16 +97,11 @@ def score_columns(scores: np.ndarray, names: Sequence[str]) -> dict[str, np.ndar
     Parameters
     ----------
     scores : (n_series, n_scores).
-    names : of the scores.
+    names : of the scores, all different.
 
     Returns
     -------
     dict from name to column (n_series,).
-
-    Raises
-    ------
-    ValueError
-        If there are not as many different names as columns.
 
     Examples
     --------
@@ -134,10 +115,10 @@ def score_columns(scores: np.ndarray, names: Sequence[str]) -> dict[str, np.ndar
 
 
 def engine_thresholds(grid: Grid = "quantiles", scores: np.ndarray | None = None) -> dict[str, list[float]]:
-    """For each score of a grid its thresholds: 814 in all, each an indicator "score <= threshold".
+    """Thresholds of each score of a grid: 814 in all, each an indicator "score <= threshold".
 
-    - "levels", fixed: p-values against 0.1, 0.05, 0.01, 0.005, 0.001, 1e-4, ..., 1e-10, where the test can reach the
-      level with windows of that length (the asymptotic U test of 20 points never gives less than 1.8e-4); shares
+    - "levels", fixed: p-values against 0.1, 0.05, 0.01, 0.005, 0.001, 1e-4, ..., 1e-10, as far as the test can reach
+      the level with windows of that length (the asymptotic U test of 20 points never gives less than 1.8e-4); shares
       against 0.02, 0.05, 0.1, 0.2 and 0.3; longest runs against 1, 2, 4, 9, 14 and 19 windows. These are 15 pairs of
       test and window x (12 levels + 4 x (5 shares + 6 runs)) - 26 levels out of reach = 814.
     - "quantiles", from training scores: 74 x 11 quantiles = 814, see `quantile_thresholds`.
@@ -154,8 +135,8 @@ def engine_thresholds(grid: Grid = "quantiles", scores: np.ndarray | None = None
     Raises
     ------
     ValueError
-        If the grid is unknown, the scores are missing, not wanted or of another grid, or if the training series are too
-        few for 814 different thresholds.
+        If the grid is unknown, the scores do not belong to it, or there are too few training series for 814 different
+        thresholds.
 
     Examples
     --------
@@ -165,28 +146,28 @@ def engine_thresholds(grid: Grid = "quantiles", scores: np.ndarray | None = None
     >>> sum(len(values) for values in thresholds.values())
     814
     """
-    wanted = engine_grid(grid)
+    of_grid = engine_grid(grid)
     if grid == "levels":
         if scores is not None:
             raise ValueError('The thresholds of grid="levels" are fixed: leave scores out.')
-        return {score.name: _level_thresholds(score) for score in wanted}
+        return {score.name: _level_thresholds(score) for score in of_grid}
     if scores is None:
         raise ValueError('The thresholds of grid="quantiles" come from training scores: give scores.')
-    return quantile_thresholds(scores, [score.name for score in wanted], total=N_INDICATORS)
+    return quantile_thresholds(scores, [score.name for score in of_grid], total=N_INDICATORS)
 
 
 def quantile_thresholds(scores: np.ndarray, names: Sequence[str], *, total: int) -> dict[str, list[float]]:
     """Thresholds at equally spaced quantiles of training scores, ``total`` in all and the same number for each score.
 
-    Thresholds are observed values, all different, and never the largest, as "score <= largest" says nothing. Where a
-    score takes too few values (the Kolmogorov-Smirnov statistic of n points against n is one of n + 1 numbers), all of
-    them are its thresholds, and the scores that have values left take over the rest one by one, the first ones first.
+    Thresholds are different observed values, and never the largest, because "score <= largest" always holds. If a score
+    takes too few values (the Kolmogorov-Smirnov statistic of n points against n is one of n + 1 numbers), all of them
+    are its thresholds, and the other scores get the remaining ones, the first scores first.
 
     Parameters
     ----------
-    scores : (n_series, n_scores) training scores; NaN is passed over.
+    scores : (n_series, n_scores) training scores; NaN is ignored.
     names : of the scores.
-    total : number of thresholds wanted.
+    total : number of thresholds.
 
     Returns
     -------
@@ -225,7 +206,7 @@ def _level_thresholds(score: WindowScore) -> list[float]:
 
 
 def _shared_out(room: np.ndarray, total: int) -> np.ndarray:
-    """The most equal whole numbers, none above its room, that sum to ``total``; what is left over goes to the first."""
+    """The most equal whole numbers, none above its room, that sum to ``total``; the first ones get the remainder."""
     numbers = np.zeros(room.size, dtype=np.int64)
     while left := total - int(numbers.sum()):
         free = np.flatnonzero(numbers < room)
@@ -245,10 +226,10 @@ def _quantiles(column: np.ndarray, count: int) -> list[float]:
 
 
 def _as_scores(scores: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    found = np.asarray(scores, dtype=np.float64)
-    if found.ndim != 2 or found.shape[1] != len(names) or len(set(names)) != len(names):
+    matrix = np.asarray(scores, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[1] != len(names) or len(set(names)) != len(names):
         raise ValueError(
-            f"scores of shape {found.shape} do not go with {len(names)} names: give a matrix with one column for each, "
-            "and a different name for each."
+            f"scores of shape {matrix.shape} do not go with {len(names)} names: give a matrix with one column for "
+            "each, and a different name for each."
         )
-    return found
+    return matrix

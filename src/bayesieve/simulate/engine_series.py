@@ -11,14 +11,14 @@ import numpy as np
 from bayesieve.simulate.randomness import as_count, as_generator
 
 CLASSES = ("normal", "mean", "variance", "trend")
-"""What a series holds: only noise, or from its change point on another mean, another variance, or a linear trend."""
+"""Only noise, or from a change point on another mean, another variance, or a linear trend."""
 
 _SHORTEST, _LONGEST = 100, 200
 
 
 @dataclass(frozen=True)
 class EngineSeries:
-    """Time series of different lengths, stored one after the other, and what is known about each.
+    """Time series of different lengths, with their classes and changes; ``data[i]`` is series ``i``.
 
     Attributes
     ----------
@@ -26,8 +26,8 @@ class EngineSeries:
     offsets : (n_series + 1,) int64; series ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
     labels : (n_series,) text, one of `CLASSES`.
     change_points : (n_series,) int64, index of the first changed point of the series; -1 for normal series.
-    amplitudes : (n_series,) float64: the mean after the change, the standard deviation after it, or the height that the
-        trend reaches at the end of the series; NaN for normal series.
+    amplitudes : (n_series,) float64: the mean or the standard deviation after the change, or the height of the trend at
+        the end of the series; NaN for normal series.
 
     Examples
     --------
@@ -54,13 +54,7 @@ class EngineSeries:
         return np.diff(self.offsets)
 
     def series(self, index: int) -> np.ndarray:
-        """The values of one series, shape (length,); a negative index counts from the end.
-
-        Raises
-        ------
-        IndexError
-            If there is no such series.
-        """
+        """The values of one series, shape (length,); a negative index counts from the end."""
         if not -self.n_series <= index < self.n_series:
             raise IndexError(f"There is no series {index}: there are {self.n_series}.")
         index %= self.n_series
@@ -69,8 +63,7 @@ class EngineSeries:
     def __len__(self) -> int:
         return self.n_series
 
-    def __getitem__(self, index: int) -> np.ndarray:
-        return self.series(index)
+    __getitem__ = series
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return (self.series(index) for index in range(self.n_series))
@@ -90,8 +83,8 @@ def engine_series(n_series: int = 6000, *, random_state: Any = None) -> EngineSe
 
     Parameters
     ----------
-    n_series : number of series; where 6 does not divide it the parts differ by at most one series, and where it is odd
-        one more series has an anomaly.
+    n_series : number of series; the three parts differ by at most one series, and one more series of an odd number
+        changes.
     random_state : int, numpy.random.Generator or None, default=None
         None is a fixed seed: the same series every time. Use another seed for an independent test set.
 
@@ -102,7 +95,7 @@ def engine_series(n_series: int = 6000, *, random_state: Any = None) -> EngineSe
     Raises
     ------
     ValueError
-        If ``n_series`` is not a positive whole number, or ``random_state`` none of the above.
+        If a parameter is invalid.
 
     References
     ----------
@@ -145,11 +138,10 @@ def _change(
 ) -> None:
     """Turn white noise into the series of each class, in place."""
     lengths = np.diff(offsets)
-    codes, changes_, amplitudes_ = (np.repeat(array, lengths) for array in (codes, changes, amplitudes))
-    since = np.arange(values.size) - np.repeat(offsets[:-1], lengths) - changes_
     until_end = np.repeat(lengths - 1 - changes, lengths)
-    after = since >= 0
-    mean, variance, trend = (after & (codes == code) for code in (1, 2, 3))
-    values[mean] += amplitudes_[mean]
-    values[variance] *= amplitudes_[variance]
-    values[trend] += amplitudes_[trend] * since[trend] / until_end[trend]
+    since = np.arange(values.size) - np.repeat(offsets[:-1] + changes, lengths)
+    codes, amplitudes = np.repeat(codes, lengths), np.repeat(amplitudes, lengths)
+    mean, variance, trend = ((since >= 0) & (codes == code) for code in (1, 2, 3))
+    values[mean] += amplitudes[mean]
+    values[variance] *= amplitudes[variance]
+    values[trend] += amplitudes[trend] * since[trend] / until_end[trend]

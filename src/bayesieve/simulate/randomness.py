@@ -1,4 +1,4 @@
-"""Numbers of things and seeds, as what simulates data takes them."""
+"""Checks of counts and random states."""
 
 from __future__ import annotations
 
@@ -11,32 +11,19 @@ _DEFAULT_SEED = 0
 
 
 def as_count(name: str, value: Any, lowest: int) -> int:
-    """A whole number of things.
-
-    Raises
-    ------
-    ValueError
-        If it is no whole number, or below ``lowest``.
-    """
+    """A whole number; ValueError if it is another value, or below ``lowest``."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < lowest:
-        raise ValueError(f"{name} must be a whole number of at least {lowest}, not {value!r}.")
+        raise ValueError(f"{name} must be a whole number of at least {lowest}, got {value!r}.")
     return int(value)
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """A generator as it is, or one from a seed; None is a fixed seed.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these.
-    """
-    if random_state is None:
-        return np.random.default_rng(_DEFAULT_SEED)
+    """The generator itself, or one from a seed; None is a fixed seed. ValueError for any other value."""
     if isinstance(random_state, np.random.Generator):
         return random_state
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
-        return np.random.default_rng(int(random_state))
+    seed = _DEFAULT_SEED if random_state is None else random_state
+    if isinstance(seed, Integral) and not isinstance(seed, bool) and int(seed) >= 0:
+        return np.random.default_rng(int(seed))
     raise ValueError(
-        f"random_state must be None, a whole number of at least 0 or a numpy.random.Generator, not {random_state!r}."
+        f"random_state must be None, a whole number of at least 0 or a numpy.random.Generator, got {random_state!r}."
     )

@@ -25,8 +25,8 @@ def p_values(test: str, half: int, statistics: np.ndarray) -> np.ndarray:
     if test == "F":
         return np.minimum(2.0 * fdtrc(half - 1, half - 1, statistics), 1.0)
     missing = np.isnan(statistics)
-    found = _kolmogorov_smirnov(half)[np.where(missing, 0, statistics).astype(np.int64)]
-    return np.where(missing, np.nan, found)
+    tails = _kolmogorov_smirnov(half)[np.where(missing, 0, statistics).astype(np.int64)]
+    return np.where(missing, np.nan, tails)
 
 
 def smallest_p_value(test: str, half: int) -> float:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from bayesieve.simulate.engine_series import EngineSeries
+from bayesieve.simulate.randomness import as_count
 from bayesieve.simulate.two_sample_tests import TESTS, critical_statistic, p_values
 
 _LARGEST = 1e150  # squares of larger values would not be finite
@@ -17,12 +18,12 @@ _LARGEST = 1e150  # squares of larger values would not be finite
 
 @dataclass(frozen=True)
 class WindowScore:
-    """A score of a series: a test, a window length, and what is kept of the p-values of all positions of the window.
+    """A score of a series: a test, a window length, and a summary of the p-values at all positions of the window.
 
-    A window of ``width`` points is cut in its middle: the first half is compared with the second. Without ``kept`` the
-    score is the smallest over positions of the largest p-value of ``run`` successive windows, so that ``run`` = 1 is
-    the smallest p-value and a larger ``run`` wants it confirmed by the following windows. With ``kept`` = "share" it is
-    the share of windows whose p-value is at most ``level``, with "longest" the largest number of successive ones.
+    A window of ``width`` points is cut in its middle: the first half is compared with the second. By default the score
+    is the smallest over positions of the largest p-value of ``run`` successive windows: ``run`` = 1 is the smallest
+    p-value, and a larger ``run`` requires that the following windows confirm it. With ``kept`` = "share" it is the
+    share of windows whose p-value is at most ``level``, with "longest" the largest number of successive ones.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class WindowScore:
     Raises
     ------
     ValueError
-        If one of them is none of these.
+        If a parameter is invalid.
 
     Examples
     --------
@@ -54,24 +55,23 @@ class WindowScore:
 
     def __post_init__(self) -> None:
         if self.test not in TESTS:
-            raise ValueError(f"test must be one of {', '.join(TESTS)}, not {self.test!r}.")
-        if not _is_whole(self.width) or self.width < 4 or self.width % 2:
-            raise ValueError(f"width must be an even number of points of at least 4, not {self.width!r}.")
-        if not _is_whole(self.run) or self.run < 1:
-            raise ValueError(f"run must be a whole number of windows of at least 1, not {self.run!r}.")
+            raise ValueError(f"test must be one of {', '.join(TESTS)}, got {self.test!r}.")
+        as_count("run", self.run, 1)
+        if as_count("width", self.width, 4) % 2:
+            raise ValueError(f"width must be an even number of points, got {self.width!r}.")
         if self.kept not in ("p-value", "share", "longest"):
-            raise ValueError(f'kept must be "p-value", "share" or "longest", not {self.kept!r}.')
+            raise ValueError(f'kept must be "p-value", "share" or "longest", got {self.kept!r}.')
         if self.kept == "p-value":
             if self.level is not None:
                 raise ValueError('level belongs to kept="share" and kept="longest": leave it out.')
         elif self.run != 1:
             raise ValueError(f'run belongs to kept="p-value": leave it out with kept="{self.kept}".')
         elif not isinstance(self.level, Real) or isinstance(self.level, bool) or not 0 < self.level < 1:
-            raise ValueError(f"level must be a p-value between 0 and 1, not {self.level!r}.")
+            raise ValueError(f"level must be a p-value between 0 and 1, got {self.level!r}.")
 
     @property
     def name(self) -> str:
-        """What an engineer reads, such as ``U(w=30)``."""
+        """Short name, such as ``U(w=30)``."""
         if self.kept != "p-value":
             return f"{self.kept}[{self.test}(w={self.width})<={self.level:g}]"
         confirmed = f", {self.run} in a row" if self.run > 1 else ""
@@ -94,7 +94,7 @@ def window_p_values(values: Any, test: str, width: int) -> np.ndarray:
     Returns
     -------
     (n_points - width + 1,) float64; the one at ``b`` compares points ``b`` to ``b + width / 2 - 1`` with the
-    ``width / 2`` points after them. Empty where the series is shorter than the window.
+    ``width / 2`` points after them. Empty if the series is shorter than the window.
 
     Raises
     ------
@@ -112,12 +112,12 @@ def window_p_values(values: Any, test: str, width: int) -> np.ndarray:
     from bayesieve.simulate._kernels import statistics
 
     half = WindowScore(test, width).half
-    batch = _as_series([values])
-    found = np.empty(max(batch.values.size - width + 1, 0))
-    if found.size:
-        ranks, n_ranks = _dense_ranks(batch)
-        statistics(TESTS.index(test), batch.values, ranks, n_ranks[0], half, found)
-    return p_values(test, half, found)
+    points, offsets = _as_series([values])
+    of_windows = np.empty(max(points.size - width + 1, 0))
+    if of_windows.size:
+        ranks, n_ranks = _dense_ranks(points, offsets)
+        statistics(TESTS.index(test), points, ranks, n_ranks[0], half, of_windows)
+    return p_values(test, half, of_windows)
 
 
 def window_scores(series: EngineSeries | Iterable[Any], scores: Sequence[WindowScore]) -> np.ndarray:
@@ -126,7 +126,7 @@ def window_scores(series: EngineSeries | Iterable[Any], scores: Sequence[WindowS
     Parameters
     ----------
     series : EngineSeries, or one-dimensional arrays of any lengths.
-    scores : what to compute; scores of the same test and window share the work.
+    scores : scores to compute; those of the same test and window share the work.
 
     Returns
     -------
@@ -146,48 +146,36 @@ def window_scores(series: EngineSeries | Iterable[Any], scores: Sequence[WindowS
     """
     from bayesieve.simulate._kernels import score_series
 
-    batch = _as_series(series)
-    found = np.empty((batch.n_series, len(scores)))
-    if found.size == 0:
-        return found
-    ranks, n_ranks = _dense_ranks(batch)
+    points, offsets = _as_series(series)
+    n_series = offsets.size - 1
+    columns = np.empty((n_series, len(scores)))
+    if columns.size == 0:
+        return columns
+    ranks, n_ranks = _dense_ranks(points, offsets)
     for test, half in dict.fromkeys((score.test, score.half) for score in scores):
         family = [(k, score) for k, score in enumerate(scores) if (score.test, score.half) == (test, half)]
         runs = sorted({score.run for _, score in family if score.kept == "p-value"})
         levels = sorted({score.level for _, score in family if score.level is not None})
         criticals = np.array([critical_statistic(test, half, level) for level in levels])
-        extremes = np.empty((batch.n_series, len(runs)))
-        shares, longests = np.empty((2, batch.n_series, len(levels)))
+        extremes = np.empty((n_series, len(runs)))
+        shares, longests = np.empty((2, n_series, len(levels)))
         score_series(
-            TESTS.index(test), batch.values, ranks, n_ranks, batch.offsets, half, np.array(runs, dtype=np.int64),
-            criticals, extremes, shares, longests,
+            TESTS.index(test), points, ranks, n_ranks, offsets, half, np.array(runs, dtype=np.int64), criticals,
+            extremes, shares, longests,
         )  # fmt: skip
         smallest = p_values(test, half, extremes)
         for k, score in family:
             if score.level is None:
-                found[:, k] = smallest[:, runs.index(score.run)]
+                columns[:, k] = smallest[:, runs.index(score.run)]
             else:
-                found[:, k] = (shares if score.kept == "share" else longests)[:, levels.index(score.level)]
-    return found
+                columns[:, k] = (shares if score.kept == "share" else longests)[:, levels.index(score.level)]
+    return columns
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-@dataclass(frozen=True)
-class _Batch:
-    values: np.ndarray
-    offsets: np.ndarray
-
-    @property
-    def n_series(self) -> int:
-        return self.offsets.size - 1
-
-
-def _as_series(series: EngineSeries | Iterable[Any]) -> _Batch:
+def _as_series(series: EngineSeries | Iterable[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """The points of all series one after the other, and the offsets of the series."""
     if isinstance(series, EngineSeries):
-        return _Batch(series.values, series.offsets)
+        return series.values, series.offsets
     parts = []
     for i, part in enumerate(series):
         try:
@@ -200,18 +188,17 @@ def _as_series(series: EngineSeries | Iterable[Any]) -> _Batch:
             raise ValueError(f"Series {i} has missing, infinite or huge values: fill or leave them out first.")
         parts.append(array)
     offsets = np.cumsum([0, *(part.size for part in parts)], dtype=np.int64)
-    return _Batch(np.concatenate(parts) if parts else np.empty(0), offsets)
+    return np.concatenate([np.empty(0), *parts]), offsets
 
 
-def _dense_ranks(batch: _Batch) -> tuple[np.ndarray, np.ndarray]:
-    """Ranks of the values within their series, int32 from 0 and equal for equal values; number of ranks by series."""
-    lengths = np.diff(batch.offsets)
-    owner = np.repeat(np.arange(batch.n_series), lengths)
-    order = np.lexsort((batch.values, owner))  # the series stay where they are, their values ascend
-    ascending = batch.values[order]
+def _dense_ranks(points: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ranks of points within their series, int32 from 0 and equal for equal values; number of ranks by series."""
+    owner = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+    order = np.lexsort((points, owner))  # the series keep their places, their values ascend
+    ascending = points[order]
     new = np.ones(ascending.size, dtype=np.int64)
     new[1:] = (ascending[1:] != ascending[:-1]) | (owner[1:] != owner[:-1])
     total = np.concatenate([[0], np.cumsum(new)])
     ranks = np.empty(ascending.size, dtype=np.int32)
-    ranks[order] = total[1:] - 1 - total[batch.offsets[:-1]][owner]
-    return ranks, np.diff(total[batch.offsets])
+    ranks[order] = total[1:] - 1 - total[offsets[:-1]][owner]
+    return ranks, np.diff(total[offsets])
