@@ -1,8 +1,7 @@
-"""Is one method better than another? Tests on one data set, and over many (Demsar 2006).
+"""Tests of whether one method is better than another over many data sets (Demsar 2006).
 
-A method that failed is NaN. On one data set, a fold without a value of both methods is left out. Over data sets, ranks
-put a failure last, since it is worse than any value; the signed-rank test, which needs the size of a difference, leaves
-it out.
+A failure of a method is NaN. It ranks last, being worse than any value; the signed-rank test needs the size of a
+difference and leaves it out.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -19,10 +19,10 @@ from bayesieve.statistics.signed_ranks import holm, signed_rank_test
 
 @dataclass(frozen=True)
 class SignedRanks:
-    """Two methods over data sets, by their places in the matrix; `adjusted` is `p_value` after Holm (1979).
+    """Comparison of two methods over data sets; `adjusted` is `p_value` after Holm (1979).
 
-    `wins`, `ties` and `losses` count the data sets on which the first is better, equal, worse, whatever the size;
-    data sets on which either failed are in none of them.
+    `wins`, `ties` and `losses` count the data sets on which the first is better, equal and worse by any amount, without
+    those on which either failed.
     """
 
     first: str
@@ -40,10 +40,10 @@ class SignedRanks:
 
 @dataclass(frozen=True)
 class Friedman:
-    """Are the ranks of all methods alike? `chi2` with k - 1 degrees of freedom, and the less conservative F of Iman &
-    Davenport (1980) with k - 1 and (k - 1)(N - 1); N = `n_data`, k = `n_methods`. Where every data set ranks the
-    methods alike, `f` is infinite and `f_p_value` the exact chance of that, one over the N - 1st power of the number of
-    rankings (Conover 1999, section 5.8).
+    """Test of equal ranks: `chi2` with k - 1 degrees of freedom, and the less conservative F of Iman & Davenport (1980)
+    with k - 1 and (k - 1)(N - 1); N = `n_data`, k = `n_methods`. If every data set ranks the methods alike, `f` is
+    infinite and `f_p_value` the exact chance of that, one over the N - 1st power of the number of rankings (Conover
+    1999, section 5.8).
     """
 
     chi2: float
@@ -63,7 +63,7 @@ def ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
 
     Returns
     -------
-    (n_data, n_methods); a row is NaN where every method failed.
+    (n_data, n_methods); a row is NaN if every method failed.
 
     Examples
     --------
@@ -76,13 +76,13 @@ def ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
 
     values = np.round(_as_matrix(matrix), DIGITS)
     order = -values if higher_is_better else values
-    found = np.full(values.shape, np.nan)
-    for own, row in zip(found, order, strict=True):
+    ranked = np.full(values.shape, np.nan)
+    for own, row in zip(ranked, order, strict=True):
         known = ~np.isnan(row)
         if known.any():
             own[known] = rankdata(row[known])
             own[~known] = (known.sum() + 1 + row.size) / 2
-    return found
+    return ranked
 
 
 def average_ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
@@ -108,24 +108,25 @@ def average_ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarr
     >>> average_ranks(np.array([[0.9, 0.8, 0.7], [0.5, 0.6, 0.5]])).tolist()
     [1.75, 1.5, 2.75]
     """
-    found = ranks(matrix, higher_is_better)
-    found = found[~np.isnan(found).any(axis=1)]
-    if not found.size:
+    ranked = _known_ranks(matrix, higher_is_better)
+    if not ranked.size:
         raise ValueError("Methods cannot be ranked: none of them has a value on any data set.")
-    return found.mean(axis=0)
+    return ranked.mean(axis=0)
+
+
+def _known_ranks(matrix: np.ndarray, higher_is_better: bool) -> np.ndarray:
+    """Ranks on the data sets on which any method worked."""
+    ranked = ranks(matrix, higher_is_better)
+    return ranked[~np.isnan(ranked).any(axis=1)]
 
 
 def friedman(matrix: np.ndarray, higher_is_better: bool = True, *, correct_ties: bool = True) -> Friedman:
-    """Test whether all methods rank alike (Friedman 1937), before any two are compared (Demsar 2006, section 3.2.2).
+    """Test whether all methods rank alike (Friedman 1937), before comparing pairs (Demsar 2006, section 3.2.2).
 
     Parameters
     ----------
     matrix : (n_data, n_methods) means of a measure; NaN where a method failed, which ranks last.
-    correct_ties : divide chi2 by the share of its variance that ties leave, as scipy does; False as Demsar (2006).
-
-    Returns
-    -------
-    Friedman
+    correct_ties : correct chi2 for ties, as scipy does; False follows Demsar (2006).
 
     Raises
     ------
@@ -142,23 +143,22 @@ def friedman(matrix: np.ndarray, higher_is_better: bool = True, *, correct_ties:
     """
     from scipy import stats
 
-    found = ranks(matrix, higher_is_better)
-    found = found[~np.isnan(found).any(axis=1)]
-    n, k = found.shape
+    ranked = _known_ranks(matrix, higher_is_better)
+    n, k = ranked.shape
     _need(n, k)
-    spread = float(((found - (k + 1) / 2) ** 2).sum()) if correct_ties else n * k * (k * k - 1) / 12
-    between = n * float(((found.mean(axis=0) - (k + 1) / 2) ** 2).sum())
+    spread = float(((ranked - (k + 1) / 2) ** 2).sum()) if correct_ties else n * k * (k * k - 1) / 12
+    between = n * float(((ranked.mean(axis=0) - (k + 1) / 2) ** 2).sum())
     chi2 = n * (k - 1) * between / spread if spread > 0 else 0.0
     room = n * (k - 1) - chi2
     chance = float(stats.chi2.sf(chi2, k - 1))
     if room <= 1e-9:
-        return Friedman(chi2, chance, np.inf, _chance_of_agreement(found[0], n), n, k)
+        return Friedman(chi2, chance, np.inf, _chance_of_agreement(ranked[0], n), n, k)
     f = (n - 1) * chi2 / room
     return Friedman(chi2, chance, float(f), float(stats.f.sf(f, k - 1, (k - 1) * (n - 1))), n, k)
 
 
 def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> float:
-    """By how much two average ranks must differ at least to be significant (Nemenyi 1963; Demsar 2006, eq. in 3.2.2).
+    """Smallest significant difference between two average ranks (Nemenyi 1963; Demsar 2006, section 3.2.2).
 
     CD = q sqrt(k (k + 1) / (6 N)), q the quantile of the studentized range of k methods divided by sqrt(2).
 
@@ -183,7 +183,7 @@ def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> flo
 
 
 def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tuple[int, ...]]:
-    """Largest groups of two or more methods of which no two differ by the critical difference or more.
+    """Largest groups of two or more methods in which all average ranks differ by less than the critical difference.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tupl
 
     Returns
     -------
-    list of tuples of places in `ranks`, best rank first; groups may overlap, none is part of another.
+    list of tuples of places in `ranks`, best rank first; groups may overlap, but none contains another.
 
     Examples
     --------
@@ -202,20 +202,20 @@ def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tupl
     """
     values = np.asarray(ranks, dtype=float)
     order = np.argsort(values, kind="stable")
-    found: list[tuple[int, ...]] = []
+    groups: list[tuple[int, ...]] = []
     reached = 0
     for i in range(order.size):
         stop = i + 1
         while stop < order.size and values[order[stop]] - values[order[i]] < difference - 1e-9:
             stop += 1
         if stop - i > 1 and stop > reached:
-            found.append(tuple(order[i:stop].tolist()))
+            groups.append(tuple(order[i:stop].tolist()))
         reached = max(reached, stop)
-    return found
+    return groups
 
 
 def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bool = True) -> list[SignedRanks]:
-    """Exact Wilcoxon signed-rank tests of all pairs of methods over data sets, adjusted for their number.
+    """Exact Wilcoxon signed-rank tests of all pairs of methods over data sets, with Holm's adjustment.
 
     Parameters
     ----------
@@ -245,9 +245,9 @@ def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bo
         raise ValueError(f"The matrix has {values.shape[1]} columns for {len(names)} names; it needs one per method.")
     _need(*values.shape)
     sign = 1.0 if higher_is_better else -1.0
-    pairs = [(i, j) for i in range(len(names)) for j in range(i + 1, len(names))]
+    pairs = list(combinations(range(len(names)), 2))
     differences = [settled(sign * values[:, i], sign * values[:, j]) for i, j in pairs]
-    chances = [signed_rank_test(found) for found in differences]
+    chances = [signed_rank_test(of_pair) for of_pair in differences]
     return [
         SignedRanks(names[i], names[j], chance, adjusted, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()))
         for (i, j), d, chance, adjusted in zip(pairs, differences, chances, holm(chances), strict=True)
@@ -255,7 +255,7 @@ def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bo
 
 
 def _chance_of_agreement(row: np.ndarray, n_data: int) -> float:
-    """Of all data sets having the ranking of the first, when each ranking with its ties is equally likely."""
+    """Chance that all data sets rank alike if each ranking with these ties is equally likely."""
     tied = np.unique(row, return_counts=True)[1].tolist()
     return float(math.factorial(row.size) // math.prod(map(math.factorial, tied))) ** (1 - n_data)
 

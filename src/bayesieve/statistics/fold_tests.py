@@ -1,13 +1,14 @@
-"""Is one method better than another on a data set? Tests of paired folds, and wins and losses counted by them."""
+"""Tests of paired folds, and significant wins and losses over data sets."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-DIGITS = 12  # what rounding adds to a mean of shares is no difference
+DIGITS = 12  # smaller differences between means of shares are rounding errors
 
 
 @dataclass(frozen=True)
@@ -17,9 +18,8 @@ class PairedTest:
     Attributes
     ----------
     difference : mean of first - second; NaN without a pair.
-    statistic, p_value : Student's t and its two-tailed p-value; NaN where the test has no meaning: fewer than two
-        pairs, or an infinite value.
-    n_pairs : pairs of which both values are known.
+    statistic, p_value : Student's t and its two-tailed p-value; NaN for fewer than two pairs or infinite values.
+    n_pairs : pairs of known values.
     """
 
     difference: float
@@ -28,7 +28,7 @@ class PairedTest:
     n_pairs: int
 
     def sign(self, alpha: float = 0.05) -> int:
-        """1 where the first is significantly larger, -1 where smaller, 0 where neither is shown."""
+        """1 if the first is significantly larger, -1 if smaller, 0 otherwise."""
         return int(np.sign(self.difference)) if self.p_value <= alpha else 0
 
 
@@ -36,8 +36,8 @@ class PairedTest:
 class WinsLosses:
     """Data sets on which the reference is significantly better (wins) or worse (losses) than another method.
 
-    `unknown` are data sets without a test, because a method failed or there is a single fold; `outcomes` has 1 for a
-    win, -1 for a loss, 0 otherwise, None where unknown, by data set.
+    `unknown` counts data sets without a test, because a method failed or there is a single fold; `outcomes` has 1 for a
+    win, -1 for a loss, 0 for a tie and None if unknown, by data set.
     """
 
     wins: int
@@ -50,16 +50,11 @@ class WinsLosses:
 def paired_t(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> PairedTest:
     """Two-tailed Student test of paired values, one pair per fold, as in Boulle (2007, section 6.1).
 
-    Folds share training rows, so that the test finds differences more often than it should; `corrected_resampled_t`
-    allows for that.
+    Folds share training rows, so the test finds differences too often; `corrected_resampled_t` corrects for that.
 
     Parameters
     ----------
     first, second : (n_folds,) values of two methods on the same folds; NaN where unknown.
-
-    Returns
-    -------
-    PairedTest
 
     Raises
     ------
@@ -79,7 +74,7 @@ def paired_t(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
 def corrected_resampled_t(
     first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, test_share: float
 ) -> PairedTest:
-    """Student test of paired values whose variance allows for training sets that overlap: recommended.
+    """Student test of paired values, corrected for overlapping training sets: recommended.
 
     The variance of the mean is (1/n + n_test/n_train) times that of the differences (Nadeau & Bengio 2003, section
     5.1; for repeated cross-validation Bouckaert & Frank 2004).
@@ -88,10 +83,6 @@ def corrected_resampled_t(
     ----------
     first, second : (n_folds,) values of two methods on the same folds, of all repeats; NaN where unknown.
     test_share : test rows for each training row, n_test / n_train: 1/9 for ten folds.
-
-    Returns
-    -------
-    PairedTest
 
     Raises
     ------
@@ -128,12 +119,11 @@ def wins_and_losses(
     Parameters
     ----------
     data, method, fold, value : columns of one length, one row per data set, method and fold
-        `fold` is anything that is equal for equal splits of a data set, such as (repeat, fold); a value is NaN or None
-        where a method failed.
+        `fold` identifies the split of a data set, such as (repeat, fold); a value is NaN or None if the method failed.
     reference : the method whose wins are counted.
     higher_is_better : of the measure.
     test_share : n_test / n_train, for `corrected_resampled_t`; None for `paired_t`, as in the papers.
-    alpha : level of each test; none is adjusted for being one of several.
+    alpha : level of each test, not adjusted for multiple tests.
 
     Returns
     -------
@@ -147,9 +137,9 @@ def wins_and_losses(
     Examples
     --------
     >>> from bayesieve.statistics import wins_and_losses
-    >>> found = wins_and_losses(["iris"] * 6, ["A", "B"] * 3, [0, 0, 1, 1, 2, 2],
-    ...                         [0.9, 0.5, 0.8, 0.5, 0.9, 0.6], reference="A")
-    >>> found["B"].wins, found["B"].losses, found["B"].outcomes
+    >>> records = wins_and_losses(["iris"] * 6, ["A", "B"] * 3, [0, 0, 1, 1, 2, 2],
+    ...                           [0.9, 0.5, 0.8, 0.5, 0.9, 0.6], reference="A")
+    >>> records["B"].wins, records["B"].losses, records["B"].outcomes
     (1, 0, {'iris': 1})
     """
     columns = (list(data), list(method), list(fold), list(value))
@@ -166,21 +156,20 @@ def wins_and_losses(
         raise ValueError(
             f"There is no method {reference!r} to count wins of; there are {', '.join(methods) or 'none'}."
         )
-    found = {}
-    for other in methods:
-        if other == reference:
-            continue
-        outcomes: dict[str, int | None] = {}
-        for where in data_names:
-            ours, theirs = cells.get((where, reference), {}), cells.get((where, other), {})
-            splits = [split for split in ours if split in theirs]
-            pair = ([ours[s] for s in splits], [theirs[s] for s in splits])
-            test = paired_t(*pair) if test_share is None else corrected_resampled_t(*pair, test_share)
-            known = not np.isnan(test.p_value)
-            outcomes[where] = test.sign(alpha) * (1 if higher_is_better else -1) if known else None
-        told = list(outcomes.values())
-        found[other] = WinsLosses(told.count(1), told.count(-1), told.count(0), told.count(None), outcomes)
-    return found
+
+    def outcome(where: str, other: str) -> int | None:
+        ours, theirs = cells.get((where, reference), {}), cells.get((where, other), {})
+        splits = [split for split in ours if split in theirs]
+        pair = ([ours[s] for s in splits], [theirs[s] for s in splits])
+        test = paired_t(*pair) if test_share is None else corrected_resampled_t(*pair, test_share)
+        return None if np.isnan(test.p_value) else test.sign(alpha) * (1 if higher_is_better else -1)
+
+    records = {}
+    for other in filter(lambda method: method != reference, methods):
+        outcomes = {where: outcome(where, other) for where in data_names}
+        counts = Counter(outcomes.values())
+        records[other] = WinsLosses(counts[1], counts[-1], counts[0], counts[None], outcomes)
+    return records
 
 
 def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, overlap: float) -> PairedTest:
@@ -196,14 +185,14 @@ def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
         mean = float(differences.sum() / n) if n else np.nan  # NaN also of infinities of both signs
     if n < 2 or not np.isfinite(differences).all():
         return PairedTest(mean, np.nan, np.nan, n)
-    if np.ptp(differences) == 0:  # always the same difference: no doubt about it, or none at all
+    if np.ptp(differences) == 0:  # no variance: the difference is certain, or there is none
         return PairedTest(mean, float(np.copysign(np.inf, mean)) if mean else 0.0, 0.0 if mean else 1.0, n)
     statistic = mean / np.sqrt((1 / n + overlap) * differences.var(ddof=1))
     return PairedTest(mean, float(statistic), float(2 * student.sf(abs(statistic), n - 1)), n)
 
 
 def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Differences of the pairs that are known, 0 where they are equal even if infinite, without noise of rounding."""
+    """Differences of the known pairs without rounding errors, 0 where both are equal, even if infinite."""
     known = ~(np.isnan(first) | np.isnan(second))
     first, second = first[known], second[known]
     differences = np.zeros(first.size)

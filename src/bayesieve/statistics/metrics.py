@@ -1,4 +1,4 @@
-"""Figures of merit of predicted probabilities, all from (n_rows, n_classes) log probabilities and class codes."""
+"""Performance measures of predicted probabilities, from (n_rows, n_classes) log probabilities and class codes."""
 
 from __future__ import annotations
 
@@ -21,16 +21,14 @@ def log_loss(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | Non
 
 
 def class_entropy(codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None) -> float:
-    """Entropy H(Y) of the class shares, in nats: the log loss of a model that knows nothing but these shares."""
+    """Entropy H(Y) of the class shares, in nats: the log loss of a model that predicts these shares."""
     share = np.bincount(codes, weights=weights, minlength=n_classes)
     share = share[share > 0] / share.sum()
     return float(-(share * np.log(share)).sum())
 
 
 def compression_rate(loss: float, entropy: float) -> float:
-    """CR = 1 - mean log loss / H(Y) (Boulle 2007, section 5.2): 0 for the class shares, 1 for certainty that is
-    right.
-    """
+    """CR = 1 - mean log loss / H(Y) (Boulle 2007, section 5.2): 0 for the class shares, 1 for certain and correct."""
     return 1.0 - loss / entropy if entropy > 0 else 0.0
 
 
@@ -42,18 +40,18 @@ def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | 
 
 
 def auc(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """`area` by `class_scores`, which tell rows apart whose probabilities saturate."""
+    """`area` by `class_scores`, which differ even if probabilities saturate."""
     return area(class_scores(log_proba), codes, weights)
 
 
 def area(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Area under the ROC curve by the scores (n_rows, n_classes) of the classes; several classes: one-against-rest
-    areas weighted by class share (Provost & Domingos 2001), as `roc_auc_score` does with ``multi_class="ovr"``.
+    """Area under the ROC curve by the scores (n_rows, n_classes) of the classes; for several classes, one-against-rest
+    areas weighted by class share (Provost & Domingos 2001), as `roc_auc_score` with ``multi_class="ovr"``.
 
-    Classes without rows, or with all of them, are left out; NaN when none is left.
+    Classes without rows, or with all of them, are left out; NaN if none is left.
     """
     if weights is not None:
-        counted = weights > 0  # a class without weight is one without rows
+        counted = weights > 0  # a class without weight counts as one without rows
         scores, codes, weights = scores[counted], codes[counted], weights[counted]
     shares = np.bincount(codes, weights=weights, minlength=scores.shape[1])
     usable = [j for j in range(scores.shape[1]) if 0 < np.count_nonzero(codes == j) < codes.size]
@@ -78,7 +76,7 @@ def class_scores(log_proba: np.ndarray) -> np.ndarray:
 def reliability(
     probability: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None, n_bins: int = 10
 ) -> list[tuple[float, float, int]]:
-    """(mean prediction, observed share, rows) of each bin of equal width that is not empty; weights are positive."""
+    """(mean prediction, observed share, rows) of each non-empty bin of equal width; weights are positive."""
     bins = np.minimum((probability * n_bins).astype(int), n_bins - 1)
     diagram = []
     for b in range(n_bins):
@@ -93,15 +91,15 @@ def reliability(
 def roc_points(
     score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None, most: int = 200
 ) -> list[tuple[float, float]]:
-    """(false positive rate, true positive rate) along the curve, thinned to about ``most`` points; none where all rows
-    are hits, or none is.
+    """(false positive rate, true positive rate) along the curve, thinned to about ``most`` points; empty without hits or
+    without misses.
     """
     if not 0 < np.count_nonzero(hit) < hit.size:
         return []
     false_positive, true_positive, _ = roc_curve(hit, score, sample_weight=weights, drop_intermediate=True)
     if false_positive.size > most:
-        kept = np.unique(np.linspace(0, false_positive.size - 1, most).astype(int))
-        false_positive, true_positive = false_positive[kept], true_positive[kept]
+        shown = np.unique(np.linspace(0, false_positive.size - 1, most).astype(int))
+        false_positive, true_positive = false_positive[shown], true_positive[shown]
     return list(zip(false_positive.tolist(), true_positive.tolist(), strict=True))
 
 

@@ -8,11 +8,11 @@ import numpy as np
 
 
 def signed_rank_test(differences: np.ndarray) -> float:
-    """Two-sided p-value of the Wilcoxon signed-rank test: exact, also where differences are of the same size.
+    """Two-sided p-value of the Wilcoxon signed-rank test: exact, even for differences of the same size.
 
-    Differences of errors are multiples of one over the number of rows, so that some have the same size; tables of the
-    test do not cover that, and the normal approximation is poor for ten of them. Here all signs are tried on the ranks
-    as they are. Differences of 0 are left out (Wilcoxon 1945); without any other the result is 1.
+    Differences of errors are multiples of 1 / rows, so some have the same size. Tables of the test do not cover that,
+    and the normal approximation is poor for ten differences: here all signs are tried on the ranks as they are.
+    Differences of 0 are left out (Wilcoxon 1945); without any others the result is 1.
 
     Examples
     --------
@@ -24,18 +24,18 @@ def signed_rank_test(differences: np.ndarray) -> float:
     from scipy.stats import rankdata
 
     differences = differences[differences != 0]
-    ranks = np.rint(2 * rankdata(np.abs(differences))).astype(np.int64)  # of equal sizes the mean: halves at most
-    chances = np.ones(1)  # of every sum of the ranks of positive differences, when all signs are equally likely
+    ranks = np.rint(2 * rankdata(np.abs(differences))).astype(np.int64)  # doubled: mean ranks may be halves
+    chances = np.ones(1)  # of every sum of the ranks of positive differences, if all signs are equally likely
     for rank in ranks.tolist():
         shifted = np.concatenate([np.zeros(rank), chances])
         shifted[: chances.size] += chances
         chances = shifted / 2
-    found = int(ranks[differences > 0].sum())
-    return float(min(1.0, 2 * min(chances[: found + 1].sum(), chances[found:].sum())))
+    positive = int(ranks[differences > 0].sum())
+    return float(min(1.0, 2 * min(chances[: positive + 1].sum(), chances[positive:].sum())))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values adjusted for being several (Holm 1979): below 0.05, the chance of any false finding is below 0.05.
+    """P-values adjusted for multiple tests (Holm 1979): below 0.05, the chance of any false positive is below 0.05.
 
     Examples
     --------
@@ -44,9 +44,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     [0.03, 0.06, 0.06]
     """
     order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(order), 0, -1)
     adjusted = np.empty(len(order))
-    largest = 0.0
-    for rank, i in enumerate(order.tolist()):
-        largest = max(largest, min(1.0, (len(order) - rank) * p_values[i]))
-        adjusted[i] = largest
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, factors * np.asarray(p_values, dtype=float)[order]))
     return adjusted.tolist()
