@@ -1,4 +1,4 @@
-"""What a fitted model and its training table should make people wonder about."""
+"""Cautions about a fitted model and its training table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MANY_UNSEEN = 0.05  # of the rows
 
 
 def model_cautions(model: SelectiveNB, seen: Sequence[Caution] = ()) -> tuple[Caution, ...]:
-    """What was ``seen`` in the training table, and what follows from a fitted model alone, also from a loaded one."""
+    """The cautions ``seen`` in the training table, and those that follow from a fitted or loaded model alone."""
     targets = {name for caution in seen if caution.kind == "target" for name in caution.columns}
     separating = [caution for caution in _separating(model) if targets.isdisjoint(caution.columns)]
     return (*seen, *_nothing_kept(model), *_dates(model), *separating, *_search(model), *_classes(model))
@@ -63,8 +63,8 @@ def _dates(model: SelectiveNB) -> list[Caution]:
 
 
 def _separating(model: SelectiveNB) -> list[Caution]:
-    """Columns that say nearly all; without an exception, in so many rows, they are hardly known before the target."""
-    found, scores = [], model.encoder_.level_scores_
+    """Columns that separate the classes; without an exception, they are hardly known before the target."""
+    cautions, scores = [], model.encoder_.level_scores_
     for k in np.flatnonzero(scores > _SUSPICIOUS_SCORE).tolist():
         name = model.encoder_.levels_[k].name
         sentence = (
@@ -72,8 +72,8 @@ def _separating(model: SelectiveNB) -> list[Caution]:
             "known before the target is."
         )
         pure = bool(np.all(np.count_nonzero(model.naive_bayes_.feature_count_[k], axis=1) <= 1))
-        found.append(Caution("separates the classes", (name,), sentence, warns=pure))
-    return found
+        cautions.append(Caution("separates the classes", (name,), sentence, warns=pure))
+    return cautions
 
 
 def _search(model: SelectiveNB) -> list[Caution]:
@@ -105,11 +105,15 @@ def _classes(model: SelectiveNB) -> list[Caution]:
 
 
 def table_cautions(table: Table, coded: CodedTable, levels: TableLevels) -> list[Caution]:
-    """What the raw columns show; ``coded`` holds the same rows in the same order."""
+    """Cautions about the raw columns; ``coded`` holds the same rows in the same order."""
     rows = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights > 0)
     columns = _Columns(table, rows, coded, levels)
     target = _copies_of_target(columns)
-    return [*target, *_identifiers(columns), *_copies(columns, {name for found in target for name in found.columns})]
+    return [
+        *target,
+        *_identifiers(columns),
+        *_copies(columns, {name for caution in target for name in caution.columns}),
+    ]
 
 
 class _Columns:
@@ -167,7 +171,7 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
     """Columns with one value for each class where they are known, which is in most rows."""
     coded, levels = columns.coded, columns.levels
     assert coded.class_codes is not None
-    found = []
+    names = []
     for k in np.flatnonzero((levels.n_levels - 1 <= coded.n_classes) & (levels.n_levels >= coded.n_classes)).tolist():
         if sum(sum(n > 0 for n in level) > 1 for level in columns.counts(k)) > 1:
             continue  # more levels of several classes than that of missing values
@@ -176,14 +180,14 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
             continue
         classes = pattern(coded.class_codes[known])
         if pattern(coded.codes[k, known]) == classes == pattern(columns.values(k, known)):
-            found.append(coded.names[k])
-    if not found:
+            names.append(coded.names[k])
+    if not names:
         return []
     sentence = (
-        f"{_column(found)} {_verb(found, 'has', 'have')} one value for each class of the target, as a copy of it has: "
-        f"leave {_verb(found, 'it', 'them')} out unless {_verb(found, 'it is', 'they are')} known before the target is."
+        f"{_column(names)} {_verb(names, 'has', 'have')} one value for each class of the target, as a copy of it has: "
+        f"leave {_verb(names, 'it', 'them')} out unless {_verb(names, 'it is', 'they are')} known before the target is."
     )
-    return [Caution("target", tuple(found), sentence)]
+    return [Caution("target", tuple(names), sentence)]
 
 
 def _identifiers(columns: _Columns) -> list[Caution]:
@@ -193,21 +197,21 @@ def _identifiers(columns: _Columns) -> list[Caution]:
     coded, levels, n_rows = columns.coded, columns.levels, columns.rows.size
     if n_rows < _FEWEST_ROWS:
         return []
-    found = []
+    features = []
     for k in np.flatnonzero(columns.of_kind("categorical")).tolist():
         groups = levels[k].groups or ()
         n_values = sum(map(len, groups)) - (levels[k].missing_code is not None)
         if n_values >= _FEWEST_ROWS:
             n_known = n_rows if len(groups) == 1 else int(np.count_nonzero(columns.known(k, columns.rows)))
             if n_values >= _NEARLY_ALL * n_known:
-                found.append(k)
+                features.append(k)
     of_numbers = np.array([type_ == "number" for type_ in levels.types])
     numbers = np.flatnonzero(columns.of_kind("numeric") & of_numbers & (levels.n_levels > 1))
     numbers = numbers[_are_different(columns.at_a_glance(numbers))]
-    found += [k for k in numbers.tolist() if _are_row_numbers(columns.values(k, columns.most), n_rows)]
-    if not found:
+    features += [k for k in numbers.tolist() if _are_row_numbers(columns.values(k, columns.most), n_rows)]
+    if not features:
         return []
-    names = tuple(coded.names[k] for k in sorted(found))
+    names = tuple(coded.names[k] for k in sorted(features))
     sentence = (
         f"{_column(names)} {_verb(names, 'looks like an identifier', 'look like identifiers')}: nearly every row has "
         f"a value of its own, and new rows will have others. Leave {_verb(names, 'it', 'them')} out."
@@ -244,14 +248,16 @@ def _copies(columns: _Columns, apart: set[str]) -> list[Caution]:
     if not groups:
         return []
     copies = [tuple(names[k] for k in group) for group in groups]
-    shown = "; ".join(named(group) for group in copies[:_MOST_GROUPS])
+    examples = "; ".join(named(group) for group in copies[:_MOST_GROUPS])
     more = f"; and {len(copies) - _MOST_GROUPS:,} more groups of columns" if len(copies) > _MOST_GROUPS else ""
-    sentence = f"Columns say the same in every row: {shown}{more}. Leave out all but one, or they share their weight."
+    sentence = (
+        f"Columns say the same in every row: {examples}{more}. Leave out all but one, or they share their weight."
+    )
     return [Caution("copies", tuple(name for group in copies for name in group), sentence)]
 
 
 def _split(groups: list[list[int]], key: Callable[[int], bytes]) -> list[list[int]]:
-    """The groups cut into those of the same key; what is alone in its group is left out."""
+    """The groups split by a key, without groups of one."""
     parts = []
     for group in groups:
         of_key: dict[bytes, list[int]] = {}

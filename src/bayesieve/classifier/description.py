@@ -1,4 +1,4 @@
-"""What was found, in words."""
+"""A fitted model in words."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ def selector_name(model: SelectiveNB) -> str:
 
 
 def selector_sentence(model: SelectiveNB) -> str:
-    """What the selector does, and how many features of a ranking it kept."""
-    # A class does not do what the class it is derived from says of itself.
-    told: str = vars(type(model.selector_)).get("sentence", "A selector of your own found the weights.")
+    """A sentence about the selector."""
+    # The sentence of a base class does not describe a derived one.
+    sentence: str = vars(type(model.selector_)).get("sentence", "A selector of your own found the weights.")
     if isinstance(model.selector_, RankedSelector) and model.trace_.validation_name is not None:
-        told += " How many of them to keep was measured on held-out rows."
-    return told
+        sentence += " How many of them to keep was measured on held-out rows."
+    return sentence
 
 
 def describe(model: SelectiveNB) -> str:
     """One paragraph on a fitted model."""
     levels = model.encoder_.levels_
     silent = sum(level.n_levels == 1 for level in levels)
-    kept = model.n_features_selected_
+    n_selected = model.n_features_selected_
     sentences = [
         f"Trained on {model.n_rows_:,} rows with {_counted(len(levels), 'feature')} and {len(model.classes_)} classes "
         f"({_class_shares(model)})."
     ]
-    if kept == 0:
+    if n_selected == 0:
         sentences.append(
             "No feature says anything reliable about the target: predictions are the shares of the classes."
         )
     else:
         heaviest = model.selected_features_[:_MOST_FEATURES]
-        verb = "carries" if kept == 1 else "carry"
-        sentences.append(f"{kept} of {_counted(len(levels), 'feature')} {verb} weight; {_heaviest(heaviest)}.")
+        verb = "carries" if n_selected == 1 else "carry"
+        sentences.append(f"{n_selected} of {_counted(len(levels), 'feature')} {verb} weight; {_heaviest(heaviest)}.")
     if silent:
         verb = "has" if silent == 1 else "have"
         sentences.append(
@@ -57,7 +57,7 @@ def describe(model: SelectiveNB) -> str:
 
 
 def feature_note(model: SelectiveNB, k: int) -> str | None:
-    """What a reader should not miss about a feature."""
+    """A remark on a feature, None where there is nothing to remark."""
     level = model.encoder_.levels_[k]
     if level.n_levels == 1:
         return _single_level(level, model.n_rows_)
@@ -69,7 +69,7 @@ def feature_note(model: SelectiveNB, k: int) -> str | None:
 
 
 def _single_level(level: FeatureLevels, n_rows: int) -> str:
-    """Why a feature has one level: that is no proof that it says nothing about the target."""
+    """Why a feature has one level; it may still say something about the target."""
     if level.groups is None:
         return "One level: no cut point pays for itself."
     n_values = len(level.groups[0])
@@ -81,7 +81,7 @@ def _single_level(level: FeatureLevels, n_rows: int) -> str:
 
 
 def weights_in_words(model: SelectiveNB) -> str:
-    """What calibration did to the weights, for a list of settings."""
+    """The effect of calibration on the weights, for a list of settings."""
     if np.array_equal(model.feature_weights_, model.selector_.weights_):
         return "weights of the selector as they are"
     return f"weights fitted once more to the rows, around {model.weight_factor_:.3g} times those of the selector"

@@ -1,4 +1,4 @@
-"""Encoders of saved models: what they need to code new rows, and to be fitted again."""
+"""Encoders of saved models: they code new rows, and can be fitted again."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
         )
     scores = list(encoder.thresholds_)
     asked = [
-        found if isinstance(found, int) else found.tolist()
-        for found in thresholds_of(encoder.thresholds, scores, scores)
+        thresholds if isinstance(thresholds, int) else thresholds.tolist()
+        for thresholds in thresholds_of(encoder.thresholds, scores, scores)
     ]
     by_name = isinstance(encoder.thresholds, Mapping)
     return {
@@ -124,9 +124,9 @@ def _indicator_encoder(options: Mapping[str, Any], levels: tuple[Any, ...]) -> I
         ascending = all(low.threshold < high.threshold for low, high in pairwise(family))
         if not ascending or len({level.missing_code for level in family}) > 1:
             raise Damaged(f"the indicators of the score {score!r} contradict each other")
-    for asked in thresholds.values() if isinstance(thresholds, dict) else [thresholds]:
-        if type(asked) is not int:
-            numbers(asked, (len(asked),) if type(asked) is list else (), "thresholds")
+    for option in thresholds.values() if isinstance(thresholds, dict) else [thresholds]:
+        if type(option) is not int:
+            numbers(option, (len(option),) if type(option) is list else (), "thresholds")
     try:
         thresholds_of(thresholds, scores, scores)
     except ValueError as error:

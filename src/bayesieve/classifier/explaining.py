@@ -63,10 +63,10 @@ def on_scores(model: SelectiveNB, X: Any) -> tuple[SelectiveNB, Any]:
     encoder = model.encoder_
     if not isinstance(encoder, IndicatorEncoder) or encoder.scores is None:
         return model, X
-    shown = copy(model)
-    shown.encoder = shown.encoder_ = encoder.on_columns()
-    shown.feature_names_in_ = shown.encoder_.feature_names_in_
-    return shown, encoder.compute_scores(X)
+    reader = copy(model)
+    reader.encoder = reader.encoder_ = encoder.on_columns()
+    reader.feature_names_in_ = reader.encoder_.feature_names_in_
+    return reader, encoder.compute_scores(X)
 
 
 def _sources(coded: CodedTable) -> np.ndarray:

@@ -27,7 +27,7 @@ _SAME = 1e-9  # sums of weights in another order differ by rounding
 
 
 class Unmeasured(Exception):
-    """Why rows give no figures, though nothing is wrong with what was asked for."""
+    """Why rows give no figures, though the call is valid."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def _predicted_by_others(model: SelectiveNB, rows: JudgedRows, splits: list[tupl
         encoder.set_params(kinds={level.name: level.kind for level in model.encoder_.levels_})
     quiet = model.__class__(**{**model.get_params(deep=False), "encoder": encoder, "verbose": 0})
     with warnings.catch_warnings():
-        # What is worth a warning in a fold is in the model, too, which has given it.
+        # The model itself has given the same warnings.
         warnings.simplefilter("ignore", UserWarning)
         return out_of_fold_log_proba(quiet, rows.X, rows.labels, splits=splits, sample_weight=rows.weights)[0]
 
@@ -208,8 +208,8 @@ def _performance(
     shares = np.bincount(codes, weights=weights, minlength=n_classes)
     # With two classes the curves of both say the same: the second is shown. A class without rows, or with all of them,
     # has none.
-    shown = [1] if n_classes == 2 else [j for j in range(n_classes) if 0 < np.count_nonzero(codes == j) < codes.size]
-    curves = [j for j in shown if 0 < np.count_nonzero(codes == j) < codes.size]
+    classes = [1] if n_classes == 2 else [j for j in range(n_classes) if 0 < np.count_nonzero(codes == j) < codes.size]
+    curves = [j for j in classes if 0 < np.count_nonzero(codes == j) < codes.size]
     labels = [str(label) for label in model.classes_]
     return Performance(
         protocol=protocol,
@@ -226,7 +226,7 @@ def _performance(
                 labels[j],
                 tuple(ReliabilityBin(*one) for one in metrics.reliability(probability[:, j], codes == j, weights)),
             )
-            for j in shown
+            for j in classes
         ),
         confusion=tuple(tuple(row) for row in metrics.confusion(log_proba, codes).tolist()),
         roc=tuple((labels[j], tuple(metrics.roc_points(probability[:, j], codes == j, weights))) for j in curves),

@@ -1,4 +1,4 @@
-"""A fitted `SelectiveNB` as plain values for JSON, and back: exact, and distrustful of what it reads."""
+"""A fitted `SelectiveNB` as plain values for JSON, and back: exact, with checks of everything that is read."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If one of its parts is nothing that a file can hold; the sentence names it.
+        If a file cannot hold one of its parts; the sentence names it.
     """
     predictor = model.naive_bayes_
     return {
@@ -156,8 +156,8 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
 
 
 def _selector_options(model: SelectiveNB) -> dict[str, Any]:
-    given = model.selector if type(model.selector) is type(model.selector_) else model.selector_
-    options = {k: value for k, value in given.get_params(deep=False).items() if k not in given.unsaved_options}
+    selector = model.selector if type(model.selector) is type(model.selector_) else model.selector_
+    options = {k: value for k, value in selector.get_params(deep=False).items() if k not in selector.unsaved_options}
     return {name: option_to_json(value, name) for name, value in _with_seed(options, model.selector_).items()}
 
 
@@ -205,7 +205,7 @@ def _selector_of(parameters: dict[str, Any]) -> CodedSelector:
 
 
 def _unfitted_0_1(parameters: dict[str, Any]) -> SelectiveNB:
-    """From the parameters of version 1, where what was neither a number nor a name had become text."""
+    """From the parameters of version 1, which hold all but numbers and names as text."""
     calibrate = member(parameters, "calibrate", bool, str)
     state = member(parameters, "random_state", int, NoneType)
     usable = state is not None and 0 <= state < 2**32

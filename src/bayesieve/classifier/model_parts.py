@@ -102,16 +102,16 @@ def groups_of(selector: CodedSelector, groups: Any) -> dict[str, Any]:
 def calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock) -> Calibration:
     """The weights of a predictor calibrated, with a warning where that was ended early."""
     counts, log_prior = predictor.feature_count_, predictor.class_log_prior_
-    found = calibrate(coded, counts, log_prior, predictor.feature_weights_, predictor.smoothing, clock)
-    if not found.complete:
+    calibration = calibrate(coded, counts, log_prior, predictor.feature_weights_, predictor.smoothing, clock)
+    if not calibration.complete:
         reason = "ran out of time (max_seconds)" if clock.is_up else "was interrupted"
         warnings.warn(
             f"Calibration {reason}: the model keeps the weights of the search"
-            f"{'' if found.factor == 1.0 else f' times {found.factor:.2g}'}, and may be overconfident.",
+            f"{'' if calibration.factor == 1.0 else f' times {calibration.factor:.2g}'}, and may be overconfident.",
             UserWarning,
             stacklevel=5,
         )
-    return found
+    return calibration
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:
@@ -144,9 +144,9 @@ def _is_text(value: Any, text: str) -> bool:
 def _with_options(part: Any, options: dict[str, Any]) -> Any:
     """A part of the model with these options, where it has such and leaves them at their defaults."""
     known = inspect.signature(type(part)).parameters
-    given = part.get_params(deep=False)
+    values = part.get_params(deep=False)
     return part.set_params(
-        **{name: value for name, value in options.items() if name in known and _same(given[name], known[name].default)}
+        **{name: value for name, value in options.items() if name in known and _same(values[name], known[name].default)}
     )
 
 

@@ -34,8 +34,7 @@ _PARTS: dict[str, dict[str, type]] = {
         ),
     )
 }
-"""Objects that a file may name, by what they are: nothing but these, registered criteria and registered measures of
-dependence is created from one."""
+"""Objects that a file may name, by kind: loading creates nothing but these and registered parts."""
 _REGISTRIES: dict[str, Registry[Any]] = {"criterion": CRITERIA, "dependence": DEPENDENCES}
 _KINDS = (*_PARTS, *_REGISTRIES)
 
@@ -48,7 +47,7 @@ def option_to_json(value: Any, name: str) -> Any:
     Raises
     ------
     ValueError
-        If it is something that no file can hold; the sentence names the option.
+        If a file cannot hold it; the sentence names the option.
     """
     if isinstance(value, np.generic):
         value = value.item()

@@ -1,4 +1,4 @@
-"""Model files: whole or not at all, every number exact, nothing executed on reading, what is damaged refused."""
+"""Model files: written whole or not at all, every number exact; reading executes nothing and refuses damaged files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REMEDY = "restore the file or fit the model again"
 
 
 def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model as JSON, whole or not at all, after reading back what is to be written."""
+    """Write a fitted model as JSON, whole or not at all, after reading it back."""
     from bayesieve import __version__
 
     data = {"format": FORMAT, "version": VERSION, "written_by": __version__, **model_to_json(model)}
@@ -56,7 +56,7 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is not a model, is damaged, or was written by a newer version; one sentence says what is wrong.
+        If the file is not a model, is damaged, or was written by a newer version; the sentence says which.
 
     Examples
     --------
@@ -98,8 +98,8 @@ def _from_text(content: bytes, file: Path) -> SelectiveNB:
             f"{file} has model version {written[:20]}, this bayesieve reads versions 1 to {VERSION}; "
             "update bayesieve or fit again."
         )
-    given = data.pop(CHECKSUM, None)
-    if given != checksum(data) and (version > 1 or given is not None):
+    sum_in_file = data.pop(CHECKSUM, None)
+    if sum_in_file != checksum(data) and (version > 1 or sum_in_file is not None):
         raise Damaged("its checksum does not fit its content")
     try:
         return model_from_json(data, version)

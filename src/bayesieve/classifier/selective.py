@@ -41,9 +41,9 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     selector : str or selector, default="compression"
-        What finds the weights: ``"all"``, ``"map"``, ``"bayesian"``, ``"compression"``, ``"wrapper"``, ``"accuracy"``,
-        ``"auc"``, ``"information-gain"``, ``"imprecise-information-gain"``, ``"mrmr"``, ``"cfs"``, or a selector object
-        with its options.
+        The selector that finds the weights: ``"all"``, ``"map"``, ``"bayesian"``, ``"compression"``, ``"wrapper"``,
+        ``"accuracy"``, ``"auc"``, ``"information-gain"``, ``"imprecise-information-gain"``, ``"mrmr"``, ``"cfs"``, or
+        an object with its options.
     encoder : "modl", TableEncoder or IndicatorEncoder, default="modl"
         How columns are coded; an `IndicatorEncoder` makes features of scores at thresholds.
         The encoder of a selector object is used where this one is left at ``"modl"``.
@@ -55,8 +55,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         m-estimate gives way to Laplace's smoothing where that predicts the rows better. "auto": with compression-based
         averaging only. False: weights of the selector and smoothing are used as they are.
     max_seconds : float or None, default=None
-        Time after which the search, and the calibration after it, stop and keep what they have. Like the options below
-        it also holds for a selector object that leaves it at its default. Filters have no limit.
+        The search, and the calibration after it, stop after this many seconds and keep the best so far. Like the
+        options below it also holds for a selector object that leaves it at its default. Filters have no limit.
     verbose : int, default=0
         1 shows the progress of the search on the error stream.
     normalize : bool, default=False
@@ -86,9 +86,9 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     n_rows_ : int
         Training rows.
     cautions_ : tuple of Caution
-        What deserves a look in the data or in the model, each with its ``kind``, ``columns`` and ``sentence``. ``fit``
-        warns (`UserWarning`) of the graver ones; a report shows all of them. ``fit_coded`` sees no raw columns: it
-        lists what follows from the model, and does not warn.
+        Suspicious properties of the data or the model, each with its ``kind``, ``columns`` and ``sentence``. ``fit``
+        warns (`UserWarning`) about the graver ones; a report shows all of them. ``fit_coded`` sees no raw columns: it
+        lists those that follow from the model, and does not warn.
 
     References
     ----------
@@ -154,12 +154,12 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For tables or targets that nothing can be learnt from; the sentence names the column and the remedy.
+            If the table or the target cannot be used; the sentence names the column and the remedy.
 
         Warns
         -----
         UserWarning
-            Where the outcome may not be what was wanted: no feature is kept, row weights are far from 1, or columns
+            Where the model may be of no use: no feature is kept, row weights are far from 1, or columns
             are copies of the target or of each other, identifiers or dates; see ``cautions_``.
         """
         self._prepare()
@@ -233,15 +233,15 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         predictor = DiscreteNB(smoothing=self.smoothing, feature_weights=weights).fit(coded)
         self.weight_factor_ = 1.0
         averaged = isinstance(self.selector_, CompressionAveraging)
-        wanted = averaged if isinstance(self.calibrate, str) else bool(self.calibrate)
-        if weights.any() and wanted:
-            found = parts.calibrated(coded, predictor, clock)
-            self.weight_factor_ = found.factor
-            predictor.set_params(smoothing=found.smoothing, feature_weights=found.weights).update()
+        calibrates = averaged if isinstance(self.calibrate, str) else bool(self.calibrate)
+        if weights.any() and calibrates:
+            calibration = parts.calibrated(coded, predictor, clock)
+            self.weight_factor_ = calibration.factor
+            predictor.set_params(smoothing=calibration.smoothing, feature_weights=calibration.weights).update()
         self._adopt(predictor)
 
     def _adopt(self, predictor: DiscreteNB) -> None:
-        """Take the fitted predictor over, and what follows from it."""
+        """Take over the fitted predictor."""
         self.naive_bayes_ = predictor
         self.feature_weights_ = predictor.feature_weights_
         self.smoothing_ = predictor.smoothing
@@ -318,7 +318,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         return summarise(self)
 
     def describe(self) -> str:
-        """What was found, in one paragraph."""
+        """The model in one paragraph."""
         from bayesieve.classifier.description import describe
 
         check_is_fitted(self, "naive_bayes_")
@@ -375,7 +375,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON: every parameter, exact to the last bit; read it with `bayesieve.load`.
 
-        It is read back before it replaces an older file; what no file can hold, such as your own classes, is refused.
+        It is read back before it replaces an older file. A model with parts that a file cannot hold, such as your own
+        classes, is refused.
         """
         from bayesieve.classifier.persistence import save
 

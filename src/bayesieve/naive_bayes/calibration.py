@@ -306,11 +306,11 @@ def _folds(coded: CodedTable) -> np.ndarray:
     """
     assert coded.recoder is not None
     fold = np.full(coded.n_rows, -1)
-    kept = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
-    prints, classes = coded.recoder.fingerprints()[kept], np.asarray(coded.class_codes)[kept]
+    counted = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
+    prints, classes = coded.recoder.fingerprints()[counted], np.asarray(coded.class_codes)[counted]
     order = np.lexsort((prints, classes))
     new = (prints[order][1:] != prints[order][:-1]) | (classes[order][1:] != classes[order][:-1])
-    fold[kept[order]] = np.concatenate([[0], np.cumsum(new)]) % FOLDS
+    fold[counted[order]] = np.concatenate([[0], np.cumsum(new)]) % FOLDS
     return fold
 
 

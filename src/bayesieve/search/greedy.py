@@ -129,7 +129,7 @@ class _Run:
             adding = not adding
 
     def _phase(self, adding: bool, subset: np.ndarray) -> None:
-        """Add, or drop, feature after feature, from ``subset`` to the end of the road."""
+        """Add, or drop, feature after feature, from ``subset`` to the end."""
         state, options = self._state, self._options
         state.reset(subset)
         recorder = first_record(state)
@@ -238,7 +238,7 @@ class _Resumed:
 
     def __init__(self, trace: SearchTrace | None, names: tuple[str, ...]) -> None:
         if trace is not None and trace.names != names:
-            raise ValueError("resume: the trace is of a table with other features; search anew with resume=None.")
+            raise ValueError("resume: the trace is of a table with other features; search again with resume=None.")
         self._trace = trace
         self._walk = -1
         self._moves: Iterator[tuple[int, float, float]] = iter(())
@@ -255,7 +255,7 @@ class _Resumed:
         same = np.array_equal(np.sort(start.features), recorder.initial)
         if not same or abs(start.criterion - recorder.null_cost) > 1e-9 * max(1.0, abs(start.criterion)):
             raise ValueError(
-                "resume: the trace is of another search (other rows, criterion, direction or evaluation); search anew "
+                "resume: the trace is of another search (other rows, criterion, direction or evaluation); search again "
                 "with resume=None."
             )
         moves = self._trace.walk_moves(self._walk)

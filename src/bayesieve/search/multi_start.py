@@ -42,9 +42,7 @@ class MultiStart(Search):
     tol: float = 0.0
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
-        """Search, and return everything that was evaluated; Ctrl-C or the end of ``max_seconds`` keeps what was
-        found so far.
-        """
+        """Search, and return all evaluated subsets; Ctrl-C or the end of ``max_seconds`` keeps those so far."""
         clock = Clock(self.max_seconds)
         n_starts = int(self.n_starts or 0) or max(1, math.ceil(math.log2(max(2.0, problem.n_features * problem.total))))
         rng = np.random.default_rng(self.seed)

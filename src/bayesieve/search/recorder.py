@@ -1,4 +1,4 @@
-"""What a search notes while it runs: its moves and its time."""
+"""The record of a search while it runs: its moves and its time."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from bayesieve.table.frames import polars_frame
 
 @dataclass(frozen=True)
 class Point:
-    """What a subset on a walk is worth: a value of which less is better, and a size."""
+    """A subset on a walk, by its value (lower is better), its size and its distance from the constraints."""
 
     value: float
     size: int
@@ -51,9 +51,9 @@ class SearchTrace(ShortRepr):
     Attributes
     ----------
     names : feature names.
-    criterion_name : what the criterion is, such as "map" (nats) or "error_probability".
+    criterion_name : such as "map" (nats) or "error_probability".
     lower_is_better : whether low values of the criterion are the good ones.
-    validation_name, validation_lower_is_better : the same of what is measured on the validation rows; None without.
+    validation_name, validation_lower_is_better : the same for the criterion on the validation rows; None without.
     validation_total : number (or weight) of the validation rows, or None.
     evaluation : where the criterion was measured: "train", "holdout", "loo", or a number of folds such as "10 folds";
         None where there is only one way, on the training rows.
@@ -177,8 +177,8 @@ class SearchTrace(ShortRepr):
             best = int(costs.argmin())
             selected[self.starts[self.walk_of[best]].features] = 1
             before = (self.walk_of[:best] == self.walk_of[best]) & moves.accepted[:best]
-            made = np.append(np.flatnonzero(before), best)
-            np.add.at(selected, moves.feature[made], moves.sign[made])
+            steps = np.append(np.flatnonzero(before), best)
+            np.add.at(selected, moves.feature[steps], moves.sign[steps])
         return selected > 0
 
     def best_on_path(self, most_features: int | None = None) -> np.ndarray:
@@ -188,7 +188,7 @@ class SearchTrace(ShortRepr):
         (within 1e-12) the smallest subset, then the first met. ``most_features`` leaves larger subsets out.
         """
         best: Point | None = None
-        found = np.zeros(self.n_features, dtype=bool)
+        subset = np.zeros(self.n_features, dtype=bool)
         for start in range(self.n_starts):
             moves = self.walk_moves(start)
             points = self.points(start)
@@ -196,13 +196,13 @@ class SearchTrace(ShortRepr):
             for i in eligible:
                 if best is None or points[i].beats(best):
                     best = points[i]
-                    found[:] = False
-                    found[self.starts[start].features] = True
-                    found[moves.feature[:i]] = moves.adding[:i]
-        return found
+                    subset[:] = False
+                    subset[self.starts[start].features] = True
+                    subset[moves.feature[:i]] = moves.adding[:i]
+        return subset
 
     def points(self, start: int) -> list[Point]:
-        """The subsets that one walk went through, its first one included, by what they are worth."""
+        """The subsets that one walk went through, its first one included."""
         first = self.starts[start]
         moves = self.walk_moves(start)
         sizes = first.features.size + np.concatenate([[0], np.cumsum(moves.sign)])

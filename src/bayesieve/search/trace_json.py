@@ -21,7 +21,7 @@ _MOST_STARTS = 1_000_000  # in a file; more are a sign of damage, and each takes
 def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
     """The accepted moves and the totals, as plain values.
 
-    Walks from the empty subset need no more than their number; the others tell the subset they start from.
+    Walks from the empty subset need no more than their number; the others hold the subset that they start from.
     """
     walks = [trace.walk_moves(start) for start in range(trace.n_starts)]
     data: dict[str, Any] = {

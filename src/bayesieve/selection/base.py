@@ -1,4 +1,4 @@
-"""The frame of every selector: encode the table, find a weight for each feature."""
+"""The base of every selector: encode the table, find a weight for each feature."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from bayesieve.table.target import refuse_identifiers
 
 
 class CodedSelector(SelectorMixin, BaseEstimator):
-    """Base of all selectors. Subclasses say in ``_search`` what weight each feature of a coded table deserves.
+    """Base of all selectors. Subclasses define ``_search``, which weighs the features of a coded table.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return False
 
     def fit_coded(self, coded: CodedTable, **options: Any) -> CodedSelector:
-        """As ``fit``, on a coded table with classes; what was coded before is not coded again."""
+        """As ``fit``, on a coded table with classes."""
         for option in options:
             if not self.takes(option):
                 raise ValueError(f"{type(self).__name__} makes no use of {option}; leave it out.")
@@ -169,12 +169,12 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         if self.encoder is None and library.name in ("arrays", "sparse"):
             read_codes(self, X, reset=False)
         selected = library.select(X, np.flatnonzero(self.support_))
-        wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if table.named and nw.dependencies.is_into_dataframe(selected):
             # scikit-learn itself makes a pandas frame of anything but a pyarrow table.
-            if wanted == "polars":
+            if output == "polars":
                 return _in_polars(nw.from_native(selected, eager_only=True))
-            return nw.from_native(selected, eager_only=True).to_pandas() if wanted == "pandas" else selected
+            return nw.from_native(selected, eager_only=True).to_pandas() if output == "pandas" else selected
         return selected
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -203,7 +203,7 @@ def _in_polars(frame: Any) -> Any:
         for name in frame.columns:
             frame.get_column(name).to_polars()
         return frame.to_polars()
-    except Exception as error:  # polars and pyarrow raise what they like
+    except Exception as error:  # of any type, from polars or pyarrow
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ValueError(
             f"Column {name!r} cannot become a polars column ({reason}); convert it to one type first, or use "

@@ -21,9 +21,9 @@ except ImportError:  # before 1.9
 
 
 class SearchTasks:
-    """Tells the callbacks of an estimator what its search does.
+    """Reports the moves of a search to the callbacks of an estimator.
 
-    Use between ``begin`` and ``end``; ``move`` is called after every move and answers whether a callback asks to stop.
+    Use between ``begin`` and ``end``; ``move`` is called after every move and returns whether a callback asks to stop.
     """
 
     def __init__(self, estimator: Any) -> None:

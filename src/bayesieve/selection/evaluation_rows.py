@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -28,7 +28,7 @@ BLIND_SHARE = 0.8
 
 @dataclass(frozen=True)
 class EvaluationRows:
-    """The rows that guide a search, and those that choose the size of the subset, if any.
+    """The rows that guide a search, and those that choose the size of the subset.
 
     evaluation : where that is, as a `SearchTrace` has it; recoded : whether the levels were learnt without the rows
     that are scored, None where levels do not depend on the classes, or all rows are training rows.
@@ -81,7 +81,7 @@ def evaluation_rows(
 
 
 def recoder_for(coded: CodedTable, recode: bool | Literal["auto"], n_times: int) -> tuple[Recoder | None, bool | None]:
-    """What learns the levels again as often as this, if it is to be done, and whether it is; None: no need for it.
+    """The recoder that learns the levels again this many times, and whether it does; None where there is no need.
 
     Raises
     ------
@@ -102,6 +102,14 @@ def recoder_for(coded: CodedTable, recode: bool | Literal["auto"], n_times: int)
     if recode == "auto" and recoder is not None and coded.n_rows * coded.n_features * n_times <= MOST_RECODED_CELLS:
         return recoder, True
     return None, False
+
+
+def check_held_out(selector: Any) -> None:
+    """Raise ValueError unless a selector's ``validation_size`` and ``recode`` can be used."""
+    size = selector.validation_size
+    if not (isinstance(size, Real) and 0 < float(size) < 1):
+        raise ValueError(f"validation_size must lie between 0 and 1, got {size!r}.")
+    check_recode(selector.recode)
 
 
 def check_recode(recode: Any) -> None:
@@ -204,7 +212,7 @@ def pairs_of(
     """Positions of training and test rows by a scikit-learn splitter, of rows with these class labels (n_rows,).
 
     With ``weights``, rows of weight 0 are in no part, as if they were not there.
-    A class smaller than the number of folds is missing from some of them: no reason to warn, whoever asks knows of it.
+    A class smaller than the number of folds is missing from some of them: no reason to warn.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)

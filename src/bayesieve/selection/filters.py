@@ -1,4 +1,4 @@
-"""The frame of the filters: features are scored one by one, from counts, without a model."""
+"""The base of the filters: features are scored one by one, from counts, without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features by their imprecise information gain, below 0 where a feature tells less than its levels leave in doubt."""
+"""Features by their imprecise information gain, which is below 0 for features that say less than their levels cost."""
 
 from __future__ import annotations
 

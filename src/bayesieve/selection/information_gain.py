@@ -12,13 +12,13 @@ from bayesieve.criteria import Criterion
 from bayesieve.parts import Score
 from bayesieve.search.recorder import Clock
 from bayesieve.selection.base import seed_of
-from bayesieve.selection.evaluation_rows import check_recode, hold_out, recoder_for, validation_criterion
+from bayesieve.selection.evaluation_rows import check_held_out, hold_out, recoder_for, validation_criterion
 from bayesieve.selection.filters import FilterSelector, above, check_number, rank
 from bayesieve.selection.ranked_path import NestedPath, check_size, leading, ranking_trace
 
 
 class InformationGainSelector(FilterSelector):
-    """Select the features that tell most about the class on their own.
+    """Select the features that say most about the class on their own.
 
     IG(C, X) = H(C) - H(C | X), the mutual information of the levels of a feature and the classes, from relative
     frequencies. It is never below 0, so chance alone makes it positive: a threshold, or a number of features, has to be
@@ -113,8 +113,7 @@ class InformationGainSelector(FilterSelector):
             check_number("alpha", self.alpha, "None or a share from 0 to 1", 0.0, 1.0)
         if self.n_features_to_select is not None:
             check_size(self.n_features_to_select)
-        check_number("validation_size", self.validation_size, "a share between 0 and 1", 1e-9, 1.0 - 1e-9)
-        check_recode(self.recode)
+        check_held_out(self)
         given = [self.threshold != 0.0, self.alpha is not None, self.n_features_to_select is not None]
         if sum(given) > 1:
             raise ValueError("threshold, alpha and n_features_to_select exclude each other; give one of them.")

@@ -22,7 +22,7 @@ class NestedPath:
     probabilities were learnt from.
 
     values : (n_features + 1,) the criterion on the held-out rows, from the empty subset on; criterion_name,
-    lower_is_better : what it is; total : number (or weight) of those rows.
+    lower_is_better : of that criterion; total : number (or weight) of those rows.
     """
 
     values: np.ndarray
@@ -120,7 +120,7 @@ def ranking_trace(
     ----------
     names : of the features
     ranking, scores : (n_features,) positions, the best first, and the score of each of those
-    score : what the scores are
+    score : name and direction of the scores
     seconds : that the ranking took
     path : of the same ranking
     recoded : of the path, as `SearchTrace` has it
@@ -144,12 +144,12 @@ def ranking_trace(
     return SearchTrace.of(names, [recorder], complete=True, seconds=seconds, **options)
 
 
-def check_size(asked: Any, names: tuple[str, ...] = ("auto",)) -> None:
+def check_size(size: Any, names: tuple[str, ...] = ("auto",)) -> None:
     """Raise ValueError unless ``n_features_to_select`` is one of the names or a whole number of at least 1."""
-    named = isinstance(asked, str) and asked in names
-    if not (named or (isinstance(asked, Integral) and not isinstance(asked, bool) and int(asked) >= 1)):
+    named = isinstance(size, str) and size in names
+    if not (named or (isinstance(size, Integral) and not isinstance(size, bool) and int(size) >= 1)):
         choices = ", ".join(map(repr, names))
-        raise ValueError(f"n_features_to_select must be {choices} or a whole number of at least 1, got {asked!r}.")
+        raise ValueError(f"n_features_to_select must be {choices} or a whole number of at least 1, got {size!r}.")
 
 
 def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np.ndarray:

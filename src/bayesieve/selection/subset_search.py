@@ -1,4 +1,4 @@
-"""What the MAP selector and both averagings share: the search through subsets that they read their weights from."""
+"""The base of the MAP selector and both averagings: a search whose trace gives the weights."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Wrapper selection: any criterion, any direction, measured where you like, at the price of one pass a step."""
+"""Wrapper selection by any criterion, in any direction, on any rows; each step is one pass over them."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +27,8 @@ from bayesieve.search import (
 from bayesieve.search.objective import check_constraints, make_constraints
 from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.selection.callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
-from bayesieve.selection.evaluation_rows import check_evaluation, check_recode, evaluation_rows, validation_criterion
+from bayesieve.selection.evaluation_rows import check_evaluation, check_held_out, evaluation_rows, validation_criterion
+from bayesieve.selection.ranked_path import check_size
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.choices import is_choice
 
@@ -51,9 +52,9 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     Parameters
     ----------
     criterion : str or Criterion, default="error_probability"
-        What guides the search: ``"error"``, ``"error_probability"`` ((1/N) sum of 1 - P(true class)), ``"brier"``,
-        ``"log_loss"`` (nats per row), ``"auc"`` (several classes: one against the rest, weighted by class share),
-        ``"balanced_error"``, ``"map"`` (cost (4) of Boulle 2007, nats), or an object: `Recall`, `Precision`,
+        Criterion that guides the search: ``"error"``, ``"error_probability"`` ((1/N) sum of 1 - P(true class)),
+        ``"brier"``, ``"log_loss"`` (nats per row), ``"auc"`` (several classes: one against the rest, weighted by class
+        share), ``"balanced_error"``, ``"map"`` (cost (4) of Boulle 2007, nats), or an object: `Recall`, `Precision`,
         `ExpectedCost`, or one of your own (`RowLoss`).
     direction : str, default="backward-forward"
         ``"forward"``, ``"backward"``; ``"forward-backward"`` and ``"backward-forward"``, full floating searches: a
@@ -90,7 +91,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     encoder : "modl", TableEncoder, IndicatorEncoder or None, default="modl"
         None: the table is coded already (integers from 0); then every column is a candidate, also a constant one.
     verbose : int, default=0
-        1 shows progress on the error stream. scikit-learn's callbacks (``set_callbacks``, from version 1.9 on) are told
+        1 shows progress on the error stream. scikit-learn's callbacks (``set_callbacks``, from version 1.9 on) receive
         every move, and may end the search.
 
     Attributes
@@ -245,8 +246,8 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         )
         search = self._greedy(problem, seed) if self.search is None else self.search
         with SearchProgress(f"{type(self).__name__}: searching", self.verbose, criterion.name) as progress:
-            told = progress if tasks is None else tasks.after(progress)
-            self.trace_ = search.run(problem, told)
+            shown_progress = progress if tasks is None else tasks.after(progress)
+            self.trace_ = search.run(problem, shown_progress)
         if self.trace_.was_interrupted(getattr(search, "max_seconds", None)):
             warnings.warn(
                 f"The search was interrupted after {self.trace_.n_models} models: {type(self).__name__} keeps the best "
@@ -277,37 +278,30 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         )
 
     def _n_features(self, problem: SubsetProblem) -> int | None:
-        asked = self.n_features_to_select
-        if isinstance(asked, str):
+        size = self.n_features_to_select
+        if isinstance(size, str):
             return None
-        if asked > problem.n_features:
+        if size > problem.n_features:
             raise ValueError(
-                f"n_features_to_select={asked} is more than the {problem.n_features} features of the table; use at "
+                f"n_features_to_select={size} is more than the {problem.n_features} features of the table; use at "
                 "most that many, or 'best'."
             )
-        return min(int(asked), problem.candidates.size)
+        return min(int(size), problem.candidates.size)
 
     def _check_options(self) -> None:
         check_evaluation(self.evaluation)
-        check_recode(self.recode)
+        check_held_out(self)
         check_constraints(self.constraints)
         self._check_search()
         if not is_choice(self.direction, DIRECTIONS):
             raise ValueError(f"direction must be one of {', '.join(map(repr, DIRECTIONS))}, got {self.direction!r}.")
-        asked = self.n_features_to_select
-        if not (
-            (isinstance(asked, str) and asked == "best")
-            or (isinstance(asked, Integral) and not isinstance(asked, bool) and asked >= 1)
-        ):
-            raise ValueError(f"n_features_to_select must be 'best' or a whole number of at least 1, got {asked!r}.")
+        check_size(self.n_features_to_select, ("best",))
         if self.tol is not None and not (isinstance(self.tol, Real) and float(self.tol) >= 0):
             raise ValueError(f"tol must be None or a number that is not negative, got {self.tol!r}.")
-        if not (isinstance(self.validation_size, Real) and 0 < float(self.validation_size) < 1):
-            raise ValueError(f"validation_size must lie between 0 and 1, got {self.validation_size!r}.")
         if self.resume is not None and not isinstance(self.resume, SearchTrace):
             raise ValueError(f"resume must be the trace_ of a search or None, got {type(self.resume).__name__}.")
         if self.resume is not None and self.direction == "fast":
-            raise ValueError("direction='fast' cannot resume: the order of its moves is random; search anew.")
+            raise ValueError("direction='fast' cannot resume: the order of its moves is random; search again.")
 
     def _check_search(self) -> None:
         if self.search is None:
@@ -337,7 +331,7 @@ def _warn_of_violations(objective: Objective, chosen: np.ndarray) -> None:
 
 
 def _with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:
-    """What to do with rows of a class that none of their training rows has, such as the only row of a class."""
+    """The rows, without those of a class that none of their training rows has where the criterion cannot score them."""
     absent = rows.impossible()
     if absent is None:
         return rows

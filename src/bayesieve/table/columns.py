@@ -91,7 +91,7 @@ class Column:
 
     @property
     def type(self) -> str:
-        """What the values are: number, boolean, text, category, date, datetime, duration, time or mixed."""
+        """The type of the values: number, boolean, text, category, date, datetime, duration, time or mixed."""
         if self._kind == "numeric" and self._natural_type not in TEMPORAL:
             return "number"
         return self._natural_type
@@ -100,8 +100,8 @@ class Column:
         """The same column under another name or, unless `kind` is None, as another kind."""
         if name == self.name and kind is None:
             return self
-        chosen: Kind | None = self._kind if kind is None else "numeric" if kind == "numeric" else "categorical"
-        return Column(name, self._data, self._library, chosen, self._rows)
+        own_kind: Kind | None = self._kind if kind is None else "numeric" if kind == "numeric" else "categorical"
+        return Column(name, self._data, self._library, own_kind, self._rows)
 
     def take(self, rows: np.ndarray) -> Column:
         """The same column, of these rows only; the values are gathered when they are converted."""
@@ -114,8 +114,8 @@ class Column:
     def value(self, row: int) -> Any:
         """The raw value of one row, None if missing."""
         with self._reading():
-            found = self._backend.value(self._data, int(row if self._rows is None else self._rows[row]))
-        return None if is_missing(found) else found
+            value = self._backend.value(self._data, int(row if self._rows is None else self._rows[row]))
+        return None if is_missing(value) else value
 
     def numbers(self) -> np.ndarray:
         """The column as float64, NaN = missing; without a copy where the memory allows it.
@@ -233,7 +233,7 @@ class Column:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """What a dataframe library says about values that it cannot give up, as a sentence about the column."""
+        """Turn errors of a dataframe library into a sentence about the column."""
         try:
             yield
         except OverflowError:

@@ -187,10 +187,10 @@ def _look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> _
     preferred = "\t" if ".tsv" in path.name.lower() else ","
     separator = _separator_of(text, names, preferred) or sniff_separator(text, preferred)
     header = next(iter(_rows(text, separator)), [])
-    found = _Text(path, source, separator, _checked_header(path, header))
+    table = _Text(path, source, separator, _checked_header(path, header))
     if any("\n" in name for name in header):
-        _refuse_open_quote(found)
-    return found
+        _refuse_open_quote(table)
+    return table
 
 
 def refuse_binary(path: Path, sample: bytes) -> None:
@@ -365,7 +365,7 @@ def _count_bytes(source: Path | bytes, *wanted: bytes) -> list[int]:
 
 
 def _refuse_ragged(text: _Text) -> None:
-    """ValueError naming the first row whose number of fields differs from the header's, if there is one."""
+    """ValueError that names the first row whose number of fields differs from the header's."""
     expected = len(text.header)
     rows = text.open()
     try:
@@ -380,7 +380,7 @@ def _refuse_ragged(text: _Text) -> None:
 
 
 def _refuse_open_quote(text: _Text) -> None:
-    """ValueError naming the line of a quotation mark that is never closed, if there is one."""
+    """ValueError that names the line of a quotation mark that is never closed."""
     with io.BytesIO(text.source) if isinstance(text.source, bytes) else text.source.open("rb") as file:
         odd = [number for number, line in enumerate(file, start=1) if line.count(b'"') % 2]
     if len(odd) % 2:

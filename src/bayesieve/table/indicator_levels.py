@@ -61,7 +61,7 @@ class IndicatorLevels(FeatureLevels):
 
     @property
     def threshold(self) -> float:
-        """What the score is compared with."""
+        """The number that the score is compared with."""
         assert self.cut_points is not None
         return float(self.cut_points[0])
 

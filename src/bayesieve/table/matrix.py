@@ -20,7 +20,7 @@ class MatrixTable(Table):
     matrix : array of shape (n_rows, n_columns), or the result of `sparse.as_csc`
     names : sequence of str
     named : whether the names came with the data
-    kinds : how to read the columns at some positions, where that differs from what follows from the type
+    kinds : how to read the columns at some positions, where that does not follow from their type
     """
 
     def __init__(self, matrix: Any, names: Sequence[str], named: bool, kinds: Mapping[int, Kind] | None = None) -> None:
@@ -45,13 +45,13 @@ class MatrixTable(Table):
 
     def kinds(self) -> list[Kind]:
         """How each column is read: "numeric" or "categorical"."""
-        found = [self._natural_kind] * self.n_columns
+        kinds = [self._natural_kind] * self.n_columns
         for i, kind in self._kinds.items():
-            found[i] = kind
-        return found
+            kinds[i] = kind
+        return kinds
 
     def types(self) -> list[str]:
-        """What the values of each column are; see `Column.type`."""
+        """The type of each column; see `Column.type`."""
         if self._natural_kind == "numeric":
             return ["number"] * self.n_columns
         return ["number" if kind == "numeric" else "boolean" for kind in self.kinds()]
@@ -62,14 +62,14 @@ class MatrixTable(Table):
         if stop - first != positions.size:
             return super().numbers(positions)
         part = arrays.numbers_of if self._library == "arrays" else sparse.numbers_of
-        found = part(self._matrix, first, stop)
-        if self._matrix.dtype.kind in "iu" and self._matrix.dtype.itemsize == 8 and np.abs(found).max() >= 2**53:
+        values = part(self._matrix, first, stop)
+        if self._matrix.dtype.kind in "iu" and self._matrix.dtype.itemsize == 8 and np.abs(values).max() >= 2**53:
             for i in range(first, stop):
                 self.column(i).numbers()  # warns where different numbers become one
-        if not np.isfinite(found).all():
-            for at in np.flatnonzero(np.isinf(found).any(axis=1)).tolist():
+        if not np.isfinite(values).all():
+            for at in np.flatnonzero(np.isinf(values).any(axis=1)).tolist():
                 self.column(first + at).numbers()  # says which row
-        return found
+        return values
 
     def numbers_at(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """As `numbers`, of these rows only, shape (n, rows.size)."""
@@ -79,12 +79,12 @@ class MatrixTable(Table):
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
         """The same columns under other names, or as other kinds."""
-        chosen = dict(self._kinds)
+        own_kinds = dict(self._kinds)
         if kinds:
             for i, name in enumerate(names):
                 if name in kinds:
-                    chosen[i] = "numeric" if kinds[name] == "numeric" else "categorical"
-        return MatrixTable(self._matrix, names, self.named, chosen)
+                    own_kinds[i] = "numeric" if kinds[name] == "numeric" else "categorical"
+        return MatrixTable(self._matrix, names, self.named, own_kinds)
 
     def select(self, positions: Sequence[int]) -> Table:
         """The columns at these positions only."""

@@ -53,7 +53,7 @@ class Table:
         return [self.column(i).kind for i in range(self.n_columns)]
 
     def types(self) -> list[str]:
-        """What the values of each column are; see `Column.type`."""
+        """The type of each column; see `Column.type`."""
         return [self.column(i).type for i in range(self.n_columns)]
 
     def numbers(self, positions: np.ndarray) -> np.ndarray:
@@ -64,17 +64,17 @@ class Table:
         ValueError
             As `Column.numbers`.
         """
-        found = np.empty((positions.size, self.n_rows))
+        values = np.empty((positions.size, self.n_rows))
         for at, i in enumerate(positions.tolist()):
-            found[at] = self.column(i).numbers()
-        return found
+            values[at] = self.column(i).numbers()
+        return values
 
     def numbers_at(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """As `numbers`, of these rows only, shape (n, rows.size)."""
-        found = np.empty((positions.size, rows.size))
+        values = np.empty((positions.size, rows.size))
         for at, i in enumerate(positions.tolist()):
-            found[at] = self.column(i).take(rows).numbers()
-        return found
+            values[at] = self.column(i).take(rows).numbers()
+        return values
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
         """The same columns under other names, or those that ``kinds`` names as other kinds."""

@@ -40,10 +40,10 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     ----------
     path : str or path
         A file whose name ends in .csv, .tsv, .txt (also followed by .gz), .parquet, .arrow, .feather or .ipc; ``-``
-        for standard input. What standard input and pipes hold shows in their first bytes.
+        for standard input. The format of standard input and pipes is recognised by their first bytes.
     levels : mapping from str to FeatureLevels, optional
-        Levels of a model's columns by name. Rows to be scored are read with them: no type is inferred from the rows of
-        a text table, and what a value is does not depend on the other rows.
+        Levels of a model's columns by name. Rows to be scored are read with them: types are not inferred from the rows
+        of a text table, so the meaning of a value does not depend on the other rows.
 
     Returns
     -------

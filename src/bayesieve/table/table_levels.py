@@ -59,7 +59,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         plain = [type(level) is FeatureLevels and level.cut_points is not None for level in levels]
         made = {i: level for i, level in enumerate(levels) if not plain[i]}
         cuts = [level.cut_points for level in levels if level.cut_points is not None and type(level) is FeatureLevels]
-        found = cls(
+        table = cls(
             names=[level.name for level in levels],
             types=[level.type for level in levels],
             n_levels=np.array([level.n_levels for level in levels], dtype=np.int64),
@@ -69,8 +69,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             counts=None,
             made=made,
         )
-        found._made = dict(enumerate(levels))
-        return found
+        table._made = dict(enumerate(levels))
+        return table
 
     def __len__(self) -> int:
         return len(self.names)
@@ -83,10 +83,10 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         if isinstance(i, slice):
             return tuple(self[k] for k in range(len(self))[i])
         i = range(len(self))[i]
-        found = self._made.get(i)
-        if found is None:
-            found = self._made[i] = self._make(i)
-        return found
+        levels = self._made.get(i)
+        if levels is None:
+            levels = self._made[i] = self._make(i)
+        return levels
 
     def _facts(self) -> dict[str, Any]:
         return {"features": len(self), "levels": int(self.n_levels.sum())}

@@ -292,10 +292,10 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     if sample_weight is None:
         return None
     try:
-        given = unmasked(sample_weight)
-        if given.dtype.kind == "c":
+        array = unmasked(sample_weight)
+        if array.dtype.kind == "c":
             raise TypeError
-        weights = given.astype(np.float64, copy=False)
+        weights = array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise ValueError("sample_weight must hold one number per row.") from None
     if weights.ndim == 0:

@@ -44,9 +44,9 @@ def typed_text(column: pl.Series, *, decimal_comma: bool = False) -> pl.Series:
         return cleaned.cast(pl.Float64)
     commas = [lambda texts: _floats(decimal_points(texts))] if decimal_comma else []
     for reader in [_integers, _floats, *commas, _booleans, _dates, _datetimes, _times]:
-        found = _read_all(cleaned, reader)
-        if found is not None:
-            return found
+        typed = _read_all(cleaned, reader)
+        if typed is not None:
+            return typed
     return trimmed
 
 
@@ -157,10 +157,10 @@ def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
 
     if type_ not in _READERS:
         return np.full(len(cleaned), np.nan)
-    found = _READERS[type_](cleaned)
+    values = _READERS[type_](cleaned)
     if type_ == "time":
-        found = found.to_physical() // 1000  # polars counts nanoseconds since midnight
-    return found.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy(writable=True)
+        values = values.to_physical() // 1000  # polars counts nanoseconds since midnight
+    return values.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy(writable=True)
 
 
 def _series(texts: list[str]) -> pl.Series:
@@ -183,8 +183,8 @@ def _read_all(column: pl.Series, reader: Callable[[pl.Series], pl.Series]) -> pl
     """The column as ``reader`` reads it, None if a value does not fit; a few values suffice to detect most misfits."""
     if reader(column.drop_nulls().head(_SAMPLE_ROWS)).null_count():
         return None
-    found = reader(column)
-    return found if found.null_count() == column.null_count() else None
+    values = reader(column)
+    return values if values.null_count() == column.null_count() else None
 
 
 def _integers(column: pl.Series) -> pl.Series:

@@ -69,12 +69,12 @@ class ArraysBackend(Backend):
         return column[rows]
 
     def value(self, column: np.ndarray, row: int) -> Any:
-        found = column[row]
-        if not isinstance(found, np.generic):
-            return found
-        plain_value = found.item()
+        cell = column[row]
+        if not isinstance(cell, np.generic):
+            return cell
+        plain_value = cell.item()
         # A moment that Python's types cannot hold comes out as a bare count.
-        return found if found.dtype.kind in "mM" and isinstance(plain_value, int) else plain_value
+        return cell if cell.dtype.kind in "mM" and isinstance(plain_value, int) else plain_value
 
 
 def numbers_of(matrix: np.ndarray, first: int, stop: int) -> np.ndarray:

@@ -48,8 +48,8 @@ class Backend(ABC):
 
     @abstractmethod
     def column_type(self, column: Any) -> str | None:
-        """What the values of a column are: number, boolean, text, category, date, datetime, duration, time or mixed;
-        None where only the values can show it, as in a column of Python objects.
+        """The type of a column: number, boolean, text, category, date, datetime, duration, time or mixed; None where it
+        depends on the values, as in a column of Python objects.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What the data type of a column says about it, in narwhals' vocabulary (the same for every library)."""
+"""Types of columns from narwhals' data types, which are the same for every library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import narwhals as nw
 
 
 def type_of_dtype(dtype: Any) -> str | None:
-    """The `Column.type` of a narwhals data type, None when only the values can tell."""
+    """The `Column.type` of a narwhals data type, None where it depends on the values."""
     if dtype.is_numeric():
         return "number"
     for kind, name in (

@@ -1,4 +1,4 @@
-"""Arrays of Python objects: what they are, and their codes."""
+"""Arrays of Python objects: their types and their codes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _encoded_text(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
 
 
 def _is_text_to_pandas(column: np.ndarray) -> bool:
-    """Whether an object array is text and missing values only, if pandas is there to tell."""
+    """Whether an object array is text and missing values only, as far as pandas is loaded."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and pandas.api.types.infer_dtype(column, skipna=True) == "string"
 
@@ -150,11 +150,11 @@ def plain(column: np.ndarray, type_: str) -> tuple[np.ndarray, np.ndarray | None
     missing = missing_objects(column)
     present = column[~missing]
     if type_ in _COUNT:
-        found = np.array([_COUNT[type_](value) for value in present], dtype=np.int64)
+        present_values = np.array([_COUNT[type_](value) for value in present], dtype=np.int64)
     else:
-        found = present.astype(bool if type_ == "boolean" else _dtype_of_numbers(present) or np.float64)
-    values = np.zeros(len(column), dtype=found.dtype)
-    values[~missing] = found
+        present_values = present.astype(bool if type_ == "boolean" else _dtype_of_numbers(present) or np.float64)
+    values = np.zeros(len(column), dtype=present_values.dtype)
+    values[~missing] = present_values
     return values, missing if missing.any() else None
 
 

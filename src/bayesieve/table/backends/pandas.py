@@ -115,8 +115,8 @@ class PandasBackend(Backend):
 
         if isinstance(column.dtype, pd.ArrowDtype):
             return _ARROW.value(_to_arrow(column.iloc[row : row + 1]), 0)
-        found = column.iloc[row]
-        return found.item() if isinstance(found, np.generic) else found
+        cell = column.iloc[row]
+        return cell.item() if isinstance(cell, np.generic) else cell
 
 
 def _to_arrow(column: Any) -> Any:

@@ -105,8 +105,8 @@ class PolarsBackend(Backend):
             years = moment.astype(f"{moment.dtype.kind}8[Y]").astype(np.int64)
             if not -1968 <= years <= 8028:  # Python's types do not hold it, and polars may panic
                 return moment
-        found = column[row]
-        return found.to_list() if isinstance(found, pl.Series) else found
+        cell = column[row]
+        return cell.to_list() if isinstance(cell, pl.Series) else cell
 
 
 def nameless(column: Any) -> Any:

@@ -45,8 +45,8 @@ class SparseBackend(Backend):
 
     def take(self, column: SparseColumn, rows: np.ndarray) -> SparseColumn:
         dense = column.dense()[rows]
-        kept = np.flatnonzero(dense)  # NaN is not zero
-        return SparseColumn(kept, dense[kept], len(dense))
+        rows_stored = np.flatnonzero(dense)  # NaN is not zero
+        return SparseColumn(rows_stored, dense[rows_stored], len(dense))
 
     def value(self, column: SparseColumn, row: int) -> Any:
         at = int(np.searchsorted(column.rows, row))
