@@ -529,7 +529,7 @@ def test_an_interrupt_while_coding_comes_through(monkeypatch: pytest.MonkeyPatch
     def interrupted(*_: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(MODLDiscretizer, "fit_block", interrupted)
+    monkeypatch.setattr(MODLDiscretizer, "fit_blocks", interrupted)
     with pytest.raises(KeyboardInterrupt):
         SelectiveNB().fit(frame(), labels())
 
