@@ -42,7 +42,7 @@ def main() -> None:
     report.add(
         f"\n## Information gain\n\nAll gains of a coded table of {n_rows:,} rows x {n_features} features of one byte, "
         "rows listed class after class (as fits hold them), counting included. GB/s are bytes of codes a second, on "
-        "one core; beside it NumPy's `max` of the same codes, which does no more than read them. "
+        "one core, with NumPy's `max` of the same codes, which only reads them, for comparison. "
         "`mutual_info_classif(discrete_features=True)` of scikit-learn takes the same codes, as many features as it "
         "does in a second or so; its time is scaled to all."
     )
@@ -122,7 +122,7 @@ def gains(n_rows: int, n_features: int, n_levels: int, n_classes: int, rounds: i
     names = tuple(f"x{k}" for k in range(n_features))
 
     def counts() -> ContingencyCounts:
-        # A new table each time: counts are kept with the table that they are of.
+        # A new table each time, because a table caches its counts.
         levels = np.full(n_features, n_levels)
         return CodedTable(codes, levels, names, classes, np.arange(n_classes)).counts
 

@@ -62,7 +62,7 @@ del table, small
 gc.collect()
 ctypes.CDLL(None).malloc_trim(0)
 with open("/proc/self/clear_refs", "w") as file:
-    file.write("5")  # the high-water mark starts anew from here
+    file.write("5")  # reset the high-water mark
 before = status("VmRSS")
 SelectiveNB("compression").fit(X, y)
 print(before, status("VmHWM") - before)
@@ -130,7 +130,7 @@ def compare(
 
 
 def quality(core: Any, table: Path, frame: pl.DataFrame, labels: np.ndarray) -> str:
-    """What both sides reach on rows that neither has seen."""
+    """Quality of both on new rows."""
     from bayesieve import SelectiveNB
 
     unseen, truth, _ = mixed_table(NEW_ROWS, rows_seed=2)
@@ -150,7 +150,7 @@ def quality(core: Any, table: Path, frame: pl.DataFrame, labels: np.ndarray) -> 
 
 
 def memory(report: Report, folder: Path, frame: pl.DataFrame, labels: np.ndarray) -> None:
-    """Peak memory of a fit above the memory in use before it, in processes of their own."""
+    """Peak memory of a fit above the memory in use before it, in separate processes."""
     path = folder / "table.parquet"
     _with_target(frame, labels).write_parquet(path)
     allowed = BYTES_PER_CELL * frame.width * frame.height + BYTES_PER_ROW * frame.height

@@ -1,4 +1,4 @@
-"""Information of all pairs of features, and the mRMR ranking that is made of it, against scikit-learn and NumPy."""
+"""Information of all pairs of features, and the mRMR ranking based on it, against scikit-learn and NumPy."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def mrmr_selection(coded: CodedTable) -> float | None:
 
 
 def instructions(report: Report) -> None:
-    """What the counting of common bits compiles to here."""
+    """Instructions that count common bits on this processor."""
     with tempfile.TemporaryDirectory() as cache:
         assembly = in_fresh_process(_ASSEMBLY, environment={"NUMBA_CACHE_DIR": cache})
     found = Counter(re.findall(r"^\s+(v?popcnt\w+)\s.*?%([xyz]mm|r)", assembly, re.MULTILINE))

@@ -1,4 +1,4 @@
-"""Other people's classifiers on real data sets, the same ten folds for all: means, tests of the folds, ranks."""
+"""Other classifiers on the same ten folds of real data sets: means, tests of the folds, ranks."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ MEASURES = {"accuracy": "accuracy", "auc": "AUC", "compression_rate": "compressi
 
 
 def main() -> None:
-    """Run what the results file does not have yet, then write down how the methods stand."""
+    """Run folds that are missing in the results file, then write the report."""
     arguments = _arguments()
     if arguments.folder is None or not (arguments.folder / "catalogue.csv").exists():
         print(
@@ -86,16 +86,16 @@ def main() -> None:
     report = Report("peers", "Beside other classifiers", arguments)
     warm_up(methods)
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
-    found = compare_many(
+    comparison = compare_many(
         methods,
         {name: partial(data_sets.load, name) for name in names},
         Protocol(n_folds=folds),
         results=arguments.results,
         verbose=1,
     )
-    if not found.complete:
+    if not comparison.complete:
         raise SystemExit(f"Interrupted; the same command goes on from what {arguments.results} has.")
-    write(report, found, data_sets)
+    write(report, comparison, data_sets)
     report.close(["polars", "khiops", "khiops-core", *(["interpret-core"] if "ebm" in methods else [])])
 
 
@@ -139,54 +139,55 @@ def warm_up(methods: dict[str, Any]) -> None:
         compare_many(methods, {"warm": (X, rng.integers(0, n_classes, 200))}, Protocol(n_folds=2))
 
 
-def write(report: Report, found: Comparison, data_sets: DataSets) -> None:
-    """All tables, from what holds of all data sets to the single ones."""
+def write(report: Report, comparison: Comparison, data_sets: DataSets) -> None:
+    """All tables, from means to single data sets."""
     report.add(
-        f"{found.protocol.n_folds} stratified folds (shuffled, seed {found.protocol.seed}) of {len(found.data)} data "
-        "sets, the same rows for all methods; means over the folds on rows held out. `compression` is "
+        f"{comparison.protocol.n_folds} stratified folds (shuffled, seed {comparison.protocol.seed}) of "
+        f"{len(comparison.data)} data "
+        "sets, the same rows for all methods; means over the folds on held-out rows. `compression` is "
         '`SelectiveNB()` and `map` is `SelectiveNB("map")`, all else by default; khiops is the selective naive Bayes '
         "of Khiops without trees, pairs and constructed features; the others are scikit-learn's or interpret's with "
         "their defaults. AUC: one class against the rest, weighted by class share. Compression rate: 1 - log loss / "
-        "log loss of the class shares. Log loss in nats, no probability taken as lower than 2.2e-16. Kept: features "
-        "used, where a method tells. Seconds: one fit with the method's own threads; Khiops has a fixed cost for its "
+        "log loss of the class shares. Log loss in nats, with probabilities of at least 2.2e-16. Features: those "
+        "used, if a method reports it. Seconds: one fit with the method's own threads; Khiops has a fixed cost for its "
         "processes and files.\n"
     )
-    for _, method, number, error in found.errors():
+    for _, method, number, error in comparison.errors():
         report.add(f"{method} failed on {number} folds: {error}\n")
-    report.add(_means(found) + "\n")
-    report.add(_average_ranks(found) + "\n")
+    report.add(_means(comparison) + "\n")
+    report.add(_average_ranks(comparison) + "\n")
     report.add(
         "Corrected resampled t-test of the folds (Nadeau & Bengio 2003) at 5 %, not adjusted for being one of many:\n"
     )
-    for reference in (name for name in OURS if name in found.methods):
-        report.add(_tested(found, reference) + "\n")
-    report.add(_signed_ranks(found) + "\n")
+    for reference in (name for name in OURS if name in comparison.methods):
+        report.add(_tested(comparison, reference) + "\n")
+    report.add(_signed_ranks(comparison) + "\n")
     report.add("Below: rows x numeric + categorical features, classes.\n")
-    for name in found.data:
-        report.add(_one_set(found, data_sets, name) + "\n")
+    for name in comparison.data:
+        report.add(_one_set(comparison, data_sets, name) + "\n")
 
 
-def _means(found: Comparison) -> str:
-    """Means over the data sets, of those that every method has figures of."""
-    columns = {measure: found.matrix(measure) for measure in (*MEASURES, "n_features", "fit_seconds")}
+def _means(comparison: Comparison) -> str:
+    """Means over the data sets on which no method failed."""
+    columns = {measure: comparison.matrix(measure) for measure in (*MEASURES, "n_features", "fit_seconds")}
     complete = ~np.isnan(np.stack([columns[measure] for measure in MEASURES])).any(axis=(0, 2))
-    header = [f"Means over {complete.sum()} data sets", *MEASURES.values(), "kept", "seconds"]
+    header = [f"Means over {complete.sum()} data sets", *MEASURES.values(), "features", "seconds"]
     rows = []
-    for place, method in enumerate(found.methods):
+    for place, method in enumerate(comparison.methods):
         figures = {name: float(np.mean(values[complete, place])) for name, values in columns.items()}
         rows.append([method, *_figures(figures)])
     return markdown_table(header, rows)
 
 
-def _average_ranks(found: Comparison) -> str:
-    columns = [average_ranks(found.matrix(measure), found.higher_is_better(measure)) for measure in MEASURES]
-    rows = [[name, *(f"{ranks[place]:.2f}" for ranks in columns)] for place, name in enumerate(found.methods)]
+def _average_ranks(comparison: Comparison) -> str:
+    columns = [average_ranks(comparison.matrix(measure), comparison.higher_is_better(measure)) for measure in MEASURES]
+    rows = [[name, *(f"{ranks[place]:.2f}" for ranks in columns)] for place, name in enumerate(comparison.methods)]
     return markdown_table(["Average rank, 1 is best", *MEASURES.values()], rows)
 
 
-def _tested(found: Comparison, reference: str) -> str:
-    """Data sets won and lost by the test of the folds, and on which."""
-    frame = found.frame
+def _tested(comparison: Comparison, reference: str) -> str:
+    """Data sets won and lost by the test of the folds."""
+    frame = comparison.frame
     fold = list(zip(frame["repeat"], frame["fold"], strict=True))
     outcomes = {
         measure: wins_and_losses(
@@ -195,12 +196,12 @@ def _tested(found: Comparison, reference: str) -> str:
             fold,
             frame[measure].to_list(),
             reference=reference,
-            higher_is_better=found.higher_is_better(measure),
-            test_share=found.test_share,
+            higher_is_better=comparison.higher_is_better(measure),
+            test_share=comparison.test_share,
         )
         for measure in MEASURES
     }
-    others = [name for name in found.methods if name != reference]
+    others = [name for name in comparison.methods if name != reference]
     rows = []
     for other in others:
         counted = [outcomes[measure][other] for measure in MEASURES]
@@ -209,18 +210,19 @@ def _tested(found: Comparison, reference: str) -> str:
     lines = [markdown_table(header, rows)]
     for other in others:
         for measure, words in MEASURES.items():
-            found_here = outcomes[measure][other].outcomes
+            by_data = outcomes[measure][other].outcomes
             for sign, verb in ((1, "wins"), (-1, "loses")):
-                names = [name for name, outcome in found_here.items() if outcome == sign]
+                names = [name for name, outcome in by_data.items() if outcome == sign]
                 if names and other == "khiops":
                     lines.append(f"\n{reference} {verb} against {other} by {words}: {', '.join(names)}.")
     return "\n".join(lines)
 
 
-def _signed_ranks(found: Comparison) -> str:
+def _signed_ranks(comparison: Comparison) -> str:
     """Tests of all pairs over the data sets."""
     tests = [
-        wilcoxon_holm(found.matrix(measure), found.methods, found.higher_is_better(measure)) for measure in MEASURES
+        wilcoxon_holm(comparison.matrix(measure), comparison.methods, comparison.higher_is_better(measure))
+        for measure in MEASURES
     ]
     rows = []
     for ones in zip(*tests, strict=True):
@@ -233,16 +235,16 @@ def _signed_ranks(found: Comparison) -> str:
     )
 
 
-def _one_set(found: Comparison, data_sets: DataSets, name: str) -> str:
+def _one_set(comparison: Comparison, data_sets: DataSets, name: str) -> str:
     facts = data_sets.facts(name)
     title = f"{name}: {facts.rows:,} x {facts.n_numeric} + {facts.n_categorical}, {facts.n_classes} classes"
-    columns = {measure: found.folds(measure, name) for measure in (*MEASURES, "n_features", "fit_seconds")}
+    columns = {measure: comparison.folds(measure, name) for measure in (*MEASURES, "n_features", "fit_seconds")}
     rows = []
-    for place, method in enumerate(found.methods):
+    for place, method in enumerate(comparison.methods):
         known = {measure: values[~np.isnan(values[:, place]), place] for measure, values in columns.items()}
         figures = {measure: float(np.mean(values)) if values.size else np.nan for measure, values in known.items()}
         rows.append([method, *_figures(figures)])
-    return markdown_table([title, *MEASURES.values(), "kept", "seconds"], rows)
+    return markdown_table([title, *MEASURES.values(), "features", "seconds"], rows)
 
 
 def _figures(figures: dict[str, float]) -> list[str]:

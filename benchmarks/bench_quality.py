@@ -42,7 +42,7 @@ MEASURES = {"auc": (True, 5e-4), "log loss": (False, 1e-3), "accuracy": (True, 1
 
 
 def main() -> None:
-    """Cross-validate every method on every table; means, and who wins where."""
+    """Cross-validate every method on every table: means, wins and losses."""
     parser = options(__doc__)
     parser.add_argument(
         "--data",
@@ -143,7 +143,7 @@ def _table_of(
 def summarise(
     report: Report, names: list[str], methods: list[str], results: dict[tuple[str, str], dict[str, float]]
 ) -> None:
-    """Means over the tables; per measure, tables won, level and lost by "compression" against the other methods."""
+    """Means over the tables; per measure, tables won, tied and lost by "compression" against the other methods."""
     rows = []
     for method in methods:
         ours = [results[name, method] for name in names]

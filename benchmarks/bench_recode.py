@@ -1,4 +1,4 @@
-"""How much better a criterion looks with levels learnt from the rows it is measured on, and what honest levels cost."""
+"""Optimism of a criterion measured on the rows that levels were learnt from, and the cost of honest levels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABLES = (
 
 
 def many_values() -> tuple[pl.DataFrame, np.ndarray]:
-    """540 rows, eight columns of 300 to 400 categories, each of which leans to a class."""
+    """540 rows, eight columns of 300 to 400 categories, each of which favours a class."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 540)
     columns = {}

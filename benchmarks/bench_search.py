@@ -1,4 +1,4 @@
-"""Cost per row and candidate of the searches' inner kernels, and what their loops compile to on this processor."""
+"""Cost per row and candidate of the searches' inner kernels, and the instructions of their loops on this processor."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def computes(lines: list[str]) -> bool:
 
 
 def describe(lines: list[str]) -> list[str]:
-    """What a loop is made of: arithmetic by width, lookups in a table by code, calls."""
+    """Instructions of a loop: arithmetic by width, lookups in a table by code, calls."""
     kinds: Counter[str] = Counter()
     for line in lines:
         if re.match(r"v?(mul|add|fmadd|fmsub)\w*sd", line):

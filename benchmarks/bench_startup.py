@@ -1,4 +1,4 @@
-"""Importing the package against importing scikit-learn's feature selection; the first fit ever, which compiles."""
+"""Importing the package against importing scikit-learn's feature selection; the first fit, which compiles."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def first_fits(report: Report) -> None:
-    """The first and the second run of a process that fits a small mixed table, the first with nothing compiled."""
+    """The first and the second run of a process that fits a small mixed table, the first one without compiled code."""
     rows, totals = [], []
     with tempfile.TemporaryDirectory() as cache:
         for run in ("first", "second", "third"):
@@ -117,7 +117,7 @@ def first_fits(report: Report) -> None:
 
 
 def first_commands(report: Report) -> None:
-    """`make demo` as the first command ever, and then the first search by AUC; each once more with all compiled."""
+    """`make demo` as the first command, then the first search by AUC; both again with everything compiled."""
     table = str(ROOT / "examples" / "data" / "german_credit.csv")
     searches = {"compression": SECONDS_TO_COMPILE, "auc": SECONDS_TO_COMPILE_AUC}
     rows = []

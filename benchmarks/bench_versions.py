@@ -1,4 +1,4 @@
-"""One version of the package against another: the same tasks in turns, each version in a process of its own.
+"""One version of the package against another: the same tasks in turns, each version in a separate process.
 
 ``bench_versions.py OLD [NEW]``: folders with the package in them, such as ``src`` of a second checkout; NEW is this
 checkout unless given. The tasks use public names that both versions have.
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _turn(workers: Sequence[_Worker], name: str, turn: int) -> tuple[float, float]:
-    """Seconds of both versions; who begins changes from turn to turn."""
+    """Seconds of both versions, which take turns to begin."""
     order = workers if turn % 2 == 0 else workers[::-1]
     seconds = {id(worker): worker.seconds(name) for worker in order}
     return seconds[id(workers[0])], seconds[id(workers[1])]

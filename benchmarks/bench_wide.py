@@ -1,7 +1,7 @@
 """Seconds per fold and peak memory on very wide tables, dense and sparse, by every method of the comparison.
 
 Reads a folder with `catalogue.csv` (columns `name`, `file`, `target`) and the files it names: Parquet, or `.npz` of a
-SciPy sparse matrix with its labels in a CSV file beside it. Every data set and method runs in a process of its own.
+SciPy sparse matrix with its labels in a CSV file. Every data set and method runs in a separate process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A step by exact AUC beside a step by error probability, early and late in the path."""
+"""A step by exact AUC against a step by error probability, early and late in the path."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def main() -> None:
     arguments = parser.parse_args()
     n_rows = arguments.rows or (2_000 if arguments.quick else 50_000)
     n_features = 20 if arguments.quick else 60
-    report = Report("wrapper_auc", "A step by AUC beside a step by error probability", arguments)
+    report = Report("wrapper_auc", "A step by AUC against a step by error probability", arguments)
     report.add(
         f"{n_features} features, {n_rows:,} rows, one core, forward on the training rows up to half of the features. A "
         "step scores all candidates and adds the best; its time, from the trace, is divided by the number of "
@@ -77,7 +77,7 @@ def walk(coded: CodedTable, criterion: str) -> WrapperSelector:
 
 
 def check(coded: CodedTable) -> str:
-    """The last AUC of the path beside that of the refitted model, its log odds rounded so that equal rows are tied."""
+    """The last AUC of the path, and that of the refitted model, its log odds rounded so that equal rows are tied."""
     selector = walk(coded, "auc")
     ours = selector.trace_.to_frame()["criterion"][-1]
     codes = coded.codes[selector.support_].T

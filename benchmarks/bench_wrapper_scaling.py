@@ -1,4 +1,4 @@
-"""How the time of a step and the memory of a search grow with rows and with candidates."""
+"""Growth of the time of a step and the memory of a search with rows and candidates."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bayesieve.counts import CodedTable
 
 _CRITERIA = ("error", "error_probability", "log_loss", "auc")
 
-# Runs in a process of its own: only there does the high-water mark of memory belong to one search. The table is made
-# before the mark is set anew; a small search has loaded the compiled code by then.
+# Runs in a separate process, where the high-water mark of memory belongs to one search. The table is made
+# before the mark is reset; a small search has loaded the compiled code by then.
 _MEMORY = """
 import ctypes, gc, sys
 import numpy as np
@@ -38,7 +38,7 @@ coded = categories(rows, features, 5, classes)
 gc.collect()
 ctypes.CDLL(None).malloc_trim(0)
 with open("/proc/self/clear_refs", "w") as file:
-    file.write("5")  # the high-water mark starts anew from here
+    file.write("5")  # reset the high-water mark
 before = status("VmRSS")
 search(coded)
 print(status("VmHWM") - before)
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def time_of(criterion: str, sizes: list[tuple[int, int]], rounds: int) -> list[Any]:
-    """Nanoseconds per row and candidate at every size, and what ten times as much of either costs."""
+    """Nanoseconds per row and candidate at every size, and the cost of ten times as many."""
     tables = [categories(*size, 5) for size in sizes]
     seconds: list[list[float]] = [[] for _ in sizes]
     for round_ in range(rounds + 1):
@@ -92,7 +92,7 @@ def search(coded: CodedTable, criterion: str) -> WrapperSelector:
 
 
 def memory(report: Report, arguments: argparse.Namespace) -> None:
-    """Peak memory above that in use before the search, the codes included there, in processes of their own."""
+    """Peak memory above that before the search, which includes the codes, in separate processes."""
     sizes = (20_000,) if arguments.quick else (100_000, 1_000_000)
     cases = [
         ("error_probability", "train", 2),
@@ -114,7 +114,7 @@ def memory(report: Report, arguments: argparse.Namespace) -> None:
     header = ["criterion", "evaluation", "classes", *(f"bytes per row, {n_rows:,} rows" for n_rows in sizes)]
     report.add(
         f"\nPeak memory of a search above the table of codes, {_FEW_FEATURES} features ({_FEW_FEATURES} bytes of codes "
-        "per row); evaluations other than the training rows list the rows anew, which copies the codes:\n"
+        "per row); evaluations other than on training rows copy the codes:\n"
     )
     report.add(markdown_table(header, rows))
 

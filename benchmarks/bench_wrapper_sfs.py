@@ -22,7 +22,7 @@ N_LEVELS = 6
 
 
 def main() -> None:
-    """Select on all sides in turns, and compare what was selected."""
+    """Select with all packages in turns, and compare the selections."""
     parser = options(__doc__)
     parser.add_argument("--rows", type=int, help="rows (default 50,000; 2,000 with --quick)")
     parser.add_argument("--rounds", type=int, default=1, help="runs of the peers, which take minutes (default 1)")
@@ -107,7 +107,7 @@ def sequential_selectors(n_selected: int) -> dict[str, Any]:
 
 
 def same_figure(codes: np.ndarray, labels: np.ndarray, selector: WrapperSelector) -> str:
-    """Our criterion beside scikit-learn's cross-validated log loss of the same features."""
+    """Our criterion, and scikit-learn's cross-validated log loss of the same features."""
     ours = selector.trace_.to_frame()["criterion"][-1]
     features = selector.get_support(indices=True)
     classifier = CategoricalNB(min_categories=N_LEVELS)

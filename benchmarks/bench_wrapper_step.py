@@ -84,7 +84,7 @@ def compare_steps(report: Report, coded: CodedTable, rounds: int) -> None:
 
 
 def whole_path(report: Report, coded: CodedTable, arguments: argparse.Namespace) -> None:
-    """Seconds of the path to the last feature, with and without the rows that no move can change any more."""
+    """Seconds of the path to the last feature, with and without the rows that moves can no longer change."""
     n_steps = coded.n_features
     orders: dict[str, list[int]] = {}
     fitted: dict[str, WrapperSelector] = {}
@@ -123,7 +123,7 @@ def _repeated(step: Callable[[], np.ndarray], times: int) -> np.ndarray:
 
 
 class _AllRows(ErrorProbability):
-    """The same criterion, never letting a row leave the scan."""
+    """The same criterion with all rows in every scan."""
 
     def saturation(self, n_classes: int) -> None:
         return None

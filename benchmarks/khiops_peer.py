@@ -1,4 +1,4 @@
-"""Khiops from a file, or from a dataframe as it is, if it is installed: no trees, pairs or constructed features."""
+"""Khiops, if it is installed, on a file or a dataframe: no trees, pairs or constructed features."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DICTIONARY = "mixed"
 
 
 def khiops_core() -> Any | None:
-    """The module ``khiops.core``, or None where Khiops is not installed or does not start."""
+    """The module ``khiops.core``, or None if Khiops is not installed or does not start."""
     try:
         return start_khiops()
     except ValueError as error:  # must not keep our own figures from being measured
@@ -42,7 +42,7 @@ def khiops_core() -> Any | None:
 
 
 def as_khiops_frame(frame: Any, kinds: Mapping[str, str]) -> Any:
-    """A polars frame as pandas columns of floats and strings, which Khiops takes for numerical and categorical ones."""
+    """A polars frame as pandas columns of floats and strings, which Khiops treats as numerical and categorical ones."""
     import pandas as pd
 
     columns = {}
@@ -56,7 +56,7 @@ def as_khiops_frame(frame: Any, kinds: Mapping[str, str]) -> Any:
 
 
 def write_dictionary(path: Path, kinds: Mapping[str, str], target: str) -> None:
-    """The dictionary file that tells Khiops the kinds of the columns of a table file."""
+    """The dictionary file with the kinds of the columns of a table file, for Khiops."""
     lines = [f"Dictionary {_DICTIONARY}", "{"]
     lines += [f"  {'Numerical' if kind == 'numeric' else 'Categorical'} `{name}`;" for name, kind in kinds.items()]
     lines += [f"  Categorical `{target}`;", "};"]
@@ -64,7 +64,7 @@ def write_dictionary(path: Path, kinds: Mapping[str, str], target: str) -> None:
 
 
 def train_from_file(core: Any, table: Path, target: str, max_cores: int | None = None) -> Path:
-    """Train on all rows of a CSV file whose dictionary lies beside it; returns the dictionary of the model."""
+    """Train on all rows of a CSV file whose dictionary is in the same folder; returns the dictionary of the model."""
     _, model = core.train_predictor(
         str(table.parent / f"{_DICTIONARY}.kdic"),
         _DICTIONARY,
@@ -104,7 +104,7 @@ def probabilities_from_file(core: Any, model: Path, table: Path, target: str, cl
 
 
 def features_used(model: Path) -> int:
-    """Number of features that the model written beside this dictionary uses."""
+    """Number of features that the model next to this dictionary uses."""
     with open(model.parent / "report.khj", encoding="utf-8") as file:
         modeling = json.load(file)["modelingReport"]
     return len(modeling["trainedPredictorsDetails"]["R1"]["selectedVariables"])

@@ -1,4 +1,4 @@
-"""What every benchmark shares: options, clocks that take turns, the machine in words, the result file."""
+"""Parts shared by all benchmarks: options, timing in turns, a description of the machine, the results file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def seconds_of(task: Callable[[], Any]) -> float:
 
 
 def alternate(tasks: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of every task, each run once per round: a machine busy with other things is then busy for all of them."""
+    """Seconds of every task, each run once per round, so that other work on the machine affects all of them."""
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(rounds):
         for name, task in tasks.items():
@@ -70,7 +70,7 @@ def version(package: str) -> str:
 
 
 def machine(packages: Iterable[str] = ()) -> str:
-    """Cores, processor, system and versions: what judging the figures takes, and nothing that names the machine."""
+    """Cores, processor, system and versions, without the name of the machine."""
     import bayesieve
 
     names = ("numpy", "numba", "scikit-learn", *packages)
@@ -82,12 +82,12 @@ def machine(packages: Iterable[str] = ()) -> str:
 
 
 def load() -> str:
-    """How busy the machine is, which says how far the figures can be trusted."""
+    """Load of the machine, which limits the precision of the results."""
     return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
 
 
 def in_fresh_process(code: str, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
-    """What ``code`` prints in a new interpreter that finds the modules of this folder."""
+    """Output of ``code`` in a new interpreter that finds the modules of this folder."""
     env = dict(os.environ, **(environment or {}))
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "benchmarks"), env.get("PYTHONPATH")]))
     command = [sys.executable, "-c", code, *arguments]
@@ -103,21 +103,21 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def verdict(value: float, target: float, *, at_least: bool = False, unit: str = "") -> str:
-    """A figure beside its target, and whether it is reached."""
+    """A number, its target, and whether it is reached."""
     reached = value >= target if at_least else value <= target
     bound = "at least" if at_least else "at most"
     return f"{value:.3g}{unit} (target: {bound} {target:g}{unit}, {'reached' if reached else 'MISSED'})"
 
 
 def against_fastest(runs: Mapping[str, Sequence[float]], peer: str) -> str:
-    """A table of seconds, with how many times faster each is than the fastest task whose name starts with ``peer``."""
+    """A table of seconds, and the speed of each task relative to the fastest one whose name starts with ``peer``."""
     fastest = fastest_of(runs, peer)
     rows = [[name, spread(times), f"{fastest / median(times):.1f}" if fastest else ""] for name, times in runs.items()]
     return markdown_table(["task", "median (range)", f"times faster than the faster {peer}"], rows)
 
 
 def fastest_of(runs: Mapping[str, Sequence[float]], peer: str) -> float | None:
-    """Smallest median of the tasks whose names start with ``peer``; None where there are none."""
+    """Smallest median of the tasks whose names start with ``peer``; None if there are none."""
     return min((median(times) for name, times in runs.items() if name.startswith(peer)), default=None)
 
 
@@ -127,7 +127,7 @@ def spread(seconds: Sequence[float]) -> str:
 
 
 class Report:
-    """Lines that are printed as they come and, with ``--write``, kept in benchmarks/results."""
+    """Lines that are printed at once and, with ``--write``, saved in benchmarks/results."""
 
     def __init__(self, name: str, title: str, arguments: argparse.Namespace) -> None:
         self._name = name
@@ -143,7 +143,7 @@ class Report:
         self._lines.append(text)
 
     def close(self, packages: Iterable[str] = ()) -> None:
-        """Say where this was measured, and write the file if asked to."""
+        """Add the machine and versions, and write the file with ``--write``."""
         self.add(f"\nMeasured on {date.today().isoformat()}: {machine(packages)}.")
         if self._write:
             RESULTS.mkdir(exist_ok=True)

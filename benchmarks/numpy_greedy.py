@@ -1,4 +1,4 @@
-"""A forward search by error probability in NumPy, as fast as it was found to get: the peer of the compiled one."""
+"""A forward search by error probability in NumPy, as fast as possible, for comparison with the compiled one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LARGEST_LOG = 600.0  # of a ratio; its exponential, times any factor, is a doub
 
 
 class NumpyGreedy:
-    """Rows under the current subset: the log joint is updated when a feature is added, nothing is ever refitted.
+    """Rows under the current subset: the log joint is updated when a feature is added, without refitting.
 
     Three ways to score all candidates, of equal results. ``whole_arrays`` is the formula over (candidates, rows,
     classes). ``in_buffers`` takes the candidates one by one through arrays that fit the cache and needs no exponential
@@ -46,7 +46,7 @@ class NumpyGreedy:
         self._ratios = np.exp(np.clip(self._log_ratios, -_LARGEST_LOG, _LARGEST_LOG))
 
     def whole_arrays(self, features: np.ndarray) -> np.ndarray:
-        """Error probability of every subset with one of ``features`` more."""
+        """Error probability of the subset with each of ``features`` added."""
         joint = self.joint + np.take_along_axis(self.log_prob[features], self._as_indices[features], axis=1)
         joint -= joint.max(axis=2, keepdims=True)
         np.exp(joint, out=joint)

@@ -1,4 +1,4 @@
-"""Figures of merit of predicted probabilities, from scikit-learn and plain formulas: the same for all classifiers."""
+"""Performance measures of predicted probabilities, by scikit-learn and plain formulas, for all classifiers."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def scores(proba: np.ndarray, classes: Any, truth: Any) -> dict[str, float]:
 
 
 def in_words(figures: Mapping[str, float]) -> str:
-    """The figures in one line."""
+    """The measures in one line."""
     return ", ".join(f"{name} {value:.4f}" for name, value in figures.items())

@@ -48,7 +48,7 @@ def mixed_table(n_rows: int, rows_seed: int = 1) -> tuple[pl.DataFrame, np.ndarr
 
 
 def _hidden_number(rng: np.random.Generator, target: np.ndarray, j: int, earlier: list[np.ndarray]) -> np.ndarray:
-    """A standard normal variable that says something about the target, repeats an earlier one, or is noise."""
+    """A standard normal variable that is informative about the target, repeats an earlier one, or is noise."""
     noise = rng.standard_normal(target.size)
     if j < len(_NUMERIC_STRENGTH):
         return noise + _NUMERIC_STRENGTH[j] * (target - 0.3)
@@ -60,7 +60,7 @@ def _hidden_number(rng: np.random.Generator, target: np.ndarray, j: int, earlier
 
 
 def _as_number(rng: np.random.Generator, z: np.ndarray, j: int) -> np.ndarray:
-    """About 30,000 distinct values of ever other shape: even, skewed, whole or with decimals."""
+    """About 30,000 distinct values of various shapes: even, skewed, whole or with decimals."""
     grid = np.floor(ndtr(z) * DISTINCT)
     if j % 3 == 0:
         values = grid
@@ -74,7 +74,7 @@ def _as_number(rng: np.random.Generator, z: np.ndarray, j: int) -> np.ndarray:
 
 
 def _hidden_codes(rng: np.random.Generator, target: np.ndarray, j: int, earlier: list[np.ndarray]) -> np.ndarray:
-    """Skewed categories that say something about the target, repeat an earlier column, or are noise."""
+    """Skewed categories that are informative about the target, repeat an earlier column, or are noise."""
     n = _CATEGORICAL_VALUES[j]
     base = 1.0 / (1.0 + np.arange(n)) ** 0.8
     if 5 <= j < 9:

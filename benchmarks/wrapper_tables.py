@@ -50,7 +50,7 @@ def engine_indicators(n_series: int) -> CodedTable:
 
 
 def categories(n_rows: int, n_features: int, n_levels: int, n_classes: int = 2, seed: int = 0) -> CodedTable:
-    """Independent categorical features; every third follows the class, each a little less than the one before."""
+    """Independent categorical features; every third depends on the class, each a little less than the one before."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, n_classes, n_rows)
     codes = rng.integers(0, n_levels, (n_features, n_rows), dtype=np.uint8)

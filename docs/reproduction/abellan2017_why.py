@@ -48,7 +48,7 @@ SELECTORS: dict[str, Any] = {
 
 
 class MixedNB(ClassifierMixin, BaseEstimator):
-    """Naive Bayes as Weka's without options: numbers are normal in each class, categories as in the study.
+    """Naive Bayes as in Weka without options: numbers are normal in each class, categories as in the study.
 
     Standard deviations are at least a sixth of the mean gap between neighbouring values, as Weka has them; missing
     values are left out. A ``selector`` chooses the columns, on their codes by MDLP.
@@ -97,7 +97,7 @@ class MixedNB(ClassifierMixin, BaseEstimator):
 
 
 def main() -> None:
-    """One line for each coding and filter, then how often 30 of the data sets say something else."""
+    """Print one line for each coding and filter, then the results on random draws of 30 data sets."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of the data sets")
     parser.add_argument("--repetitions", type=int, default=1)
@@ -111,10 +111,10 @@ def main() -> None:
             methods = {name: SelectiveNB(selector, **options) for name, selector in SELECTORS.items()}
         else:
             methods = {name: MixedNB(None if name == "NB" else selector) for name, selector in SELECTORS.items()}
-        found = compare_many(methods, study.data(), Protocol(10, arguments.repetitions, 0), n_jobs=-1)
-        for data, method, n, error in found.errors():
+        comparison = compare_many(methods, study.data(), Protocol(10, arguments.repetitions, 0), n_jobs=-1)
+        for data, method, n, error in comparison.errors():
             print(f"{data}, {method}: {n} folds failed: {error}")
-        accuracy, kept = 100 * found.matrix("accuracy"), found.matrix("n_features")
+        accuracy, n_features = 100 * comparison.matrix("accuracy"), comparison.matrix("n_features")
         tests = wilcoxon_holm(accuracy, list(methods))
         for place, name in enumerate(methods):
             test = tests[place - 1] if place else None
@@ -126,7 +126,7 @@ def main() -> None:
                     signed(float(np.nanmean(accuracy[:, place] - accuracy[:, 0])), 2) if test else "",
                     f"{test.losses}/{test.ties}/{test.wins}" if test else "",
                     p_text(test.p_value) if test else "",
-                    f"{np.nanmean(kept[:, place]):.1f}",
+                    f"{np.nanmean(n_features[:, place]):.1f}",
                 )
             )
     columns = ("Coding", "Filter", ">Accuracy", ">Less NB", ">Better/same/worse than NB", ">p", ">Features")

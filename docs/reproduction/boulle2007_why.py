@@ -1,13 +1,13 @@
 # ruff: noqa: T201
-"""Where our tables of Boulle (2007) depart from the paper's: what would explain it, tried out.
+"""Possible reasons for the differences between our tables and those of Boulle (2007), tested.
 
     python docs/reproduction/boulle2007_why.py DIR
     python docs/reproduction/boulle2007_why.py DIR yeast,horse_colic_orig
 
 DIR is the folder of the data sets; names pick some of the UCI data sets. On the folds of ``bayesieve reproduce
-boulle2007``: compression rates by what becomes of small probabilities before their logarithm is taken, areas under the
-ROC curve from rounded probabilities, NB(EF) with what Khiops does of categories never seen in training, and SNB(CMA)
-with other smoothing, starts and ways to count the models.
+boulle2007``: compression rates with other treatments of small probabilities, areas under the ROC curve from rounded
+probabilities, NB(EF) with Khiops' treatment of categories never seen in training, and SNB(CMA) with other smoothing,
+starts and ways to count the models.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from bayesieve.studies.boulle2007.data import METHODS, TABLE_3, UCI
 from bayesieve.studies.boulle2007.study import Boulle2007
 
 Probabilities = Callable[[np.ndarray, int, int], np.ndarray]
-"""From probabilities (n_rows, n_classes), training rows and test rows to those that are taken the logarithm of."""
+"""Changes of probabilities (n_rows, n_classes), by training rows and test rows, before the logarithm."""
 
 RATES: dict[str, Probabilities] = {
     "as they are (at least 2.2e-16)": lambda p, n, t: np.maximum(p, np.finfo(float).eps),
@@ -70,11 +70,11 @@ class Tested:
     counts: np.ndarray
 
     def rate(self, change: Probabilities) -> float:
-        """Compression rate after what becomes of the probabilities."""
+        """Compression rate after a change of the probabilities."""
         shares = np.where(self.counts > 0, self.counts, 0.5) / self.counts.sum()
         changed = change(np.exp(self.log_proba), int(self.counts.sum()), self.codes.size)
-        told = changed[np.arange(self.codes.size), self.codes]
-        return 1.0 - float(np.log(told).mean() / np.log(shares[self.codes]).mean())
+        of_true_class = changed[np.arange(self.codes.size), self.codes]
+        return 1.0 - float(np.log(of_true_class).mean() / np.log(shares[self.codes]).mean())
 
     def accuracy(self) -> float:
         return metrics.accuracy(self.log_proba, self.codes)
@@ -91,7 +91,7 @@ class Tested:
 
 
 class EveryEvaluation(CompressionAveraging):
-    """SNB(CMA) that counts a model as often as the search asked for its cost."""
+    """SNB(CMA) that counts a model as often as the search evaluates it."""
 
     def weigh(self, trace: Any) -> np.ndarray:
         weights = np.zeros(trace.n_features)
@@ -119,9 +119,9 @@ def main(folder: str, names: str = "") -> None:
     study = Boulle2007(Options(data=Path(folder), only=only, n_jobs=1))
     models = {name: model for name, model in study.methods().items() if name in METHODS}
     with ThreadPoolExecutor() as pool:
-        found = dict(zip(study.names, pool.map(partial(on_set, study, models), study.names), strict=True))
-    small_probabilities(found)
-    areas(found)
+        tested = dict(zip(study.names, pool.map(partial(on_set, study, models), study.names), strict=True))
+    small_probabilities(tested)
+    areas(tested)
     with ThreadPoolExecutor() as pool:
         list(pool.map(partial(print_unseen, study), study.names))
         variants = dict(zip(study.names, pool.map(partial(on_set, study, averagings()), study.names), strict=True))
@@ -135,7 +135,7 @@ def on_set(study: Boulle2007, models: Mapping[str, Any], name: str) -> dict[str,
     """Test rows of all folds of a data set, by method."""
     X, codes = study.load(name)
     classes = np.unique(codes)
-    found: dict[str, list[Tested]] = {method: [] for method in models}
+    tested: dict[str, list[Tested]] = {method: [] for method in models}
     for fold in study.protocol.split(codes):
         train, test = take_rows(X, fold.train), take_rows(X, fold.test)
         counts = np.bincount(codes[fold.train], minlength=classes.size)
@@ -152,38 +152,37 @@ def on_set(study: Boulle2007, models: Mapping[str, Any], name: str) -> dict[str,
             encoder, rows, test_rows = coded[key]
             model.fit_coded(rows, encoder)
             log_proba = log_probabilities(model, test_rows, classes, fold.train.size)
-            found[method].append(Tested(log_proba, codes[fold.test], counts))
+            tested[method].append(Tested(log_proba, codes[fold.test], counts))
     print(f"{name} is done", file=sys.stderr, flush=True)
-    return found
+    return tested
 
 
-def small_probabilities(found: Mapping[str, Mapping[str, list[Tested]]]) -> None:
+def small_probabilities(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
     """Mean compression rates over the data sets."""
-    print(f"Mean compression rate over {len(found)} data sets, and mean distance from the paper without NB(EF)")
+    print(f"Mean compression rate over {len(tested)} data sets, and mean distance from the paper without NB(EF)")
     print_line("", METHODS)
     paper = [TABLE_3["compression_rate"][method].mean for method in METHODS]
     print_line("paper", paper)
     for name, change in RATES.items():
-        rates = [
-            np.mean([_mean(folds[m], partial(Tested.rate, change=change)) for folds in found.values()]) for m in METHODS
-        ]
+        rate = partial(Tested.rate, change=change)
+        rates = [np.mean([_mean(folds[m], rate) for folds in tested.values()]) for m in METHODS]
         distance = np.abs(np.subtract(rates, paper))[:-1].mean()
         print_line(name, [*rates, distance])
 
 
-def areas(found: Mapping[str, Mapping[str, list[Tested]]]) -> None:
+def areas(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
     """Mean areas over the data sets."""
     print("\nMean area under the ROC curve")
     print_line("paper", [TABLE_3["auc"][method].mean for method in METHODS])
     for name, score in AREAS.items():
         means = [
-            np.mean([_mean(folds[m], partial(Tested.area, score=score)) for folds in found.values()]) for m in METHODS
+            np.mean([_mean(folds[m], partial(Tested.area, score=score)) for folds in tested.values()]) for m in METHODS
         ]
         print_line(name, means, digits=4)
 
 
 def print_unseen(study: Boulle2007, name: str) -> None:
-    """What becomes of NB(EF) when categories never seen in training are not ignored, as they are here."""
+    """NB(EF) if categories never seen in training are not ignored."""
     X, codes = study.load(name)
     with_name = name == "yeast"
     if with_name:
@@ -226,7 +225,7 @@ def _by_value(study: Boulle2007, X: Any, codes: np.ndarray, unseen: Any) -> Iter
 
 
 def as_rarest(test: CodedTable, train: CodedTable) -> CodedTable:
-    """Codes that no training row has become the last one of lowest frequency, as Khiops has it."""
+    """Codes without training rows become the last one of lowest frequency, as in Khiops."""
     changed = test.codes.copy()
     for k, n_levels in enumerate(train.n_levels.tolist()):
         frequency = np.bincount(train.codes[k], minlength=n_levels)
@@ -235,7 +234,7 @@ def as_rarest(test: CodedTable, train: CodedTable) -> CodedTable:
 
 
 def as_one_of(test: CodedTable, train: CodedTable, label: int) -> CodedTable:
-    """Codes of the last column that no training row has become one that a single row has, which is of this class."""
+    """Codes of the last column without training rows become one that a single row has, of this class."""
     changed = test.codes.copy()
     last = train.codes[-1]
     single = np.flatnonzero(np.bincount(last, minlength=int(train.n_levels[-1])) == 1)
@@ -264,7 +263,7 @@ def averagings() -> dict[str, Any]:
 
 
 def accuracy(fold: Tested) -> float:
-    """Share of rows that are predicted right."""
+    """Accuracy."""
     return fold.accuracy()
 
 
@@ -274,7 +273,7 @@ def log_odds_area(fold: Tested) -> float:
 
 
 def floored(fold: Tested) -> float:
-    """Compression rate with probabilities of at least one over the test rows."""
+    """Compression rate with probabilities of at least 1 / test rows."""
     return fold.rate(RATES["at least 1 / T, test rows"])
 
 
@@ -283,7 +282,7 @@ def _mean(folds: list[Tested], measure: Callable[[Tested], float]) -> float:
 
 
 def print_line(title: str, values: Any, digits: int = 3) -> None:
-    """A title and numbers or words."""
+    """Print a title and numbers or words."""
     texts = (value if isinstance(value, str) else f"{value:.{digits}f}" for value in values)
     print(f"{title:52s}", *(f"{text:>9s}" for text in texts), flush=True)
 

@@ -1,5 +1,5 @@
 # ruff: noqa: T201
-"""Draw `rabenoro2015.svg` from the repetitions kept beside it: test errors of all methods, the paper's and ours.
+"""Draw `rabenoro2015.svg` from the repetitions in this folder: test errors of all methods, the paper's and ours.
 
 python docs/reproduction/rabenoro2015_figure.py
 """
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def at(error: float) -> float:
-    """Where an error stands on the axis."""
+    """The position of an error on the axis."""
     return LEFT + WIDTH * (error - LOW) / (HIGH - LOW)
 
 
@@ -61,7 +61,7 @@ def label(method: object) -> str:
 
 
 def text(x: float, y: float, words: str, anchor: str = "middle") -> str:
-    """Words on the page."""
+    """A text element."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{words}</text>'
 
 
@@ -75,12 +75,12 @@ def bar(errors: np.ndarray, y: float, colour: str) -> list[str]:
 
 
 def diamond(x: float, y: float) -> str:
-    """The mark of the paper."""
+    """The mark of the paper's error."""
     return f'<path d="M{x - 5:.1f} {y} l5 -5 l5 5 l-5 5 z" fill="white" stroke="#222" stroke-width="1.4"/>'
 
 
 def axis(height: int) -> list[str]:
-    """Ticks, and what they count."""
+    """Ticks and their labels."""
     parts = []
     for error in np.arange(0.09, HIGH + 1e-9, 0.01):
         x = at(error)
@@ -90,7 +90,7 @@ def axis(height: int) -> list[str]:
 
 
 def legend() -> list[str]:
-    """What the marks stand for."""
+    """The legend."""
     parts = [diamond(25, 20), text(36, 24, "paper, one run", "start")]
     for x, (grid, _, colour, _) in zip((175, 390), SERIES, strict=True):
         parts.append(f'<circle cx="{x}" cy="20" r="3.6" fill="{colour}"/>')

@@ -1,13 +1,13 @@
 # ruff: noqa: T201
-"""Where our table 1 of Rabenoro et al. (2015) departs from the paper's: what would explain it, tried out.
+"""Possible reasons for the differences between our table 1 and that of Rabenoro et al. (2015), tested.
 
     python docs/reproduction/rabenoro2015_why.py levels 10
     python docs/reproduction/rabenoro2015_why.py levels 30 "error, columns shuffled"
 
-The last word, where there is one, picks variants by what their names contain.
-Per repetition, on the halves and test series of ``bayesieve reproduce rabenoro2015``: mRMR in its other form and at the
-paper's size, the searches with shuffled columns (so that ties go to any indicator), and floating searches whose phases
-are judged by the criterion that guides them rather than by the validation rows.
+The optional last word selects variants whose names contain it. Per repetition, on the halves and test series of
+``bayesieve reproduce rabenoro2015``: mRMR in its other form and at the paper's size, the searches with shuffled columns
+(which breaks ties at random), and floating searches whose phases are judged by the criterion that guides them rather
+than by the validation rows.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from bayesieve.studies.rabenoro2015.subset_choice import Halves, best_of_path, b
 def main(grid: str, repetitions: int, wanted: str = "") -> None:
     """Print size and test error of every variant: their means, and the standard deviation of the error."""
     study: Any = make_study("rabenoro2015", Options(grid=grid))
-    found: dict[str, list[tuple[int, float]]] = {}
+    errors: dict[str, list[tuple[int, float]]] = {}
     for number in range(repetitions):
         for name, choose, halves, test in variants(study, number):
             if wanted in name:
                 selected = choose()
-                found.setdefault(name, []).append((int(selected.sum()), halves.error(selected, halves.scored(test))))
+                errors.setdefault(name, []).append((int(selected.sum()), halves.error(selected, halves.scored(test))))
         print(f"repetition {number + 1} of {repetitions}", file=sys.stderr, flush=True)
-    for name, results in found.items():
+    for name, results in errors.items():
         sizes, errors = np.array(results).T
         spread = errors.std(ddof=1) if len(errors) > 1 else 0.0
         print(f"{name:60s} {sizes.mean():4.0f} indicators, test error {errors.mean():.4f} ± {spread:.4f}")
@@ -45,7 +45,7 @@ def main(grid: str, repetitions: int, wanted: str = "") -> None:
 
 
 def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.ndarray], Halves, CodedTable]]:
-    """Every variant of a repetition: name, how it chooses a subset, the halves that it chooses from, test rows."""
+    """Every variant of a repetition: name, function that chooses a subset, halves to choose from, test rows."""
     train, test = coded(study, number)
     order = np.random.default_rng(number).permutation(train.n_features)
     plain, shuffled = (
@@ -65,7 +65,7 @@ def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.nda
 
 
 def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
-    """Training and test series of a repetition as its methods see them, with their classes."""
+    """Coded training and test series of a repetition, with their classes."""
     scores, labels = study.draw(number)
     encoder, n = EngineIndicators(study.grid), study.n_series
     train, test = encoder.fit_transform_coded(scores[:n], labels[:n]), encoder.transform_coded(scores[n:])
@@ -75,7 +75,7 @@ def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
 
 
 def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
-    """The subset of lowest validation error on the path of mRMR, or the first so many."""
+    """The subset of lowest validation error on the path of mRMR, or its first features."""
     order, _ = rank_by_mrmr(halves.fit, form)
     if size is None:
         return best_of_path(halves, order)
@@ -85,7 +85,7 @@ def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
 
 
 def search(halves: Halves, wrapper: Any, *, blind: bool = False) -> np.ndarray:
-    """The subset of lowest validation error; ``blind`` keeps the validation rows from the phases of the search."""
+    """The subset of lowest validation error; ``blind`` hides the validation rows from the phases of the search."""
     problem = halves.problem(None if blind else halves.validation, wrapper.criterion)
     trace = GreedySearch(direction=wrapper.direction, n_jobs=1).run(problem)
     return best_on_walks(trace, halves) if blind else trace.chosen

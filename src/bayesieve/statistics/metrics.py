@@ -91,8 +91,8 @@ def reliability(
 def roc_points(
     score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None, most: int = 200
 ) -> list[tuple[float, float]]:
-    """(false positive rate, true positive rate) along the curve, thinned to about ``most`` points; empty without hits or
-    without misses.
+    """(false positive rate, true positive rate) along the curve, thinned to about ``most`` points; empty if all rows
+    are hits or all are misses.
     """
     if not 0 < np.count_nonzero(hit) < hit.size:
         return []
