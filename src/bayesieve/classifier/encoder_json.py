@@ -25,10 +25,7 @@ _INDICATORS = "indicators"
 def encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
     """Options of an encoder; its levels are kept with the features.
 
-    Raises
-    ------
-    ValueError
-        If it calls functions, or has a coder from outside the package, which no file can hold.
+    ValueError if it calls functions, or has a coder from outside the package, which no file can hold.
     """
     if isinstance(encoder, TableEncoder):
         options = encoder.get_params(deep=False)

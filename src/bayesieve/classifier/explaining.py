@@ -21,13 +21,7 @@ _UNSEEN = "(not seen in training)"
 
 
 def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
-    """What `SelectiveNB.explanation` gives.
-
-    Raises
-    ------
-    ValueError
-        If ``by`` is neither "feature" nor "score".
-    """
+    """What `SelectiveNB.explanation` gives; ValueError if ``by`` is neither "feature" nor "score"."""
     if not is_choice(by, ("feature", "score")):
         raise ValueError(f"by must be 'feature' or 'score', got {by!r}.")
     table = model.encoder_.read(X, owner=model)

@@ -16,13 +16,7 @@ _TYPES = {
 
 
 def labels_to_json(labels: np.ndarray) -> dict[str, Any]:
-    """Labels of one kind: text, whole numbers, booleans or floats.
-
-    Raises
-    ------
-    ValueError
-        For labels of any other kind.
-    """
+    """Labels of one kind: text, whole numbers, booleans or floats; ValueError for labels of any other kind."""
     values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
     kinds = [name for name, type_ in _KINDS.items() if all(type(value) is type_ for value in values)]
     if not kinds:

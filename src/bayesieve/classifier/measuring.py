@@ -59,10 +59,7 @@ class JudgedRows:
 def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -> JudgedRows:
     """Read rows with their classes and weights.
 
-    Raises
-    ------
-    ValueError
-        If there are not as many labels or weights as rows, or labels that the model does not know.
+    ValueError if there are not as many labels or weights as rows, or labels that the model does not know.
     """
     target, table = as_target(y), model.encoder_.read(X, owner=model)
     if table.n_rows != target.codes.size:
@@ -101,12 +98,8 @@ def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
 def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Performance | None:
     """Figures of this model on the rows, or of models like it on folds of them; None where ``cv`` is 0.
 
-    Raises
-    ------
-    ValueError
-        If ``cv`` is no way to split the rows.
-    Unmeasured
-        If there are too few rows, or the models of some folds cannot be fitted.
+    ValueError if ``cv`` cannot split the rows; Unmeasured if there are too few rows, or the models of some folds
+    cannot be fitted.
     """
     if cv is not None and held_out:
         raise ValueError("held_out=True measures this very model, cv= models of folds; give one of them.")

@@ -53,13 +53,7 @@ _RESTORED_0_1 = (
 
 
 def model_to_json(model: SelectiveNB) -> dict[str, Any]:
-    """The parts of a fitted model.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot hold one of its parts; the sentence names it.
-    """
+    """The parts of a fitted model; ValueError if a file cannot hold one of its parts; the sentence names it."""
     predictor = model.naive_bayes_
     return {
         "target": model.target_name_,

@@ -52,10 +52,7 @@ def new_encoder_of(model: SelectiveNB) -> Any:
 def encoder_asked_for(model: SelectiveNB) -> Any:
     """The model's encoder, or its selector's where only that one has options.
 
-    Raises
-    ------
-    ValueError
-        If both have options that differ.
+    ValueError if both have options that differ.
     """
     own, other = model.encoder, getattr(model.selector, "encoder", "modl")
     if _is_text(other, "modl") or repr(other) == repr(own):

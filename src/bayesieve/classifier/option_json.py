@@ -42,13 +42,7 @@ _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
 
 def option_to_json(value: Any, name: str) -> Any:
-    """An option as plain values.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot hold it; the sentence names the option.
-    """
+    """An option as plain values; ValueError if a file cannot hold it; the sentence names the option."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool):

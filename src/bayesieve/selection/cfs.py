@@ -56,10 +56,6 @@ class CFSSelector(CodedSelector):
         it is what makes results equal to Weka's where features are independent, or constant.
     smoothing : "m-estimate" or float, default="m-estimate"
         Makes no difference here: no probabilities are needed.
-    encoder : "modl", TableEncoder, IndicatorEncoder or None, default="modl"
-        None: the table is coded already (integers from 0).
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores. Results do not depend on it.
 
     Attributes
     ----------

@@ -54,10 +54,7 @@ def evaluation_rows(
 
     ``recode`` is `WrapperSelector`'s.
 
-    Raises
-    ------
-    ValueError
-        If the rows cannot be split that way, or their levels cannot be learnt again.
+    ValueError if the rows cannot be split that way, or their levels cannot be learnt again.
     """
     if isinstance(evaluation, str) and evaluation == "holdout":
         recoder, recoded = recoder_for(coded, recode, 1)
@@ -83,10 +80,7 @@ def evaluation_rows(
 def recoder_for(coded: CodedTable, recode: bool | Literal["auto"], n_times: int) -> tuple[Recoder | None, bool | None]:
     """The recoder that learns the levels again this many times, and whether it does; None where there is no need.
 
-    Raises
-    ------
-    ValueError
-        If it is asked for, and the raw values are not at hand.
+    ValueError if it is asked for, and the raw values are not at hand.
     """
     recoder = coded.recoder
     learnt = coded.levels is not None and coded.families is None
@@ -109,13 +103,8 @@ def check_held_out(selector: Any) -> None:
     size = selector.validation_size
     if not (isinstance(size, Real) and 0 < float(size) < 1):
         raise ValueError(f"validation_size must lie between 0 and 1, got {size!r}.")
-    check_recode(selector.recode)
-
-
-def check_recode(recode: Any) -> None:
-    """Raise ValueError unless ``recode`` is True, False or "auto"."""
-    if not isinstance(recode, (bool, np.bool_)) and not is_choice(recode, ("auto",)):
-        raise ValueError(f"recode must be True, False or 'auto', got {recode!r}.")
+    if not isinstance(selector.recode, (bool, np.bool_)) and not is_choice(selector.recode, ("auto",)):
+        raise ValueError(f"recode must be True, False or 'auto', got {selector.recode!r}.")
 
 
 def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Criterion:
@@ -155,10 +144,7 @@ def hold_out(
 
     ``recoder`` learns the levels again, from the rows to fit.
 
-    Raises
-    ------
-    ValueError
-        If there are too few rows; ``remedy`` says what to do then.
+    ValueError if there are too few rows; ``remedy`` says what to do then.
     """
     rng = np.random.default_rng(seed)
     classes = np.asarray(coded.class_codes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +15,7 @@ from bayesieve.engine.progress import SearchProgress
 from bayesieve.parts import Score
 from bayesieve.search.recorder import Clock
 from bayesieve.selection.base import seed_of
-from bayesieve.selection.evaluation_rows import check_recode, hold_out, recoder_for, validation_criterion
+from bayesieve.selection.evaluation_rows import check_held_out, hold_out, recoder_for, validation_criterion
 from bayesieve.selection.ranked_path import NestedPath, RankedSelector, check_size, leading, ranking_trace
 from bayesieve.table.choices import is_choice
 
@@ -42,26 +41,8 @@ class MRMRSelector(RankedSelector):
         MID or MIQ.
     dependence : str or Dependence, default="mutual_information"
         What takes the place of I: ``"symmetrical_uncertainty"``, or any other measure that grows with the dependence.
-    validation : str or Criterion, default="auto"
-        What chooses the size on the held-out rows: ``"error"``, ``"error_probability"``, or any other that
-        `WrapperSelector` takes. ``"auto"``: ``"error"``, or ``"log_loss"`` where a class has over 80 % of the rows (or
-        of their weight), for the error is blind there; ``trace_.validation_name`` says which.
-    validation_size : float, default=0.5
-        Share of the rows held out.
-    recode : bool or "auto", default="auto"
-        Whether the levels of the ranking are learnt again from the rows that are not held out; those of the model are
-        learnt from all rows in any case. "auto": where the raw table is at hand and not too large, as `WrapperSelector`
-        has it; ``trace_.recoded`` says whether it was done.
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it; only used with "auto".
-    encoder : "modl", TableEncoder, IndicatorEncoder or None, default="modl"
-        None: the table is coded already (integers from 0).
-    random_state : int, RandomState or None, default=None
-        Seed of the split; None is a fixed seed.
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores. Results do not depend on it.
-    verbose : int, default=0
-        1 shows progress on the error stream.
 
     Attributes
     ----------
@@ -166,12 +147,10 @@ class MRMRSelector(RankedSelector):
 
     def _check_options(self) -> None:
         check_size(self.n_features_to_select)
-        check_recode(self.recode)
+        check_held_out(self)
         if not is_choice(self.form, FORMS):
             raise ValueError(f"form must be one of {', '.join(map(repr, FORMS))}, got {self.form!r}.")
         make_dependence(self.dependence, grows=True)
-        if not (isinstance(self.validation_size, Real) and 0 < float(self.validation_size) < 1):
-            raise ValueError(f"validation_size must lie between 0 and 1, got {self.validation_size!r}.")
 
 
 def rank_by_mrmr(

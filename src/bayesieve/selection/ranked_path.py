@@ -155,10 +155,7 @@ def check_size(size: Any, names: tuple[str, ...] = ("auto",)) -> None:
 def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np.ndarray:
     """(n_features,) 1.0 for the first ``size`` features of a ranking, of which ``candidates`` are worth taking.
 
-    Raises
-    ------
-    ValueError
-        If there are fewer features.
+    ValueError if there are fewer features.
     """
     if size > ranking.size:
         raise ValueError(

@@ -34,13 +34,7 @@ SELECTORS: Registry[type[CodedSelector]] = Registry(
 
 
 def make_selector(selector: str | CodedSelector) -> CodedSelector:
-    """A fresh selector from its name, or a clone of the one given.
-
-    Raises
-    ------
-    ValueError
-        For a name that does not exist.
-    """
+    """A fresh selector from its name, or a clone of the one given; ValueError for a name that does not exist."""
     if isinstance(selector, CodedSelector):
         return clone(selector)
     if isinstance(selector, str) and selector in SELECTORS:

@@ -23,18 +23,18 @@ def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None)
 
 def remember_features(estimator: Any, table: Table) -> None:
     """Set ``n_features_in_`` and, where the data came with names, ``feature_names_in_``."""
-    estimator.n_features_in_ = table.n_columns
-    if table.named:
-        estimator.feature_names_in_ = np.asarray(table.names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
+    _remember(estimator, table.n_columns, np.asarray(table.names, dtype=object) if table.named else None)
 
 
 def copy_features(estimator: Any, fitted: Any) -> None:
     """Take over the feature names and number that ``fitted``, a part of ``estimator``, was fitted on."""
-    estimator.n_features_in_ = fitted.n_features_in_
-    if hasattr(fitted, "feature_names_in_"):
-        estimator.feature_names_in_ = fitted.feature_names_in_
+    _remember(estimator, fitted.n_features_in_, getattr(fitted, "feature_names_in_", None))
+
+
+def _remember(estimator: Any, n_features: int, names: Any) -> None:
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = names
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
 
@@ -42,10 +42,7 @@ def copy_features(estimator: Any, fitted: Any) -> None:
 def new_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None) -> Table:
     """Read ``X`` and check it against what ``estimator`` was fitted on.
 
-    Raises
-    ------
-    ValueError
-        If columns are missing, new, or in another order.
+    ValueError if columns are missing, new, or in another order.
     """
     fitted_names = getattr(estimator, "feature_names_in_", None)
     table = as_table(X, kinds=kinds if fitted_names is None else _known(kinds, X))

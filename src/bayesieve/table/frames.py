@@ -65,10 +65,7 @@ def reader_of(X: Any) -> Backend:
 def whole_frame(X: Any) -> Any:
     """A batch or a stream of Arrow data as a table, which dataframe libraries read; anything else as it is.
 
-    Raises
-    ------
-    TypeError
-        If ``X`` is a frame that is not in memory.
+    TypeError if ``X`` is a frame that is not in memory.
     """
     X, dependencies = nw.to_native(X, pass_through=True), nw.dependencies
     if dependencies.is_polars_lazyframe(X) or dependencies.is_dask_dataframe(X) or dependencies.is_ibis_table(X):

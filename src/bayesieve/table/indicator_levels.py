@@ -129,10 +129,7 @@ def number_text(number: float) -> str:
 def score_values(column: Column) -> np.ndarray:
     """A score column as float64, NaN where it is missing; infinite scores stay, as comparing them makes sense.
 
-    Raises
-    ------
-    ValueError
-        If the column holds text that is not a number, or values of another type; the message names the column.
+    ValueError if the column holds text that is not a number, or values of another type; the message names the column.
     """
     if column.type != "number":
         return column.numbers_as("number")

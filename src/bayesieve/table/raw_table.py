@@ -57,13 +57,7 @@ class Table:
         return [self.column(i).type for i in range(self.n_columns)]
 
     def numbers(self, positions: np.ndarray) -> np.ndarray:
-        """The columns at these ascending positions as float64, NaN = missing, shape (n, n_rows).
-
-        Raises
-        ------
-        ValueError
-            As `Column.numbers`.
-        """
+        """The columns at these ascending positions as float64, NaN = missing, (n, n_rows); see `Column.numbers`."""
         values = np.empty((positions.size, self.n_rows))
         for at, i in enumerate(positions.tolist()):
             values[at] = self.column(i).numbers()
@@ -71,10 +65,7 @@ class Table:
 
     def numbers_at(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """As `numbers`, of these rows only, shape (n, rows.size)."""
-        values = np.empty((positions.size, rows.size))
-        for at, i in enumerate(positions.tolist()):
-            values[at] = self.column(i).take(rows).numbers()
-        return values
+        return self.select(positions.tolist()).take(rows).numbers(np.arange(positions.size))
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
         """The same columns under other names, or those that ``kinds`` names as other kinds."""

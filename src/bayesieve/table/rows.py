@@ -57,10 +57,7 @@ class Rows:
     def class_order(self) -> np.ndarray:
         """Row positions class after class, within a class in the order of the rows.
 
-        Raises
-        ------
-        ValueError
-            If the classes are not known.
+        ValueError if the classes are not known.
         """
         if self.class_codes is None:
             raise ValueError("The rows have no classes; code the table together with its target.")

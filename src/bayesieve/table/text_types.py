@@ -34,14 +34,12 @@ def typed_text(column: pl.Series, *, decimal_comma: bool = False) -> pl.Series:
     decimal_comma : bool
         Whether ``1,5`` may be a number.
     """
-    import polars as pl
-
     trimmed = _trimmed(column)
     if trimmed.null_count() == len(trimmed):
         return trimmed
     cleaned = _without_marks(trimmed)
     if cleaned.null_count() == len(cleaned):
-        return cleaned.cast(pl.Float64)
+        return cleaned.cast(float)
     commas = [lambda texts: _floats(decimal_points(texts))] if decimal_comma else []
     for reader in [_integers, _floats, *commas, _booleans, _dates, _datetimes, _times]:
         typed = _read_all(cleaned, reader)
@@ -153,14 +151,12 @@ def _number_of_text(text: str, type_: str) -> float | None:
 
 def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
     """Trimmed texts as numbers; NaN also where the fast reader does not know a text."""
-    import polars as pl
-
     if type_ not in _READERS:
         return np.full(len(cleaned), np.nan)
     values = _READERS[type_](cleaned)
     if type_ == "time":
         values = values.to_physical() // 1000  # polars counts nanoseconds since midnight
-    return values.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy(writable=True)
+    return values.to_physical().cast(float).fill_null(np.nan).to_numpy(writable=True)
 
 
 def _series(texts: list[str]) -> pl.Series:
@@ -188,15 +184,11 @@ def _read_all(column: pl.Series, reader: Callable[[pl.Series], pl.Series]) -> pl
 
 
 def _integers(column: pl.Series) -> pl.Series:
-    import polars as pl
-
-    return column.cast(pl.Int64, strict=False)
+    return column.cast(int, strict=False)
 
 
 def _floats(column: pl.Series) -> pl.Series:
-    import polars as pl
-
-    return column.cast(pl.Float64, strict=False)
+    return column.cast(float, strict=False)
 
 
 def _booleans(column: pl.Series) -> pl.Series:

@@ -81,12 +81,8 @@ def is_sparse(X: Any) -> bool:
 def as_csc(X: Any) -> Any:
     """A sparse matrix or array by columns, rows ascending and each cell once; the caller's is left as it is.
 
-    Raises
-    ------
-    ValueError
-        If it is not two-dimensional, or holds complex numbers.
-    TypeError
-        If it holds anything but numbers and booleans.
+    ValueError if it is not two-dimensional, or holds complex numbers; TypeError if it holds anything but numbers and
+    booleans.
     """
     if X.ndim != 2:
         raise ValueError(
