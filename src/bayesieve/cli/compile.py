@@ -106,20 +106,21 @@ def _search(name: str, n_levels: int) -> None:
     make_selector(name).set_params(encoder=None).fit_coded(_coded(n_levels))
 
 
-def _auc_of_levels() -> None:
-    """The order of rows of which some, or hardly any, share a score."""
+def _auc(n_levels: int, n_selected: int) -> None:
+    """The order of rows by subsets of up to 8 features. Counting rows belongs to other families."""
     import numpy as np
 
-    from bayesieve.criteria import AUC
-    from bayesieve.search import SubsetProblem
+    from bayesieve.criteria import AUC, ClassBlock, RatioTables
 
+    block = ClassBlock.of(_coded(n_levels))
+    logs = np.random.default_rng(0).normal(size=2 * int(block.n_codes.sum()))
+    tables = RatioTables(logs, block.n_codes, block.n_segments, 2)
     criterion = AUC()
-    rows = SubsetProblem.of(_coded(6), criterion=criterion).rows
-    scores = criterion.start(rows.blocks[0], rows.tables, rows.priors)
-    for feature in range(6):
-        scores.multiply(rows.tables, feature, True)
-        if feature >= 2:
-            criterion.sums(scores, rows.tables, np.array([feature + 1]), np.array([True]))
+    scores = criterion.start(block, tables, np.ones((block.n_segments, 1)))
+    for feature in range(8):
+        scores.multiply(tables, feature, True)
+        if feature >= n_selected:
+            criterion.sums(scores, tables, np.arange(8, 12), np.ones(4, dtype=bool))
 
 
 def _coded(n_levels: int) -> Any:
@@ -145,7 +146,7 @@ FAMILIES: dict[str, Callable[[], None]] = {
     "columns": _columns,
     "search": _fit,
     "wrapper": partial(_search, "wrapper", 3),
-    "auc": partial(_search, "auc", 2),
-    "auc-levels": _auc_of_levels,
+    "auc": partial(_auc, 2, 0),
+    "auc-levels": partial(_auc, 6, 3),
     "pairs": partial(_search, "mrmr", 3),
 }

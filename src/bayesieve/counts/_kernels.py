@@ -51,7 +51,14 @@ def count_sorted(codes, starts, n_levels, offsets, counts):
             if n_levels[k] <= _MOST_PACKED and run.size >= _LEAST_PACKED:
                 _count_packed(run, n_levels[k], mine, j)
             elif n_levels[k] > _MOST_PACKED and run.size >= _LEAST_IN_LANES:
-                _count_in_lanes(run, n_levels[k], mine, j, lanes)
+                lanes[:] = 0
+                whole = run.size // 4 * 4
+                for i in range(0, whole, 4):
+                    for lane in range(4):
+                        lanes[lane, run[i + lane]] += 1
+                for level in range(n_levels[k]):
+                    mine[level, j] += lanes[0, level] + lanes[1, level] + lanes[2, level] + lanes[3, level]
+                _count_singly(run[whole:], n_levels[k], mine, j)
             else:
                 _count_singly(run, n_levels[k], mine, j)
 
@@ -61,20 +68,6 @@ def _count_singly(run, n_levels, counts, j):
     for i in range(run.size):
         if run[i] < n_levels:
             counts[run[i], j] += 1.0
-
-
-@jit_inner
-def _count_in_lanes(run, n_levels, counts, j, lanes):
-    lanes[:] = 0
-    whole = run.size // 4 * 4
-    for i in range(0, whole, 4):
-        lanes[0, run[i]] += 1
-        lanes[1, run[i + 1]] += 1
-        lanes[2, run[i + 2]] += 1
-        lanes[3, run[i + 3]] += 1
-    for level in range(n_levels):
-        counts[level, j] += lanes[0, level] + lanes[1, level] + lanes[2, level] + lanes[3, level]
-    _count_singly(run[whole:], n_levels, counts, j)
 
 
 @jit_inner

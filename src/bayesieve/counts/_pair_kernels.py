@@ -59,22 +59,15 @@ def count_common(planes, left, right, first, last, starts, counts):
             for low in range(first, last, _PLANES_IN_CACHE):
                 high = min(low + _PLANES_IN_CACHE, last)
                 for a in range(left.size):
-                    found = counts[s, a, low - first : high - first]
+                    common = counts[s, a, low - first : high - first]
                     for w in range(begin, end, WORDS_AT_ONCE):
-                        _add_common(planes[w : w + WORDS_AT_ONCE, left[a]], right, w, low, found)
-
-
-@jit_inner
-def _add_common(words, right, w, low, found):
-    n = found.size
-    first, second, third, fourth = words[0], words[1], words[2], words[3]
-    row_1 = right[w, low : low + n]
-    row_2 = right[w + 1, low : low + n]
-    row_3 = right[w + 2, low : low + n]
-    row_4 = right[w + 3, low : low + n]
-    for j in range(n):
-        common = count_bits(first & row_1[j]) + count_bits(second & row_2[j])
-        found[j] += np.int32(common + count_bits(third & row_3[j]) + count_bits(fourth & row_4[j]))
+                        word_1, word_2 = planes[w, left[a]], planes[w + 1, left[a]]
+                        word_3, word_4 = planes[w + 2, left[a]], planes[w + 3, left[a]]
+                        row_1, row_2 = right[w, low:high], right[w + 1, low:high]
+                        row_3, row_4 = right[w + 2, low:high], right[w + 3, low:high]
+                        for j in range(common.size):
+                            n = count_bits(word_1 & row_1[j]) + count_bits(word_2 & row_2[j])
+                            common[j] += np.int32(n + count_bits(word_3 & row_3[j]) + count_bits(word_4 & row_4[j]))
 
 
 @jit
@@ -202,8 +195,19 @@ def row_information(codes, left, right, n_levels, weights, starts, logs, wide, o
                             cells[np.uint64(x[k]) * np.uint64(n_y) + np.uint64(y[k])] += weights[k]
                 if n_x * n_y <= 2 * (last - first):
                     sums = _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights)
-                else:
-                    sums = _sums_of_rows(x, y, n_x, n_y, first, last, cells, row_sums, column_sums, logs, weights)
+                else:  # only cells with rows are looked at
+                    row_sums[:n_x] = 0.0
+                    column_sums[:n_y] = 0.0
+                    joint = 0.0
+                    for k in range(first, last):
+                        if x[k] < n_x and y[k] < n_y:
+                            cell = np.uint64(x[k]) * np.uint64(n_y) + np.uint64(y[k])
+                            n = cells[cell]
+                            cells[cell] = 0.0
+                            joint += _n_log_n(n, logs, weights)
+                            row_sums[x[k]] += n
+                            column_sums[y[k]] += n
+                    sums = _sums(joint, row_sums[:n_x], column_sums[:n_y], logs, weights)
                 for part in range(4):
                     out[part, i, j] += sums[part]
 
@@ -272,23 +276,6 @@ def _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights):
         information = 0.0 if independent else information
     cells[: n_x * n_y] = 0.0
     return total, information, left_sum, right_sum
-
-
-@jit_inner
-def _sums_of_rows(x, y, n_x, n_y, first, last, cells, row_sums, column_sums, logs, weights):
-    """As `_sums_of_table`, where there are fewer rows than cells: only cells with rows are looked at."""
-    row_sums[:n_x] = 0.0
-    column_sums[:n_y] = 0.0
-    joint = 0.0
-    for i in range(first, last):
-        if x[i] < n_x and y[i] < n_y:
-            at = np.uint64(x[i]) * np.uint64(n_y) + np.uint64(y[i])
-            n = cells[at]
-            cells[at] = 0.0
-            joint += _n_log_n(n, logs, weights)
-            row_sums[x[i]] += n
-            column_sums[y[i]] += n
-    return _sums(joint, row_sums[:n_x], column_sums[:n_y], logs, weights)
 
 
 @jit_inner

@@ -99,32 +99,6 @@ def fill_levels(layout, feature, levels):
 
 
 @jit_inner
-def _fill_two(scores, offsets, levels, steps, n_codes, sign, keys):
-    """Keys of two classes: scores plus the steps of the levels; ``steps`` is (segments, codes), flat."""
-    for s in range(offsets.size - 1):
-        score = scores[offsets[s] : offsets[s + 1]]
-        level = levels[offsets[s] : offsets[s + 1]]
-        key = keys[offsets[s] : offsets[s + 1]]
-        step = steps[s * n_codes : (s + 1) * n_codes]
-        last = n_codes - 1
-        if last > 7:
-            for i in range(score.size):
-                key[i] = score[i] + sign * step[level[i]]
-            continue
-        # One of eight steps, chosen bit by bit of the level: reading a table takes longer.
-        s0, s1 = sign * step[0], sign * step[min(1, last)]
-        s2, s3 = sign * step[min(2, last)], sign * step[min(3, last)]
-        s4, s5 = sign * step[min(4, last)], sign * step[min(5, last)]
-        s6, s7 = sign * step[min(6, last)], sign * step[last]
-        for i in range(score.size):
-            bits = level[i]
-            a, b = s1 if bits & 1 else s0, s3 if bits & 1 else s2
-            c, d = s5 if bits & 1 else s4, s7 if bits & 1 else s6
-            low, high = b if bits & 2 else a, d if bits & 2 else c
-            key[i] = score[i] + (high if bits & 4 else low)
-
-
-@jit_inner
 def _fill_many(ratios, offsets, classes, levels, factors, n_codes, wanted, keys, bits, odds):
     """Keys of class ``wanted``, one of several: its odds, from the ratios of the other classes to the true one."""
     n_others = ratios.shape[0]
@@ -180,16 +154,36 @@ def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, si
 
 
 @jit_inner
-def fill_keys(layout, moves, c, n_codes, wanted, logs, ratios, is_wide, unit, offsets, levels, keys, bits, odds):
-    """Keys of rows, or of cells, with candidate ``c`` moved; two classes have no ``ratios``. ``bits`` and ``odds`` are
+def fill_keys(
+    layout, moves, candidate, n_codes, wanted, logs, ratios, is_wide, unit, offsets, levels, keys, bits, odds
+):
+    """Keys of rows, or of cells, with a ``candidate`` moved; two classes have no ``ratios``. ``bits`` and ``odds`` are
     the same memory.
     """
-    sign = moves.signs[c]
-    steps = moves.steps[moves.step_starts[c] :]
-    if ratios is None:
-        _fill_two(logs[0], offsets, levels, steps, n_codes, sign, keys)
+    sign = moves.signs[candidate]
+    steps = moves.steps[moves.step_starts[candidate] :]
+    if ratios is None:  # scores plus the steps of the levels
+        last = n_codes - 1
+        for s in range(offsets.size - 1):
+            rows = slice(offsets[s], offsets[s + 1])
+            score, level, key = logs[0, rows], levels[rows], keys[rows]
+            step = steps[s * n_codes : (s + 1) * n_codes]
+            if last > 7:
+                for i in range(score.size):
+                    key[i] = score[i] + sign * step[level[i]]
+                continue
+            # One of eight steps, chosen bit by bit of the level: reading a table takes longer.
+            s0, s1 = sign * step[0], sign * step[min(1, last)]
+            s2, s3 = sign * step[min(2, last)], sign * step[min(3, last)]
+            s4, s5 = sign * step[min(4, last)], sign * step[min(5, last)]
+            s6, s7 = sign * step[min(6, last)], sign * step[last]
+            for i in range(score.size):
+                a, b = s1 if level[i] & 1 else s0, s3 if level[i] & 1 else s2
+                c, d = s5 if level[i] & 1 else s4, s7 if level[i] & 1 else s6
+                low, high = b if level[i] & 2 else a, d if level[i] & 2 else c
+                key[i] = score[i] + (high if level[i] & 4 else low)
     else:
-        factors = moves.factors[moves.factor_starts[c] :]
+        factors = moves.factors[moves.factor_starts[candidate] :]
         _fill_many(ratios, offsets, layout.classes, levels, factors, n_codes, wanted, keys, bits, odds)
         if is_wide.shape[0] > 0:
             _fill_wide(

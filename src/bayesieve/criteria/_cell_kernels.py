@@ -48,45 +48,39 @@ def group_rows(logs, offsets, slots, group_of, first_of):
 
 
 @jit_inner
-def count_cells(group_of, levels, n_codes, weights, count, cells):
-    """cells[group * n_codes + level] = rows, or weight, of each group and level."""
+def list_cells(group_of, levels, n_codes, weights, offsets, count, cells, item_offsets, groups, item_levels, sizes):
+    """List the cells of a group and a level that hold rows, by segment, and their rows, or weight; returns how many."""
     n = cells.size
     if weights.size > 0:
         cells[:] = 0.0
         for i in range(group_of.size):
             cells[np.uint64(np.int64(group_of[i]) * n_codes + levels[i])] += weights[i]
-        return
-    # Rows in turn go to four tables: an increment would otherwise wait for the one before, often of the same cell.
-    n_tables = 4 if n <= _MOST_COPIED and 4 * n <= count.size else 1
-    count[: n_tables * n] = 0
-    last = group_of.size - group_of.size % 4
-    for i in range(0, last, 4):
-        for k in range(4):
-            at = np.int64(group_of[np.uint64(i + k)]) * n_codes + levels[np.uint64(i + k)]
-            count[np.uint64(at + (k * n if n_tables == 4 else 0))] += 1
-    for i in range(last, group_of.size):
-        count[np.uint64(np.int64(group_of[i]) * n_codes + levels[i])] += 1
-    for k in range(n):
-        cells[k] = count[k]
-    for t in range(1, n_tables):
+    else:
+        # Rows in turn go to four tables: an increment would otherwise wait for the one before, often of the same cell.
+        n_tables = 4 if n <= _MOST_COPIED and 4 * n <= count.size else 1
+        count[: n_tables * n] = 0
+        last = group_of.size - group_of.size % 4
+        for i in range(0, last, 4):
+            for k in range(4):
+                at = np.int64(group_of[np.uint64(i + k)]) * n_codes + levels[np.uint64(i + k)]
+                count[np.uint64(at + (k * n if n_tables == 4 else 0))] += 1
+        for i in range(last, group_of.size):
+            count[np.uint64(np.int64(group_of[i]) * n_codes + levels[i])] += 1
         for k in range(n):
-            cells[k] += count[t * n + k]
-
-
-@jit_inner
-def list_cells(cells, offsets, n_codes, item_offsets, item_groups, item_levels, item_weights):
-    """List the cells that hold rows, by segment; returns how many."""
-    n = 0
-    item_offsets[0] = 0
+            cells[k] = count[k]
+        for t in range(1, n_tables):
+            for k in range(n):
+                cells[k] += count[t * n + k]
+    n_items = 0
     for s in range(offsets.size - 1):
+        item_offsets[s] = n_items
         for g in range(offsets[s], offsets[s + 1]):
             for level in range(n_codes):
-                item_groups[n] = g
-                item_levels[n] = level
-                item_weights[n] = cells[g * n_codes + level]
-                n += np.int64(item_weights[n] > 0.0)
-        item_offsets[s + 1] = n
-    return n
+                groups[n_items], item_levels[n_items] = g, level
+                sizes[n_items] = cells[g * n_codes + level]
+                n_items += np.int64(sizes[n_items] > 0.0)
+    item_offsets[offsets.size - 1] = n_items
+    return n_items
 
 
 @jit_inner
@@ -113,8 +107,10 @@ def cell_sums(layout, scan, moves, chosen, targets, positive, work, sums):
     for c in chosen:
         n_codes = fill_levels(layout, moves.features[c], levels)
         cell = cells[: scan.first_of.size * n_codes]
-        count_cells(scan.group_of, levels, n_codes, layout.weights, count, cell)
-        n = list_cells(cell, scan.group_offsets, n_codes, offsets, item_groups, item_levels, item_weights)
+        n = list_cells(
+            *(scan.group_of, levels, n_codes, layout.weights, scan.group_offsets, count, cell),
+            *(offsets, item_groups, item_levels, item_weights),
+        )
         logs = _of_cells(scan.logs, scan.first_of, item_groups, n)
         ratios = _of_cells(scan.ratios, scan.first_of, item_groups, n)
         is_wide = _of_cells(scan.is_wide, scan.first_of, item_groups, n)

@@ -30,18 +30,6 @@ def _slot(bucket, words):
 
 
 @jit_inner
-def _fill_buckets(keys, low, shift, tolerance, buckets):
-    """Bucket of every key; returns whether one lies so near to the edge of a bucket that a tie may be in the next."""
-    inside = (np.int64(1) << shift) - 1
-    n_near = 0
-    for i in range(keys.size):
-        key = keys[i] - low
-        buckets[i] = np.int32(key >> shift)
-        n_near += np.int64(((key + tolerance) & inside) <= 2 * tolerance)
-    return n_near > 0
-
-
-@jit_inner
 def _number_buckets(buckets, offsets, positive, words):
     """Mark the buckets of negative rows, with the number of those in the words before above the 32 bits of a word;
     returns how many there are.
@@ -162,7 +150,13 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
     if (np.int64(1) << shift) <= 64 * tolerance:
         return False, 0
     low -= np.int64(1) << (shift - 1)
-    if _fill_buckets(keys, low, shift, tolerance, buckets):
+    inside = (np.int64(1) << shift) - 1
+    n_near = 0
+    for i in range(keys.size):
+        key = keys[i] - low
+        buckets[i] = np.int32(key >> shift)
+        n_near += np.int64(((key + tolerance) & inside) <= 2 * tolerance)
+    if n_near > 0:  # rows so near to the edge of a bucket that a tie may be in the next
         return False, 0
     words = words[: ((high - low) >> shift >> 5) + 1]
     words[:] = 0
@@ -178,9 +172,9 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
     total = 0  # from now on above bit 32: the rows in the slots before; bit 0: whether the slot has other keys, too
     for k in range(n_slots):
         entry = slots[2 * k]
-        inside, own = entry >> 32, entry & _LOW
-        slots[2 * k] = (total << 32) | own | np.int64(2 * inside != own)
-        total += inside
+        of_slot, own = entry >> 32, entry & _LOW
+        slots[2 * k] = (total << 32) | own | np.int64(2 * of_slot != own)
+        total += of_slot
     slots[2 * n_slots], slots[2 * n_slots + 1] = total << 32, _BEYOND
     nodes = np.empty((n_extras, 3), dtype=np.int64)
     left = _MOST_STEPS * keys.size

@@ -49,30 +49,22 @@ def walk(factors, start, first_key, depth, offsets, classes, with_areas, losses,
                 at[d] = at[d - 1]
         key = first_key + leaf
         ratios = stack[at[depth]]
-        wrong[key] = count_wrong(ratios, offsets, classes, total, worst)
+        count = 0  # rows whose most probable class is another one; the lowest class wins a tie
+        for segment in range(offsets.size - 1):
+            begin, end = offsets[segment], offsets[segment + 1]
+            total[begin:end] = 1.0  # plus the ratios of a row
+            worst[begin:end] = 0.0
+            for other in range(n_others):
+                scale = 1.0 / (1.0 - TIE) if other < classes[segment] else 1.0 / (1.0 + TIE)
+                for i in range(begin, end):
+                    total[i] += ratios[other, i]
+                    worst[i] = max(worst[i], ratios[other, i] * scale)
+            for i in range(begin, end):
+                count += int(worst[i] > 1.0)
+        wrong[key] = count
         losses[key] = sum_of_logs(total)
         if with_areas:
             lower[key], upper[key] = bound_area(ratios, offsets, classes, total, odds, buckets)
-
-
-@jit_inner
-def count_wrong(ratios, offsets, classes, total, worst):
-    """Rows whose most probable class is another one (the lowest class wins a tie); 1 + the sum of the ratios of each
-    row goes to ``total``.
-    """
-    count = 0
-    for segment in range(offsets.size - 1):
-        begin, end = offsets[segment], offsets[segment + 1]
-        total[begin:end] = 1.0
-        worst[begin:end] = 0.0
-        for other in range(ratios.shape[0]):
-            scale = 1.0 / (1.0 - TIE) if other < classes[segment] else 1.0 / (1.0 + TIE)
-            for i in range(begin, end):
-                total[i] += ratios[other, i]
-                worst[i] = max(worst[i], ratios[other, i] * scale)
-        for i in range(begin, end):
-            count += int(worst[i] > 1.0)
-    return count
 
 
 @jit_inner
