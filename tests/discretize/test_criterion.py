@@ -104,3 +104,10 @@ def test_costs_of_several_columns_are_those_of_each(rows: list[list[int]], data:
             parts += float(part_cost(row))
         assert cost == interval_prior(total, size)[-1] + parts
         at += size
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 9, 130])
+def test_many_part_costs_are_those_of_each(n_classes: int) -> None:
+    counts = np.random.default_rng(n_classes).integers(0, 10**5, (700, n_classes)) * 1.0
+    np.testing.assert_array_equal(part_cost(counts), [part_cost(row) for row in counts])
+    np.testing.assert_array_equal(part_cost(counts + 0.5), [part_cost(row) for row in counts + 0.5])

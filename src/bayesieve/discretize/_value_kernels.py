@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit, jit_inner
+from bayesieve.compiling import jit
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring bit patterns over the table
 
@@ -43,16 +43,16 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, cumu
         if apart:
             previous = -1
         while True:
-            value = np.inf
+            value, pure = np.inf, -1
             for j in range(n_classes):
-                if heads[j] < offsets[j + 1] and column[heads[j]] < value:
-                    value = column[heads[j]]
-            if value == np.inf:
+                if heads[j] < offsets[j + 1]:
+                    lowest = column[heads[j]]
+                    if lowest < value:
+                        value, pure = lowest, j
+                    elif lowest == value:
+                        pure = -2
+            if pure == -1:
                 break
-            pure = -1
-            for j in range(n_classes):
-                if heads[j] < offsets[j + 1] and column[heads[j]] == value:
-                    pure = j if pure == -1 else -2
             if not joined or pure < 0 or pure != previous:
                 lower[row] = value
                 row += 1
@@ -77,17 +77,6 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, cumu
     return row
 
 
-@jit_inner
-def _slot(value, pattern, keys, used, bits):
-    """Where ``value`` with these bits is or belongs in a hash table."""
-    if value == 0.0:
-        pattern = np.uint64(0)  # -0.0 equals 0.0
-    at = np.int64((pattern * _MULTIPLIER) >> np.uint64(64 - bits))
-    while used[at] and keys[at] != value:
-        at = (at + 1) & (used.size - 1)
-    return at
-
-
 @jit
 def count_distinct(values, class_codes, n_classes, most):
     """Distinct values in any order, their (values, classes) counts, and the class counts of missing values, by hashing.
@@ -100,6 +89,8 @@ def count_distinct(values, class_codes, n_classes, most):
     counts = np.zeros((1 << bits, n_classes), dtype=np.int32)
     used = np.zeros(1 << bits, dtype=np.bool_)
     missing = np.zeros(n_classes, dtype=np.int32)
+    shift = np.uint64(64 - bits)
+    mask = (1 << bits) - 1
     n_distinct = 0
     patterns = values.view(np.uint64)
     for i in range(values.size):
@@ -107,27 +98,38 @@ def count_distinct(values, class_codes, n_classes, most):
         if value != value:
             missing[class_codes[i]] += 1
             continue
-        at = _slot(value, patterns[i], keys, used, bits)
+        pattern = patterns[i] if value != 0.0 else np.uint64(0)  # -0.0 equals 0.0
+        at = np.int64((pattern * _MULTIPLIER) >> shift)
+        while used[at] and keys[at] != value:
+            at = (at + 1) & mask
         if not used[at]:
             if n_distinct == most:
                 return keys[:0], counts[:0], missing
             used[at] = True
             keys[at] = value
             n_distinct += 1
+            if 2 * n_distinct > mask:
+                counts[at, class_codes[i]] += 1  # here, too: counted in one place only, arrays are reference-counted
+                bits += 2
+                shift = np.uint64(64 - bits)
+                mask = (1 << bits) - 1
+                new_keys = np.empty(1 << bits)
+                new_counts = np.zeros((1 << bits, n_classes), dtype=np.int32)
+                new_used = np.zeros(1 << bits, dtype=np.bool_)
+                key_patterns = keys.view(np.uint64)
+                for old in range(used.size):
+                    if used[old]:
+                        pattern = key_patterns[old] if keys[old] != 0.0 else np.uint64(0)
+                        to = np.int64((pattern * _MULTIPLIER) >> shift)
+                        while new_used[to]:
+                            to = (to + 1) & mask
+                        new_used[to] = True
+                        new_keys[to] = keys[old]
+                        for j in range(n_classes):
+                            new_counts[to, j] = counts[old, j]
+                keys, counts, used = new_keys, new_counts, new_used
+                continue
         counts[at, class_codes[i]] += 1
-        if 2 * n_distinct >= used.size:
-            bits += 2
-            new_keys = np.empty(1 << bits)
-            new_counts = np.zeros((1 << bits, n_classes), dtype=np.int32)
-            new_used = np.zeros(1 << bits, dtype=np.bool_)
-            key_patterns = keys.view(np.uint64)
-            for old in range(used.size):
-                if used[old]:
-                    to = _slot(keys[old], key_patterns[old], new_keys, new_used, bits)
-                    new_used[to] = True
-                    new_keys[to] = keys[old]
-                    new_counts[to] = counts[old]
-            keys, counts, used = new_keys, new_counts, new_used
     return keys[used], counts[used], missing
 
 
@@ -135,14 +137,18 @@ def count_distinct(values, class_codes, n_classes, most):
 def equal_parts(first, stops, cumulated, n_parts):
     """Rows at which parts of about equal weight begin, the first part of each column left out.
 
-    The values of column c are in rows first[c] .. stops[c] - 1; cumulated : (rows,) weight above each row. A part
-    begins above the value whose cumulated weight is nearest to its target, the lower one on ties.
+    The values of column c are in rows first[c] .. stops[c] - 1; cumulated : of `ValueBlocks`. A part begins above the
+    value whose cumulated weight is nearest to its target, the lower one on ties.
     """
-    found = np.empty(cumulated.size, dtype=np.int64)
+    found = np.empty(cumulated.shape[0], dtype=np.int64)
+    above = np.empty(cumulated.shape[0])
     n_found = 0
     for c in range(first.size):
-        above = cumulated[first[c] : stops[c] + 1] - cumulated[first[c]]
-        n_values = above.size - 1
+        n_values = stops[c] - first[c]
+        for i in range(n_values + 1):
+            above[i] = 0.0
+            for j in range(cumulated.shape[1]):
+                above[i] += cumulated[first[c] + i, j] - cumulated[first[c], j]
         last, after = 0, 1
         for i in range(1, n_parts if n_values > 1 else 0):
             target = above[n_values] * i / n_parts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from numbers import Integral
 
 import numpy as np
@@ -21,14 +20,6 @@ class _Binner(IntervalCoder):
     def __init__(self, n_bins: int = 10, *, n_jobs: int | None = -1) -> None:
         self.n_bins = n_bins
         self.n_jobs = n_jobs
-
-    @abstractmethod
-    def _find_inner(self, blocks: ValueBlocks, first: np.ndarray) -> np.ndarray:
-        """Rows at which bins begin, among the known values that begin at ``first``; the first bins are left out."""
-
-    def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        first = blocks.known_starts()
-        return np.unique(np.concatenate([blocks.starts[:-1], first, self._find_inner(blocks, first)]))
 
     def _check_options(self) -> None:
         whole = isinstance(self.n_bins, Integral) and not isinstance(self.n_bins, bool)
@@ -59,12 +50,11 @@ class EqualFrequencyDiscretizer(_Binner):
     [2.5]
     """
 
-    def _find_inner(self, blocks: ValueBlocks, first: np.ndarray) -> np.ndarray:
+    def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
         from bayesieve.discretize._value_kernels import equal_parts
 
-        weights = blocks.cumulated.sum(axis=1, dtype=float)
-        bounds: np.ndarray = equal_parts(first, blocks.starts[1:] - 1, weights, int(self.n_bins))
-        return bounds
+        inner = equal_parts(blocks.known_starts(), blocks.starts[1:] - 1, blocks.cumulated, int(self.n_bins))
+        return blocks.with_first(inner)
 
 
 class EqualWidthDiscretizer(_Binner):
@@ -89,13 +79,13 @@ class EqualWidthDiscretizer(_Binner):
     [3.0, 6.0]
     """
 
-    def _find_inner(self, blocks: ValueBlocks, first: np.ndarray) -> np.ndarray:
-        bounds = [np.zeros(0, dtype=np.int64)]
-        for start, stop in zip(first.tolist(), (blocks.starts[1:] - 1).tolist(), strict=True):
+    def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
+        inner = []
+        for start, stop in zip(blocks.known_starts().tolist(), (blocks.starts[1:] - 1).tolist(), strict=True):
             values = blocks.lower[start:stop]
             bins = np.searchsorted(self._edges(values[0], values[-1]), values)  # values at an edge belong below it
-            bounds.append(start + 1 + np.flatnonzero(np.diff(bins)))
-        return np.concatenate(bounds)
+            inner.append(start + 1 + np.flatnonzero(np.diff(bins)))
+        return blocks.with_first(np.concatenate(inner))
 
     def cut_points(self, blocks: ValueBlocks, starts: np.ndarray) -> np.ndarray:
         cuts = np.full(starts.size, -np.inf)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import code_columns, fit_columns
-from bayesieve.discretize.criterion import interval_costs
+from bayesieve.discretize.criterion import interval_costs, pays
 from bayesieve.discretize.partition import Groups, Intervals
 from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
 from bayesieve.table import Table, Target, as_sample_weight, as_target
@@ -137,6 +137,8 @@ class IntervalCoder(ColumnCoder):
     """Whether neighbouring values of one class may be taken together from the start."""
     separates_missing: ClassVar[bool] = False
     """Whether missing values always have an interval of their own."""
+    must_pay: ClassVar[bool] = False
+    """Whether a column whose intervals cost no less than a single one gets a single one."""
 
     @abstractmethod
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
@@ -155,16 +157,24 @@ class IntervalCoder(ColumnCoder):
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
         """Intervals of the columns; with ``apart``, missing values have one of their own."""
         starts = self.find_starts(blocks, apart or self.separates_missing)
+        intervals = self._intervals(blocks, starts)
+        useless = (intervals.n_levels > 1) & ~pays(intervals.costs, intervals.null_costs)
+        if not self.must_pay or not useless.any():
+            return intervals
+        kept = ~np.repeat(useless, intervals.n_levels)
+        return self._intervals(blocks, np.union1d(starts[kept], blocks.starts[:-1]))
+
+    def _intervals(self, blocks: ValueBlocks, starts: np.ndarray) -> Intervals:
         n_levels, counts = blocks.n_levels(starts), blocks.level_counts(starts)
-        null_costs = interval_costs(blocks.class_totals, np.ones_like(n_levels), blocks.totals)
-        costs = interval_costs(counts, n_levels, blocks.totals)
+        inner = np.ones(starts.size, dtype=bool)
+        inner[np.cumsum(n_levels) - n_levels] = False
         return Intervals(
             n_levels=n_levels,
-            cut_points=self.cut_points(blocks, np.setdiff1d(starts, blocks.starts)),
+            cut_points=self.cut_points(blocks, starts[inner]),
             counts=counts,
             missing=np.where(blocks.has_missing, 0, -1),
-            costs=costs,
-            null_costs=null_costs,
+            costs=interval_costs(counts, n_levels, blocks.totals),
+            null_costs=interval_costs(blocks.class_totals, np.ones_like(n_levels), blocks.totals),
         )
 
     def _set_attributes(self) -> None:

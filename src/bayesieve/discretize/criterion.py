@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 _TABLE_LIMIT = 1 << 24  # entries (128 MiB): beyond, counts are treated as real numbers and log n! is computed each time
+_MANY_COUNTS = 500  # beyond, whole counts are looked up in the table
 _TOLERANCE = 1e-9  # nats
 _EXACT_PARTITIONS = 25  # values up to which the numbers of partitions are summed exactly
 _table = np.zeros(0)
@@ -84,11 +85,13 @@ def part_cost(counts: np.ndarray) -> np.ndarray:
     n_j!).
     """
     counts = np.asarray(counts, dtype=float)
-    n_classes = counts.shape[-1]
-    cost: np.ndarray = (
-        gammaln(counts.sum(axis=-1) + n_classes) - gammaln(n_classes) - gammaln(counts + 1.0).sum(axis=-1)
-    )
-    return cost
+    n_classes, totals = counts.shape[-1], counts.sum(axis=-1)
+    many_whole = counts.size > _MANY_COUNTS and np.array_equal(counts, np.floor(counts))
+    table = log_factorials(int(totals.max()) + n_classes) if many_whole else None
+    if table is not None:
+        cost: np.ndarray = table[totals.astype(int) + n_classes - 1] - table[n_classes - 1]
+        return cost - table[counts.astype(int)].sum(axis=-1)
+    return gammaln(totals + n_classes) - gammaln(n_classes) - gammaln(counts + 1.0).sum(axis=-1)
 
 
 def total_costs(counts: np.ndarray, sizes: np.ndarray, priors: np.ndarray) -> np.ndarray:
@@ -106,9 +109,11 @@ def total_costs(counts: np.ndarray, sizes: np.ndarray, priors: np.ndarray) -> np
 
 def interval_costs(counts: np.ndarray, sizes: np.ndarray, totals: np.ndarray) -> np.ndarray:
     """`total_costs` of intervals among ``totals`` (n_columns,) rows."""
-    distinct, which = np.unique(totals, return_inverse=True)
-    priors = np.array([interval_prior(total, int(sizes.max())) for total in distinct])
-    return total_costs(counts, sizes, priors[which, sizes])
+    priors = np.empty(totals.size)
+    for total in set(totals.tolist()):
+        columns = totals == total
+        priors[columns] = interval_prior(total, int(sizes.max()))[sizes[columns]]
+    return total_costs(counts, sizes, priors)
 
 
 def level_scores(costs: np.ndarray, null_costs: np.ndarray) -> np.ndarray:

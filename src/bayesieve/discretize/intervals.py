@@ -36,7 +36,7 @@ def search_intervals(blocks: ValueBlocks, method: Method, *, apart: bool = False
     """
     most = int(np.diff(blocks.starts).max())
     found = []
-    for total in np.unique(blocks.totals):
+    for total in set(blocks.totals.tolist()):
         columns = np.flatnonzero(blocks.totals == total)
         prior = interval_prior(total, most if method == "optimal" else min(most, _MAX_QUEUED_BLOCKS + 1))
         found.append(_search(blocks.starts, blocks.cumulated, prior, method, columns, blocks.has_missing & apart))

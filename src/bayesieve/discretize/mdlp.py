@@ -63,11 +63,9 @@ class MDLPDiscretizer(IntervalCoder):
         self.n_jobs = n_jobs
 
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        first = blocks.known_starts()
-        bounds = [blocks.starts[:-1], first]
-        for c, start in enumerate((first - blocks.starts[:-1]).tolist()):
-            bounds.append(blocks.starts[c] + split_bounds(blocks.column(c), start))
-        return np.unique(np.concatenate(bounds))
+        first = (blocks.known_starts() - blocks.starts[:-1]).tolist()
+        inner = [blocks.starts[c] + split_bounds(blocks.column(c), start) for c, start in enumerate(first)]
+        return blocks.with_first(np.concatenate(inner))
 
     def _set_attributes(self) -> None:
         super()._set_attributes()

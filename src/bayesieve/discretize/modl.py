@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder, IntervalCoder
-from bayesieve.discretize.criterion import interval_costs, pays
 from bayesieve.discretize.grouping import group_values
 from bayesieve.discretize.intervals import search_intervals
 from bayesieve.discretize.partition import Groups
@@ -69,13 +68,10 @@ class MODLDiscretizer(_MODLCoder, IntervalCoder):
     [5.45, 6.15]
     """
 
+    must_pay = True
+
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        starts = search_intervals(blocks, self.method, apart=apart)
-        n_levels = blocks.n_levels(starts)
-        costs = interval_costs(blocks.level_counts(starts), n_levels, blocks.totals)
-        null_costs = interval_costs(blocks.class_totals, np.ones_like(n_levels), blocks.totals)
-        whole = np.repeat(~pays(costs, null_costs), n_levels)
-        return starts[~whole | np.isin(starts, blocks.starts)]
+        return search_intervals(blocks, self.method, apart=apart)
 
 
 class MODLGrouper(_MODLCoder, GroupCoder):

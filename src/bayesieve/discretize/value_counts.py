@@ -176,6 +176,11 @@ class ValueBlocks:
         """First row of the known values of each column; a column of missing values alone is taken for known."""
         return self.starts[:-1] + (self.has_missing & (np.diff(self.starts) > 2))
 
+    def with_first(self, inner: np.ndarray) -> np.ndarray:
+        """These rows and the first ones of each column and of its known values, in ascending order."""
+        first, known = self.starts[:-1], self.known_starts()
+        return np.sort(np.concatenate([first, known[known > first], inner]))
+
     def column(self, c: int) -> np.ndarray:
         """The rows of ``cumulated`` of one column."""
         return self.cumulated[self.starts[c] : self.starts[c + 1]]
@@ -241,7 +246,8 @@ def _sort_by_class(values: np.ndarray, order: ClassOrder) -> tuple[np.ndarray, n
             weights[:, start:stop] = order.weights[start:stop][ranks]
         else:
             segment.sort(axis=1)
-        missing[:, j] = np.isnan(segment).sum(axis=1)
-        for c in np.flatnonzero(missing[:, j]).tolist() if order.weights.size else ():
+        incomplete = np.flatnonzero(np.isnan(segment[:, -1:]).any(axis=1))
+        missing[incomplete, j] = np.isnan(segment[incomplete]).sum(axis=1)
+        for c in incomplete.tolist() if order.weights.size else ():
             missing[c, j] = weights[c, stop - int(missing[c, j]) : stop].sum()
     return by_class, weights, missing
