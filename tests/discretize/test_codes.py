@@ -129,3 +129,8 @@ def test_fractions_are_rounded_down_with_a_warning() -> None:
 def test_types_that_make_no_array_of_numbers_are_refused_by_name(X: object, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         read_codes(Reader(), X, reset=True)
+
+
+def test_a_table_without_columns_is_one_sentence() -> None:
+    with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required"):
+        read_codes(Reader(), pd.DataFrame(index=range(3)), reset=True)

@@ -181,6 +181,8 @@ def test_indicators_need_thresholds_that_stay() -> None:
         ({"cv": 51}, "got 51"),
         ({"cv": "five"}, "cv must be a number of folds, a scikit-learn splitter or pairs"),
         ({"cv": True}, "cv must be a number of folds"),
+        ({"cv": b"five"}, "cv must be a number of folds"),
+        ({"cv": StratifiedKFold}, "cv must be a number of folds"),  # a class in place of an object
         ({"cv": []}, "at least one pair"),
         ({"cv": [1, 2]}, "at least one pair"),
         ({"cv": [([0, 999], [1])]}, "positions from 0 to 149"),

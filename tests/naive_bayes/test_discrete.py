@@ -129,6 +129,15 @@ def test_a_class_not_announced(classes: Any, new: list[Any]) -> None:
     assert model.class_count_.sum() == 2  # nothing was counted
 
 
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [(["a", "b"], "y holds the class 0, which"), ([], "0 sample"), ([0, None], "missing|NaN"), (3, "array-like")],
+)
+def test_announced_classes_of_another_type(classes: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DiscreteNB().partial_fit([[0], [1]], [0, 1], classes=classes)
+
+
 def test_classes_announced_before_they_come() -> None:
     model = DiscreteNB().partial_fit([[0], [1]], ["a", "b"], classes=["c", "b", "a"])
     assert model.classes_.tolist() == ["a", "b", "c"]

@@ -118,6 +118,12 @@ def test_no_time_at_all(monkeypatch: pytest.MonkeyPatch, n_jobs: int) -> None:
     assert trace.to_frame().height >= 1
 
 
+def test_starts_without_end_take_memory_only_when_their_turn_comes() -> None:
+    trace = MultiStart(n_starts=2**40, max_seconds=0.05).run(problem_of(WIDE))
+    assert not trace.complete
+    check_valid(trace, WIDE)
+
+
 def test_ample_time_changes_nothing() -> None:
     assert records(MultiStart(max_seconds=1000).run(problem_of(WIDE))) == records(MultiStart().run(problem_of(WIDE)))
 

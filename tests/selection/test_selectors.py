@@ -332,6 +332,13 @@ def test_set_output_names_a_column_that_polars_cannot_hold() -> None:
     assert selector.set_output(transform="pandas").transform(mixed).equals(mixed)
 
 
+def test_set_output_says_so_where_pandas_cannot_hold_a_column() -> None:
+    whole = pl.DataFrame({"a": pl.Series([1, 2] * 30, dtype=pl.Int128)})
+    selector = AllFeatures().set_output(transform="pandas").fit(whole, np.arange(60) % 2)
+    with pytest.raises(ValueError, match=r"cannot become a pandas column \(.*\); .*set_output\(transform='polars'\)"):
+        selector.transform(whole)
+
+
 def test_set_output_of_a_pyarrow_table() -> None:
     table = FRAME.to_arrow()
     for output, kind in (("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("default", pa.Table)):

@@ -126,5 +126,9 @@ def test_bad_arguments() -> None:
         engine_thresholds("quantiles", scores[:, 1:])
     with pytest.raises(ValueError, match=r"12 series take values for \d+ different thresholds, not 814: give more"):
         engine_thresholds("quantiles", scores)
+    with pytest.raises(ValueError, match="scores must be a matrix of numbers"):
+        engine_thresholds("quantiles", "scores")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="series must be an EngineSeries or a list of arrays of numbers, not None"):
+        engine_scores(None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="a different name for each"):
         score_columns(scores[:, :2], ["same", "same"])

@@ -272,9 +272,29 @@ def test_groups_by_hand():
         (lambda: corrected_resampled_t([1, 2], [1, 2], 0), "n_test / n_train, a positive number .* got 0"),
         (lambda: wins_and_losses(["a"], ["m"], [0], [1.0], reference="x"), "no method 'x' .* there are m"),
         (lambda: wins_and_losses(["a"], ["m"], [0], [], reference="m"), "same length"),
+        (lambda: wins_and_losses(None, ["m"], [0], [1.0], reference="m"), "must be columns of one table"),
+        (lambda: wins_and_losses(["a"], ["m"], [[]], [1.0], reference="m"), "must hold names or numbers"),
+        (lambda: wins_and_losses(["a"], ["m"], [0], ["x"], reference="m"), "value must hold numbers only"),
+        (lambda: friedman([["x", "y"]]), "matrix must hold numbers only"),
+        (lambda: ranks([[1], [1, 2]]), "matrix must hold numbers only"),
+        (lambda: wilcoxon_holm(np.ones((4, 2)), None), "names must hold the name of every method, got None"),
+        (lambda: critical_difference("a", 5), "must be whole, got 5 and 'a'"),
+        (lambda: critical_difference(3, 5, alpha="a"), "between 0 and 1; got 'a'"),
+        (lambda: cliques(["a"], 1.0), "ranks must hold numbers only"),
+        (lambda: cliques([1.0, 2.0], None), "a difference of two, got .* None"),
+        (lambda: paired_t(["a"], [1.0]), "first must hold numbers only"),
+        (lambda: corrected_resampled_t([1, 2], [1, 2], "a"), "a positive number .* got 'a'"),
     ],
 )
 def test_what_cannot_be_tested_is_one_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence) as told:
         call()
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_too_large_to_round_are_compared_as_they_are():
+    assert ranks(np.array([[1e308, 9e307, -1e308]])).tolist() == [[1.0, 2.0, 3.0]]
+    assert paired_t([1e300, 3e300], [0.0, 0.0]).difference == 2e300
+    assert paired_t([1e300, 3e300], [0.0, 0.0]).p_value == pytest.approx(paired_t([1.0, 3.0], [0.0, 0.0]).p_value)
+    assert math.isnan(paired_t([1e308, 1e308], [-1e308, 0.0]).p_value)

@@ -273,3 +273,24 @@ def test_arrays_of_any_type(dtype: str) -> None:
 def test_small_floats_print_as_in_their_own_precision() -> None:
     column = as_table(np.array([[0.1], [0.25]], dtype=np.float32)).column(0)
     assert column.categories().values == [0.1, 0.25]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(np.array([-0.934, 1.1], dtype=np.float16)),  # Arrow garbles them when it joins dictionaries
+        pa.array([[1], [2]]),  # and cannot join these
+        pa.array(["a", None]),
+        pa.array(["a", "b"]).dictionary_encode(),
+        pa.array(["a", "a"]),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_chunks_of_any_dictionary(values: Any) -> None:
+    whole = pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([None, 0, 1, 0, 1], pa.int32()), values)})
+    other = pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int32()), values.take([1, 0]))})
+    rows = pa.concat_tables([*(whole.slice(i, 1) for i in range(5)), other])
+    found = as_table(rows).column(0).categories()
+    expected = as_table(whole).column(0).categories()
+    assert found.values == expected.values
+    assert found.codes.tolist() == [*expected.codes.tolist(), *expected.codes[1:3].tolist()]

@@ -240,8 +240,9 @@ TOO_LARGE: dict[str, Any] = {
 def test_what_64_bits_cannot_count_is_refused(name: str, kind: str | None, capfd: pytest.CaptureFixture[str]) -> None:
     X = TOO_LARGE[name]
     column = as_table(X).names[0]
-    if (name, kind) == ("int", "categorical"):
-        assert TableEncoder(kinds={column: kind}, categorical="values").fit(X, Y).levels_[0].n_levels == 4
+    if kind == "categorical" and name in ("int", "timedelta", "NumPy scalars"):  # objects are their texts
+        n_values = len({str(value) for value in np.asarray(X).ravel() if value == value})
+        assert TableEncoder(kinds={column: kind}, categorical="values").fit(X, Y).levels_[0].n_levels >= n_values
         return
     with pytest.raises(
         ValueError, match=rf"Column '{column}' holds values of type \w+ that are too large to count in 64"
@@ -295,3 +296,35 @@ def test_names_that_are_patterns_elsewhere(convert: Any) -> None:
     found, expected = (MAPSelector().fit(table, y).transform(table) for table in (X, plain))
     assert found.shape == expected.shape == (N, selector.support_.sum())
     SelectiveNB("map").fit(X, y).explain(X)
+
+
+MIXED_OBJECTS: list[Any] = [
+    np.datetime64("2020"), np.datetime64("2020-01-01T07", "h"), dt.datetime(2020, 1, 1, 7),
+    dt.datetime(2020, 1, 1, 7, tzinfo=dt.timezone(dt.timedelta(hours=2))), pd.Timestamp("2020-05-01", tz="UTC"),
+    dt.date(2020, 1, 1), dt.timedelta(days=1), np.timedelta64(1, "D"), np.timedelta64("NaT"), pd.Timedelta("36h"),
+    dt.time(1), np.float16(0.1), np.float32(0.1), 0.1, Decimal("0.1"), fractions.Fraction(1, 3), 2, "2", 2.0, "2.0",
+    Decimal(2), True, "True", 10**20, str(10**20), b"x", (1, 2), None, "2020-01-01", "1 day, 0:00:00", np.int8(3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("library", ["numpy", "pandas", "polars"])
+@pytest.mark.parametrize("kind", [None, "numeric", "categorical"])
+def test_an_object_is_read_the_same_alone_and_among_others(library: str, kind: str | None) -> None:
+    def table(values: list[Any]) -> Any:
+        cells = np.empty((len(values), 1), dtype=object)
+        cells[:, 0] = values
+        if library == "polars":
+            return pl.DataFrame({"x0": pl.Series(values, dtype=pl.Object)})
+        return pd.DataFrame({"x0": cells[:, 0]}, dtype=object) if library == "pandas" else cells
+
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        some = [MIXED_OBJECTS[i] for i in rng.integers(0, len(MIXED_OBJECTS), int(rng.integers(1, 4)))]
+        encoder = TableEncoder(categorical="values", kinds={"x0": kind} if kind else None, n_jobs=1)
+        try:
+            encoder.fit(table(some * 20), [str(i % len(some)) + str(i // 20) for i in range(20 * len(some))])
+        except ValueError:
+            continue  # objects that are no numbers
+        codes = np.asarray(encoder.transform(table(MIXED_OBJECTS)))
+        alone = [np.asarray(encoder.transform(table([value])))[0].tolist() for value in MIXED_OBJECTS]
+        assert codes.tolist() == alone, some

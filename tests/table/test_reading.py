@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import gzip
+import os
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +149,7 @@ REFUSED: list[tuple[str, bytes, str]] = [
     ("sheet.csv", b"PK\x03\x04....", "a zip archive or a spreadsheet; save the table as CSV"),
     ("plain.csv.gz", b"a,b\n1,2\n", "is not a gzip file, though its name says so"),
     ("cut.csv.gz", gzip.compress(b"a,b\n1,2\n" * 1000)[:-10], "is a damaged gzip file"),
+    ("bits.csv.gz", gzip.compress(b"a,b\n1,2\n" * 1000)[:10] + b"\xff" * 30, "is a damaged gzip file"),
     (
         "junk.parquet",
         random.Random(1).randbytes(500),
@@ -272,3 +275,21 @@ def test_floats_survive_text(numbers: list[float]) -> None:
 def test_columns_with_neither_names_nor_values(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"t\.csv has columns without names and without values"):
         read_table(_write(tmp_path, b";\r;", "t.csv"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "arrow"])
+def test_a_file_name_that_is_not_utf8(tmp_path: Path, ending: str) -> None:
+    frame = pl.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    plain = tmp_path / f"t.{ending}"
+    if ending == "parquet":
+        frame.write_parquet(plain)
+    elif ending == "arrow":
+        frame.write_ipc(plain)
+    else:
+        content = frame.write_csv().encode()
+        plain.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
+    odd = tmp_path / os.fsdecode(b"t\xff." + ending.encode())
+    plain.rename(odd)
+    assert read_table(odd).equals(frame)
+    assert read_header(odd) == ["a", "b"]

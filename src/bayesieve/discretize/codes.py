@@ -79,7 +79,10 @@ def _refuse_other_types(X: Any) -> None:
     import narwhals as nw
 
     if nw.dependencies.is_into_dataframe(X):
-        for name, dtype in nw.from_native(X, eager_only=True).schema.items():
+        frame = nw.from_native(X, eager_only=True)
+        if not frame.columns:
+            raise ValueError(f"0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
+        for name, dtype in frame.schema.items():
             is_number = dtype.is_numeric() and dtype not in (nw.Int128, nw.UInt128, nw.Decimal)
             if not is_number and dtype not in (nw.Boolean, nw.String, nw.Object, nw.Categorical, nw.Enum):
                 raise TypeError(f"Column {name!r} is of type {dtype}; {_REMEDY}")

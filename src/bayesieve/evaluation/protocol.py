@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from bayesieve.selection.evaluation_rows import pairs_of
+from bayesieve.selection.evaluation_rows import is_splitter, pairs_of
 from bayesieve.table import as_target
 from bayesieve.table.cautions import silenced
 from bayesieve.table.frames import reader_of, whole_frame
@@ -99,9 +99,9 @@ def row_splits(
                 f"cv must be between 2 folds and the rows of the most frequent class ({largest}), got {cv}."
             )
         cv = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
-    if hasattr(cv, "split") and not isinstance(cv, str):
+    if is_splitter(cv):
         pairs = pairs_of(cv, labels, groups, weights if numbered else None)
-    elif isinstance(cv, Iterable) and not isinstance(cv, str):
+    elif isinstance(cv, Iterable) and not isinstance(cv, (str, bytes)):
         pairs = list(cv)
     else:
         raise ValueError(

@@ -15,6 +15,7 @@ from bayesieve.discretize.codes import read_codes, refuse_empty_tables
 from bayesieve.naive_bayes.explanation import Explanation
 from bayesieve.selection.base import with_classes
 from bayesieve.shared_docs import with_shared_docs
+from bayesieve.table.target import as_target
 
 
 @with_shared_docs
@@ -116,7 +117,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         first = not hasattr(self, "feature_count_")
         coded = self._coded(X, y, sample_weight, first)
         if first:
-            self.classes_ = np.unique(np.asarray(coded.classes if classes is None else classes))
+            self.classes_ = np.asarray(coded.classes) if classes is None else as_target(classes).classes
             self.class_count_ = np.zeros(len(self.classes_))
         column = self._class_columns(coded.classes)
         counts = coded.counts
@@ -155,15 +156,14 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return levels
 
     def _class_columns(self, labels: Any) -> np.ndarray:
-        column = np.searchsorted(self.classes_, labels)
-        known = np.minimum(column, len(self.classes_) - 1)
-        new = self.classes_[known] != labels
-        if np.any(new):
+        columns = {label: i for i, label in enumerate(self.classes_.tolist())}
+        new = [label for label in np.asarray(labels).tolist() if label not in columns]
+        if new:
             raise ValueError(
-                f"y holds the class {np.asarray(labels)[new].tolist()[0]!r}, which was not among the classes of the "
-                "first call; pass all labels as classes=."
+                f"y holds the class {new[0]!r}, which was not among the classes of the first call; pass all labels as "
+                "classes=."
             )
-        return np.asarray(column)
+        return np.array([columns[label] for label in np.asarray(labels).tolist()], dtype=np.int64)
 
     def update(self) -> DiscreteNB:
         """Apply changed parameters without counting again."""

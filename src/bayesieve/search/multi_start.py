@@ -47,7 +47,7 @@ class MultiStart(Search):
         n_starts = int(self.n_starts or 0) or max(1, math.ceil(math.log2(max(2.0, problem.n_features * problem.total))))
         rng = np.random.default_rng(self.seed)
         zobrist = rng.integers(1, 2**63, size=problem.n_features, dtype=np.uint64)
-        seeds = rng.integers(0, 2**63, size=n_starts)
+        seeds: list[int] = []
         known: dict[int, float] = {}
         walks: list[TraceRecorder] = []
         stop = threading.Event()
@@ -68,6 +68,7 @@ class MultiStart(Search):
 
         for first in range(0, n_starts, _WAVE):
             wave = range(first, min(first + _WAVE, n_starts))
+            seeds += rng.integers(0, 2**63, size=len(wave)).tolist()
             try:
                 finished, interrupted = _run_wave(walk, wave, workers, stop)
                 for result in finished:

@@ -172,9 +172,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if table.named and nw.dependencies.is_into_dataframe(selected):
             # scikit-learn itself makes a pandas frame of anything but a pyarrow table.
-            if output == "polars":
-                return _in_polars(nw.from_native(selected, eager_only=True))
-            return nw.from_native(selected, eager_only=True).to_pandas() if output == "pandas" else selected
+            frame = nw.from_native(selected, eager_only=True)
+            return _converted(frame, output) if output in ("pandas", "polars") else selected
         return selected
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -196,18 +195,22 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return tags
 
 
-def _in_polars(frame: Any) -> Any:
-    """A narwhals frame as a polars one; ValueError for a column that polars cannot hold, such as mixed objects."""
+def _converted(frame: Any, wanted: str) -> Any:
+    """A narwhals frame as a pandas or polars one; ValueError for a column that cannot be one, such as mixed objects."""
+    import polars as pl
+
+    method, other = f"to_{wanted}", "pandas" if wanted == "polars" else "polars"
     name = ""
     try:
-        for name in frame.columns:
+        for name in frame.columns if wanted == "polars" else ():
             frame.get_column(name).to_polars()
-        return frame.to_polars()
-    except Exception as error:  # of any type, from polars or pyarrow
+        return getattr(frame, method)()
+    except (Exception, pl.exceptions.PanicException) as error:  # these libraries raise what they like
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        column = f"Column {name!r}" if name else "A selected column"
         raise ValueError(
-            f"Column {name!r} cannot become a polars column ({reason}); convert it to one type first, or use "
-            "set_output(transform='pandas')."
+            f"{column} cannot become a {wanted} column ({reason}); convert it to one type first, or use "
+            f"set_output(transform={other!r})."
         ) from error
 
 

@@ -117,6 +117,11 @@ def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Crit
     return make_criterion(validation, coded.n_features, coded.classes)
 
 
+def is_splitter(value: Any) -> bool:
+    """Whether this splits rows as scikit-learn's splitters do: texts split, too, and classes are no objects yet."""
+    return hasattr(value, "split") and not isinstance(value, (str, bytes, bytearray, type))
+
+
 def check_evaluation(evaluation: Any) -> None:
     """Raise ValueError unless ``evaluation`` says where to measure."""
     if isinstance(evaluation, str):
@@ -125,7 +130,7 @@ def check_evaluation(evaluation: Any) -> None:
     elif isinstance(evaluation, Integral) and not isinstance(evaluation, bool):
         if int(evaluation) >= 2:
             return
-    elif (hasattr(evaluation, "split") or isinstance(evaluation, Iterable)) and not isinstance(evaluation, bytes):
+    elif is_splitter(evaluation) or (isinstance(evaluation, Iterable) and not isinstance(evaluation, bytes)):
         return
     raise ValueError(
         "evaluation must be 'train', 'holdout', 'loo', a number of folds of at least 2, a scikit-learn splitter or "
@@ -171,7 +176,7 @@ def _splits(coded: CodedTable, evaluation: Any, groups: Any) -> list[tuple[np.nd
         if int(evaluation) > most:
             raise ValueError(f"evaluation={evaluation} folds need a class of as many rows, the largest has {most}.")
         evaluation = StratifiedKFold(int(evaluation))  # as scikit-learn takes a number
-    if hasattr(evaluation, "split"):
+    if is_splitter(evaluation):
         labels = classes if coded.classes is None else np.asarray(coded.classes)[classes]
         pairs = pairs_of(evaluation, labels, groups, weights)
     else:

@@ -27,7 +27,13 @@ from bayesieve.search import (
 from bayesieve.search.objective import check_constraints, make_constraints
 from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.selection.callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
-from bayesieve.selection.evaluation_rows import check_evaluation, check_held_out, evaluation_rows, validation_criterion
+from bayesieve.selection.evaluation_rows import (
+    check_evaluation,
+    check_held_out,
+    evaluation_rows,
+    is_splitter,
+    validation_criterion,
+)
 from bayesieve.selection.ranked_path import check_size
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.choices import is_choice
@@ -194,7 +200,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     @property
     def takes_groups(self) -> bool:
         """Whether ``groups`` make a difference to the search: a splitter may keep them together."""
-        return hasattr(self.evaluation, "split") and not isinstance(self.evaluation, str)
+        return is_splitter(self.evaluation)
 
     @property
     def kernel_families(self) -> Sequence[str]:

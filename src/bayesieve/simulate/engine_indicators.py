@@ -226,7 +226,12 @@ def _quantiles(column: np.ndarray, count: int) -> list[float]:
 
 
 def _as_scores(scores: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    matrix = np.asarray(scores, dtype=np.float64)
+    try:
+        matrix = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("scores must be a matrix of numbers, one column for each name.") from None
+    if not isinstance(names, Sequence):
+        raise ValueError(f"names must hold one name for each column of scores, not {names!r:.80}.")
     if matrix.ndim != 2 or matrix.shape[1] != len(names) or len(set(names)) != len(names):
         raise ValueError(
             f"scores of shape {matrix.shape} do not go with {len(names)} names: give a matrix with one column for "

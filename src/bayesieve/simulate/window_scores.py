@@ -176,6 +176,8 @@ def _as_series(series: EngineSeries | Iterable[Any]) -> tuple[np.ndarray, np.nda
     """The points of all series one after the other, and the offsets of the series."""
     if isinstance(series, EngineSeries):
         return series.values, series.offsets
+    if not isinstance(series, Iterable):
+        raise ValueError(f"series must be an EngineSeries or a list of arrays of numbers, not {series!r:.80}.")
     parts = []
     for i, part in enumerate(series):
         try:

@@ -10,10 +10,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from numbers import Integral, Real
 
 import numpy as np
 
-from bayesieve.statistics.fold_tests import DIGITS, settled
+from bayesieve.statistics.fold_tests import as_numbers, rounded, settled
 from bayesieve.statistics.signed_ranks import holm, signed_rank_test
 
 
@@ -74,7 +75,7 @@ def ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarray:
     """
     from scipy.stats import rankdata
 
-    values = np.round(_as_matrix(matrix), DIGITS)
+    values = rounded(_as_matrix(matrix))
     order = -values if higher_is_better else values
     ranked = np.full(values.shape, np.nan)
     for own, row in zip(ranked, order, strict=True):
@@ -176,8 +177,8 @@ def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> flo
     from scipy.stats import studentized_range
 
     _need(n_data, n_methods)
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha is the chance of a false difference, between 0 and 1; got {alpha}.")
+    if not (isinstance(alpha, Real) and 0 < alpha < 1):
+        raise ValueError(f"alpha is the chance of a false difference, between 0 and 1; got {alpha!r}.")
     quantile = float(studentized_range.ppf(1 - alpha, n_methods, np.inf)) / np.sqrt(2)
     return float(quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * n_data)))
 
@@ -200,7 +201,11 @@ def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tupl
     >>> cliques([3.143, 2.0, 2.893, 1.964], 1.12)  # Demsar (2006), figure 1, at 10 %
     [(3, 1, 2), (2, 0)]
     """
-    values = np.asarray(ranks, dtype=float)
+    values = as_numbers("ranks", ranks)
+    if values.ndim != 1 or not isinstance(difference, Real):
+        raise ValueError(
+            f"cliques needs a list of ranks and a difference of two, got {ranks!r:.80}, {difference!r:.80}."
+        )
     order = np.argsort(values, kind="stable")
     groups: list[tuple[int, ...]] = []
     reached = 0
@@ -240,7 +245,9 @@ def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bo
     >>> pair.p_value, pair.wins, pair.losses
     (0.125, 4, 0)
     """
-    values = np.round(_as_matrix(matrix), DIGITS)
+    values = rounded(_as_matrix(matrix))
+    if not isinstance(names, Sequence | np.ndarray):
+        raise ValueError(f"names must hold the name of every method, got {names!r:.80}.")
     if len(names) != values.shape[1]:
         raise ValueError(f"The matrix has {values.shape[1]} columns for {len(names)} names; it needs one per method.")
     _need(*values.shape)
@@ -261,13 +268,15 @@ def _chance_of_agreement(row: np.ndarray, n_data: int) -> float:
 
 
 def _as_matrix(matrix: np.ndarray) -> np.ndarray:
-    values = np.asarray(matrix, dtype=float)
+    values = as_numbers("matrix", matrix)
     if values.ndim != 2 or values.shape[1] < 1:
         raise ValueError(f"A matrix of data sets by methods has two dimensions, got the shape {values.shape}.")
     return values
 
 
 def _need(n_data: int, n_methods: int) -> None:
+    if not (isinstance(n_data, Integral) and isinstance(n_methods, Integral)):
+        raise ValueError(f"Numbers of data sets and methods must be whole, got {n_data!r:.80} and {n_methods!r:.80}.")
     if n_methods < 2:
         raise ValueError(f"A comparison needs at least two methods, got {n_methods}; add one.")
     if n_data < 2:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
 DIGITS = 12  # smaller differences between means of shares are rounding errors
+_LARGEST_ROUNDED, _LARGEST_SQUARED = 1e290, 1e150
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,9 @@ def corrected_resampled_t(
     >>> round(test.statistic, 3), round(test.p_value, 3), test.sign()
     (2.535, 0.085, 0)
     """
-    if not (np.isfinite(test_share) and test_share > 0):
+    if not (isinstance(test_share, Real) and np.isfinite(test_share) and test_share > 0):
         raise ValueError(
-            f"test_share is n_test / n_train, a positive number such as 1/9 for ten folds; got {test_share}."
+            f"test_share is n_test / n_train, a positive number such as 1/9 for ten folds; got {test_share!r}."
         )
     return _student(first, second, test_share)
 
@@ -142,15 +145,19 @@ def wins_and_losses(
     >>> records["B"].wins, records["B"].losses, records["B"].outcomes
     (1, 0, {'iris': 1})
     """
-    columns = (list(data), list(method), list(fold), list(value))
+    if not all(isinstance(column, Iterable) for column in (data, method, fold, value)):
+        raise ValueError("data, method, fold and value must be columns of one table.")
+    columns = (list(data), list(method), list(fold), as_numbers("value", list(value)))
     if len({len(column) for column in columns}) > 1:
         raise ValueError("data, method, fold and value are columns of one table and need the same length.")
+    if not all(isinstance(cell, Hashable) for column in columns for cell in column):
+        raise ValueError("data, method and fold must hold names or numbers, such as a tuple (repeat, fold).")
     cells: dict[tuple[str, str], dict[object, float]] = {}
     for where, who, split, number in zip(*columns, strict=True):
         own = cells.setdefault((where, who), {})
         if split in own:
             raise ValueError(f"Fold {split} of method {who!r} on {where!r} appears twice; each split counts once.")
-        own[split] = np.nan if number is None else float(number)
+        own[split] = float(number)
     methods, data_names = list(dict.fromkeys(columns[1])), list(dict.fromkeys(columns[0]))
     if reference not in methods:
         raise ValueError(
@@ -176,18 +183,19 @@ def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
     """t of the mean difference, whose variance is (1/n + overlap) times that of a difference."""
     from scipy.stats import t as student
 
-    one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    one, other = as_numbers("first", first), as_numbers("second", second)
     if one.shape != other.shape or one.ndim != 1:
         raise ValueError(f"Paired values are two lists of one length, got shapes {one.shape} and {other.shape}.")
     differences = settled(one, other)
     n = differences.size
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         mean = float(differences.sum() / n) if n else np.nan  # NaN also of infinities of both signs
     if n < 2 or not np.isfinite(differences).all():
         return PairedTest(mean, np.nan, np.nan, n)
     if np.ptp(differences) == 0:  # no variance: the difference is certain, or there is none
         return PairedTest(mean, float(np.copysign(np.inf, mean)) if mean else 0.0, 0.0 if mean else 1.0, n)
-    statistic = mean / np.sqrt((1 / n + overlap) * differences.var(ddof=1))
+    unit = 1.0 if np.abs(differences).max() < _LARGEST_SQUARED else np.abs(differences).max()
+    statistic = mean / unit / np.sqrt((1 / n + overlap) * (differences / unit).var(ddof=1))
     return PairedTest(mean, float(statistic), float(2 * student.sf(abs(statistic), n - 1)), n)
 
 
@@ -197,5 +205,20 @@ def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     first, second = first[known], second[known]
     differences = np.zeros(first.size)
     unequal = first != second
-    differences[unequal] = np.round(first[unequal] - second[unequal], DIGITS)
+    with np.errstate(over="ignore"):
+        differences[unequal] = rounded(first[unequal] - second[unequal])
     return differences
+
+
+def as_numbers(name: str, values: Any) -> np.ndarray:
+    """Values as floats, None as NaN; ValueError names the argument that holds something else."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must hold numbers only, NaN where one is unknown.") from None
+
+
+def rounded(values: np.ndarray) -> np.ndarray:
+    """Without the noise of rounding; numbers so large that a round would overflow stay as they are."""
+    small = np.abs(values) < _LARGEST_ROUNDED
+    return np.where(small, np.round(np.where(small, values, 0.0), DIGITS), values)

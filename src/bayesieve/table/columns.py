@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Number
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,15 @@ import numpy as np
 from bayesieve.table.backends import Backend, backend, objects
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.temporal import MICROSECONDS_PER_DAY, TEMPORAL, format_temporal, parse_number
-from bayesieve.table.values import Scalar, canonical_text, drop_unused, is_missing, sort_codes, spelt_out
+from bayesieve.table.values import (
+    Scalar,
+    canonical_text,
+    canonical_value,
+    drop_unused,
+    is_missing,
+    sort_codes,
+    spelt_out,
+)
 
 Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
@@ -170,8 +179,10 @@ class Column:
             values, of another type.
         """
         natural = self._natural_type
-        of_objects = self._backend.column_type(self._data) is None  # their type depends on which rows are here
-        if natural in _READ_AS_TEXT or (of_objects and natural != type_):
+        if natural == type_ and self._of_objects:
+            with suppress(ValueError):  # one value beyond 64 bits: each is read by itself
+                return self._typed_numbers(type_), np.zeros(len(self), dtype=bool)
+        if natural in _READ_AS_TEXT or self._of_objects:
             numbers, unreadable = self._numbers_of_texts(type_)
             rows = np.flatnonzero(unreadable)
             if rows.size and complaints is None:
@@ -199,17 +210,28 @@ class Column:
         data = self._selected()
         if isinstance(data, pl.Series) and data.dtype == pl.String:
             return numbers_of_texts(data, type_)
-        categories = self.categories()
-        canonical = [spelt_out(canonical_text(value)) for value in categories.values]
-        texts = pl.Series([*canonical, None], dtype=pl.String)  # the missing code is -1
+        with self._reading():
+            codes, values = self._backend.encoded(data)
+        texts = pl.Series([*(spelt_out(canonical_text(value)) for value in values), None], dtype=pl.String)
         numbers, unreadable = numbers_of_texts(texts, type_)
-        return numbers[categories.codes], unreadable[categories.codes]
+        for i, value in enumerate(values):  # the same numbers as in a column of nothing else
+            if type_ == "number" and isinstance(value, Number) and not isinstance(value, (bool, np.timedelta64)):
+                with suppress(OverflowError):
+                    numbers[i], unreadable[i] = float(value), False  # type: ignore[arg-type]
+        return numbers[codes], unreadable[codes]
 
-    def categories(self) -> Categories:
-        """The column as codes of its distinct values, sorted by their canonical text."""
-        if self._natural_type not in ("number", "boolean", *TEMPORAL) or self.rounds():
+    def categories(self, *, merged: bool = True) -> Categories:
+        """The column as codes of its distinct values, sorted by their canonical text.
+
+        With ``merged=False`` 2 and "2" among other objects stay two values, in any order.
+        """
+        plain = ("number", "boolean") if self._of_objects else ("number", "boolean", *TEMPORAL)
+        if self._natural_type not in plain or self.rounds():
             with self._reading():
-                return Categories(*sort_codes(*self._backend.encoded(self._selected())))
+                codes, values = self._backend.encoded(self._selected())
+                if merged:
+                    return Categories(*sort_codes(codes, values))
+                return Categories(codes, [canonical_value(value) for value in values])
         codes, raw = _encode_plain(*self.plain())
         if self._natural_type in TEMPORAL:
             return Categories(*sort_codes(codes, [format_temporal(number, self._natural_type) for number in raw]))
@@ -273,7 +295,7 @@ class Column:
         whole = values.dtype.kind in "iu"
         if not values.size or values.dtype.itemsize < 8:
             return
-        if not (whole or self._of_objects() or self._backend.rounds(self._data)):
+        if not (whole or self._of_objects or self._backend.rounds(self._data)):
             return
         if not (np.fmax.reduce(numbers) >= _ALL_WHOLE or np.fmin.reduce(numbers) <= -_ALL_WHOLE):
             return
@@ -286,8 +308,10 @@ class Column:
                 ]
             )
 
+    @property
     def _of_objects(self) -> bool:
-        return getattr(getattr(self._data, "dtype", None), "kind", None) == "O"
+        """Whether the values alone say what the column is, so that its type depends on which rows are here."""
+        return self._backend.column_type(self._data) is None
 
     def _converted(self, values: np.ndarray, natural: str, type_: str) -> np.ndarray:
         if (natural, type_) == ("date", "datetime"):

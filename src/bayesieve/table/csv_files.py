@@ -7,6 +7,7 @@ import contextlib
 import csv
 import gzip
 import io
+import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -140,7 +141,7 @@ def _raw_bytes(path: Path, content: bytes | None) -> bytes:
         return raw
     try:
         return gzip.decompress(raw)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise ValueError(f"{path} is a damaged gzip file; compress it again.") from error
 
 

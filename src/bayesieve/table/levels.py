@@ -177,7 +177,7 @@ class FeatureLevels(ShortRepr):
             of another type, such as dates for numbers.
         """
         if self.kind == "categorical":
-            return self.code_categories(column.categories())
+            return self.code_categories(column.categories(merged=False))
         if self.n_levels == 1 and column.type not in (self.type, "text", "category", "mixed"):
             # A column without values in training has no type of its own: any value is in its only level.
             return np.where(column.categories().codes < 0, self._code_of_missing, 0).astype(self.code_dtype)
@@ -200,7 +200,7 @@ class FeatureLevels(ShortRepr):
     def texts(self, column: Column) -> list[str | None]:
         """The value of every row as `code` reads it, None where it is missing."""
         if self.kind == "categorical":
-            categories = column.categories()
+            categories = column.categories(merged=False)
             read = [*(self._category(value) for value in categories.values), None]
             return [read[code] for code in categories.codes.tolist()]
         numbers, unreadable = column.read_numbers(self._number_type, [])

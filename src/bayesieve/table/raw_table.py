@@ -106,7 +106,7 @@ class _ReadColumn(Column):
         values = self.numbers_as(type_)  # that all values are numbers is known since the levels were first learnt
         return values, np.zeros(values.size, dtype=bool)
 
-    def categories(self) -> Categories:
+    def categories(self, *, merged: bool = True) -> Categories:
         whole = self._once("categories", self._whole.categories)
         return Categories(*drop_unused(whole.codes[self._taken], whole.values))
 

@@ -100,7 +100,7 @@ def read_header(path: str | os.PathLike[str]) -> list[str]:
 
         with contextlib.suppress(OSError):
             return csv_files.read_header(path)
-    if _kind(path) in _PARQUET and path.is_file():
+    if _kind(path) in _PARQUET and path.is_file() and _is_utf8(path):
         with contextlib.suppress(OSError, pl.exceptions.PolarsError):
             return list(pl.read_parquet_schema(path))
     return read_table(path).columns  # or its error
@@ -163,17 +163,27 @@ def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFram
     if _kind(path) in _TEXT:
         from bayesieve.table.csv_files import read_csv, read_csv_to_score
 
-        return read_csv(path) if levels is None else read_csv_to_score(path, levels)
+        content = None if _is_utf8(path) else path.read_bytes()
+        return read_csv(path, content) if levels is None else read_csv_to_score(path, levels, content)
     if last not in (*_PARQUET, *_ARROW):
         raise ValueError(f"{path} has no known file extension; name it {_KNOWN}.")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
     if last in _PARQUET:
-        return pl.read_parquet(path, glob=False)
+        return pl.read_parquet(path if _is_utf8(path) else io.BytesIO(path.read_bytes()), glob=False)
     with path.open(
         "rb", buffering=0
     ) as file:  # whose place polars knows; it would take * and [1] in a name for a pattern
         return _read_arrow(file)
+
+
+def _is_utf8(path: Path) -> bool:
+    """Whether polars can open a file of this name."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _read_arrow(file: IO[bytes]) -> pl.DataFrame:

@@ -296,7 +296,7 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
         if array.dtype.kind == "c":
             raise TypeError
         weights = array.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError("sample_weight must hold one number per row.") from None
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.values import shorten_iso
-
 TEMPORAL = ("date", "datetime", "duration", "time")
 MICROSECONDS_PER_DAY = 86_400_000_000
 _UNIX_EPOCH = dt.date(1970, 1, 1).toordinal()
@@ -65,6 +63,55 @@ def datetime_to_microseconds(moment: dt.datetime) -> int:
     # Subtracted as it is: near the years 1 and 9999 a datetime may have no other in UTC.
     midnight = _MIDNIGHT if moment.tzinfo is None else _MIDNIGHT.replace(tzinfo=dt.UTC)
     return (moment - midnight) // dt.timedelta(microseconds=1)
+
+
+def _moment_to_microseconds(value: Any) -> int:
+    if isinstance(value, np.datetime64):
+        return int(count_moments(np.array([value]), "us")[0])
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime.combine(value, dt.time())
+    return datetime_to_microseconds(value)
+
+
+def _duration_to_microseconds(value: Any) -> int:
+    if isinstance(value, np.timedelta64):
+        return int(count_moments(np.array([value]), "us")[0])
+    return value // dt.timedelta(microseconds=1)
+
+
+COUNT: dict[str, Callable[[Any], int]] = {
+    "date": date_to_days,
+    "datetime": _moment_to_microseconds,
+    "duration": _duration_to_microseconds,
+    "time": time_to_microseconds,
+}
+"""How a moment, duration or time of a type becomes a number; OverflowError beyond 64 bits."""
+
+TYPES_OF_MOMENTS: tuple[tuple[Any, str], ...] = (
+    ((np.timedelta64, dt.timedelta), "duration"),
+    ((dt.datetime, np.datetime64), "datetime"),
+    (dt.date, "date"),
+    (dt.time, "time"),
+)
+"""Python's and NumPy's types, and what a column of them is."""
+
+
+def text_of_moment(value: Any, type_: str) -> str:
+    """A moment, duration or time as `format_temporal` writes its number: the same alone, and among other objects."""
+    try:
+        return format_temporal(COUNT[type_](value), type_)
+    except OverflowError:
+        return str(value)
+
+
+def shorten_iso(text: str) -> str:
+    """An ISO date and time without the parts that say nothing: trailing zero fractions, seconds at midnight."""
+    date, separator, time = text.partition("T")
+    if not separator:
+        return text
+    if "." in time and "+" not in time:
+        time = time.rstrip("0").rstrip(".")
+    return date if time in ("00:00:00", "00:00") else f"{date}T{time}"
 
 
 def format_temporal(number: float, type_: str) -> str:

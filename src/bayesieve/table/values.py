@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import decimal
 import fractions
 import math
@@ -11,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from bayesieve.table.temporal import TYPES_OF_MOMENTS, text_of_moment
 
 Scalar = str | int | float | bool
 
@@ -23,10 +24,10 @@ def is_missing(value: object) -> bool:
     """Whether a scalar stands for a missing value: None, NaN, NaT or ``pandas.NA``."""
     if value is None:
         return True
+    if isinstance(value, (np.datetime64, np.timedelta64)):  # NumPy counts durations among the integers
+        return bool(np.isnat(value))
     if isinstance(value, (str, bool, int, np.integer, np.bool_)):
         return False
-    if isinstance(value, (np.datetime64, np.timedelta64)):
-        return bool(np.isnat(value))
     if type(value).__name__ == "NAType":
         return True
     if isinstance(value, decimal.Decimal):
@@ -41,7 +42,7 @@ def canonical_value(value: Any) -> Scalar:
     """The plain Python scalar that stands for a raw value: bool, int, float or str (everything else as text)."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    if isinstance(value, (int, np.integer)):
+    if isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64):
         return int(value)
     if isinstance(value, (float, np.floating)):
         return _canonical_float(value)
@@ -80,11 +81,9 @@ def _canonical_float(value: float | np.floating[Any]) -> Scalar:
 
 
 def _text_of_object(value: Any) -> str:
-    if isinstance(value, (np.datetime64, dt.datetime)):
-        text = str(value) if isinstance(value, np.datetime64) else value.isoformat()
-        return shorten_iso(text)
-    if isinstance(value, (dt.date, dt.time)):
-        return value.isoformat()
+    for types, type_ in TYPES_OF_MOMENTS:
+        if isinstance(value, types):
+            return text_of_moment(value, type_)
     if isinstance(value, bytes):
         return text_of_bytes(value)
     try:
@@ -129,16 +128,6 @@ def _text_of_decimal(value: decimal.Decimal) -> str:
         return str(float(value))
     context = decimal.Context(prec=len(value.as_tuple().digits), Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     return str(value.normalize(context))
-
-
-def shorten_iso(text: str) -> str:
-    """An ISO date and time without the parts that say nothing: trailing zero fractions, seconds at midnight."""
-    date, separator, time = text.partition("T")
-    if not separator:
-        return text
-    if "." in time and "+" not in time:
-        time = time.rstrip("0").rstrip(".")
-    return date if time in ("00:00:00", "00:00") else f"{date}T{time}"
 
 
 def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import datetime as dt
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
-from bayesieve.table.temporal import count_moments, date_to_days, datetime_to_microseconds, time_to_microseconds
+from bayesieve.table.temporal import COUNT, TYPES_OF_MOMENTS
 from bayesieve.table.values import canonical_value, is_missing
 
 _FEW_ROWS = 20_000
@@ -126,12 +125,9 @@ def _name_of_type(kind: type, column: np.ndarray) -> str | None:
         raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
     for base, name in (
         ((bool, np.bool_), "boolean"),
-        ((np.timedelta64, dt.timedelta), "duration"),
+        *TYPES_OF_MOMENTS,
         ((Number, np.number), "number"),
         (str, "text"),
-        ((dt.datetime, np.datetime64), "datetime"),
-        (dt.date, "date"),
-        (dt.time, "time"),
     ):
         if issubclass(kind, base):
             return name
@@ -149,8 +145,8 @@ def plain(column: np.ndarray, type_: str) -> tuple[np.ndarray, np.ndarray | None
     """Values and missing mask of an object array of numbers, booleans, dates or times."""
     missing = missing_objects(column)
     present = column[~missing]
-    if type_ in _COUNT:
-        present_values = np.array([_COUNT[type_](value) for value in present], dtype=np.int64)
+    if type_ in COUNT:
+        present_values = np.array([COUNT[type_](value) for value in present], dtype=np.int64)
     else:
         present_values = present.astype(bool if type_ == "boolean" else _dtype_of_numbers(present) or np.float64)
     values = np.zeros(len(column), dtype=present_values.dtype)
@@ -166,7 +162,7 @@ def rounds(column: np.ndarray) -> bool:
 def _dtype_of_numbers(present: np.ndarray) -> type | None:
     """The NumPy type that holds all of these numbers exactly; None if there is none."""
     kinds = set(map(type, present))
-    if all(issubclass(kind, (float, np.float16, np.float32)) for kind in kinds):
+    if all(issubclass(kind, float) for kind in kinds):  # shorter floats have other texts
         return np.float64
     if all(issubclass(kind, (int, np.integer)) for kind in kinds):
         lowest, highest = int(present.min()), int(present.max())
@@ -174,25 +170,3 @@ def _dtype_of_numbers(present: np.ndarray) -> type | None:
             return np.int64
         return np.uint64 if lowest >= 0 and highest < 2**64 else None
     return None
-
-
-def _moment_to_microseconds(value: Any) -> int:
-    if isinstance(value, np.datetime64):
-        return int(count_moments(np.array([value]), "us")[0])
-    if not isinstance(value, dt.datetime):
-        value = dt.datetime.combine(value, dt.time())
-    return datetime_to_microseconds(value)
-
-
-def _duration_to_microseconds(value: Any) -> int:
-    if isinstance(value, np.timedelta64):
-        return int(count_moments(np.array([value]), "us")[0])
-    return value // dt.timedelta(microseconds=1)
-
-
-_COUNT: dict[str, Callable[[Any], int]] = {
-    "date": date_to_days,
-    "datetime": _moment_to_microseconds,
-    "duration": _duration_to_microseconds,
-    "time": time_to_microseconds,
-}

@@ -83,13 +83,20 @@ class ArrowBackend(Backend):
         came_encoded = pt.is_dictionary(column.type)
         if not came_encoded and not _is_text(column.type):
             return objects.encoded_one_by_one(column.to_pylist())
-        column = column.unify_dictionaries() if came_encoded else column.dictionary_encode()
-        if column.num_chunks == 0:
-            return np.empty(0, dtype=np.int32), []
-        # The chunks share one dictionary now, so their indices can simply be joined.
-        parts = [chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in column.chunks]
-        codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        values = column.chunk(0).dictionary.to_pylist()
+        if not came_encoded:
+            column = column.dictionary_encode()
+        elif _is_text(column.type.value_type) and not any(chunk.dictionary.null_count for chunk in column.chunks):
+            column = column.unify_dictionaries()  # Arrow cannot do so for all types, and garbles half floats
+        parts: list[np.ndarray] = []
+        values: list[Any] = []
+        dictionary, first = None, 0
+        for chunk in column.chunks:
+            if dictionary is None or not chunk.dictionary.equals(dictionary):
+                dictionary, first = chunk.dictionary, len(values)
+                values += dictionary.to_pylist()
+            codes = chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy()
+            parts.append(codes + first * (codes >= 0) if first else codes)
+        codes = np.empty(0, dtype=np.int32) if not parts else parts[0] if len(parts) == 1 else np.concatenate(parts)
         return drop_unused(codes, values) if came_encoded else (codes, values)
 
     def take(self, column: Any, rows: np.ndarray) -> Any:
