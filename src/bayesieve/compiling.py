@@ -1,4 +1,4 @@
-"""How kernels are compiled: machine code kept on disk, the interpreter lock released, divisions as NumPy's."""
+"""How kernels are compiled: machine code saved on disk, the interpreter lock released, divisions as NumPy's."""
 
 from __future__ import annotations
 
@@ -21,12 +21,21 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wra
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Compile ``function`` when it is first called, and keep the machine code on disk where a folder can be written.
+    """Compile ``function`` when it is first called, and save the machine code where a folder can be written.
 
-    Where there is none (a read-only installation without a home folder) the kernel is compiled anew by every process,
-    and a warning tells once how to change that.
+    Where there is none (a read-only installation without a home folder), every process compiles the kernel again, and a
+    warning says how to change that.
     """
-    return _compiled(function)
+    from numba import njit
+
+    try:
+        compiled: Any = njit(cache=True, **_OPTIONS)(function)
+        _depend_on_all_kernels(compiled)
+    except RuntimeError:
+        _warn_once()
+        compiled = njit(**_OPTIONS)(function)
+    compiled.compile = _TIMER.timed(compiled.compile)  # called once for each combination of types
+    return compiled
 
 
 def jit_inner(function: Callable[..., Any]) -> Any:
@@ -49,19 +58,6 @@ def _inner(function: Callable[..., Any], **options: Any) -> Any:
 
     options = {**_OPTIONS, "no_cpython_wrapper": True, **options}
     return njit(**options)(function)
-
-
-def _compiled(function: Callable[..., Any]) -> Any:
-    from numba import njit
-
-    try:
-        compiled: Any = njit(cache=True, **_OPTIONS)(function)
-        _depend_on_all_kernels(compiled)
-    except RuntimeError:
-        _tell_once()
-        compiled = njit(**_OPTIONS)(function)
-    compiled.compile = _TIMER.timed(compiled.compile)  # called once for each combination of types
-    return compiled
 
 
 def compile_seconds() -> float:
@@ -103,27 +99,27 @@ _TIMER = _Timer()
 
 
 def _depend_on_all_kernels(compiled: Any) -> None:
-    """Numba forgets what it keeps on disk when the file of the kernel changes, but not when that of another kernel does
-    which this one calls, and whose code is part of it: that would go on with old code, and say nothing.
+    """Numba drops saved code when the file of the kernel changes, but not when that of a kernel does which it calls and
+    whose code is part of it: old code would run on.
     """
-    kept: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if hasattr(kept, "_source_stamp"):
-        kept._source_stamp = (kept._source_stamp, kernel_sources())
+    saved: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if hasattr(saved, "_source_stamp"):
+        saved._source_stamp = (saved._source_stamp, kernel_sources())
 
 
 @cache
 def kernel_sources() -> tuple[tuple[str, int, int], ...]:
     """Name, time of the last change and size of every file of kernels."""
     folder = Path(__file__).parent
-    found = [(path, path.stat()) for path in sorted(folder.glob("*/_*kernels.py"))]
-    return tuple((path.relative_to(folder).as_posix(), stat.st_mtime_ns, stat.st_size) for path, stat in found)
+    files = [(path, path.stat()) for path in sorted(folder.glob("*/_*kernels.py"))]
+    return tuple((path.relative_to(folder).as_posix(), stat.st_mtime_ns, stat.st_size) for path, stat in files)
 
 
 @cache
-def _tell_once() -> None:
+def _warn_once() -> None:
     warnings.warn(
-        "Compiled code cannot be kept, as neither the folder of bayesieve nor a cache folder of the user can be "
-        "written: every start compiles anew; set NUMBA_CACHE_DIR to a folder that can be written.",
+        "Compiled code cannot be saved, as neither the folder of bayesieve nor a cache folder of the user can be "
+        "written: every start compiles again; set NUMBA_CACHE_DIR to a folder that can be written.",
         RuntimeWarning,
         stacklevel=2,
     )
@@ -135,7 +131,7 @@ ALONE = "BAYESIEVE_COMPILE_ALONE"
 
 @cache
 def _folder() -> Path | None:
-    """Where compiled code is kept, if it can be."""
+    """Where compiled code is saved; None where it cannot be."""
     folder = getattr(jit(_nothing).stats, "cache_path", None)
     return None if folder is None else Path(folder)
 
@@ -146,7 +142,7 @@ def _nothing() -> None:
 
 def stamp(family: str) -> Path | None:
     """The file that says that a family of kernels is on disk, compiled for this processor by these versions; None where
-    nothing can be kept.
+    nothing can be saved.
     """
     import llvmlite.binding
     import numba

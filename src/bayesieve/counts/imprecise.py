@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts
-from bayesieve.counts.information import entropy
+from bayesieve.counts.information import entropy, one_feature, sums_of_features
 
 LevelProbabilities = Literal["frequency", "maximum-entropy"]
 LEVEL_PROBABILITIES: tuple[str, ...] = ("frequency", "maximum-entropy")
@@ -109,11 +109,7 @@ def imprecise_information_gain(
     >>> round(imprecise_information_gain([[9, 0], [0, 6]]), 6), round(imprecise_information_gain([[3, 1], [6, 5]]), 6)
     (0.326218, -0.002464)
     """
-    counts = np.asarray(counts, dtype=float)
-    if counts.ndim != 2:
-        raise ValueError(f"counts must be a table of levels by classes, got an array of {counts.ndim} dimensions.")
-    one = ContingencyCounts(counts, np.array([0, counts.shape[0]]), counts.sum(axis=0))
-    return float(class_imprecise_information(one, s, level_probabilities)[0])
+    return float(class_imprecise_information(one_feature(counts), s, level_probabilities)[0])
 
 
 def class_imprecise_information(
@@ -134,23 +130,14 @@ def class_imprecise_information(
     """
     table, feature_of = counts.counts, np.repeat(np.arange(counts.n_features), np.diff(counts.offsets))
     level_sums = table.sum(axis=1)
-    class_sums = _sums_of_features(table, counts.offsets)
+    class_sums = sums_of_features(table, counts.offsets)
     totals = class_sums.sum(axis=1)
     if level_probabilities == "frequency":
         shares = level_sums / np.where(totals > 0.0, totals, 1.0)[feature_of]
     else:
         shares = _most_even_shares(level_sums, feature_of, counts.n_features, s)
-    doubt_left = _sums_of_features(shares * maximum_entropy(table, s), counts.offsets)
+    doubt_left = sums_of_features(shares * maximum_entropy(table, s), counts.offsets)
     return np.where(totals > 0.0, maximum_entropy(class_sums, s) - doubt_left, 0.0)
-
-
-def _sums_of_features(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Sums over the levels of each feature; 0 for one without levels."""
-    sums = np.zeros((offsets.size - 1, *values.shape[1:]))
-    filled = np.diff(offsets) > 0
-    if filled.any():
-        sums[filled] = np.add.reduceat(values, offsets[:-1][filled], axis=0)
-    return sums
 
 
 def _most_even_shares(level_sums: np.ndarray, feature_of: np.ndarray, n_features: int, s: float) -> np.ndarray:

@@ -62,7 +62,7 @@ def mutual_information(counts: Any) -> float:
     >>> round(mutual_information([[2, 0], [0, 2]]), 6), mutual_information([[1, 2], [2, 4]])
     (0.693147, 0.0)
     """
-    return float(class_information(_one_feature(counts))[0])
+    return float(class_information(one_feature(counts))[0])
 
 
 def symmetrical_uncertainty(counts: Any) -> float:
@@ -89,7 +89,7 @@ def symmetrical_uncertainty(counts: Any) -> float:
     >>> symmetrical_uncertainty([[2, 0], [0, 2]]), symmetrical_uncertainty([[4, 0], [0, 0]])
     (1.0, 0.0)
     """
-    return float(class_symmetrical_uncertainty(_one_feature(counts))[0])
+    return float(class_symmetrical_uncertainty(one_feature(counts))[0])
 
 
 def class_information(counts: ContingencyCounts) -> np.ndarray:
@@ -134,13 +134,7 @@ def class_symmetrical_uncertainty(counts: ContingencyCounts) -> np.ndarray:
         From 0 to 1.
     """
     parts = _Parts(counts)
-    return uncertainty(parts.information, parts.feature_entropy, parts.class_entropy)
-
-
-def uncertainty(information: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """2 I / (H + H) of arrays of informations and entropies that go together; 0 where both entropies are 0."""
-    sums = one + other
-    return 2.0 * information / np.where(sums > 0.0, sums, 1.0)
+    return 2.0 * parts.information / _or_one(parts.feature_entropy + parts.class_entropy)
 
 
 class _Parts:
@@ -148,29 +142,30 @@ class _Parts:
 
     def __init__(self, counts: ContingencyCounts) -> None:
         offsets = counts.offsets
-        self._starts, self._filled = offsets[:-1], np.diff(offsets) > 0
-        self._feature_of = np.repeat(np.arange(counts.n_features), np.diff(offsets))
+        feature_of = np.repeat(np.arange(counts.n_features), np.diff(offsets))
         table = np.asarray(counts.counts, dtype=float)
         level_sums = table.sum(axis=1)
-        class_sums = self._per_feature(table)
+        class_sums = sums_of_features(table, offsets)
         totals = _or_one(class_sums.sum(axis=1, keepdims=True))
-        level_shares = level_sums / totals[self._feature_of, 0]
+        level_shares = level_sums / totals[feature_of, 0]
         class_shares = class_sums / totals
-        self.feature_entropy = np.abs(self._per_feature(_minus_p_log(level_shares, level_shares)))
+        self.feature_entropy = np.abs(sums_of_features(_minus_p_log(level_shares, level_shares), offsets))
         self.class_entropy = np.abs(_minus_p_log(class_shares, class_shares).sum(axis=1))
         # log of P(class | level) / P(class): equal fractions of whole numbers are equal floats, so their log is 0.
         within = table / _or_one(level_sums)[:, None]
-        lift = within / _or_one(class_shares)[self._feature_of]
-        terms = _minus_p_log(table / totals[self._feature_of], lift).sum(axis=1)
+        lift = within / _or_one(class_shares)[feature_of]
+        terms = _minus_p_log(table / totals[feature_of], lift).sum(axis=1)
         most = np.minimum(self.feature_entropy, self.class_entropy)
-        self.information = np.clip(-self._per_feature(terms), 0.0, most)
+        self.information = np.clip(-sums_of_features(terms, offsets), 0.0, most)
 
-    def _per_feature(self, values: np.ndarray) -> np.ndarray:
-        """Sums over the levels of each feature; 0 for one without levels."""
-        sums = np.zeros((self._starts.size, *values.shape[1:]))
-        if values.shape[0]:
-            sums[self._filled] = np.add.reduceat(values, self._starts[self._filled], axis=0)
-        return sums
+
+def sums_of_features(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Sums over the levels of each feature; 0 for one without levels."""
+    sums = np.zeros((offsets.size - 1, *values.shape[1:]))
+    filled = np.diff(offsets) > 0
+    if filled.any():
+        sums[filled] = np.add.reduceat(values, offsets[:-1][filled], axis=0)
+    return sums
 
 
 def _minus_p_log(shares: np.ndarray, ratios: np.ndarray) -> np.ndarray:
@@ -183,7 +178,8 @@ def _or_one(sums: np.ndarray) -> np.ndarray:
     return np.where(sums > 0.0, sums, 1.0)
 
 
-def _one_feature(counts: Any) -> ContingencyCounts:
+def one_feature(counts: Any) -> ContingencyCounts:
+    """A table of counts as that of a single feature."""
     counts = np.asarray(counts, dtype=float)
     if counts.ndim != 2:
         raise ValueError(f"counts must be a table of levels by classes, got an array of {counts.ndim} dimensions.")

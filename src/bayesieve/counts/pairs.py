@@ -15,7 +15,7 @@ from bayesieve.counts.bit_planes import BitPlanes, Segments
 from bayesieve.counts.dependence import Dependence, EntropyDependence, MutualInformation, SymmetricalUncertainty
 from bayesieve.engine import effective_jobs, map_in_threads
 
-_MOST_LEVELS = 20  # of a feature kept as bit planes; with more, counting row by row is faster
+_MOST_LEVELS = 20  # of a feature stored as bit planes; with more, counting row by row is faster
 _COUNTS_AT_ONCE = 1 << 17  # counts of pairs of planes that stay in the cache until they are used
 _RIGHT_AT_ONCE = 4096  # planes times segments
 _FEATURES_AT_ONCE = 16  # that a thread counts the pairs of, row by row, before it takes up others

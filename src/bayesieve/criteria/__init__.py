@@ -1,4 +1,4 @@
-"""What a subset of features is worth: each criterion scores all candidates of a block of rows in one pass."""
+"""The value of a subset of features: each criterion scores all candidates of a block of rows in one pass."""
 
 from bayesieve.criteria.auc import AUC
 from bayesieve.criteria.base import Criterion

@@ -1,4 +1,4 @@
-"""What every criterion is: a figure of a subset of features, found for all candidate moves in one pass."""
+"""The base of all criteria: a figure of a subset of features, computed for all candidate moves in one pass."""
 
 from __future__ import annotations
 

@@ -52,13 +52,13 @@ class _OneClass(Error):
         self._code = -1
 
     def check(self, classes: Any) -> None:
-        found = np.flatnonzero(np.asarray(classes) == self.label)
-        if found.size != 1:
+        codes = np.flatnonzero(np.asarray(classes) == self.label)
+        if codes.size != 1:
             raise ValueError(
                 f"{type(self).__name__} was asked for the class {self.label!r}, but the target has the classes "
                 f"{', '.join(repr(c) for c in np.asarray(classes).tolist())}."
             )
-        self._code = int(found[0])
+        self._code = int(codes[0])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.label!r})"

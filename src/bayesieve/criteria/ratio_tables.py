@@ -1,4 +1,4 @@
-"""What a move does to the rows: factors by which the level of a feature multiplies the ratio of a class to the true
+"""The effect of a move on the rows: factors by which the level of a feature multiplies the ratio of a class to the true
 one.
 """
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-_PRECOMPUTED_BYTES = 64 << 20  # tables of all features are kept up to this size, beyond they are built when asked for
+_PRECOMPUTED_BYTES = 64 << 20  # tables of all features are stored up to this size, larger ones built when needed
 _MOST_LOG_FACTOR = 700.0  # whose exponential is a double still
 _PIECE = 1 << 21  # entries of a table worked on at once: Python hears signals in between
 
 
 def keeps(n_codes: np.ndarray, n_segments: int, n_classes: int) -> bool:
-    """Whether tables of this size are kept for all features at once."""
+    """Whether tables of this size are stored for all features at once."""
     return 16 * int(np.sum(n_codes)) * n_segments * (n_classes - 1) <= _PRECOMPUTED_BYTES
 
 
@@ -90,7 +90,7 @@ class RatioTables:
         return float(np.cumsum(largest.max(axis=1))[-1])
 
     def _call_for_all(self, log_factors: Callable[[int], np.ndarray]) -> tuple[np.ndarray | None, float]:
-        """The factors of all features, where they are few enough to be kept, and as `_look_over`."""
+        """The factors of all features, where they are few enough to be stored, and as `_look_over`."""
         logs = np.empty(self.starts[-1]) if keeps(self.n_codes, self.n_segments, self.n_classes) else None
         total = 0.0
         for k in range(self.n_codes.size):

@@ -1,4 +1,4 @@
-"""What rows look like to a criterion: per row, the ratio of every other class to the true one under the current
+"""Rows as a criterion sees them: per row, the ratio of every other class to the true one under the current
 subset.
 """
 

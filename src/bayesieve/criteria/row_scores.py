@@ -1,4 +1,4 @@
-"""What rows look like to a criterion of order: exact scores of all rows, and which rows cannot be told apart yet."""
+"""Rows as a criterion of order sees them: exact scores of all rows, and groups of rows that are equal so far."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEVER = 2**60  # a score, in steps, beyond all finite ones: a class that cannot
 _STEP_ERROR = 64 * np.finfo(float).eps  # nats: bound on the error of a logarithm of two probabilities
 _DOUBLE_RANGE = 340.0  # nats: quotients of two ratios of this size are doubles still
 _FEW_SCORES = 0.015  # different scores a row, up to which cells of equal rows are faster
-_FLAT_BYTES = 64 << 20  # steps of all features are kept up to this size, beyond they are built when asked for
+_FLAT_BYTES = 64 << 20  # steps of all features are stored up to this size, larger ones built when needed
 
 
 class RowScores:
@@ -81,12 +81,12 @@ class RowScores:
         )
 
     def scan(self) -> Scan:
-        """What a pass over candidates reads, found once per move."""
-        # Threads may come here together: each finds the same, and the last one keeps it.
-        found = self._scan
-        if found is None:
-            found = self._scan = self._prepare()
-        return found
+        """The arrays that a pass over candidates reads, computed once per move."""
+        # Threads may come here together: each computes the same, and the last one stores it.
+        scan = self._scan
+        if scan is None:
+            scan = self._scan = self._prepare()
+        return scan
 
     def ladder(self, features: np.ndarray) -> tuple[Ladder, np.ndarray] | None:
         """Rows sorted for candidates of two levels, and their two segments; None where there are no such candidates, or
@@ -174,12 +174,12 @@ class RowScores:
         if 8 * int(sizes.sum()) > _FLAT_BYTES:
             flat = self._flatten(features)
             return flat, _starts(sizes[features])
-        found = self._flat
-        if found is None:
+        of_all = self._flat
+        if of_all is None:
             per_segment = np.repeat(sizes // self.block.n_segments, self.block.n_segments)
             signs = np.repeat(np.tile(self._signs, sizes.size), per_segment)
-            found = self._flat = self._tables.all_log_steps() * signs, _starts(sizes)
-        return found[0], found[1][features]
+            of_all = self._flat = self._tables.all_log_steps() * signs, _starts(sizes)
+        return of_all[0], of_all[1][features]
 
     def _flatten(self, features: Any) -> np.ndarray:
         signs = self._signs[:, None, None]

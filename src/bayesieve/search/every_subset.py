@@ -22,7 +22,7 @@ _SLACK = 1e-9  # more than rounding can move an AUC across the border between tw
 
 @dataclass(frozen=True)
 class EverySubset:
-    """What all subsets of the candidate features are worth.
+    """The values of all subsets of the candidate features.
 
     Subset number b holds the candidates at the positions of the bits of b; number 0 is the empty one.
 
@@ -31,7 +31,7 @@ class EverySubset:
     problem : the rows and tables.
     cost : (2^k,) criterion of Boulle (2007), equation 4, in nats.
     wrong : (2^k,) training rows given another class than theirs.
-    area_bounds : (2, 2^k) numbers that the AUC lies between; without columns where it was not asked for.
+    area_bounds : (2, 2^k) numbers that the AUC lies between; without columns unless areas were evaluated.
     sizes : (2^k,) number of features.
     seconds : duration of the walk.
     """
@@ -61,22 +61,22 @@ class EverySubset:
     def largest_area(self) -> tuple[int, float]:
         """The subset of largest AUC (ties as in ``fewest_wrong``), and that AUC.
 
-        Subsets are evaluated exactly from the highest upper bound down, until no bound reaches the best AUC found.
+        Subsets are evaluated exactly from the highest upper bound down, until no bound reaches the best AUC so far.
         """
         if not self.area_bounds.shape[1]:
-            raise ValueError("The AUC of the subsets was not asked for; evaluate them with areas=True.")
+            raise ValueError("The AUC of the subsets is not known; evaluate them with areas=True.")
         state = SearchState(replace(self.problem, objective=self.problem.objective.by(AUC())))
         selected = np.zeros(self.problem.n_features, dtype=bool)
-        best, found = -np.inf, dict[int, float]()
+        best, exact = -np.inf, dict[int, float]()
         for number in np.argsort(-self.area_bounds[1], kind="stable").tolist():
             if self.area_bounds[1, number] < best - _SLACK:
                 break
             selected[:] = False
             selected[self.features(number)] = True
             state.reset(selected)
-            found[number] = -state.cost
-            best = max(best, found[number])
-        return self._smallest(np.array([n for n, area in found.items() if area >= best - _TIE])), best
+            exact[number] = -state.cost
+            best = max(best, exact[number])
+        return self._smallest(np.array([n for n, area in exact.items() if area >= best - _TIE])), best
 
     def _smallest(self, numbers: np.ndarray) -> int:
         order = np.lexsort((numbers, self.cost[numbers], self.sizes[numbers]))

@@ -1,4 +1,4 @@
-"""Correlation-based feature selection: features that tell of the class, and little of each other."""
+"""Correlation-based feature selection: features correlated with the class, and little with each other."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CFSSelector(CodedSelector):
     ----------
     search : "best-first", "forward", "backward" or a search of `bayesieve.search`, default="best-first"
         ``"best-first"``: the most promising subset met so far is extended by every feature; of those that wait five are
-        kept. The search ends when five extensions in a row have found nothing that is better by more than 1e-5.
+        kept. The search ends when five extensions in a row have brought no improvement of more than 1e-5.
         ``"forward"`` adds the best feature while the merit rises, ``"backward"`` drops the worst while it does not
         fall.
     dependence : str or Dependence, default="symmetrical_uncertainty"
