@@ -111,12 +111,11 @@ def test_path_chart_emphasises_the_start_that_reached_the_best_criterion():
     chart = path_chart(summary)
     assert chart is not None
     assert best_start(summary) == 1
-    assert [line.start for line in chart.lines if line.is_best] == [1]
-    assert chart.lines[-1].is_best
-    best_line = chart.lines[-1]
-    assert chart.best == best_line.points[-1]
-    assert [p.x for p in best_line.points] == [0, 50, 100]
-    assert chart.null_y == best_line.points[0].y < best_line.points[-1].y
+    assert list(chart.lines)[-1] == 1
+    best_line = chart.lines[1]
+    assert chart.best == best_line[-1]
+    assert [p.x for p in best_line] == [0, 50, 100]
+    assert chart.null_y == best_line[0].y < best_line[-1].y
 
 
 @given(st.lists(st.lists(anything, min_size=1, max_size=6), min_size=1, max_size=5), anything, anything)
@@ -127,7 +126,7 @@ def test_path_chart_stays_in_the_plot_area(starts, null, best):
         assert chart is None
         return
     assert chart is not None
-    for point in itertools.chain(*(line.points for line in chart.lines), [chart.best]):
+    for point in itertools.chain(*chart.lines.values(), [chart.best]):
         assert 0 <= point.x <= 100
         assert 0 <= point.y <= 100
     assert all(0 <= tick.position <= 100 for tick in chart.x_ticks + chart.y_ticks)
@@ -139,8 +138,8 @@ def test_long_searches_are_thinned():
     assert chart is not None
     assert len(chart.lines) == MAX_LINES
     assert chart.n_hidden == 200 - MAX_LINES
-    assert max(len(line.points) for line in chart.lines) <= 300
-    assert chart.lines[-1].start == 199
+    assert max(map(len, chart.lines.values())) <= 300
+    assert list(chart.lines)[-1] == 199
 
 
 def test_no_moves_no_chart():

@@ -13,10 +13,6 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\uff
 _MANY_DIGITS = re.compile(r"(?<!\d)\d{1,15}\.\d{5,}(e[+-]?\d{1,3})?", re.ASCII)
 
 
-def _is_absent(value: float | None) -> bool:
-    return value is None or math.isnan(value)
-
-
 def _with_minus(text: str) -> str:
     """Typographic minus, and no sign on a number that rounds to zero."""
     if text.startswith("-"):
@@ -32,7 +28,7 @@ def format_number(value: float | None, digits: int = 3) -> str:
     >>> format_number(0.80905), format_number(1234.5, 1), format_number(float("nan"))
     ('0.809', '1,234.5', '–')
     """
-    if value is None or _is_absent(value):
+    if value is None or math.isnan(value):
         return ABSENT
     return _with_minus(f"{value:,.{digits}f}")
 
@@ -45,9 +41,7 @@ def format_count(value: float | None) -> str:
     >>> format_count(12345.0), format_count(12.34)
     ('12,345', '12.3')
     """
-    if value is None or _is_absent(value):
-        return ABSENT
-    return format_number(value, 0 if float(value).is_integer() or abs(value) >= 1000 else 1)
+    return format_number(value, 0 if value is None or float(value).is_integer() or abs(value) >= 1000 else 1)
 
 
 def format_percent(value: float | None, digits: int = 1) -> str:
@@ -58,9 +52,9 @@ def format_percent(value: float | None, digits: int = 1) -> str:
     >>> format_percent(0.775), format_percent(None)
     ('77.5%', '–')
     """
-    if value is None or _is_absent(value):
-        return ABSENT
-    return format_number(100 * value, digits) + ("%" if math.isfinite(value) else "")
+    if value is None or not math.isfinite(value):
+        return format_number(value, digits)
+    return format_number(100 * value, digits) + "%"
 
 
 def format_signed(value: float | None, digits: int = 2) -> str:

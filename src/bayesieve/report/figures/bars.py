@@ -24,13 +24,13 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class DivergingBar:
-    """A bar that leaves the middle (50) to the right for amounts above zero and to the left for amounts below."""
+class Bar:
+    """A bar for an amount; `clipped` if it is longer than its axis."""
 
     start: float
     width: float
     value: float
-    clipped: bool
+    clipped: bool = False
 
 
 def bar_width(value: float, whole: float) -> float:
@@ -67,13 +67,13 @@ def stacked_segments(shares: Sequence[float], *, n_named: int = N_RANKED_SEGMENT
     return segments
 
 
-def diverging_bar(value: float, limit: float) -> DivergingBar:
-    """A bar for `value` on an axis from -limit to limit; one that runs over the axis is cut and says so."""
+def diverging_bar(value: float, limit: float) -> Bar:
+    """A bar on an axis from -limit to limit: from the middle (50) to the right, or if negative to the left."""
     if math.isnan(value) or limit <= 0:
-        return DivergingBar(50.0, 0.0, value, False)
+        return Bar(50.0, 0.0, value)
     half = 50 * min(abs(value) / limit, 1.0)
     start = 50.0 if value >= 0 else 50 - half
-    return DivergingBar(round(start, 3), round(half, 3), value, abs(value) > limit * (1 + 1e-9))
+    return Bar(round(start, 3), round(half, 3), value, abs(value) > limit * (1 + 1e-9))
 
 
 def evidence_limit(per_feature: Sequence[Sequence[float]]) -> float:

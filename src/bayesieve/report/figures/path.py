@@ -14,19 +14,10 @@ MAX_POINTS = 300
 
 
 @dataclass(frozen=True)
-class PathLine:
-    """One start of the search."""
-
-    start: int
-    points: tuple[Point, ...]
-    is_best: bool
-
-
-@dataclass(frozen=True)
 class PathChart:
-    """Lines, axes and the two references: the model without features and the best model."""
+    """Lines by start, the best last; axes and the two references: the model without features and the best model."""
 
-    lines: tuple[PathLine, ...]
+    lines: dict[int, tuple[Point, ...]]
     n_hidden: int
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
@@ -61,11 +52,10 @@ def path_chart(search: SearchSummary) -> PathChart | None:
         return None
     shown = [s for s in starts if s != best][: MAX_LINES - 1] + [best]  # the best one last, drawn over the others
     x, y = _scales(search, [starts[s] for s in shown])
-    lines = tuple(PathLine(s, _line(starts[s], x, y), s == best) for s in shown)
     x_ticks = tuple(Tick(x(v), format_count(v)) for v in tick_values(x.low, x.high) if float(v).is_integer())
     nearest = _nearest(starts[best], _goal(search))
     return PathChart(
-        lines=lines,
+        lines={s: _line(starts[s], x, y) for s in shown},
         n_hidden=len(starts) - len(shown),
         x_ticks=x_ticks,
         y_ticks=value_ticks(y),

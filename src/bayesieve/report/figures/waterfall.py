@@ -6,23 +6,15 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bayesieve.report.figures.bars import Bar
 from bayesieve.report.figures.scale import Scale, drawable
-
-
-@dataclass(frozen=True)
-class WaterfallBar:
-    """A bar between two running totals; `value` is the amount added."""
-
-    start: float
-    width: float
-    value: float
 
 
 @dataclass(frozen=True)
 class Waterfall:
     """Bars for the prior, each amount and the total; `zero` is where the log-odds are even."""
 
-    bars: tuple[WaterfallBar, ...]
+    bars: tuple[Bar, ...]
     zero: float
     total: float
 
@@ -39,7 +31,7 @@ def waterfall(prior: float, amounts: Sequence[float]) -> Waterfall:
     low, high = min(0.0, *totals), max(0.0, *totals)
     x = Scale(low, high, 2, 98) if high > low else Scale(-1.0, 1.0, 2, 98)
     spans = [(0.0, prior), *itertools.pairwise(totals), (0.0, totals[-1])]
-    bars = tuple(WaterfallBar(min(x(a), x(b)), round(abs(x(b) - x(a)), 3), b - a) for a, b in spans)
+    bars = tuple(Bar(min(x(a), x(b)), round(abs(x(b) - x(a)), 3), b - a) for a, b in spans)
     return Waterfall(bars, x(0.0), totals[-1])
 
 

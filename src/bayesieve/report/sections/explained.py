@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.data import Contribution, ExplainedRow, ReportData
-from bayesieve.report.figures.waterfall import Waterfall, WaterfallBar, waterfall
+from bayesieve.report.figures.bars import Bar
+from bayesieve.report.figures.waterfall import Waterfall, waterfall
 from bayesieve.report.formats import plural
 
 MAX_CONTRIBUTIONS = 12
@@ -18,7 +19,7 @@ class ContributionLine:
 
     name: str
     source: Contribution | None
-    bar: WaterfallBar
+    bar: Bar
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class ExplainedSection:
     row: ExplainedRow
     favoured: int
     against: int
-    prior: WaterfallBar
+    prior: Bar
     lines: tuple[ContributionLine, ...]
-    posterior: WaterfallBar
+    posterior: Bar
     chart: Waterfall
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bayesieve.report.data import FeatureSummary, LevelRow, ReportData
 from bayesieve.report.figures.bars import (
-    DivergingBar,
+    Bar,
     Segment,
     bar_width,
     diverging_bar,
@@ -38,16 +38,8 @@ class FeatureLine:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """A diverging bar and its class."""
-
-    class_index: int
-    bar: DivergingBar
-
-
-@dataclass(frozen=True)
 class LevelLine:
-    """A level: its label, rows, class probabilities and evidence."""
+    """A level: its label, rows, class probabilities and evidence, which is bars by class."""
 
     label: str
     full_label: str | None
@@ -55,7 +47,7 @@ class LevelLine:
     share_width: float
     probability: float
     segments: tuple[Segment, ...]
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[tuple[int, Bar], ...]
 
 
 @dataclass(frozen=True)
@@ -87,11 +79,16 @@ def feature_section(data: ReportData) -> FeatureSection:
     detailed = {i for i in selected[:MAX_DETAILS] if data.features[i].levels}
     shown = data.features[:MAX_TABLE_ROWS]
     lines = tuple(_line(i, f, i in detailed, largest) for i, f in enumerate(shown))
-    limit = evidence_limit([_evidence_values(data.features[i].levels) for i in sorted(detailed)])
+    limit = evidence_limit(
+        [
+            [value for level in data.features[i].levels for _, value in evidence_amounts(level.evidence)]
+            for i in sorted(detailed)
+        ]
+    )
     details = tuple(
         _detail(_line(i, data.features[i], True, largest), limit, n < N_OPEN) for n, i in enumerate(sorted(detailed))
     )
-    clipped = any(e.bar.clipped for d in details for level in d.levels for e in level.evidence)
+    clipped = any(bar.clipped for d in details for level in d.levels for _, bar in level.evidence)
     table_cap = details_cap = None
     if len(data.features) > len(shown):
         table_cap = (
@@ -152,7 +149,7 @@ def _level_line(level: LevelRow, largest_share: float, limit: float) -> LevelLin
         share_width=bar_width(level.share, largest_share),
         probability=level.class_probabilities[1] if two_classes else math.nan,
         segments=() if two_classes else tuple(stacked_segments(level.class_probabilities)),
-        evidence=_evidence(level.evidence, limit),
+        evidence=tuple((j, diverging_bar(value, limit)) for j, value in evidence_amounts(level.evidence)),
     )
 
 
@@ -179,11 +176,3 @@ def evidence_amounts(evidence: Sequence[float]) -> list[tuple[int, float]]:
     against = min(range(len(evidence)), key=lambda j: (evidence[j], j))
     most = max(range(len(evidence)), key=lambda j: (evidence[j], -j))
     return [(against, evidence[against]), (most, evidence[most])]
-
-
-def _evidence_values(levels: Sequence[LevelRow]) -> list[float]:
-    return [value for level in levels for _, value in evidence_amounts(level.evidence)]
-
-
-def _evidence(evidence: Sequence[float], limit: float) -> tuple[Evidence, ...]:
-    return tuple(Evidence(j, diverging_bar(value, limit)) for j, value in evidence_amounts(evidence))

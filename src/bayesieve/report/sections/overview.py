@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.data import Performance, ReportData
@@ -38,40 +37,26 @@ def n_selected(data: ReportData) -> int:
 
 def key_figures(data: ReportData) -> tuple[Tile, ...]:
     """The tiles under the headline; those of performance only if it was measured."""
-    selected = Tile(
-        "Features selected",
-        format_count(n_selected(data)),
-        f"of {format_count(len(data.features))}",
-        "weight above zero",
-    )
+    n_features = f"of {format_count(len(data.features))}"
+    selected = Tile("Features selected", format_count(n_selected(data)), n_features, "weight above zero")
     if data.performance is not None:
         return (selected, *_performance_tiles(data.performance))
-    tiles = [selected, Tile("Rows", format_count(data.n_rows), "", plural(data.n_columns, "column"))]
-    tiles.append(Tile("Classes", format_count(len(data.classes)), "", f"of {data.target}"))
-    if data.search is not None:
-        tiles.append(
-            Tile("Models evaluated", format_count(data.search.n_models), "", plural(data.search.n_starts, "start"))
-        )
-    return tuple(tiles)
+    rows = Tile("Rows", format_count(data.n_rows), "", plural(data.n_columns, "column"))
+    classes = Tile("Classes", format_count(len(data.classes)), "", f"of {data.target}")
+    if data.search is None:
+        return selected, rows, classes
+    n_models, starts = format_count(data.search.n_models), plural(data.search.n_starts, "start")
+    return selected, rows, classes, Tile("Models evaluated", n_models, "", starts)
 
 
 def _performance_tiles(performance: Performance) -> tuple[Tile, ...]:
-    majority = format_percent(performance.majority_accuracy)
+    majority, entropy = format_percent(performance.majority_accuracy), format_number(performance.class_entropy)
+    rate = format_percent(performance.compression_rate)
     figures = (
         ("AUC", format_number(performance.auc), "", auc_comparison(performance.auc)),
         ("Accuracy", format_percent(performance.accuracy), "", f"{majority} by always predicting the majority class"),
-        (
-            "Log loss",
-            format_number(performance.log_loss),
-            "nats",
-            f"{format_number(performance.class_entropy)} without any feature",
-        ),
-        (
-            "Compression rate",
-            format_percent(performance.compression_rate),
-            "",
-            "of the uncertainty about the target removed",
-        ),
+        ("Log loss", format_number(performance.log_loss), "nats", f"{entropy} without any feature"),
+        ("Compression rate", rate, "", "of the uncertainty about the target removed"),
     )
     return tuple(Tile(*figure, performance.measured) for figure in figures)
 
@@ -81,15 +66,10 @@ def auc_comparison(auc: float) -> str:
     return "0.5 is chance, 1 is perfect" if auc == auc else "not defined: all rows are of one class"
 
 
-def class_shares(class_counts: Sequence[float]) -> tuple[float, ...]:
-    """Counts over their sum; zeros when there are no rows."""
-    total = sum(class_counts)
-    return tuple(count / total if total > 0 else 0.0 for count in class_counts)
-
-
 def class_balance(data: ReportData) -> ClassBalance:
-    """Base rates, as a stacked bar."""
-    shares = class_shares(data.class_counts)
+    """Base rates, as a stacked bar; zeros when there are no rows."""
+    total = sum(data.class_counts)
+    shares = tuple(count / total if total > 0 else 0.0 for count in data.class_counts)
     segments = tuple(stacked_segments(shares))
     named = sum(segment.index is not None for segment in segments)
     return ClassBalance(segments, shares, len(data.classes) <= N_CLASS_COLOURS, named)

@@ -17,15 +17,6 @@ N_CONFUSIONS = 12
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A measure, its value, and a comparison."""
-
-    name: str
-    value: str
-    comparison: str
-
-
-@dataclass(frozen=True)
 class ClassCharts:
     """Reliability and ROC of one class against the others."""
 
@@ -45,27 +36,19 @@ class ConfusionCell:
 
 
 @dataclass(frozen=True)
-class Confusion:
-    """A pair of classes that the model confuses."""
-
-    truth: str
-    predicted: str
-    count: int
-    share: float
-
-
-@dataclass(frozen=True)
 class PerformanceSection:
-    """The section on performance."""
+    """The section on performance; `figures` are measures with their values and something to compare them with,
+    `confusions` are true class, predicted class, rows and their share of the true class.
+    """
 
     protocol: str
     measured: str
     n_rows: int
-    figures: tuple[Figure, ...]
+    figures: tuple[tuple[str, str, str], ...]
     charts: tuple[ClassCharts, ...]
     charts_cap: str | None
     confusion: tuple[tuple[ConfusionCell, ...], ...]
-    confusions: tuple[Confusion, ...]
+    confusions: tuple[tuple[str, str, int, float], ...]
 
 
 def performance_section(data: ReportData) -> PerformanceSection | None:
@@ -89,24 +72,15 @@ def performance_section(data: ReportData) -> PerformanceSection | None:
     )
 
 
-def _figures(performance: Performance) -> tuple[Figure, ...]:
+def _figures(performance: Performance) -> tuple[tuple[str, str, str], ...]:
     majority, entropy = format_percent(performance.majority_accuracy), format_number(performance.class_entropy, 4)
+    loss, rate = format_number(performance.log_loss, 4), format_percent(performance.compression_rate, 2)
     return (
-        Figure(
-            "Accuracy", format_percent(performance.accuracy, 2), f"{majority} by always predicting the majority class"
-        ),
-        Figure("AUC", format_number(performance.auc, 4), auc_comparison(performance.auc)),
-        Figure(
-            "Log loss",
-            f"{format_number(performance.log_loss, 4)} nats",
-            f"{entropy} nats by predicting the class frequencies",
-        ),
-        Figure(
-            "Compression rate",
-            format_percent(performance.compression_rate, 2),
-            "0% by predicting the class frequencies",
-        ),
-        Figure("Brier score", format_number(performance.brier, 4), "0 is perfect; lower is better"),
+        ("Accuracy", format_percent(performance.accuracy, 2), f"{majority} by always predicting the majority class"),
+        ("AUC", format_number(performance.auc, 4), auc_comparison(performance.auc)),
+        ("Log loss", f"{loss} nats", f"{entropy} nats by predicting the class frequencies"),
+        ("Compression rate", rate, "0% by predicting the class frequencies"),
+        ("Brier score", format_number(performance.brier, 4), "0 is perfect; lower is better"),
     )
 
 
@@ -137,7 +111,9 @@ def confusion_cells(matrix: Sequence[Sequence[int]]) -> tuple[tuple[ConfusionCel
     return tuple(table)
 
 
-def _frequent_confusions(matrix: Sequence[Sequence[int]], classes: Sequence[str]) -> tuple[Confusion, ...]:
+def _frequent_confusions(
+    matrix: Sequence[Sequence[int]], classes: Sequence[str]
+) -> tuple[tuple[str, str, int, float], ...]:
     wrong = [(n, i, j) for i, row in enumerate(matrix) for j, n in enumerate(row) if i != j and n > 0]
     wrong.sort(key=lambda cell: (-cell[0], cell[1], cell[2]))
-    return tuple(Confusion(classes[i], classes[j], n, n / sum(matrix[i])) for n, i, j in wrong[:N_CONFUSIONS])
+    return tuple((classes[i], classes[j], n, n / sum(matrix[i])) for n, i, j in wrong[:N_CONFUSIONS])
