@@ -22,18 +22,15 @@ def require_choice(name: str, known: Collection[str], what: str, purpose: str = 
 
 
 def names_in(text: str) -> list[str]:
-    """Names separated by commas, each once."""
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def require_jobs(jobs: int) -> None:
-    """Raise CommandError for 0 threads."""
     if jobs == 0:
         raise CommandError("--jobs must not be 0; use a number of threads, or -1 for one per core")
 
 
 def require_at_least(option: str, number: int, least: int) -> None:
-    """Raise CommandError if a number is too small."""
     if number < least:
         raise CommandError(f"{option} must be at least {least}, got {number}")
 

@@ -36,7 +36,6 @@ def show_comparison(screen: Screen, comparison: Any, measure: str, written: Sequ
 
 
 def show_end(screen: Screen, comparison: Any, written: Sequence[tuple[str, Path]]) -> None:
-    """Print the errors and the files that were written."""
     several = len(comparison.data) > 1
     for data, method, number, error in comparison.errors():
         where = f" of {quoted(data)}" if several else ""
@@ -46,14 +45,12 @@ def show_end(screen: Screen, comparison: Any, written: Sequence[tuple[str, Path]
 
 
 def protocol_in_words(comparison: Any) -> str:
-    """`2 times 10-fold cross-validation`."""
     protocol = comparison.protocol
     repeats = f"{protocol.n_repeats} times " if protocol.n_repeats > 1 else ""
     return f"{repeats}{protocol.n_folds}-fold cross-validation"
 
 
 def column_title(measure: str) -> str:
-    """The head of the column of a measure."""
     short = {"compression_rate": "compression", "balanced_accuracy": "balanced acc."}
     return short.get(measure, Measure(measure).title)
 
@@ -91,7 +88,6 @@ def _finding(order: Sequence[Any], measure: str) -> str:
 
 
 def spread_text(line: dict[str, Any], measure: str) -> str:
-    """Mean and standard deviation over folds."""
     mean, spread = line[measure], line[f"{measure}_std"]
     if mean is None:
         return UNKNOWN
@@ -99,7 +95,6 @@ def spread_text(line: dict[str, Any], measure: str) -> str:
 
 
 def number_text(value: float | None, digits: int) -> str:
-    """A number, or a dash where it is not known."""
     return UNKNOWN if value is None else f"{value:.{digits}f}"
 
 

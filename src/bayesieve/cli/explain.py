@@ -67,7 +67,6 @@ def explain(
 
 
 def _explanation(model: Any, X: Any, numbers: list[int]) -> Any:
-    """The explanation of some rows, with their numbers in the table."""
     from dataclasses import replace
 
     import numpy as np

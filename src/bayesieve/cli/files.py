@@ -36,7 +36,6 @@ def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
 
 
 def read_model(path: Path, screen: Screen) -> Any:
-    """The model in a file."""
     from bayesieve.classifier import load
 
     with screen.working(f"Reading {path} ..."):
@@ -93,7 +92,6 @@ def finished_in(results: Path | None) -> str:
 
 
 def to_stdout(path: Path | None) -> bool:
-    """Whether an --output is standard output."""
     return path is None or str(path) == "-"
 
 

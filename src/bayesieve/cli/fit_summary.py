@@ -64,7 +64,6 @@ def _seconds(seconds: float) -> str:
 
 
 def figures(performance: Any) -> list[tuple[str, str]]:
-    """The performance measures by name."""
     return [
         ("AUC", f"{performance.auc:.4f}"),
         ("accuracy", f"{performance.accuracy:.4f} (most frequent class: {performance.majority_accuracy:.4f})"),

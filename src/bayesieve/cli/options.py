@@ -14,7 +14,6 @@ output_option = partial(typer.Option, rich_help_panel="Output")
 
 
 def file_option(help: str) -> Any:
-    """The option for a file to write."""
     return typer.Option("--output", "-o", metavar="FILE", help=help, show_default=False)
 
 

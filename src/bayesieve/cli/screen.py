@@ -26,14 +26,12 @@ class Screen:
 
     @cached_property
     def out(self) -> Console:
-        """Standard output as a rich console."""
         from rich.console import Console
 
         return Console(highlight=False, soft_wrap=False)
 
     @cached_property
     def err(self) -> Console:
-        """The error stream as a rich console."""
         from rich.console import Console
 
         return Console(stderr=True, highlight=False)

@@ -95,7 +95,6 @@ def render_comparison(data: ComparisonData) -> str:
 
 
 def headline(tests: FoldTests, best: int) -> str:
-    """The headline finding, by the first measure."""
     folds, data = tests.folds, tests.folds.data
     measure = folds.measures()[0]
     matrix = folds.matrix(measure.name)
@@ -140,7 +139,6 @@ def _some_of(number: int, n_others: int) -> str:
 
 
 def protocol_sentence(data: ComparisonData) -> str:
-    """The protocol of the comparison."""
     compared = f"{plural(len(data.methods), 'method')} on {plural(len(data.data), 'data set')}"
     repeats = f", repeated {data.n_repeats} times" if data.n_repeats > 1 else ""
     if data.n_folds < 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -106,14 +107,10 @@ def fold_rank_figure(
     test = f"corrected resampled t-test of the folds, {formats.format_percent(alpha, 0)} each"
     if n_folds < 2:
         finding = "There is no test of a single fold, so that no methods are joined."
-    elif any(len(group) == len(values) for group in groups):
-        finding = f"No two methods differ significantly ({test})."
-    elif groups:
-        finding = f"Bars join methods that do not differ significantly ({test})."
-    elif unjoined:
+    elif unjoined and not groups:
         finding = f"No neighbours by rank are joined by a bar ({test})."
     else:
-        finding = f"All methods differ significantly ({test})."
+        finding = _bars_in_words(len(values), groups, test)
     if unjoined:
         pairs = [f"{names[i]} and {names[j]}" for i, j in unjoined[:_MOST_PAIRS]]
         more = f"; and {len(unjoined) - _MOST_PAIRS} more pairs" if len(unjoined) > _MOST_PAIRS else ""
@@ -153,10 +150,9 @@ def _not_apart_without_bar(
     """Pairs that do not differ significantly, though a method ranked between them differs from one of them."""
     distinct = {frozenset(pair) for pair in apart}
     return [
-        (i, j)
-        for i in range(n_methods)
-        for j in range(i + 1, n_methods)
-        if frozenset((i, j)) not in distinct and not any(i in group and j in group for group in groups)
+        pair
+        for pair in itertools.combinations(range(n_methods), 2)
+        if frozenset(pair) not in distinct and not any(set(pair) <= set(group) for group in groups)
     ]
 
 
@@ -185,7 +181,11 @@ def _finding(ranks: Sequence[float], groups: Sequence[Sequence[int]], difference
             f"The critical difference, {formats.format_number(difference, 2)}, is more than ranks can differ: with so "
             f"few data sets the test ({test}) can show nothing."
         )
-    if any(len(group) == len(ranks) for group in groups):
+    return _bars_in_words(len(ranks), groups, test)
+
+
+def _bars_in_words(n_methods: int, groups: Sequence[Sequence[int]], test: str) -> str:
+    if any(len(group) == n_methods for group in groups):
         return f"No two methods differ significantly ({test})."
     if not groups:
         return f"All methods differ significantly ({test})."

@@ -79,7 +79,6 @@ class Measure:
         return None if self.is_of_features and step.feature is None else step.criterion
 
     def text(self, value: float | None) -> str:
-        """A value as text."""
         return format_number(value, self.digits)
 
     def in_words(self, value: float, search: SearchSummary) -> str:

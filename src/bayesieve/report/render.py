@@ -88,7 +88,6 @@ def render_card(data: ReportData) -> str:
 
 
 def fill(name: str, **context: Any) -> str:
-    """Render a template."""
     return formats.printable(_environment().get_template(name).render(**context))
 
 

@@ -47,8 +47,6 @@ class Plane:
 
 @dataclass(frozen=True)
 class TradeoffDrawing:
-    """Planes side by side."""
-
     planes: tuple[Plane, ...]
     height: float
 

@@ -26,8 +26,6 @@ class Row:
 
 @dataclass(frozen=True)
 class WeightDrawing:
-    """Rows of bars in pixels."""
-
     rows: tuple[Row, ...]
     names: tuple[Tick, ...]
     bar_height: float

@@ -29,16 +29,12 @@ class Scale:
 
 @dataclass(frozen=True)
 class Tick:
-    """A mark on an axis: where, and what it says."""
-
     position: float
     label: str
 
 
 @dataclass(frozen=True)
 class Point:
-    """A place in the plot area."""
-
     x: float
     y: float
 
@@ -99,7 +95,6 @@ def tick_values(low: float, high: float, n_ticks: int = 5) -> list[float]:
 
 
 def decimals_of(step: float) -> int:
-    """Decimals needed to print multiples of `step`."""
     return max(0, -math.floor(math.log10(step) + 1e-9))
 
 

@@ -77,7 +77,6 @@ def ticks_of(facets: Sequence[Facet]) -> tuple[Tick, ...]:
 
 
 def size_label(facet: Facet) -> str:
-    """What the axis shows."""
     return "number of features (logarithmic)" if facet.logarithmic else "number of features"
 
 

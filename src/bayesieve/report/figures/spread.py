@@ -53,7 +53,6 @@ class Spread:
     n_searches: int
 
     def text(self, shown: Measure) -> str:
-        """Such as "0.31 ± 0.02"."""
         return shown.text(self.mean) + (f" ± {shown.text(self.deviation)}" if drawable(self.deviation) else "")
 
 
@@ -72,7 +71,6 @@ def by_size(search: SearchSummary) -> BySize:
 
 
 def sizes_of(searches: Sequence[BySize]) -> list[int]:
-    """All sizes that the searches met, in order."""
     return sorted({size for search in searches for size in search.sizes})
 
 

@@ -31,8 +31,6 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a table."""
-
     name: str
     cells: tuple[Cell, ...]
     is_reference: bool = False
@@ -40,8 +38,6 @@ class Line:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table with named columns."""
-
     title: str
     head: tuple[str, ...]
     lines: tuple[Line, ...]
@@ -218,5 +214,4 @@ def _best(values: np.ndarray, measure: Measure) -> np.ndarray:
 
 
 def _effort_text(value: float, name: str) -> str:
-    """A mean number of features, or seconds."""
     return format_number(value, 1 if value < 1000 else 0) if name == "n_features" else format_seconds(value)

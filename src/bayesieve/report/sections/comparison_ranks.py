@@ -28,8 +28,6 @@ FIRST_MEASURES = 3
 
 @dataclass(frozen=True)
 class RankPart:
-    """Ranks by one measure."""
-
     title: str
     figure: Figure
     friedman: str
@@ -38,7 +36,6 @@ class RankPart:
 
 
 def why_no_ranks(folds: Folds) -> str | None:
-    """Why there are no ranks, or None if there are."""
     if len(folds.data.methods) < 2:
         return "There is a single method, so that there is nothing to rank."
     if not folds.measures():

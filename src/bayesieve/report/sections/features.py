@@ -27,8 +27,6 @@ N_OPEN = 5
 
 @dataclass(frozen=True)
 class FeatureLine:
-    """A line of the table of features."""
-
     rank: int
     feature: FeatureSummary
     kind: str

@@ -22,8 +22,6 @@ class Tile:
 
 @dataclass(frozen=True)
 class ClassBalance:
-    """Shares of the classes among the training rows."""
-
     segments: tuple[Segment, ...]
     shares: tuple[float, ...]
     coloured: bool
@@ -31,7 +29,6 @@ class ClassBalance:
 
 
 def n_selected(data: ReportData) -> int:
-    """Features with a weight above zero."""
     return sum(feature.weight > 0 for feature in data.features)
 
 
