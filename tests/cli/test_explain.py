@@ -11,7 +11,7 @@ import pytest
 
 from bayesieve import load
 from bayesieve.cli.errors import CommandError
-from bayesieve.cli.rows import chosen_rows
+from bayesieve.cli.explain import chosen_rows
 from tests.cli.conftest import GERMAN, Run
 
 

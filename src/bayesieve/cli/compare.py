@@ -78,7 +78,10 @@ def compare(
     from bayesieve.evaluation import RepeatedFolds
     from bayesieve.statistics.metrics import MEASURES
 
-    _check_numbers(folds, repeats, seed, jobs)
+    require_at_least("--folds", folds, 2)
+    require_at_least("--repeats", repeats, 1)
+    require_seed(seed)
+    require_jobs(jobs)
     require_choice(measure, MEASURES, "measure")
     chosen = _method_names(selectors, peers)
     screen = Screen(quiet)
@@ -93,13 +96,6 @@ def compare(
     else:
         from bayesieve.cli.comparison_over_tables import show_comparison_over_tables as show
     show(screen, comparison, measure, written)
-
-
-def _check_numbers(folds: int, repeats: int, seed: int, jobs: int) -> None:
-    require_at_least("--folds", folds, 2)
-    require_at_least("--repeats", repeats, 1)
-    require_seed(seed)
-    require_jobs(jobs)
 
 
 def _method_names(selectors: str | None, peers: str | None) -> tuple[list[str], list[str]]:

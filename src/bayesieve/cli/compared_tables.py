@@ -10,7 +10,7 @@ from typing import Any
 from bayesieve.cli import files
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import counted, listed, quoted, shown
+from bayesieve.cli.text import counted, quoted, shown
 from bayesieve.cli.training import Columns, TrainingTable, columns_of, require_columns, training_table
 
 
@@ -123,12 +123,8 @@ def _of_header(columns: Columns, header: Sequence[str]) -> Columns:
 
 
 def _check_classes(data: TrainingTable, folds: int) -> None:
-    lone = data.classes_too_rare_to_measure()
-    if lone:
-        have = "has" if len(lone) == 1 else "have"
-        raise CommandError(
-            f"Cross-validation needs at least two classes with two rows each; {listed(lone)} {have} only one"
-        )
+    if lacking := data.too_few_classes():
+        raise CommandError(f"Cross-validation needs {lacking}")
     largest = int(data.y.value_counts()["count"].max())  # type: ignore[arg-type]
     if folds > largest:
         raise CommandError(f"--folds must be at most the rows of the most frequent class ({largest}), got {folds}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,12 +10,13 @@ import typer
 
 from bayesieve.cli import compiling, files, options
 from bayesieve.cli.columns import model_columns
+from bayesieve.cli.errors import CommandError
 from bayesieve.cli.explained_row import show_row
-from bayesieve.cli.rows import chosen_rows
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import counted, thousands
+from bayesieve.cli.text import counted, quoted, thousands
 
 _FIRST = 3  # rows shown by default
+_PART = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 
 
 def explain(
@@ -72,3 +74,21 @@ def _explanation(model: Any, X: Any, numbers: list[int]) -> Any:
     import numpy as np
 
     return replace(model.explanation(X, by="score"), rows=np.asarray(numbers))
+
+
+def chosen_rows(text: str, n_rows: int) -> list[int]:
+    """Row numbers in the order given, each once, counted from 0."""
+    rows: list[int] = []
+    for part in text.split(","):
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise CommandError(f"--rows cannot be read at {quoted(part)}; write row numbers such as 0,5,10-12")
+        first = int(match[1])
+        last = first if match[2] is None else int(match[2])
+        if last < first:
+            raise CommandError(f"--rows counts backwards at {quoted(part)}; write the smaller number first")
+        if last >= n_rows:
+            size = f"{counted(n_rows, 'row')}, counted from 0"
+            raise CommandError(f"--rows contains row {thousands(last)}, but the table has {size}")
+        rows.extend(range(first, last + 1))
+    return list(dict.fromkeys(rows))

@@ -14,7 +14,7 @@ from bayesieve.cli.choices import require_choice, require_jobs, require_seed
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.fit_summary import show_summary
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import counted, listed
+from bayesieve.cli.text import counted
 from bayesieve.cli.training import TrainingTable, columns_of, training_table
 
 search_option = partial(typer.Option, rich_help_panel="Search")
@@ -130,12 +130,8 @@ def _new_model(
 
 def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, screen: Screen) -> Any:
     """Write the report, with measures where possible; Ctrl-C ends it, searches included."""
-    lone = data.classes_too_rare_to_measure()
-    if folds and lone:
-        screen.warn(
-            "Nothing is measured by cross-validation: it needs at least two classes with two rows each; "
-            f"{listed(lone)} has only one"
-        )
+    if folds and (lacking := data.too_few_classes()):
+        screen.warn(f"Nothing is measured by cross-validation: it needs {lacking}")
         folds = 0
     folds = min(folds, int(data.y.value_counts()["count"].max()))  # type: ignore[arg-type]
     what = f"Measuring by {folds}-fold cross-validation" if folds else "Writing the report"

@@ -1,4 +1,4 @@
-"""Summary of `fit`."""
+"""A model in print: its features, selector and performance."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bayesieve.cli.feature_table import show_features
 from bayesieve.cli.screen import Screen
+from bayesieve.cli.tables import Column
 from bayesieve.cli.text import counted, quoted, thousands, visible
 
 _MOST_CLASSES = 6
+_COLUMNS = (
+    Column("feature"),
+    Column("kind"),
+    Column("levels", number=True),
+    Column("level score", number=True),
+    Column("importance", number=True),
+    Column("weight", number=True),
+    Column("", bar=True),
+)
 
 
 def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence[tuple[str, Path]]) -> None:
@@ -69,4 +78,29 @@ def figures(performance: Any) -> list[tuple[str, str]]:
         ("accuracy", f"{performance.accuracy:.4f} (most frequent class: {performance.majority_accuracy:.4f})"),
         ("log loss", f"{performance.log_loss:.4f} nats per row (class shares alone: {performance.class_entropy:.4f})"),
         ("compression rate", f"{performance.compression_rate:.4f} (1: always sure and right, 0: class shares alone)"),
+    ]
+
+
+def show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
+    """Print these features by descending weight, and the number of other selected features."""
+    if not model.selected_features_:
+        screen.line("No feature is reliably informative about the target: predictions are the class shares.")
+        return
+    chosen = set(names)
+    rows = [row for row in model.summary().iter_rows(named=True) if row["feature"] in chosen]
+    screen.table(_COLUMNS, [_cells(row) for row in rows])
+    more = model.n_features_selected_ - len(rows)
+    if more > 0:
+        screen.line(f"and {counted(more, 'more feature')}", "dim")
+
+
+def _cells(row: dict[str, Any]) -> list[Any]:
+    return [
+        row["feature"],
+        row["kind"],
+        str(row["n_levels"]),
+        f"{row['level_score']:.4f}",
+        f"{100 * row['importance']:.1f} %",
+        f"{row['weight']:.4f}",
+        row["weight"],
     ]

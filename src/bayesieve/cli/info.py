@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bayesieve.cli import files, options
-from bayesieve.cli.feature_table import show_features
-from bayesieve.cli.fit_summary import class_shares, n_kept, search
+from bayesieve.cli.fit_summary import class_shares, n_kept, search, show_features
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted, quoted
 

@@ -39,11 +39,14 @@ class TrainingTable:
     y: pl.Series
     weights: Any
 
-    def classes_too_rare_to_measure(self) -> list[object]:
-        """The classes with a single row, if fewer than two classes have more: a fold may then have only one class."""
+    def too_few_classes(self) -> str:
+        """Why a fold may have only one class, empty if two classes have several rows."""
         rows = self.y.value_counts(sort=True)
         lone = rows.filter(rows["count"] == 1).to_series(0).to_list()
-        return lone if rows.height - len(lone) < 2 else []
+        if not lone or rows.height - len(lone) >= 2:
+            return ""
+        have = "has" if len(lone) == 1 else "have"
+        return f"at least two classes with two rows each; {listed(lone)} {have} only one"
 
 
 def columns_of(
