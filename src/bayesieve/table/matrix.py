@@ -102,7 +102,3 @@ class MatrixTable(Table):
             return super().take(rows)
         picked = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
         return MatrixTable(sparse.as_csc(self._matrix[picked]), self.names, self.named, self._kinds)
-
-    def read_once(self) -> Table:
-        """The same table: a matrix holds numbers already."""
-        return self
