@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.selection.ranked_path import RankedSelector
+from bayesieve.table.cautions import listed
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -47,7 +48,10 @@ def describe(model: SelectiveNB) -> str:
     else:
         heaviest = model.selected_features_[:_MOST_FEATURES]
         verb = "carries" if n_selected == 1 else "carry"
-        sentences.append(f"{n_selected} of {_counted(len(levels), 'feature')} {verb} weight; {_heaviest(heaviest)}.")
+        sentences.append(
+            f"{n_selected} of {_counted(len(levels), 'feature')} {verb} weight; the heaviest "
+            f"{'is' if len(heaviest) == 1 else 'are'} {listed(heaviest)}."
+        )
     if silent:
         verb = "has" if silent == 1 else "have"
         sentences.append(
@@ -117,12 +121,6 @@ def _class_shares(model: SelectiveNB) -> str:
     order = np.argsort(-counts, kind="stable")
     texts = [f"{model.classes_[j]} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MOST_CLASSES]]
     return ", ".join(texts) + (", ..." if len(order) > _MOST_CLASSES else "")
-
-
-def _heaviest(names: list[str]) -> str:
-    if len(names) == 1:
-        return f"the heaviest is {names[0]}"
-    return f"the heaviest are {', '.join(names[:-1])} and {names[-1]}"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -27,7 +27,8 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
     table = model.encoder_.read(X, owner=model)
     coded = model.encoder_.transform_coded(table)
     used, contributions = model.naive_bayes_.contributions(coded.codes)
-    sources = _sources(coded)[used]
+    # The column that each feature is made from.
+    sources = (np.arange(coded.n_features) if coded.families is None else coded.families.family_of)[used]
     levels = dict(zip(sources.tolist(), (model.encoder_.levels_[k] for k in used.tolist()), strict=True))
     raw = {source: levels[source].texts(table.column(source)) for source in sorted(levels)}
     explanation = Explanation(
@@ -61,11 +62,6 @@ def on_scores(model: SelectiveNB, X: Any) -> tuple[SelectiveNB, Any]:
     reader.encoder = reader.encoder_ = encoder.on_columns()
     reader.feature_names_in_ = reader.encoder_.feature_names_in_
     return reader, encoder.compute_scores(X)
-
-
-def _sources(coded: CodedTable) -> np.ndarray:
-    """The column that each feature is made from."""
-    return np.arange(coded.n_features) if coded.families is None else coded.families.family_of
 
 
 def _labels(model: SelectiveNB, coded: CodedTable, k: int) -> np.ndarray:

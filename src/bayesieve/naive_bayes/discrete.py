@@ -259,7 +259,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         used, _, _ = self._tables()
         result = np.zeros((codes.shape[1], used.size, len(self.classes_)))
         for at, k in enumerate(used.tolist()):
-            weighted = self._weighted(k)
+            weighted = self.feature_weights_[k] * self.feature_log_prob_[k]
             known = codes[k] < len(weighted)
             result[known, at] = weighted[codes[k][known]]
         return used, result
@@ -274,9 +274,6 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         logs, offsets = _joined([self.feature_log_prob_[k] for k in used.tolist()])
         weights = np.repeat(self.feature_weights_[used], np.diff(offsets))
         return used, offsets[:-1] * logs.shape[1], (weights[:, None] * logs).ravel()
-
-    def _weighted(self, k: int) -> np.ndarray:
-        return self.feature_weights_[k] * self.feature_log_prob_[k]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "feature_log_prob_")

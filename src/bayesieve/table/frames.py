@@ -88,15 +88,12 @@ def _read(X: Any) -> Table:
     X = whole_frame(X)
     library = reader_of(X)
     names, columns = library.columns(X)
-    labels = [f"x{i}" for i in range(_width(columns))] if names is None else names
+    width = len(columns) if isinstance(columns, list) else int(columns.shape[1])
+    labels = [f"x{i}" for i in range(width)] if names is None else names
     if not isinstance(columns, list):
         return MatrixTable(columns, labels, names is not None)
     read = [Column(name, column, library.name) for name, column in zip(labels, columns, strict=True)]
     return Table(read, len(columns[0]) if columns else 0, names is not None)
-
-
-def _width(columns: Any) -> int:
-    return len(columns) if isinstance(columns, list) else int(columns.shape[1])
 
 
 def _rows_without_columns(X: Any) -> int:

@@ -19,7 +19,8 @@ def interval_labels(cut_points: np.ndarray, type_: str, missing_code: int | None
     """Labels of the intervals between cut points, such as ``"3.5 < .. <= 7"``."""
     missing_first = len(cut_points) > 0 and cut_points[0] == -math.inf
     texts = cut_texts(cut_points[1:] if missing_first else cut_points, type_)
-    labels = _between(texts)
+    labels = [f"{low} < .. <= {high}" for low, high in pairwise(texts)]
+    labels = [f"<= {texts[0]}", *labels, f"> {texts[-1]}"] if texts else ["any value"]
     if missing_first:
         labels.insert(0, "missing" if missing_code == 0 else "no value")
     if missing_code is not None and not (missing_first and missing_code == 0):
@@ -27,26 +28,16 @@ def interval_labels(cut_points: np.ndarray, type_: str, missing_code: int | None
     return tuple(labels)
 
 
-def _between(texts: Sequence[str]) -> list[str]:
-    if not texts:
-        return ["any value"]
-    inner = [f"{low} < .. <= {high}" for low, high in pairwise(texts)]
-    return [f"<= {texts[0]}", *inner, f"> {texts[-1]}"]
-
-
 def cut_texts(cut_points: np.ndarray, type_: str) -> list[str]:
     """Cut points as short texts that differ from those of their neighbours; exact if the exact text is short."""
     cuts = [float(cut) for cut in cut_points]
     if type_ == "date":
         return _date_texts(cuts)
-    gaps = [_smallest_gap(cuts, i) for i in range(len(cuts))]
+    steps = [math.inf, *(abs(low - high) for low, high in pairwise(cuts)), math.inf]
+    gaps = [min(steps[i : i + 2]) for i in range(len(cuts))]  # to the nearer neighbour
     if type_ in TEMPORAL:
         return [_short_temporal(cut, type_, gap) for cut, gap in zip(cuts, gaps, strict=True)]
     return [_short_number(cut, gap) for cut, gap in zip(cuts, gaps, strict=True)]
-
-
-def _smallest_gap(cuts: Sequence[float], i: int) -> float:
-    return min((abs(cuts[i] - cuts[j]) for j in (i - 1, i + 1) if 0 <= j < len(cuts)), default=math.inf)
 
 
 def _date_texts(cuts: Sequence[float]) -> list[str]:

@@ -206,13 +206,12 @@ class FeatureLevels(ShortRepr):
         numbers, unreadable = column.read_numbers(self._number_type, [])
         texts: list[str | None] = [None] * len(numbers)
         for row in np.flatnonzero(~np.isnan(numbers)).tolist():
-            texts[row] = self._text_of_number(float(numbers[row]))
+            number = float(numbers[row])
+            of_number = self._number_type == "number"
+            texts[row] = canonical_text(number) if of_number else format_temporal(number, self.type)
         for row in np.flatnonzero(unreadable).tolist():
             texts[row] = canonical_text(column.value(row)).strip()
         return texts
-
-    def _text_of_number(self, number: float) -> str:
-        return canonical_text(number) if self._number_type == "number" else format_temporal(number, self.type)
 
     def code_numbers(self, values: np.ndarray) -> np.ndarray:
         """`code` of a numeric feature from numbers already converted (float64, NaN = missing)."""

@@ -91,7 +91,8 @@ def as_target(y: Any) -> Target:
     if len(column) == 0:
         raise ValueError("Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required.")
     if column.type == "number":
-        exact = column.rounds() and _are_beyond_floats(column)
+        numbers = column.categories().values if column.rounds() else []
+        exact = any(abs(value) >= 2**53 for value in numbers if not isinstance(value, str))  # beyond floats
         labels, codes = _category_labels(column, as_unicode) if exact else _numeric_labels(column)
     elif column.type in ("text", "category", "mixed", "boolean"):
         if column.type in ("category", "mixed"):
@@ -222,7 +223,8 @@ def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.n
         raise ValueError(_MIXED)
     if float in types or (column.type == "number" and str in types):
         raise ValueError(_CONTINUOUS)
-    if types == {int} and not _fit_64_bits([int(value) for value in values]):
+    whole = [value for value in values if isinstance(value, int)]
+    if types == {int} and not (min(whole) >= -(2**63) and max(whole) < (2**63 if min(whole) < 0 else 2**64)):
         raise ValueError(_TOO_LARGE)
     if len(types) > 1:
         raise ValueError("The labels in y mix booleans and numbers; convert them all to one type.")
@@ -231,16 +233,6 @@ def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.n
     position[order] = np.arange(len(values))
     dtype = {str: None if as_unicode else object, bool: bool, int: None}[types.pop()]
     return np.array([values[i] for i in order], dtype=dtype), position[categories.codes]
-
-
-def _are_beyond_floats(column: Column) -> bool:
-    """Whether some of the numbers are too large for floats to hold every whole number."""
-    return any(abs(value) >= 2**53 for value in column.categories().values if not isinstance(value, str))
-
-
-def _fit_64_bits(values: list[int]) -> bool:
-    lowest, highest = min(values), max(values)
-    return lowest >= -(2**63) and highest < (2**63 if lowest < 0 else 2**64)
 
 
 def _refuse_other_labels(column: Column) -> None:

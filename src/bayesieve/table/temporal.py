@@ -157,11 +157,6 @@ def _parse_datetime(text: str) -> float:
     return float(datetime_to_microseconds(dt.datetime.fromisoformat(text)))
 
 
-def _parse_date(text: str) -> float:
-    microseconds = _parse_datetime(text)
-    return microseconds / MICROSECONDS_PER_DAY
-
-
 def _parse_number(text: str) -> float:
     if "_" in text:
         raise ValueError(text)
@@ -170,7 +165,7 @@ def _parse_number(text: str) -> float:
 
 _PARSERS: dict[str, Callable[[str], float]] = {
     "number": _parse_number,
-    "date": _parse_date,
+    "date": lambda text: _parse_datetime(text) / MICROSECONDS_PER_DAY,
     "datetime": _parse_datetime,
     "time": lambda text: float(time_to_microseconds(dt.time.fromisoformat(text))),
     "duration": _parse_duration,
