@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts
-from bayesieve.counts.information import class_information, class_symmetrical_uncertainty
+from bayesieve.counts.information import class_information, class_symmetrical_uncertainty, entropy
 from bayesieve.parts import Registry
 
 
@@ -90,15 +90,11 @@ class EntropyDependence(Dependence):
         """
 
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
-        tables = np.asarray(tables, dtype=float)
-        left, right = tables.sum(axis=2), tables.sum(axis=1)
-        total = left.sum(axis=1)
-        whole = _n_log_n(total)
-        of_left, of_right = (_n_log_n(counts).sum(axis=1) for counts in (left, right))
-        joint = _n_log_n(tables).sum(axis=(1, 2))
-        left_entropy, right_entropy = np.maximum(whole - of_left, 0.0), np.maximum(whole - of_right, 0.0)
-        information = np.clip(joint - of_left - of_right + whole, 0.0, np.minimum(left_entropy, right_entropy))
-        return self.of_sums(information, left_entropy, right_entropy, np.maximum(total, 1e-300))
+        total = tables.sum(axis=(1, 2))
+        parts = tables.reshape(len(tables), -1), tables.sum(axis=2), tables.sum(axis=1)
+        joint, left, right = (total * entropy(counts) for counts in parts)
+        information = np.clip(left + right - joint, 0.0, np.minimum(left, right))
+        return self.of_sums(information, left, right, np.maximum(total, 1e-300))
 
 
 class MutualInformation(EntropyDependence):
@@ -153,7 +149,3 @@ def make_dependence(dependence: str | Dependence, option: str = "dependence", *,
             f"{option} must be a measure whose larger values mean more dependence, got {dependence.name!r}."
         )
     return dependence
-
-
-def _n_log_n(counts: np.ndarray) -> np.ndarray:
-    return counts * np.log(np.where(counts > 0.0, counts, 1.0))

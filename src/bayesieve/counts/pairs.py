@@ -224,41 +224,42 @@ class PairInformation:
     def _by_tables(
         self, block: np.ndarray, left: np.ndarray, right: np.ndarray, symmetric: bool, dependence: Dependence
     ) -> None:
-        """Tables of counts, many at a time, for measures that are computed from nothing else."""
-        codes, bounds = self._in_order(), self._segments.row_starts
-        weights = self._weights if self._weights.size else np.ones(codes.shape[1])
+        """Fill the block from tables of counts, many at a time, for measures that need the tables."""
         n_levels = self._n_levels
 
-        def measure(row: int) -> None:
-            x, n_x = codes[left[row]].astype(np.int64), int(n_levels[left[row]])
-            columns = np.arange(row if symmetric else 0, right.size)
-            for n_y in np.unique(n_levels[right[columns]]).tolist():
-                if n_x * n_y > _MOST_CELLS:
+        def fill(row: int) -> None:
+            x, columns = int(left[row]), np.arange(row if symmetric else 0, right.size)
+            for n_others in np.unique(n_levels[right[columns]]).tolist():
+                n_cells = int(n_levels[x]) * n_others
+                if n_cells > _MOST_CELLS:
                     raise ValueError(
-                        f"A table of {n_x} x {n_y} levels is too large for {dependence!r}; encode the table so that "
-                        f"{self._coded.names[left[row]]!r} has fewer levels."
+                        f"A table of {n_levels[x]} x {n_others} levels is too large for {dependence!r}; encode the "
+                        f"table so that {self._coded.names[x]!r} has fewer levels."
                     )
-                these = columns[n_levels[right[columns]] == n_y]
-                at_once = max(1, min(_CELLS_AT_ONCE // max(n_x * n_y, 1), _CELLS_AT_ONCE // max(x.size, 1)))
-                for begin in range(0, these.size, at_once):
-                    part = these[begin : begin + at_once]
-                    y = codes[right[part]].astype(np.int64)
-                    cell = x * n_y + y + np.arange(part.size)[:, None] * (n_x * n_y)
-                    known = (x < n_x) & (y < n_y)
+                alike = columns[n_levels[right[columns]] == n_others]
+                at_once = max(1, _CELLS_AT_ONCE // max(n_cells, self._coded.n_rows, 1))
+                for part in (alike[begin : begin + at_once] for begin in range(0, alike.size, at_once)):
                     sums, totals = np.zeros(part.size), np.zeros(part.size)
-                    for first, last in pairwise(bounds.tolist()):
-                        seen = known[:, first:last]
-                        of_rows = np.broadcast_to(weights[first:last], seen.shape)[seen]
-                        flat = np.bincount(cell[:, first:last][seen], of_rows, part.size * n_x * n_y)
-                        tables = flat.reshape(part.size, n_x, n_y)
-                        of_segment = tables.sum(axis=(1, 2))
-                        sums += of_segment * dependence.checked(tables)
-                        totals += of_segment
+                    for first, last in pairwise(self._segments.row_starts.tolist()):
+                        tables = self._tables(x, right[part], slice(first, last))
+                        rows = tables.sum(axis=(1, 2))
+                        sums += rows * dependence.checked(tables)
+                        totals += rows
                     block[row, part] = values = sums / np.maximum(totals, 1e-300)
                     if symmetric:
                         block[part, row] = values
 
-        map_in_threads(measure, range(left.size), self._n_jobs)
+        map_in_threads(fill, range(left.size), self._n_jobs)
+
+    def _tables(self, x: int, others: np.ndarray, segment: slice) -> np.ndarray:
+        """(n_others, levels, other levels) counts of a feature with others of as many levels each, in one segment."""
+        n_levels, n_others = int(self._n_levels[x]), int(self._n_levels[others[0]])
+        one, several = self._in_order()[x, segment].astype(np.int64), self._in_order()[others, segment].astype(np.int64)
+        cells = (np.arange(others.size)[:, None] * n_levels + one) * n_others + several
+        known = (one < n_levels) & (several < n_others)
+        weights = np.broadcast_to(self._weights[segment], known.shape)[known] if self._weights.size else None
+        counts = np.bincount(cells[known], weights, others.size * n_levels * n_others)
+        return counts.astype(float).reshape(others.size, n_levels, n_others)
 
     def _in_order(self) -> np.ndarray:
         """Codes of all features, listed by segment."""
