@@ -32,7 +32,7 @@ class Mapped(InMemory):
         Where the files are; it must exist.
     block_rows : int, default=262144
         Rows of a block.
-    resident_bytes : int, default=64 MiB
+    resident_bytes : int, default=256 MiB
         Bytes read or written after which the pages of all files may leave the memory of the process. The system keeps
         them for as long as it has memory to spare.
 
@@ -50,7 +50,7 @@ class Mapped(InMemory):
     4
     """
 
-    def __init__(self, folder: str | os.PathLike[str], block_rows: int = 1 << 18, resident_bytes: int = 64 << 20):
+    def __init__(self, folder: str | os.PathLike[str], block_rows: int = 1 << 18, resident_bytes: int = 256 << 20):
         super().__init__(block_rows)
         self.folder = Path(folder)
         self.resident_bytes = resident_bytes
