@@ -98,8 +98,8 @@ class EveryEvaluation(CompressionAveraging):
         total = 0.0
         for start in range(trace.n_starts):
             selected = np.zeros(trace.n_features, dtype=bool)
-            walk = trace._moves.walk(start)
-            moves = zip(*(getattr(trace._moves, name)[walk] for name in _COLUMNS), strict=True)
+            walk = trace.walk(start)
+            moves = zip(*(getattr(trace.moves, name)[walk] for name in _COLUMNS), strict=True)
             for feature, adding, cost, accepted in moves:
                 compression = max(1.0 - cost / trace.null_criterion, 0.0)
                 selected[feature] = adding

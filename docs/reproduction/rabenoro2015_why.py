@@ -69,9 +69,8 @@ def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
     scores, labels = study.draw(number)
     encoder, n = EngineIndicators(study.grid), study.n_series
     train, test = encoder.fit_transform_coded(scores[:n], labels[:n]), encoder.transform_coded(scores[n:])
-    test.classes = np.asarray(train.classes)
-    test.class_codes = np.searchsorted(test.classes, labels[n:]).astype(np.uint8)
-    return train, test
+    codes = np.searchsorted(np.asarray(train.classes), labels[n:]).astype(np.uint8)
+    return train, test.with_rows(class_codes=codes, classes=train.classes)
 
 
 def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
