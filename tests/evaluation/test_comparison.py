@@ -126,9 +126,12 @@ def test_a_coding_shared_by_all_changes_nothing(
     weight = np.random.default_rng(1).integers(0, 4, len(y)).astype(float) if weighted else None
     fits = []
     whole = TableEncoder.fit_transform_coded
-    monkeypatch.setattr(
-        TableEncoder, "fit_transform_coded", lambda self, *given: fits.append(self.numeric) or whole(self, *given)
-    )
+
+    def counted_fit(self: TableEncoder, *given: Any, **options: Any) -> Any:
+        fits.append(self.numeric)
+        return whole(self, *given, **options)
+
+    monkeypatch.setattr(TableEncoder, "fit_transform_coded", counted_fit)
     methods = {
         "all": SelectiveNB("all"),
         "map": SelectiveNB("map"),
@@ -350,7 +353,7 @@ def test_ctrl_c_keeps_what_is_finished(n_jobs: int | None, tmp_path: Path) -> No
     Interrupting.fits = 0
     X, y = load_iris(return_X_y=True)
     methods = {"all": SelectiveNB("all"), "gauss": Interrupting()}
-    with pytest.warns(UserWarning, match=r"Interrupted: \d of 6 folds of methods were finished, and are kept"):
+    with pytest.warns(UserWarning, match=r"Interrupted: \d of 6 folds of methods were finished and are kept"):
         found = compare(methods, X, y, THREE, results=tmp_path / "found.jsonl", n_jobs=n_jobs)
     assert not found.complete
     assert 2 <= len(found.rows) < 6

@@ -254,7 +254,7 @@ def test_a_search_that_swallowed_the_interrupt_ends_the_folds_too() -> None:
     Stopped.stops = False
     with pytest.warns(UserWarning, match="nterrupted") as told:
         found = selection_stability(Stopped(**FAST), X, Y, cv=5)
-    assert [str(w.message) for w in told] == ["Interrupted: 1 of 5 folds were finished, and are kept."]
+    assert [str(w.message) for w in told] == ["Interrupted: 1 of 5 folds were finished and are kept."]
     assert found.n_folds == 1
     assert np.isnan(found.stability)
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sklearn.base import clone
-
 from bayesieve.engine import effective_jobs, in_abandonable_threads
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.comparison_file import ComparisonFile
@@ -21,7 +19,7 @@ from bayesieve.evaluation.data_source import DataSource
 from bayesieve.evaluation.fold_run import FoldRun, check_methods
 from bayesieve.evaluation.folds import FixedSplit, RepeatedFolds, Split
 from bayesieve.evaluation.identity import describe
-from bayesieve.evaluation.selector_folds import was_interrupted
+from bayesieve.evaluation.selector_folds import quiet_clone, was_interrupted
 
 _TEN_FOLDS = RepeatedFolds()
 _PATIENCE = 1.0  # seconds a running fit may take to end after Ctrl-C before it is abandoned
@@ -70,7 +68,7 @@ def compare(
     Returns
     -------
     Comparison
-        After Ctrl-C, the folds finished so far, with a warning.
+        After Ctrl-C, the finished folds, with a warning.
 
     Raises
     ------
@@ -108,18 +106,14 @@ def compare_many(
     ----------
     estimators, protocol, results, n_jobs, verbose : as in `compare`.
     data : mapping from names to ``(X, y)``, ``(X, y, sample_weight)``, or callables without arguments that return them
-        A callable is called before the first missing fold of its data set, and its result is released after the last:
-        at most one data set per thread is in memory. If no fold is missing, it is not called.
-
-    Returns
-    -------
-    Comparison
+        A callable is called before the first missing fold of its data set, if there is one, and its result is released
+        after the last: at most one data set per thread is in memory.
 
     Raises
     ------
     ValueError
-        As `compare`; the message names the data set. A data set that cannot be loaded ends the run; folds finished so
-        far stay in ``results``.
+        As `compare`; the message names the data set. If a data set cannot be loaded, the run ends; finished folds stay
+        in ``results``.
 
     Examples
     --------
@@ -145,7 +139,7 @@ def compare_many(
         except ValueError as error:
             raise ValueError(str(error) if len(data) == 1 else f"Data set {name!r}: {error}") from error
     finished = _results(estimators, sources, protocol, results)
-    quiet = {name: _quiet(estimator, n_jobs) for name, estimator in estimators.items()}
+    quiet = {name: quiet_clone(estimator, n_jobs) for name, estimator in estimators.items()}
     complete = _run(quiet, sources, finished, n_jobs, verbose)
     return Comparison.of(data, estimators, protocol, finished.rows, complete)
 
@@ -158,20 +152,6 @@ def _results(estimators: Mapping[str, Any], sources: Sequence[DataSource], split
     tables = {source.name: source.fingerprint for source in sources if not source.is_lazy}
     methods = {name: describe(estimator) for name, estimator in estimators.items()}
     return ComparisonFile(path, {**split.settings, "bayesieve": __version__}, tables, methods)
-
-
-def _quiet(estimator: Any, n_jobs: int | None) -> Any:
-    """A clone that prints nothing in any part, and uses one thread if folds run in parallel."""
-    copy = clone(estimator)
-    one_thread = n_jobs is not None and effective_jobs(n_jobs) > 1
-    changes: dict[str, int] = {}
-    for name, value in copy.get_params(deep=True).items():
-        option = name.rpartition("__")[2]
-        if option == "verbose" and value:
-            changes[name] = 0
-        if option == "n_jobs" and one_thread and value is not None:  # None is one thread already
-            changes[name] = 1
-    return copy.set_params(**changes)
 
 
 def _run(
@@ -222,7 +202,7 @@ def _run(
             left = standing.running()
             behind = f"; fits still running in the background ({', '.join(left)}) are not" if left else ""
             warnings.warn(
-                f"Interrupted: {standing.done} of {n_wanted} folds of methods were finished, and are kept{behind}.",
+                f"Interrupted: {standing.done} of {n_wanted} folds of methods were finished and are kept{behind}.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -238,7 +218,7 @@ def _raise_if_interrupted(model: Any) -> None:
 
 
 class _Standing:
-    """Finished and running fits of all threads, shown with the time left at the current pace."""
+    """Finished and running fits of all threads, shown with the remaining time at the current pace."""
 
     def __init__(self, progress: SearchProgress | None, total: int) -> None:
         self.done = 0
@@ -248,11 +228,11 @@ class _Standing:
         self._running: dict[int, str] = {}
 
     @contextmanager
-    def at(self, what: str) -> Iterator[None]:
-        """Show ``what`` as running in this thread while the block runs."""
+    def at(self, fit: str) -> Iterator[None]:
+        """Show a fit as running in this thread while the block runs."""
         me = threading.get_ident()
         with self._lock:
-            self._running[me] = what
+            self._running[me] = fit
             if self._progress is not None:
                 self._progress.doing(self._total, "; ".join(self._running.values()))
         try:
@@ -262,7 +242,6 @@ class _Standing:
                 del self._running[me]
 
     def running(self) -> list[str]:
-        """Fits running now."""
         with self._lock:
             return list(self._running.values())
 

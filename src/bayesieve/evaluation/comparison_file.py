@@ -30,22 +30,17 @@ _LARGEST = 2**53
 class ComparisonFile:
     """A file of lines: the protocol first, then fingerprints of data sets, descriptions of methods and finished folds.
 
-    Data sets may be added later by `add_data`, before the first of their results. Nothing is written before the first
-    result: a run that ends without one leaves no file behind. Lines are flushed to disk when they are written; an
-    incomplete last line (the run was killed) is dropped, and its fold is run again. A file without results is
-    overwritten.
+    Nothing is written before the first result: a run that ends without one leaves no file behind. Lines are flushed to
+    disk when they are written; an incomplete last line (the run was killed) is dropped, and its fold is run again. A
+    file without results is overwritten. Every error is a ValueError that names the file.
 
     Parameters
     ----------
     path : the file; None keeps results in memory only.
     settings : numbers that determine the folds; a file with other settings is rejected.
     data : fingerprint of every data set by name; the file may hold more names, but no other data set of the same name.
+        `add_data` adds data sets that are loaded later.
     methods : description of every method by name, likewise.
-
-    Raises
-    ------
-    ValueError
-        If the file holds something else, or cannot be read or written.
     """
 
     def __init__(
@@ -74,13 +69,7 @@ class ComparisonFile:
         self._describe([] if saved else [{"comparison": dict(settings)}], {"data": data, "method": methods})
 
     def add_data(self, name: str, fingerprint: str) -> None:
-        """Record the fingerprint of a data set.
-
-        Raises
-        ------
-        ValueError
-            If the file holds another data set of this name, or cannot be written.
-        """
+        """Record the fingerprint of a data set before the first of its results."""
         if self.path is not None:
             with self._lock:
                 self._describe([], {"data": {name: fingerprint}})
@@ -131,13 +120,7 @@ class ComparisonFile:
 
 
 def read_results(path: str | os.PathLike[str]) -> dict[Key, dict[str, Any]]:
-    """The finished folds in a file, by data set, method, repeat and fold.
-
-    Raises
-    ------
-    ValueError
-        If the file holds something else, or cannot be read.
-    """
+    """The finished folds in a file, by data set, method, repeat and fold; ValueError if it is damaged."""
     return _read(checked_path(path))[1]
 
 

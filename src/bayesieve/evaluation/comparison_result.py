@@ -30,7 +30,7 @@ class Comparison(ShortRepr):
     rows : tuple of dict
         One for each data set, method, repeat and fold, as in `frame`; ``figures`` holds a method's own measures.
     complete : bool
-        False if Ctrl-C ended the run: the folds finished so far are kept.
+        False if Ctrl-C ended the run; it has the folds finished before.
     """
 
     data: tuple[str, ...]
@@ -81,17 +81,12 @@ class Comparison(ShortRepr):
         return pl.DataFrame([{name: row[name] for name in order} for row in self.rows], schema=schema)
 
     def folds(self, measure: str, data: str | None = None) -> np.ndarray:
-        """Values of a measure on all folds, shape (n_repeats * n_folds, n_methods); NaN where missing.
+        """Values of a measure on all folds, shape (n_repeats * n_folds, n_methods); NaN if missing.
 
         Parameters
         ----------
         measure : a numeric column of `frame`.
         data : name of the data set; optional if there is only one.
-
-        Raises
-        ------
-        ValueError
-            If there is no such measure or data set.
         """
         if measure not in NUMBERS:
             raise ValueError(f"There is no measure {measure!r}; choose one of {', '.join(map(repr, NUMBERS))}.")
@@ -104,11 +99,6 @@ class Comparison(ShortRepr):
         ----------
         name : a key of the mapping that ``fold_figures`` of a method returns.
         data : name of the data set; optional if there is only one.
-
-        Raises
-        ------
-        ValueError
-            If no method has such a figure, or there is no such data set.
         """
         known = list(dict.fromkeys(key for row in self.rows for key in row.get("figures") or ()))
         if name not in known:
@@ -130,7 +120,7 @@ class Comparison(ShortRepr):
 
     def matrix(self, measure: str) -> np.ndarray:
         """Mean of a measure over the folds, shape (n_data, n_methods); NaN if a method failed on a fold on which
-        another one succeeded, because means over different folds are not comparable.
+        another one succeeded, as means over different folds are not comparable.
         """
         return means_over_folds([self.folds(measure, name) for name in self.data], len(self.methods))
 

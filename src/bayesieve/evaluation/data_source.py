@@ -23,17 +23,9 @@ from bayesieve.table.cautions import issue, weights_caution
 class DataSource:
     """A data set and its folds.
 
-    Parameters
-    ----------
-    name : name of the data set.
-    content : ``(X, y)``, ``(X, y, sample_weight)``, or a callable without arguments that returns one of these: it is
-        called for the first fold, and its result is released when `expected` folds are done.
-    split : rule that makes the folds.
-
-    Raises
-    ------
-    ValueError
-        If the name is not a text, or the content cannot be split.
+    ``content`` is ``(X, y)``, ``(X, y, sample_weight)``, or a callable without arguments that returns one of these: it
+    is called for the first fold, and its result is released when `expected` folds are done. A ValueError is raised if
+    the name is not a text, or the content cannot be loaded or split.
     """
 
     def __init__(self, name: str, content: Any, split: Split) -> None:
@@ -57,13 +49,7 @@ class DataSource:
 
     @contextmanager
     def fold(self, place: tuple[int, int], results: ComparisonFile) -> Iterator[tuple[DataSet, Fold]]:
-        """The data set and one of its folds, by repeat and fold, while the block runs.
-
-        Raises
-        ------
-        ValueError
-            If the data set cannot be loaded, or differs from the one whose results are saved.
-        """
+        """The data set and one of its folds, by repeat and fold, while the block runs."""
         with self._lock:
             if self._opened is None:
                 self._opened = self._loaded(results)
@@ -122,7 +108,7 @@ def _data_set(name: str, parts: Any) -> DataSet:
 
 
 def _without_uncounted_rows(data: DataSet, weights: np.ndarray) -> DataSet:
-    """A row of weight 0 is none, and may not fill a fold; nor is a class that only such rows have."""
+    """Without rows of weight 0, which must not fill a fold, and classes that only such rows have."""
     rows = np.flatnonzero(weights)
     present, codes = np.unique(data.codes[rows], return_inverse=True)
     if present.size < 2:

@@ -16,13 +16,8 @@ _LOWEST = -1e300  # log of a probability of 0: finite, so that scores can be com
 def log_probabilities(model: Any, X: Any, classes: np.ndarray, n_train: int) -> np.ndarray:
     """Log probabilities (n_rows, n_classes) of all ``classes`` (sorted) from a classifier that may know fewer.
 
-    A class without training rows gets the probability of half a row, as in `out_of_fold_log_proba`.
-
-    Raises
-    ------
-    ValueError
-        If the classifier returns invalid probabilities or a wrong number of columns, or has classes that the data set
-        lacks.
+    A class without training rows gets the probability of half a row, as in `out_of_fold_log_proba`. A ValueError is
+    raised if probabilities or classes are invalid.
     """
     with np.errstate(divide="ignore", invalid="ignore"):  # probabilities <= 0 are handled below
         if hasattr(model, "predict_log_proba"):
@@ -61,9 +56,9 @@ def fold_measures(
     Returns
     -------
     dict by names in `MEASURES`. ``log_loss`` (nats a row) clips probabilities at 2.2e-16, as scikit-learn does, so that
-    methods whose probabilities saturate are treated like those that work with logarithms. ``compression_rate`` is
-    1 - log loss / log loss of the null model (Boulle 2007, section 5.2), which predicts the class shares of the
-    training rows; with exactly stratified folds, its log loss is H(Y). ``auc`` is NaN if all rows are of one class.
+    methods with saturated probabilities are treated like those with logarithms. ``compression_rate`` is 1 - log loss /
+    log loss of the null model (Boulle 2007, section 5.2), which predicts the class shares of the training rows; with
+    exactly stratified folds, its log loss is H(Y). ``auc`` is NaN if all rows are of one class.
     """
     clipped = np.maximum(log_proba, np.log(_LEAST_PROBABILITY))
     loss = metrics.log_loss(clipped, codes, weights)

@@ -58,8 +58,7 @@ class DataSet:
 class FoldRun:
     """One fold of a data set; call with a method to get its result as plain values.
 
-    Methods whose encoders have the same options share a coding. Its seconds count for each of them, as if each method
-    ran on its own.
+    Methods whose encoders have the same options share a coding, whose seconds count for each of them.
     """
 
     def __init__(self, data: DataSet, fold: Fold) -> None:
@@ -160,24 +159,24 @@ class FoldRun:
 
 
 class _Coding:
-    """Training and test rows of a fold as codes, computed on first use; all methods that share it get its failure."""
+    """Training and test rows of a fold as codes, computed on first use; all methods that share it share its failure."""
 
     def __init__(self, encoder: Any) -> None:
         self.encoder = encoder
-        self._made: dict[str, tuple[CodedTable, float] | Exception] = {}
+        self._parts: dict[str, tuple[CodedTable, float] | Exception] = {}
 
     def once(self, part: str, make: Callable[[], CodedTable]) -> tuple[CodedTable, float]:
         """The rows of a part, and the seconds it took to code them."""
-        if part not in self._made:
+        if part not in self._parts:
             began = time.perf_counter()
             try:
-                self._made[part] = (make(), time.perf_counter() - began)
+                self._parts[part] = (make(), time.perf_counter() - began)
             except Exception as error:
-                self._made[part] = error
-        made = self._made[part]
-        if isinstance(made, Exception):
-            raise made
-        return made
+                self._parts[part] = error
+        coded = self._parts[part]
+        if isinstance(coded, Exception):
+            raise coded
+        return coded
 
 
 def _finite(figures: Mapping[str, float | None]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
@@ -15,7 +15,7 @@ from bayesieve.short_repr import ShortRepr
 
 @dataclass(frozen=True)
 class Fold:
-    """Positions of the training and the test rows of one fold of one repeat; both count from 0."""
+    """Positions of the training and test rows of a fold; repeats and folds count from 0."""
 
     repeat: int
     fold: int
@@ -73,10 +73,7 @@ class RepeatedFolds(ShortRepr):
     def split(self, labels: np.ndarray) -> list[Fold]:
         """The folds of rows with these class labels (n_rows,), repeat after repeat.
 
-        Raises
-        ------
-        ValueError
-            If the most frequent class has fewer than ``n_folds`` rows.
+        A ValueError is raised if the most frequent class has fewer than ``n_folds`` rows.
         """
         largest = int(np.unique(labels, return_counts=True)[1].max(initial=0))
         if self.n_folds > largest:
@@ -97,8 +94,8 @@ class FixedSplit(ShortRepr):
     n_train : int
         Number of training rows, at least 2.
     seed : int, default=0
-        Seed that the rows were drawn with, if any. It does not affect the split; it is saved with results, so that
-        they are not mistaken for those of other rows.
+        Seed of the drawing of the rows. It does not affect the split; it is saved with results, to tell them from those
+        of other rows.
 
     Raises
     ------
@@ -114,6 +111,10 @@ class FixedSplit(ShortRepr):
     ([0, 1, 2], [3, 4])
     """
 
+    n_folds: ClassVar[int] = 1
+    n_repeats: ClassVar[int] = 1
+    n_splits: ClassVar[int] = 1
+
     n_train: int
     seed: int = 0
 
@@ -121,33 +122,12 @@ class FixedSplit(ShortRepr):
         _make_whole(self, n_train=2, seed=0)
 
     @property
-    def n_folds(self) -> int:
-        """1: there is a single split."""
-        return 1
-
-    @property
-    def n_repeats(self) -> int:
-        """1, likewise."""
-        return 1
-
-    @property
-    def n_splits(self) -> int:
-        """Number of folds over all repeats: 1."""
-        return 1
-
-    @property
     def settings(self) -> dict[str, int]:
         """Numbers that identify the fold, as saved in files."""
         return {"train_rows": self.n_train, "seed": self.seed}
 
     def split(self, labels: np.ndarray) -> list[Fold]:
-        """The fold of rows with these class labels (n_rows,).
-
-        Raises
-        ------
-        ValueError
-            If no row is left for testing.
-        """
+        """The fold of rows with these class labels (n_rows,); ValueError if no rows are left for testing."""
         if labels.size <= self.n_train:
             raise ValueError(f"n_train must leave rows to test: it is {self.n_train} of {labels.size} rows.")
         return [Fold(0, 0, np.arange(self.n_train), np.arange(self.n_train, labels.size))]

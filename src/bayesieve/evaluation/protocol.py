@@ -81,13 +81,8 @@ def row_splits(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Positions of (train, test) rows: ``cv`` is a number of stratified folds, a scikit-learn splitter or pairs.
 
-    Rows of weight 0 are in no fold of a number of folds; splitters and pairs are taken at their word. Test parts must
-    not overlap; with ``tests_once=False`` they are not checked.
-
-    Raises
-    ------
-    ValueError
-        If ``cv`` is none of these, or cannot split these rows.
+    A number of folds leaves out rows of weight 0; splitters and pairs are used as they are. Test parts must not
+    overlap; with ``tests_once=False`` they are not checked. Any other ``cv`` is a ValueError.
     """
     n_rows = labels.size
     numbered = isinstance(cv, Integral) and not isinstance(cv, bool)

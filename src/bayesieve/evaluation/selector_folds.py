@@ -40,7 +40,7 @@ def run_folds(
 ) -> tuple[list[SelectorFold], bool]:
     """The finished folds, in order, and whether these are all."""
     verbose = int(getattr(selector, "verbose", 0) or 0)
-    quiet = _quiet(selector, one_thread=n_jobs is not None and effective_jobs(n_jobs) > 1)
+    quiet = quiet_clone(selector, n_jobs)
     finished: dict[int, SelectorFold] = {}
 
     def run(position: int) -> None:
@@ -73,17 +73,22 @@ def run_folds(
                 raise
             complete = False
     if not complete:
-        message = f"Interrupted: {len(finished)} of {len(folds)} folds were finished, and are kept."
+        message = f"Interrupted: {len(finished)} of {len(folds)} folds were finished and are kept."
         warnings.warn(message, UserWarning, stacklevel=3)
     return [finished[position] for position in sorted(finished)], complete
 
 
-def _quiet(selector: Any, *, one_thread: bool) -> Any:
-    """A clone that prints nothing while it searches, and uses one thread if folds run in parallel."""
-    copy, parameters = clone(selector), selector.get_params(deep=False)
-    changes = {name: value for name, value in (("verbose", 0), ("n_jobs", 1)) if name in parameters}
-    if not one_thread:
-        changes.pop("n_jobs", None)
+def quiet_clone(estimator: Any, n_jobs: int | None) -> Any:
+    """A clone that prints nothing in any part, and uses one thread if folds run in parallel."""
+    copy = clone(estimator)
+    one_thread = n_jobs is not None and effective_jobs(n_jobs) > 1
+    changes: dict[str, int] = {}
+    for name, value in copy.get_params(deep=True).items():
+        option = name.rpartition("__")[2]
+        if option == "verbose" and value:
+            changes[name] = 0
+        if option == "n_jobs" and one_thread and value is not None:  # None is one thread already
+            changes[name] = 1
     return copy.set_params(**changes)
 
 
@@ -102,23 +107,17 @@ def was_interrupted(model: Any) -> bool:
 
 def _selection(model: Any) -> tuple[tuple[str, ...], np.ndarray, Any]:
     """Names and weights of all features, and the trace if there is one."""
-    for attribute in ("weights_", "feature_weights_"):
-        if hasattr(model, attribute):
-            weights = np.asarray(getattr(model, attribute), dtype=float)
-            break
-    else:
+    weights = getattr(model, "weights_", getattr(model, "feature_weights_", None))
+    if weights is None:
         if not hasattr(model, "get_support"):
             raise ValueError(f"{type(model).__name__} has no weights_ and no get_support: it selects no features.")
-        weights = np.asarray(model.get_support(), dtype=float)
-    return _names(model, weights.size), weights, getattr(model, "trace_", None)
-
-
-def _names(model: Any, n_features: int) -> tuple[str, ...]:
+        weights = model.get_support()
+    weights = np.asarray(weights, dtype=float)
     trace, encoder = getattr(model, "trace_", None), getattr(model, "encoder_", None)
     if trace is not None:
         names: Iterable[Any] = trace.names
     elif encoder is not None:
         names = (level.name for level in encoder.levels_)
     else:
-        names = getattr(model, "feature_names_in_", [f"x{k}" for k in range(n_features)])
-    return tuple(str(name) for name in names)
+        names = getattr(model, "feature_names_in_", [f"x{k}" for k in range(weights.size)])
+    return tuple(map(str, names)), weights, trace

@@ -37,7 +37,7 @@ class SelectionStability(ShortRepr):
     selector : str
         The selector, as text.
     complete : bool
-        False if Ctrl-C ended the run: the folds finished so far are kept.
+        False if Ctrl-C ended the run; it has the folds finished before.
 
     References
     ----------
@@ -93,11 +93,6 @@ class SelectionStability(ShortRepr):
         ----------
         level : float, default=0.95
             Confidence, between 0 and 1.
-
-        Raises
-        ------
-        ValueError
-            If `level` is not between 0 and 1.
         """
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, got {level!r}.")

@@ -33,9 +33,7 @@ class Standing:
 
 
 def standings(comparison: Comparison, measure: str, data: str | None = None) -> list[Standing]:
-    """All methods on a data set, the best mean first; methods without results are left out.
-
-    Methods that succeeded on all folds come before those that failed on some.
+    """All methods with results on a data set, the best mean first; those that failed on some folds come last.
 
     Parameters
     ----------
