@@ -174,3 +174,9 @@ def test_in_the_classifier(tmp_path: Any) -> None:
 def test_bad_search() -> None:
     with pytest.raises(ValueError, match="search must be one of 'best-first', 'forward', 'backward', got 'beam'"):
         CFSSelector("beam", encoder=None).fit([[0], [1]], [0, 1])
+
+
+@pytest.mark.parametrize("option", ["locally_predictive", "independent_as_redundant"])
+def test_a_switch_is_true_or_false(option: str) -> None:
+    with pytest.raises(ValueError, match=rf"{option} must be True or False, got array"):
+        CFSSelector(encoder=None, **{option: np.array([1, 2])}).fit([[0], [1]], [0, 1])

@@ -126,6 +126,9 @@ def test_bad_arguments() -> None:
         engine_thresholds("quantiles", scores[:, 1:])
     with pytest.raises(ValueError, match=r"12 series take values for \d+ different thresholds, not 814: give more"):
         engine_thresholds("quantiles", scores)
+    for total in (-1, "a", 1.5):
+        with pytest.raises(ValueError, match="total must be a whole number of at least 0, got"):
+            quantile_thresholds(np.eye(3), ["a", "b", "c"], total=total)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="scores must be a matrix of numbers"):
         engine_thresholds("quantiles", "scores")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="series must be an EngineSeries or a list of arrays of numbers, not None"):

@@ -135,6 +135,9 @@ class CFSSelector(CodedSelector):
     def _check_options(self) -> None:
         if not (is_choice(self.search, tuple(SEARCHES)) or isinstance(self.search, Search)):
             raise ValueError(f"search must be one of {', '.join(map(repr, SEARCHES))}, got {self.search!r}.")
+        for name in ("locally_predictive", "independent_as_redundant"):
+            if not isinstance(getattr(self, name, False), (bool, np.bool_)):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r:.80}.")
         make_dependence(self.dependence, grows=True)
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesieve.simulate.engine_series import EngineSeries
+from bayesieve.simulate.randomness import as_count
 from bayesieve.simulate.two_sample_tests import TESTS, smallest_p_value
 from bayesieve.simulate.window_scores import WindowScore, window_scores
 
@@ -184,7 +185,7 @@ def quantile_thresholds(scores: np.ndarray, names: Sequence[str], *, total: int)
     >>> quantile_thresholds(np.c_[np.arange(8.0), np.arange(8) % 2], ["fine", "coarse"], total=4)
     {'fine': [1.0, 3.0, 5.0], 'coarse': [0.0]}
     """
-    scores = _as_scores(scores, names)
+    scores, total = _as_scores(scores, names), as_count("total", total, 0)
     columns = [column[~np.isnan(column)] for column in scores.T]
     room = np.array([max(np.unique(column).size - 1, 0) for column in columns], dtype=np.int64)
     if room.sum() < total:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Number
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -215,9 +216,10 @@ class Column:
         texts = pl.Series([*(spelt_out(canonical_text(value)) for value in values), None], dtype=pl.String)
         numbers, unreadable = numbers_of_texts(texts, type_)
         for i, value in enumerate(values):  # the same numbers as in a column of nothing else
-            if type_ == "number" and isinstance(value, Number) and not isinstance(value, (bool, np.timedelta64)):
+            is_number = isinstance(value, (Real, decimal.Decimal)) and not isinstance(value, (bool, np.timedelta64))
+            if is_number and type_ == "number":
                 with suppress(OverflowError):
-                    numbers[i], unreadable[i] = float(value), False  # type: ignore[arg-type]
+                    numbers[i], unreadable[i] = float(value), False
         return numbers[codes], unreadable[codes]
 
     def categories(self, *, merged: bool = True) -> Categories:
