@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bayesieve import DiscreteNB
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import RowLoss
 from bayesieve.criteria.registry import make_criterion
@@ -114,6 +115,16 @@ def test_blocks_end_at_the_grain_of_the_kernels() -> None:
     assert cut == [[0, 512, 512, 512], [512, 700, 700, 1212], [1212, 1212, 1212, 2748], [2748, 2748, 2748, 3000]]
     assert next(bounds.tolist() for bounds in InMemory(1000).blocks(offsets)) == [0, 700, 700, 700]
     assert next(iter(InMemory().blocks(offsets))) is offsets
+
+
+@pytest.mark.parametrize("n_used", [5, 2])
+def test_predictions_are_the_same_bits(n_used: int) -> None:
+    coded = coded_table(4, 3000, 5, 3, unseen=0.1)
+    model = DiscreteNB(feature_weights=np.arange(5) < n_used).fit(coded)
+    engine = CutAt(700, 1100, 2900)
+    joint = model.predict_joint_log_proba(moved_to(coded, engine))
+    np.testing.assert_array_equal(joint, model.predict_joint_log_proba(coded))
+    assert engine.n_blocks == 4
 
 
 def test_take_any_rows() -> None:
