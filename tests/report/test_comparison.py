@@ -126,7 +126,7 @@ def test_ranks_over_the_folds_of_one_data_set():
 def test_a_single_fold_is_ranked_without_a_test():
     data = compared(rows_of({"A": [0.9], "B": [0.8], "C": [0.7]}), n_folds=1)
     (part,) = rank_parts(Folds(data))
-    assert part.figure.caption.endswith("There is no test of a single fold, so that no methods are joined.")
+    assert part.figure.caption.endswith("A single fold cannot be tested, so no methods are joined.")
     assert part.figure.drawing.bars == ()
     assert [row[3] for row in part.pairs.rows] == ["no test"] * 3
     assert "trained on the first rows, tested on the others" in render_comparison(data)

@@ -121,7 +121,7 @@ def test_equal_ranks_keep_the_order_of_the_names():
         ([1.0, 2.0, 3.0], 0.9, "All methods differ significantly (Nemenyi, 5%)."),
         ([1.9, 2.0, 2.1], 0.9, "No two methods differ significantly (Nemenyi, 5%)."),
         ([1.0, 2.0, 3.0], 2.34, "with so few data sets the test (Nemenyi, 5%) can show nothing."),
-        ([1.0, 2.0, 3.0], None, "There is no test, so that no methods are joined."),
+        ([1.0, 2.0, 3.0], None, "No test is possible, so no methods are joined."),
         ([1.0], None, "Average ranks of 1 method over 7 data sets, 1 is best."),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.cli.comparison_summary import (
+    EFFORT_TITLES,
     EFFORTS,
     LEVEL,
     SPREAD,
@@ -21,7 +22,7 @@ from bayesieve.cli.comparison_summary import (
     spread_text,
 )
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.tables import Column
+from bayesieve.cli.tables import Column, numbers
 from bayesieve.cli.text import counted, listed, quoted, thousands
 from bayesieve.evaluation.standings import standings
 from bayesieve.report.formats import p_text
@@ -77,15 +78,7 @@ def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[st
     by = column_title(measure)
     lines = {(line["data"], line["method"]): line for line in comparison.summary().to_dicts()}
     n_rows = {row["data"]: row["n_train"] + row["n_test"] for row in comparison.rows}
-    columns = [
-        Column("table"),
-        Column("rows", number=True),
-        Column("best"),
-        Column(by, number=True),
-        Column("beats", number=True),
-        Column("next"),
-        Column(by, number=True),
-    ]
+    columns = [Column("table"), *numbers("rows"), Column("best"), *numbers(by, "beats"), Column("next"), *numbers(by)]
     rows = []
     for name in comparison.data:
         cells: list[str] = []
@@ -99,15 +92,14 @@ def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[st
 
 def _show_means(screen: Screen, comparison: Any, ranking: _Ranking) -> None:
     """Means over tables; none for a method that lacks one, because means over different tables are not comparable."""
-    columns = [Column("mean over tables"), *(Column(column_title(name), number=True) for name in SPREAD)]
+    columns = [Column("mean over tables"), *numbers(*map(column_title, SPREAD))]
     means = [_mean_over_tables(comparison, name) for name in SPREAD]
     rows = [[comparison.methods[j], *(number_text(mean[j], 4) for mean in means)] for j in ranking.order]
     screen.table(columns, rows, strong=(0,))
 
 
 def _show_ranks(screen: Screen, comparison: Any, measure: str, ranking: _Ranking, stands: dict[str, Any]) -> None:
-    titles = ("Brier", "features", "fit s", "predict s", "rank", "best on", "wins", "losses")
-    columns = [Column("method"), *(Column(title, number=True) for title in titles)]
+    columns = [Column("method"), *numbers(*EFFORT_TITLES, "rank", "best on", "wins", "losses")]
     means = [(_mean_over_tables(comparison, name), digits) for name, digits in EFFORTS]
     sign = 1 if comparison.higher_is_better(measure) else -1
     top = np.nanmax(sign * ranking.matrix, axis=1, keepdims=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.tables import Column
+from bayesieve.cli.tables import Column, numbers
 from bayesieve.cli.text import counted, quoted
 from bayesieve.evaluation.standings import standings
 from bayesieve.report.formats import p_text
@@ -15,6 +15,7 @@ from bayesieve.report.measures import Measure
 
 SPREAD = ("accuracy", "auc", "compression_rate", "balanced_accuracy")
 EFFORTS = (("brier", 4), ("n_features", 1), ("fit_seconds", 2), ("predict_seconds", 2))
+EFFORT_TITLES = ("Brier", "features", "fit s", "predict s")
 UNKNOWN = "-"
 LEVEL = 0.05
 
@@ -56,14 +57,13 @@ def column_title(measure: str) -> str:
 
 
 def _show_figures(screen: Screen, lines: dict[str, dict[str, Any]]) -> None:
-    columns = [Column("method"), *(Column(column_title(name), number=True) for name in SPREAD)]
+    columns = [Column("method"), *numbers(*map(column_title, SPREAD))]
     rows = [[name, *(spread_text(line, measure) for measure in SPREAD)] for name, line in lines.items()]
     screen.table(columns, rows, strong=(0,))
 
 
 def _show_standings(screen: Screen, lines: dict[str, dict[str, Any]], order: Sequence[Any]) -> None:
-    titles = ("Brier", "features", "fit s", "predict s", "rank", "beats", "loses", "p")
-    columns = [Column("method"), *(Column(title, number=True) for title in titles)]
+    columns = [Column("method"), *numbers(*EFFORT_TITLES, "rank", "beats", "loses", "p")]
     stands = {standing.method: standing for standing in order}
     rows = []
     for name, line in lines.items():

@@ -20,14 +20,14 @@ from bayesieve.cli.screen import Screen
 def compile_kernels(
     families: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FAMILY]...", help="What to compile; everything unless said.", show_default=False),
+        typer.Argument(metavar="[FAMILY]...", help="Kernels to compile; all by default.", show_default=False),
     ] = None,
     quiet: QuietOutput = False,
     debug: Debug = False,
 ) -> None:
     """Compile ahead of the first fit, in one process for each core.
 
-    A fit compiles what it needs when it needs it, once after an installation or an update.
+    Without it, a fit compiles kernels when it needs them, once after an installation or an update.
     """
     from bayesieve import compiling
 
@@ -141,7 +141,7 @@ def _coded(n_levels: int) -> Any:
     )
 
 
-# What runs the kernels of each family. Levels decide how AUC counts pairs, so that it is compiled in two processes.
+# Runs the kernels of each family. Levels decide how AUC counts pairs, so it is compiled in two processes.
 FAMILIES: dict[str, Callable[[], None]] = {
     "columns": _columns,
     "search": _fit,

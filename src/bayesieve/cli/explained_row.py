@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.tables import Column
+from bayesieve.cli.tables import Column, numbers
 from bayesieve.cli.text import visible
 
 _MOST_CLASSES = 6
@@ -44,13 +44,8 @@ def show_row(screen: Screen, explanation: Any, probability: Any, at: int) -> Non
         )
     rows.append(["total", "", "", "", *_compared(total, winner, other)[:-1], None])
     columns = (
-        Column("feature"),
-        Column("value"),
-        Column("level"),
-        Column("weight", number=True),
-        Column(_short(labels[winner], _MOST_TITLE), number=True),
-        Column(_short(labels[other], _MOST_TITLE), number=True),
-        Column("difference", number=True),
+        *(Column(title) for title in ("feature", "value", "level")),
+        *numbers("weight", *(_short(labels[j], _MOST_TITLE) for j in (winner, other)), "difference"),
         Column("", bar=True),
     )
     screen.table(columns, rows, strong=(len(rows) - 1,))

@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.tables import Column
+from bayesieve.cli.tables import Column, numbers
 from bayesieve.cli.text import counted, quoted, thousands, visible
 
 _MOST_CLASSES = 6
 _COLUMNS = (
     Column("feature"),
     Column("kind"),
-    Column("levels", number=True),
-    Column("level score", number=True),
-    Column("importance", number=True),
-    Column("weight", number=True),
+    *numbers("levels", "level score", "importance", "weight"),
     Column("", bar=True),
 )
 

@@ -56,9 +56,7 @@ def reproduce(
     ] = None,
     output: Annotated[
         Path | None,
-        options.file_option(
-            "Markdown file to write; finished folds are saved next to it, so that a run can be continued."
-        ),
+        options.file_option("Markdown file to write; finished folds are saved next to it, and a run can be continued."),
     ] = None,
     data: Annotated[
         Path | None,

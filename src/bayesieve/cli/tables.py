@@ -31,6 +31,11 @@ class Column:
     bar: bool = False
 
 
+def numbers(*titles: str) -> list[Column]:
+    """Columns of numbers with these titles."""
+    return [Column(title, number=True) for title in titles]
+
+
 def plain_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> list[str]:
     """The lines of a table, without bars and with nothing cut."""
     from rich.cells import cell_len

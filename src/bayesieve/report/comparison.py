@@ -103,7 +103,7 @@ def headline(tests: FoldTests, best: int) -> str:
         mean = measure.text(float(means[~np.isnan(means)].mean()))
         return f"{_shown(data.methods[0])}: mean {measure.title} {mean}."
     if np.isnan(matrix).all():
-        return "No method finished the folds that others did, so that none can be called best."
+        return "No method finished the folds that others did, so none can be called best."
     ranks = average_ranks(matrix, measure.higher_is_better)
     tied = [j for j in range(len(ranks)) if ranks[j] <= ranks.min() + 1e-9]
     if len(tied) > 3:

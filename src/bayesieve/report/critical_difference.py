@@ -80,8 +80,7 @@ def fold_rank_figure(
 ) -> Figure:
     """Draw average ranks over the folds of one data set, as `critical_difference_figure` does over data sets.
 
-    Folds share their rows, so that tests of ranks do not apply; bars join methods, neighbours by rank, of which no
-    two are ``apart``.
+    Folds share their rows, so tests of ranks do not apply; bars join neighbours by rank of which no two are ``apart``.
 
     Parameters
     ----------
@@ -106,7 +105,7 @@ def fold_rank_figure(
     unjoined = _not_apart_without_bar(len(values), groups, apart) if n_folds > 1 else []
     test = f"corrected resampled t-test of the folds, {formats.format_percent(alpha, 0)} each"
     if n_folds < 2:
-        finding = "There is no test of a single fold, so that no methods are joined."
+        finding = "A single fold cannot be tested, so no methods are joined."
     elif unjoined and not groups:
         finding = f"No neighbours by rank are joined by a bar ({test})."
     else:
@@ -175,7 +174,7 @@ def _finding(ranks: Sequence[float], groups: Sequence[Sequence[int]], difference
     if len(ranks) < 2:
         return ""
     if difference is None:
-        return "There is no test, so that no methods are joined."
+        return "No test is possible, so no methods are joined."
     if difference > len(ranks) - 1:
         return (
             f"The critical difference, {formats.format_number(difference, 2)}, is more than ranks can differ: with so "

@@ -73,7 +73,7 @@ def models_figure(
     Raises
     ------
     ValueError
-        If there is no model or no feature, or not one power of ten for each model.
+        If there are no models or features, or models and powers of ten differ in number.
 
     Examples
     --------

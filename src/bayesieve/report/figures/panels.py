@@ -1,4 +1,4 @@
-"""Panels that stand over one another and share their horizontal axis: what is drawn in them, and where."""
+"""Panels over one another that share their horizontal axis: positions of lines, bands and labels."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ SMALLEST_SPAN = 1e-290  # below it, powers of ten underflow
 
 @dataclass(frozen=True)
 class Scale:
-    """Linear map of [low, high] to [start, stop]; what lies outside is drawn at the border."""
+    """Linear map of [low, high] to [start, stop]; values outside are drawn at the border."""
 
     low: float
     high: float

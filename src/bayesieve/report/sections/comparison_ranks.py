@@ -37,9 +37,9 @@ class RankPart:
 
 def why_no_ranks(folds: Folds) -> str | None:
     if len(folds.data.methods) < 2:
-        return "There is a single method, so that there is nothing to rank."
+        return "There is only one method, so there is nothing to rank."
     if not folds.measures():
-        return "No method has a value, so that there is nothing to rank."
+        return "No method has a value, so there is nothing to rank."
     return None
 
 

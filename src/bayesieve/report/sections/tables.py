@@ -27,7 +27,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as texts; `marked` is the row that stands out, `cap` says what was left out."""
+    """Cells as texts; `marked` is the row that stands out, `cap` mentions lines left out."""
 
     title: str
     columns: tuple[Column, ...]
