@@ -28,6 +28,7 @@ from bayesieve import (
 from bayesieve.discretize import intervals
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
+from bayesieve.engine import InMemory
 from bayesieve.table import as_table
 from tests.discretize.columns import Found, fit_intervals
 
@@ -103,7 +104,9 @@ def test_levels_of_blocks_of_rows_are_those_of_all_rows(
     encoder = TableEncoder(numeric=numeric, categorical=categorical, missing=missing)
     expected = clone(encoder).fit(frame, classes, weights)
     for block_rows in (1000, 130, 7):
-        found = clone(encoder).fit_in_blocks(frame, classes, weights, block_rows=block_rows)
+        found = clone(encoder)
+        coded = found.fit_transform_coded(frame, classes, weights, engine=InMemory(block_rows))
+        assert coded.codes.T.tolist() == expected.transform(frame).tolist()
         assert [level.to_json() for level in found.levels_] == [level.to_json() for level in expected.levels_]
         assert found.level_scores_.tolist() == expected.level_scores_.tolist()
         assert found.transform(frame).tolist() == expected.transform(frame).tolist()

@@ -70,7 +70,7 @@ def encoder_from_json(
     if isinstance(encoder, TableEncoder):
         encoder.levels_ = TableLevels.of(levels)
     else:
-        encoder.levels_ = levels  # type: ignore[assignment]  # checked where they are read
+        encoder.levels_ = levels  # checked where they are read
     encoder.level_scores_ = np.array([level.level_score for level in levels])
     encoder.unseen_counts_ = np.zeros(len(levels), dtype=np.int64)
     encoder.classes_ = classes

@@ -35,8 +35,8 @@ def _join_local_minima(cumulated, log_factorials, target):
     """Bounds of about ``target`` intervals that rounds of merges of the cheapest neighbours leave.
 
     A round merges every pair that is cheaper than both overlapping pairs and among the cheaper half of all pairs. It
-    costs one pass, where a priority queue would cost a cache miss per merge. Blocks of a few rows, far more of them
-    than are wanted in the end, are packed together before: the moves that follow the search start again from all
+    costs one pass, where a priority queue would cost a cache miss per merge. Blocks of a few rows, far more than
+    ``target``, are packed together before: the moves that follow the search start again from all
     blocks, so only its starting point is approximate.
     """
     rows = 0.0
@@ -63,7 +63,7 @@ def _join_local_minima(cumulated, log_factorials, target):
                 sample[taken] = deltas[i + 1]
                 taken += 1
         threshold = np.median(sample[:taken])
-        kept = 0
+        n_left = 0
         i = 0
         while i < n:
             delta = deltas[i + 1]  # of the pair (i, i + 1)
@@ -71,13 +71,13 @@ def _join_local_minima(cumulated, log_factorials, target):
             if i + 1 < n and delta <= threshold and delta <= deltas[i] and delta < deltas[i + 2]:
                 cost = unions[i]
                 i += 1
-            bounds[kept], costs[kept] = start, cost
-            kept += 1
+            bounds[n_left], costs[n_left] = start, cost
+            n_left += 1
             i += 1
-        bounds[kept] = bounds[n]
-        if kept == n:
+        bounds[n_left] = bounds[n]
+        if n_left == n:
             break
-        n = kept
+        n = n_left
     return bounds[: n + 1].copy()
 
 

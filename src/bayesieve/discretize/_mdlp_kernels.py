@@ -61,19 +61,19 @@ def best_bound(cumulated, first, stop, table, unit, tolerance):
                 classes += n_log_n(below[j], table, unit) + n_log_n(above[j], table, unit)
                 n_below += moved
                 n_above -= moved
-        found = classes - n_log_n(n_below, table, unit) - n_log_n(max(0, n_above), table, unit)
-        if found > best + tolerance:
-            best_at, best = bound, found
+        remaining = classes - n_log_n(n_below, table, unit) - n_log_n(max(0, n_above), table, unit)
+        if remaining > best + tolerance:
+            best_at, best = bound, remaining
     return best_at
 
 
 @jit_inner
 def present(counts):
     """Number of classes with rows."""
-    found = 0
+    n_present = 0
     for j in range(counts.size):
-        found += counts[j] > 0
-    return found
+        n_present += counts[j] > 0
+    return n_present
 
 
 @jit_inner

@@ -33,8 +33,6 @@ class EqualFrequencyDiscretizer(_Binner):
     Parameters
     ----------
     n_bins : int, default=10
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores.
 
     Attributes
     ----------
@@ -63,8 +61,6 @@ class EqualWidthDiscretizer(_Binner):
     Parameters
     ----------
     n_bins : int, default=10
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores.
 
     Attributes
     ----------

@@ -27,16 +27,16 @@ class ClassOrder:
     def of(cls, class_codes: np.ndarray, n_classes: int, weights: np.ndarray | None) -> ClassOrder:
         if weights is None:
             rows = np.argsort(class_codes, kind="stable")  # a radix sort for small codes
-            kept_codes, kept_weights, integral = class_codes, np.zeros(0), True
+            codes, own_weights, integral = class_codes, np.zeros(0), True
         else:
-            kept = np.flatnonzero(weights > 0.0)
-            rows = kept[np.argsort(class_codes[kept], kind="stable")]
-            kept_codes, kept_weights = class_codes[kept], weights[rows]
-            integral = bool(np.all(kept_weights == np.floor(kept_weights))) and kept_weights.sum() < 2**31
+            counted = np.flatnonzero(weights > 0.0)
+            rows = counted[np.argsort(class_codes[counted], kind="stable")]
+            codes, own_weights = class_codes[counted], weights[rows]
+            integral = bool(np.all(own_weights == np.floor(own_weights))) and own_weights.sum() < 2**31
         if len(class_codes) < 2**31:
             rows = rows.astype(np.int32)
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(kept_codes, minlength=n_classes))])
-        return cls(class_codes, rows, offsets, kept_weights, integral, len(class_codes))
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_classes))])
+        return cls(class_codes, rows, offsets, own_weights, integral, len(class_codes))
 
     @property
     def n_classes(self) -> int:
@@ -61,9 +61,9 @@ class ClassOrder:
             return np.diff(self.offsets).astype(float)
         return np.bincount(self.class_codes(), weights=self.weights, minlength=self.n_classes)
 
-    def only(self, kept: np.ndarray) -> ClassOrder:
-        """The same order of the rows that ``kept`` (n_rows bool) marks."""
-        mine = kept[self.rows]
+    def only(self, marked: np.ndarray) -> ClassOrder:
+        """The same order of the rows ``marked``, (n_rows,) bool."""
+        mine = marked[self.rows]
         offsets = np.concatenate([[0], np.cumsum(mine)])[self.offsets]
         weights = self.weights[mine] if self.weights.size else self.weights
         return ClassOrder(self.codes, self.rows[mine], offsets, weights, self.integral, self.n_rows)

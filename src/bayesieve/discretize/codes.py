@@ -21,8 +21,8 @@ the memory.
 
 
 def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | None = None) -> CodedTable:
-    """Integer codes of a 2-D array or dataframe as a `CodedTable` without classes. Fractions are rounded down, with a
-    warning, as scikit-learn's estimators of codes do.
+    """Integer codes of a 2-D array or dataframe as a `CodedTable` without classes. Fractions are rounded down with a
+    warning, as in scikit-learn's estimators of codes.
 
     Parameters
     ----------

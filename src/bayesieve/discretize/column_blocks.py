@@ -166,11 +166,11 @@ def _fit_groups(
     if missing == "ignore" and len(counts.values):
         counts = replace(counts, missing=np.zeros_like(counts.missing))
     try:
-        found = coder.fit_values(counts, apart=missing != "share")
+        grouping = coder.fit_values(counts, apart=missing != "share")
     except TooManyBlocks as error:
         raise ValueError(f"Column {name!r}: {error}.") from None
     values = [*counts.values, None]
-    groups = tuple(tuple(values[v] for v in group) for group in found.groups)
+    groups = tuple(tuple(values[v] for v in group) for group in grouping.groups)
     of_missing = next((code for code, group in enumerate(groups) if None in group), None)
     levels = FeatureLevels(
         name=name,
@@ -178,10 +178,10 @@ def _fit_groups(
         type=type_,
         groups=groups,
         missing_code=of_missing,
-        counts=found.counts,
-        level_score=found.level_score,
+        counts=grouping.counts,
+        level_score=grouping.level_score,
     )
-    return found.as_intervals(), levels
+    return grouping.as_intervals(), levels
 
 
 def _fit_intervals(coder: IntervalCoder, name: str, blocks: ValueBlocks, missing: str) -> tuple[Intervals, None]:
@@ -218,9 +218,9 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
 
     def code_alone(i: int) -> None:
         level: FeatureLevels = levels[i]
-        found = level.code(table.column(i), complaints)
-        unseen[i] = np.count_nonzero(found == level.n_levels)
-        codes.put(i, found)
+        own = level.code(table.column(i), complaints)
+        unseen[i] = np.count_nonzero(own == level.n_levels)
+        codes.put(i, own)
 
     def code_block(run: range) -> None:
         if not together[run.start]:
@@ -252,7 +252,7 @@ def code_in_blocks(
 
 
 def _runs(together: np.ndarray, n_rows: int) -> list[range]:
-    """Neighbouring columns that are done at once; the others one by one."""
+    """Neighbouring columns to process together; the others one by one."""
     most = max(1, _BLOCK_CELLS // max(1, n_rows))
     ends = np.flatnonzero(np.diff(together.astype(np.int8))) + 1
     runs = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,8 @@ from bayesieve.discretize.column_blocks import code_columns, fit_columns
 from bayesieve.discretize.criterion import interval_costs, pays
 from bayesieve.discretize.partition import Groups, Intervals
 from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
-from bayesieve.table import Table, Target, as_sample_weight, as_target
+from bayesieve.shared_docs import with_shared_docs
+from bayesieve.table import FeatureLevels, Table, Target, as_sample_weight, as_target
 from bayesieve.table.cautions import Caution, issue, named
 from bayesieve.table.columns import Kind
 from bayesieve.table.estimator_input import fit_table, new_table
@@ -26,6 +28,10 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
     """The scikit-learn interface of estimators that learn ``levels_`` and code with them."""
 
     supervised: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        with_shared_docs(cls)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the coded columns."""
@@ -50,6 +56,37 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
         return tags
 
 
+class TableCoder(LevelsCoder):
+    """Base of the encoders of whole tables."""
+
+    levels_: Sequence[FeatureLevels]
+    unseen_counts_: np.ndarray
+    classes_: np.ndarray
+
+    def to_frame(self) -> Any:
+        """One row per feature and level (polars): label, count, and the count of every class."""
+        from bayesieve.table.frames import polars_frame
+
+        check_is_fitted(self, "levels_")
+        rows = []
+        for level in self.levels_:
+            for code, counts in enumerate(np.asarray(level.counts, dtype=float)):
+                of_classes = {f"count_{c}": count for c, count in zip(self.classes_, counts, strict=True)}
+                rows.append({**self._describe_level(level, code), "count": counts.sum(), **of_classes})
+        return polars_frame(rows, infer_schema_length=None)
+
+    @abstractmethod
+    def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
+        """The columns of `to_frame` before the counts."""
+
+    def _add_unseen(self, unseen: np.ndarray) -> None:
+        """Count values without a level, of each feature."""
+        if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
+            self.unseen_counts_ = self.unseen_counts_.copy()
+        # Counted under no lock: two concurrent calls may lose counts, never codes.
+        self.unseen_counts_ += unseen
+
+
 class ColumnCoder(LevelsCoder):
     """Base of the estimators that code columns of one kind.
 
@@ -59,16 +96,9 @@ class ColumnCoder(LevelsCoder):
 
     kind: ClassVar[Kind]
 
+    @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the levels of every column.
-
-        Parameters
-        ----------
-        X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_columns)
-        y : array-like, shape (n_rows,)
-            Class labels.
-        sample_weight : array-like, shape (n_rows,), optional
-            Weights multiply counts: a weight of 2 equals the row repeated.
 
         Returns
         -------
@@ -161,8 +191,8 @@ class IntervalCoder(ColumnCoder):
         useless = (intervals.n_levels > 1) & ~pays(intervals.costs, intervals.null_costs)
         if not self.must_pay or not useless.any():
             return intervals
-        kept = ~np.repeat(useless, intervals.n_levels)
-        return self._intervals(blocks, np.union1d(starts[kept], blocks.starts[:-1]))
+        useful = ~np.repeat(useless, intervals.n_levels)
+        return self._intervals(blocks, np.union1d(starts[useful], blocks.starts[:-1]))
 
     def _intervals(self, blocks: ValueBlocks, starts: np.ndarray) -> Intervals:
         n_levels, counts = blocks.n_levels(starts), blocks.level_counts(starts)

@@ -12,14 +12,15 @@ from bayesieve.counts import CodedTable
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import code_columns, code_in_blocks, count_columns, fit_columns, fit_counts
-from bayesieve.discretize.column_coder import ColumnCoder, LevelsCoder, read_classes
+from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
 from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.discretize.values import ValueCoder
 from bayesieve.engine import IN_MEMORY, Engine
-from bayesieve.table import Table, Target
+from bayesieve.shared_docs import with_shared_docs
+from bayesieve.table import FeatureLevels, Table, Target
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.table_levels import TableLevels
@@ -33,7 +34,7 @@ _NUMERIC: dict[str, Any] = {
 _CATEGORICAL: dict[str, Any] = {"modl": MODLGrouper, "values": ValueCoder}
 
 
-class TableEncoder(LevelsCoder):
+class TableEncoder(TableCoder):
     """Code every column of a mixed table: intervals for numbers, groups for categories.
 
     Parameters
@@ -51,8 +52,6 @@ class TableEncoder(LevelsCoder):
         never an error.
     kinds : dict or None, default=None
         Kinds of columns by name, ``"numeric"`` or ``"categorical"``, to override the inferred ones.
-    n_jobs : int or None, default=-1
-        Threads that code columns; -1 means all cores. Results do not depend on it.
 
     Attributes
     ----------
@@ -92,16 +91,9 @@ class TableEncoder(LevelsCoder):
         self.kinds = kinds
         self.n_jobs = n_jobs
 
+    @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableEncoder:
         """Find the levels of every column.
-
-        Parameters
-        ----------
-        X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_columns)
-        y : array-like, shape (n_rows,)
-            Class labels.
-        sample_weight : array-like, shape (n_rows,), optional
-            Weights multiply counts: a weight of 2 equals the row repeated.
 
         Returns
         -------
@@ -155,16 +147,6 @@ class TableEncoder(LevelsCoder):
             ),
             engine=engine,
         )
-
-    def fit_in_blocks(self, X: Any, y: Any, sample_weight: Any = None, *, block_rows: int) -> TableEncoder:
-        """As `fit`, with the values of at most ``block_rows`` rows converted at a time: blocks of rows are counted, and
-        the counts added up. The levels are the same; only sums of fractional weights may differ by rounding.
-        """
-        table, coders = self._read_for_fit(X)
-        target, weights, _ = read_classes(self, table, y, sample_weight)
-        blocks = [slice(start, start + block_rows) for start in range(0, table.n_rows, block_rows)]
-        self._remember(self._count(table, coders, target, weights, blocks), target.classes)
-        return self
 
     def _count(
         self,
@@ -228,38 +210,18 @@ class TableEncoder(LevelsCoder):
         table = X if isinstance(X, Table) else self.read(X, owner)
         levels = TableLevels.of(self.levels_)
         codes, unseen = code_columns(table, levels, self.n_jobs)
-        if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
-            self.unseen_counts_ = self.unseen_counts_.copy()
-        # Counted under no lock: two concurrent calls may lose counts, never codes.
-        self.unseen_counts_ += unseen
+        self._add_unseen(unseen)
         return CodedTable(codes=codes, n_levels=levels.n_levels, names=table.names, levels=self.levels_, unseen=unseen)
 
-    def to_frame(self) -> Any:
-        """One row per feature and level (polars): label, whether it holds missing values, count, and the count of
-        every class.
-        """
-        from bayesieve.table.frames import polars_frame
-
-        check_is_fitted(self, "levels_")
-        rows = []
-        for feature, level in enumerate(self.levels_):
-            counts = np.asarray(level.counts, dtype=float)
-            for code, label in enumerate(level.all_labels):
-                row = {
-                    "feature": level.name,
-                    "kind": level.kind,
-                    "level_score": self.level_scores_[feature],
-                    "code": code,
-                    "level": label,
-                    "missing": level.missing_code == code,
-                    "count": counts[code].sum(),
-                }
-                row.update({f"count_{c}": count for c, count in zip(self._class_names(), counts[code], strict=True)})
-                rows.append(row)
-        return polars_frame(rows, infer_schema_length=None)
-
-    def _class_names(self) -> list[str]:
-        return [str(label) for label in self.classes_]
+    def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
+        return {
+            "feature": level.name,
+            "kind": level.kind,
+            "level_score": level.level_score,
+            "code": code,
+            "level": level.all_labels[code],
+            "missing": level.missing_code == code,
+        }
 
 
 def _contents(table: Table) -> Iterator[Any]:

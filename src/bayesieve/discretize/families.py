@@ -26,10 +26,10 @@ def make_family(score: str, thresholds: np.ndarray) -> FeatureLevels:
 
 
 def fit_families(
-    columns: Sequence[Column], asked: Sequence[np.ndarray | int], order: ClassOrder, n_jobs: int | None
+    columns: Sequence[Column], settings: Sequence[np.ndarray | int], order: ClassOrder, n_jobs: int | None
 ) -> list[FeatureLevels]:
     def fit(i: int) -> FeatureLevels:
-        thresholds = asked[i]
+        thresholds = settings[i]
         if isinstance(thresholds, int):
             listed = score_values(columns[i])[order.rows]
             thresholds = quantile_thresholds(listed, order.weights, thresholds, columns[i].name)

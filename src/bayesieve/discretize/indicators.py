@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.column_coder import LevelsCoder, read_classes
+from bayesieve.discretize.column_coder import TableCoder, read_classes
 from bayesieve.discretize.families import (
     code_families,
     fit_families,
@@ -23,6 +23,7 @@ from bayesieve.discretize.families import (
 from bayesieve.discretize.parametric_scores import as_parametric_scores, compute_table
 from bayesieve.discretize.thresholds import thresholds_of
 from bayesieve.engine import IN_MEMORY, Engine
+from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import new_table, remember_features
@@ -30,7 +31,7 @@ from bayesieve.table.frames import as_table
 from bayesieve.table.indicator_levels import MISSING_LEVEL, IndicatorLevels, score_values
 
 
-class IndicatorEncoder(LevelsCoder):
+class IndicatorEncoder(TableCoder):
     """Turn scores into binary indicators ``score <= threshold``, one for every score and threshold.
 
     Experts who can name a score but not its parameters or its threshold leave both to feature selection: every
@@ -95,7 +96,6 @@ class IndicatorEncoder(LevelsCoder):
     """
 
     supervised = False
-    unseen_counts_: np.ndarray
 
     def __init__(
         self,
@@ -110,6 +110,7 @@ class IndicatorEncoder(LevelsCoder):
         self.missing = missing
         self.n_jobs = n_jobs
 
+    @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IndicatorEncoder:
         """Fix the thresholds and count the indicators.
 
@@ -119,8 +120,6 @@ class IndicatorEncoder(LevelsCoder):
             With ``scores``, what they are computed from.
         y : array-like, shape (n_rows,), optional
             Class labels; thresholds do not depend on them, ``level_scores_`` do.
-        sample_weight : array-like, shape (n_rows,), optional
-            Weights multiply counts: a weight of 2 equals the row repeated.
 
         Returns
         -------
@@ -166,12 +165,9 @@ class IndicatorEncoder(LevelsCoder):
         families = [make_family(name, thresholds) for name, thresholds in self.thresholds_.items()]
         codes = code_families([table.column(i) for i in range(table.n_columns)], families, self.n_jobs)
         coded = indicator_table(codes, families, np.array([level.n_levels for level in self.levels_]))
-        if not self.unseen_counts_.flags.writeable:  # as in a model that joblib mapped from a file
-            self.unseen_counts_ = self.unseen_counts_.copy()
         unseen = np.array([np.count_nonzero(row == f.unseen_code) for row, f in zip(codes, families, strict=True)])
-        # Counted under no lock: two concurrent calls may lose counts, never codes.
         unseen = np.where(coded.n_levels == MISSING_LEVEL, unseen[self.family_of_], 0)
-        self.unseen_counts_ += unseen
+        self._add_unseen(unseen)
         return coded.with_levels(self.levels_, unseen)
 
     def read(self, X: Any, owner: Any = None) -> Table:
@@ -193,31 +189,19 @@ class IndicatorEncoder(LevelsCoder):
 
     def on_columns(self) -> IndicatorEncoder:
         """A copy that reads the scores as columns, as `compute_scores` gives them, where this one calls functions."""
-        made = copy(self)
+        encoder = copy(self)
         if self.scores is not None:
             names = list(self.thresholds_)
             groups = [score.name for score in as_parametric_scores(self.scores) for _ in score.names]
-            made.scores = None
-            made.thresholds = dict(zip(names, thresholds_of(self.thresholds, names, groups), strict=True))
-            made.feature_names_in_ = np.asarray(names, dtype=object)
-        return made
+            encoder.scores = None
+            encoder.thresholds = dict(zip(names, thresholds_of(self.thresholds, names, groups), strict=True))
+            encoder.feature_names_in_ = np.asarray(names, dtype=object)
+        return encoder
 
-    def to_frame(self) -> Any:
-        """One row per indicator and level (polars): score, threshold, label, count, and the count of every class."""
-        from bayesieve.table.frames import polars_frame
-
-        check_is_fitted(self, "levels_")
-        rows = []
-        for level in self.levels_:
-            counts = np.asarray(level.counts, dtype=float)
-            for code, label in enumerate(level.labels):
-                row = {"feature": level.name, "score": level.score, "threshold": level.threshold}
-                row.update(
-                    {"level_score": level.level_score, "code": code, "level": label, "count": counts[code].sum()}
-                )
-                row.update({f"count_{c}": n for c, n in zip(self.classes_.tolist(), counts[code], strict=True)})
-                rows.append(row)
-        return polars_frame(rows, infer_schema_length=None)
+    def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
+        assert isinstance(level, IndicatorLevels)
+        facts = {"feature": level.name, "score": level.score, "threshold": level.threshold}
+        return {**facts, "level_score": level.level_score, "code": code, "level": level.labels[code]}
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
         if not is_choice(self.missing, ("level", "ignore")):
@@ -238,17 +222,17 @@ class IndicatorEncoder(LevelsCoder):
 
     def _n_levels(self, codes: np.ndarray, families: Sequence[FeatureLevels], order: ClassOrder) -> np.ndarray:
         """3 for every indicator of a score that was missing in a training row, else 2."""
-        found = []
+        n_levels: list[int] = []
         for row, family in zip(codes, families, strict=True):
             as_level = self.missing == "level" and bool(np.any(row[order.rows] == family.unseen_code))
-            found += [MISSING_LEVEL + as_level] * (family.n_levels - 1)
-        return np.array(found, dtype=np.int64)
+            n_levels += [MISSING_LEVEL + as_level] * (family.n_levels - 1)
+        return np.array(n_levels, dtype=np.int64)
 
     def _with_levels(self, coded: CodedTable) -> CodedTable:
         """The same table with its levels, counted by class, each with the score of what it says about the classes."""
         counts = coded.counts
         self.level_scores_ = level_scores(counts, coded.n_levels)
-        parts = [(score, threshold) for score, found in self.thresholds_.items() for threshold in found.tolist()]
+        parts = [(score, threshold) for score, own in self.thresholds_.items() for threshold in own.tolist()]
         self.levels_ = tuple(
             IndicatorLevels.of(
                 score,

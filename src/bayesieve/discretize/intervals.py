@@ -35,12 +35,12 @@ def search_intervals(blocks: ValueBlocks, method: Method, *, apart: bool = False
         are any, always are an interval of their own.
     """
     most = int(np.diff(blocks.starts).max())
-    found = []
+    intervals = []
     for total in set(blocks.totals.tolist()):
         columns = np.flatnonzero(blocks.totals == total)
         prior = interval_prior(total, most if method == "optimal" else min(most, _MAX_QUEUED_BLOCKS + 1))
-        found.append(_search(blocks.starts, blocks.cumulated, prior, method, columns, blocks.has_missing & apart))
-    return np.sort(np.concatenate(found))
+        intervals.append(_search(blocks.starts, blocks.cumulated, prior, method, columns, blocks.has_missing & apart))
+    return np.sort(np.concatenate(intervals))
 
 
 def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
@@ -61,14 +61,14 @@ def _search(
         )
     table = _log_factorials(cumulated[starts[1:] - 1])
     most_work = np.iinfo(np.int64).max if method == "optimal" else _EXACT_WORK
-    found = exact_intervals(columns, starts, apart, cumulated, prior, table, most_work)
-    large = columns[np.diff(np.searchsorted(found, starts))[columns] == 0]
+    first = exact_intervals(columns, starts, apart, cumulated, prior, table, most_work)
+    large = columns[np.diff(np.searchsorted(first, starts))[columns] == 0]
     for c in large.tolist():
-        first = starts[c] + int(apart[c])
+        start = starts[c] + int(apart[c])
         own_prior = np.append(prior[:1], prior[2:]) if apart[c] else prior
-        own = _search_greedily(cumulated[first : starts[c + 1]], own_prior)
-        found = np.concatenate([found, starts[c : c + int(apart[c])], first + own])
-    return found
+        own = _search_greedily(cumulated[start : starts[c + 1]], own_prior)
+        first = np.concatenate([first, starts[c : c + int(apart[c])], start + own])
+    return first
 
 
 def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:

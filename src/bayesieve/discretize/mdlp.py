@@ -20,20 +20,15 @@ class MDLPDiscretizer(IntervalCoder):
     A column is cut where the classes on both sides have least entropy, and both parts are cut again, as long as a cut
     of N rows with k classes into two parts with k1 and k2 classes gains more than its description costs:
     gain > (log2(N - 1) + log2(3^k - 2) - (k H - k1 H1 - k2 H2)) / N, in bits. Cuts are midpoints between neighbouring
-    distinct values, of equally good ones the lowest: the cuts of Weka's supervised Discretize filter. A column where no
-    cut is worth it is left in one interval. Missing values have no part in the cuts, and a level of their own. In a
+    distinct values, the lowest of equally good ones: the cuts of Weka's supervised Discretize filter. A column without
+    such a cut is left in one interval. Missing values do not affect the cuts, and have a level of their own. In a
     table of mixed columns the numeric ones are coded.
-
-    Parameters
-    ----------
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores. Results do not depend on it.
 
     Attributes
     ----------
     cut_points_ : list of float arrays
-        Ascending cut points of each numeric column, Weka's; interval i is (cut[i-1], cut[i]]. Missing values have no
-        part in them: where there are any, they are level 0 of `levels_`, before the first interval.
+        Ascending cut points of each numeric column, Weka's; interval i is (cut[i-1], cut[i]]. Missing values do
+        not affect them: they are level 0 of `levels_`, before the first interval.
     costs_, null_costs_, level_scores_ : float arrays, shape (n_columns,)
         Costs of the intervals by the MODL criterion, as for `MODLDiscretizer`.
     levels_ : sequence of FeatureLevels

@@ -15,7 +15,7 @@ from bayesieve.table.choices import is_choice
 
 
 class _MODLCoder(ColumnCoder):
-    """The option both coders share."""
+    """Options of both coders."""
 
     def __init__(self, *, method: Literal["greedy", "optimal"] = "greedy", n_jobs: int | None = -1) -> None:
         self.method = method
@@ -31,8 +31,9 @@ class MODLDiscretizer(_MODLCoder, IntervalCoder):
 
     Cuts every numeric column into the intervals of lowest cost:
     log N + log C(N+I-1, I-1) + sum_i [log C(N_i+J-1, J-1) + log(N_i! / prod_j N_ij!)] nats. Only the ranks of the
-    values matter, equal values are never separated, and a column of which no cut pays for itself is left in one
-    interval. Missing values are the smallest value of all. In a table of mixed columns the numeric ones are coded.
+    values matter, equal values are never separated, and a column without a cut that pays for itself is left in
+    one interval. Missing values are the smallest value of all. In a table of mixed columns, only the numeric ones are
+    coded.
 
     Parameters
     ----------
@@ -40,8 +41,6 @@ class MODLDiscretizer(_MODLCoder, IntervalCoder):
         ``"greedy"``: bottom-up merges, then splits and boundary moves until nothing falls; columns small enough to be
         solved exactly in a few milliseconds are (with two classes, up to 2200 distinct values once neighbours of one
         class are joined). ``"optimal"``: exact dynamic programming for up to 20,000 of these.
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores. Results do not depend on it.
 
     Attributes
     ----------
@@ -78,8 +77,8 @@ class MODLGrouper(_MODLCoder, GroupCoder):
     """Supervised grouping of the values of categorical columns with the MODL criterion.
 
     Puts the values of every column into the groups that cost least: log V + log B(V, G) + sum over groups of the same
-    terms as `MODLDiscretizer`. A missing value is a value like any other. In a table of mixed columns the categorical
-    ones are coded; a table without any is taken as categorical throughout.
+    terms as `MODLDiscretizer`. A missing value is a value like any other. In a table of mixed columns, only the
+    categorical ones are coded; a table without any is read as categorical throughout.
 
     Parameters
     ----------
@@ -88,8 +87,6 @@ class MODLGrouper(_MODLCoder, GroupCoder):
         puts values of nearly equal ratio together beyond 2048 distinct ratios). More classes: ``"greedy"`` merges pairs
         of groups, then moves single values (beyond 512 values the rarest are first joined by majority class);
         ``"optimal"`` tries all partitions, for up to 16 values.
-    n_jobs : int or None, default=-1
-        Threads; -1 means all cores. Results do not depend on it.
 
     Attributes
     ----------

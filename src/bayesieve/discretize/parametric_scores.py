@@ -19,9 +19,9 @@ class ParametricScore:
     ----------
     function : callable
         ``function(X, **parameters)`` gives one number per row, shape (n_rows,); NaN where there is none. ``X`` is
-        whatever the encoder was given: a table, an array, a list of time series.
+        the input of the encoder: a table, an array, a list of time series.
     name : str or None, default=None
-        What the scores are called; None takes the name of the function.
+        Name of the scores; None takes the name of the function.
     **grid : sequences
         Values of each parameter; a single number, text, boolean or None is a parameter that does not vary.
 
@@ -80,8 +80,7 @@ class ParametricScore:
         ValueError
             If the function gives anything but one number per row.
         """
-        name, found = self.names[point], self.function(X, **self.points[point])
-        values = np.asarray(found)
+        name, values = self.names[point], np.asarray(self.function(X, **self.points[point]))
         if values.ndim != 1:
             raise ValueError(
                 f"Score {name!r} must give one number per row, shape (n_rows,), but gave shape {values.shape}."
@@ -105,23 +104,23 @@ def as_parametric_scores(scores: Any) -> tuple[ParametricScore, ...]:
     Raises
     ------
     TypeError, ValueError
-        If something else than functions and `ParametricScore` is given, nothing at all, or two scores of one name.
+        If there are no scores, two scores of the same name, or anything but functions and `ParametricScore`.
     """
     if isinstance(scores, Mapping):
-        made = [_as_score(score).renamed(str(name)) for name, score in scores.items()]
+        parametric = [_as_score(score).renamed(str(name)) for name, score in scores.items()]
     elif isinstance(scores, ParametricScore) or callable(scores):
-        made = [_as_score(scores)]
+        parametric = [_as_score(scores)]
     elif isinstance(scores, Iterable) and not isinstance(scores, str):
-        made = [_as_score(score) for score in scores]
+        parametric = [_as_score(score) for score in scores]
     else:
         raise TypeError(f"scores must be a list or a dict of ParametricScore, or None for the columns, got {scores!r}.")
-    if not made:
-        raise ValueError("scores holds no score; give at least one, or None to take the columns of X.")
-    names = [name for score in made for name in score.names]
+    if not parametric:
+        raise ValueError("scores is empty; give at least one score, or None to take the columns of X.")
+    names = [name for score in parametric for name in score.names]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"Two scores are called {name!r}; give every score its own name.")
-    return tuple(made)
+    return tuple(parametric)
 
 
 def compute_table(scores: Sequence[ParametricScore], X: Any) -> Table:

@@ -57,7 +57,7 @@ class TableRecoder:
 
     def fingerprints(self) -> np.ndarray:
         table = self.table if self.rows is None else self.table.take(self.rows)
-        found = np.zeros(table.n_rows, dtype=np.uint64)
+        prints = np.zeros(table.n_rows, dtype=np.uint64)
         for i, kind in enumerate(table.kinds()):
             column = table.column(i)
             if kind == "numeric":
@@ -68,14 +68,14 @@ class TableRecoder:
                 categories = column.categories()
                 texts = [crc32(canonical_text(value).encode("utf-8", "surrogatepass")) for value in categories.values]
                 own = np.array([*texts, 1 << 32], dtype=np.uint64)[categories.codes]
-            found = (found ^ own) * _MULTIPLIER
-            found ^= found >> np.uint64(29)
-        return found
+            prints = (prints ^ own) * _MULTIPLIER
+            prints ^= prints >> np.uint64(29)
+        return prints
 
     def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
         every = np.arange(self.table.n_rows) if self.rows is None else self.rows
         learnt = self.table.take(every[fit])
-        # As if the other rows did not exist: a class that these rows do not show is none of theirs.
+        # As if the other rows did not exist: classes that these rows lack are left out.
         present, classes = np.unique(self.class_codes[every[fit]], return_inverse=True)
         weights = None if self.weights is None else self.weights[every[fit]]
         order = ClassOrder.of(classes, present.size, weights)

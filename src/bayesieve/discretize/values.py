@@ -13,7 +13,7 @@ _MOST_COUNTED = 500  # groups up to which partitions are counted; more cost more
 
 
 class ValueCoder(GroupCoder):
-    """One level per distinct value, missing values included; every column is taken as categorical where none is."""
+    """One level per distinct value, missing values included."""
 
     supervised = False
 

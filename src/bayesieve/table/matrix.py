@@ -92,10 +92,6 @@ class MatrixTable(Table):
             return self
         return super().select(positions)
 
-    def read_once(self) -> Table:
-        """This table: its columns need no conversion to speak of."""
-        return self
-
     def take(self, rows: Any) -> Table:
         """The same columns, of these rows only (positions, a slice or a boolean mask)."""
         if self._library == "arrays":
