@@ -238,7 +238,7 @@ def test_thresholds_of_all_parameters_of_a_score() -> None:
 @pytest.mark.parametrize(
     ("scores", "error", "message"),
     [
-        ([], ValueError, "scores holds no score"),
+        ([], ValueError, "scores is empty"),
         (["p"], TypeError, "A score must be a ParametricScore or a function of X, got 'p'"),
         ("p", TypeError, "scores must be a list or a dict of ParametricScore"),
         (3, TypeError, "scores must be a list or a dict of ParametricScore"),
