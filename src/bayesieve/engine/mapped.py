@@ -47,7 +47,7 @@ class Mapped(InMemory):
     ...     coded = TableEncoder().fit_transform_coded(X, y, engine=Mapped(folder))
     ...     selected = WrapperSelector("log_loss").fit_coded(coded).support_.sum()
     >>> int(selected)
-    4
+    7
     """
 
     def __init__(self, folder: str | os.PathLike[str], block_rows: int = 1 << 18, resident_bytes: int = 256 << 20):
