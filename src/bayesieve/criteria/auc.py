@@ -114,19 +114,15 @@ def _count_pairs(rows: RowScores, moves: Moves, targets: np.ndarray, positive: n
         ladder_sums(layout, scan.tolerance, moves, chosen, *ladder, sums)
         if chosen.size == features.size:
             return sums
-    work, waiting = Work.of(block.n_rows), np.isnan(sums).any(axis=1)
+    work = Work.of(block.n_rows)
     n_cells = scan.first_of.size * np.where(features >= 0, layout.n_codes[features], 1)
-    chosen = np.flatnonzero(waiting & (n_cells <= _MOST_CELLS * block.n_rows))
+    chosen = np.flatnonzero(np.isnan(sums).any(axis=1) & (n_cells <= _MOST_CELLS * block.n_rows))
     if chosen.size:
         cell_sums(layout, scan, moves, chosen, targets, positive, work, sums)
-    if not block.weights.size:
+    for weights in (layout.weights,) if block.weights.size else (None, np.ones(block.n_rows)):
         chosen = np.flatnonzero(np.isnan(sums).any(axis=1))
         if chosen.size:
-            pair_sums(layout, scan, moves, chosen, targets, positive, None, work, sums)
-    chosen = np.flatnonzero(np.isnan(sums).any(axis=1))
-    if chosen.size:
-        weights = layout.weights if block.weights.size else np.ones(block.n_rows)
-        pair_sums(layout, scan, moves, chosen, targets, positive, weights, work, sums)
+            pair_sums(layout, scan, moves, chosen, targets, positive, weights, work, sums)
     return sums
 
 
