@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +32,20 @@ from bayesieve.statistics import average_ranks, critical_difference, friedman, w
 _SAME = 1e-12
 
 
-@dataclass(frozen=True)
 class _Ranking:
-    """Methods over the tables with results: `order` holds their positions, the best average rank first."""
+    """Methods over the tables that have results of a measure.
 
-    matrix: np.ndarray
-    ranks: np.ndarray
-    order: list[int]
+    `matrix` holds means by table and method, `order` the positions of the methods, the best average rank first.
+    """
+
+    def __init__(self, comparison: Any, measure: str) -> None:
+        matrix = comparison.matrix(measure)
+        self.matrix = matrix[~np.isnan(matrix).all(axis=1)]
+        self.methods: tuple[str, ...] = comparison.methods
+        self.measure = measure
+        self.higher_is_better = comparison.higher_is_better(measure)
+        self.ranks = average_ranks(self.matrix, self.higher_is_better) if self.matrix.size else np.empty(0)
+        self.order = sorted(range(self.ranks.size), key=lambda place: (round(float(self.ranks[place]), 9), place))
 
 
 def show_comparison_over_tables(
@@ -51,26 +57,16 @@ def show_comparison_over_tables(
     screen.line()
     stands = {name: standings(comparison, measure, name) for name in comparison.data}
     _show_winners(screen, comparison, measure, stands)
-    ranking = _ranking(comparison, measure)
-    if ranking is not None:
+    ranking = _Ranking(comparison, measure)
+    if ranking.order:
         screen.line()
         _show_means(screen, comparison, ranking)
         screen.line()
-        _show_ranks(screen, comparison, measure, ranking, stands)
+        _show_ranks(screen, comparison, ranking, stands)
         screen.line()
-        for sentence in _findings(comparison, measure, ranking):
+        for sentence in _findings(ranking):
             screen.line(sentence)
     show_end(screen, comparison, written)
-
-
-def _ranking(comparison: Any, measure: str) -> _Ranking | None:
-    """None if no method has the measure on any table."""
-    matrix = comparison.matrix(measure)
-    matrix = matrix[~np.isnan(matrix).all(axis=1)]
-    if not matrix.size:
-        return None
-    ranks = average_ranks(matrix, comparison.higher_is_better(measure))
-    return _Ranking(matrix, ranks, sorted(range(ranks.size), key=lambda place: (round(float(ranks[place]), 9), place)))
 
 
 def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[str, Any]) -> None:
@@ -98,18 +94,17 @@ def _show_means(screen: Screen, comparison: Any, ranking: _Ranking) -> None:
     screen.table(columns, rows, strong=(0,))
 
 
-def _show_ranks(screen: Screen, comparison: Any, measure: str, ranking: _Ranking, stands: dict[str, Any]) -> None:
+def _show_ranks(screen: Screen, comparison: Any, ranking: _Ranking, stands: dict[str, Any]) -> None:
     columns = [Column("method"), *numbers(*EFFORT_TITLES, "rank", "best on", "wins", "losses")]
     means = [(_mean_over_tables(comparison, name), digits) for name, digits in EFFORTS]
-    sign = 1 if comparison.higher_is_better(measure) else -1
-    top = np.nanmax(sign * ranking.matrix, axis=1, keepdims=True)
-    best = (sign * ranking.matrix >= top - _SAME).sum(axis=0)
+    values = ranking.matrix if ranking.higher_is_better else -ranking.matrix
+    best = (values >= np.nanmax(values, axis=1, keepdims=True) - _SAME).sum(axis=0)
     rows = []
     for j in ranking.order:
-        mine = [one for order in stands.values() for one in order if one.method == comparison.methods[j]]
+        mine = [one for order in stands.values() for one in order if one.method == ranking.methods[j]]
         wins, losses = (sum(getattr(one, which) for one in mine) for which in ("beats", "loses_to"))
         efforts = [number_text(mean[j], digits) for mean, digits in means]
-        rows.append([comparison.methods[j], *efforts, f"{ranking.ranks[j]:.2f}", int(best[j]), wins, losses])
+        rows.append([ranking.methods[j], *efforts, f"{ranking.ranks[j]:.2f}", int(best[j]), wins, losses])
     screen.table(columns, rows, strong=(0,))
 
 
@@ -119,10 +114,10 @@ def _mean_over_tables(comparison: Any, name: str) -> list[float | None]:
     return [float(column.mean()) if column.size and not np.isnan(column).any() else None for column in matrix.T]
 
 
-def _findings(comparison: Any, measure: str, ranking: _Ranking) -> list[str]:
+def _findings(ranking: _Ranking) -> list[str]:
     """The tests over tables in sentences."""
     n, k = ranking.matrix.shape
-    tied = [comparison.methods[j] for j in ranking.order if ranking.ranks[j] - ranking.ranks.min() < _SAME]
+    tied = [ranking.methods[j] for j in ranking.order if ranking.ranks[j] - ranking.ranks.min() < _SAME]
     subject = f"{listed(tied)} {'have' if len(tied) > 1 else 'has'}"
     legend = "wins, losses: corrected resampled t-tests over folds at 5 %, against each other method on each table"
     if k < 2:
@@ -130,30 +125,30 @@ def _findings(comparison: Any, measure: str, ranking: _Ranking) -> list[str]:
     if n < 2:
         return [f"Only one table has results, so there are no average ranks ({legend})."]
     return [
-        f"By {Measure(measure).title}, {subject} the best average rank over {counted(n, 'table')}, "
+        f"By {Measure(ranking.measure).title}, {subject} the best average rank over {counted(n, 'table')}, "
         f"{ranking.ranks.min():.2f} ({legend}).",
-        _friedman(comparison, measure, ranking),
-        _nemenyi(comparison, ranking),
-        _wilcoxon(comparison, measure, ranking),
+        _friedman(ranking),
+        _nemenyi(ranking),
+        _wilcoxon(ranking),
     ]
 
 
-def _friedman(comparison: Any, measure: str, ranking: _Ranking) -> str:
-    test = friedman(ranking.matrix, comparison.higher_is_better(measure))
+def _friedman(ranking: _Ranking) -> str:
+    test = friedman(ranking.matrix, ranking.higher_is_better)
     f_value = f"F {test.f:.2f}" if np.isfinite(test.f) else "all tables agree"
     differ = "differ significantly" if test.f_p_value <= LEVEL else "do not differ significantly"
     return f"Friedman test: average ranks {differ} (Iman and Davenport: {f_value}, {p_text(test.f_p_value)})."
 
 
-def _nemenyi(comparison: Any, ranking: _Ranking) -> str:
+def _nemenyi(ranking: _Ranking) -> str:
     n, k = ranking.matrix.shape
     difference = critical_difference(k, n, LEVEL)
     worse = [j for j in ranking.order[1:] if ranking.ranks[j] - ranking.ranks.min() >= difference - 1e-9]
     test = f"Nemenyi test: ranks differ significantly if at least {difference:.2f} apart (5 %)"
-    return f"{test}; {_better(comparison, ranking, worse)}."
+    return f"{test}; {_better(ranking, worse)}."
 
 
-def _wilcoxon(comparison: Any, measure: str, ranking: _Ranking) -> str:
+def _wilcoxon(ranking: _Ranking) -> str:
     n, k = ranking.matrix.shape
     fewest = fewest_data_sets(k, LEVEL)
     if n < fewest:
@@ -161,21 +156,20 @@ def _wilcoxon(comparison: Any, measure: str, ranking: _Ranking) -> str:
             f"Wilcoxon signed-rank tests, adjusted by Holm: {counted(n, 'table')} are too few for a significant "
             f"difference between {k} methods; at least {fewest} are needed."
         )
-    best = comparison.methods[ranking.order[0]]
-    pairs = wilcoxon_holm(ranking.matrix, comparison.methods, comparison.higher_is_better(measure))
-    apart = [pair for pair in pairs if pair.adjusted <= LEVEL]
-    others = {pair.second if pair.first == best else pair.first for pair in apart if best in (pair.first, pair.second)}
-    worse = [j for j in ranking.order[1:] if comparison.methods[j] in others]
+    best = ranking.methods[ranking.order[0]]
+    pairs = wilcoxon_holm(ranking.matrix, ranking.methods, ranking.higher_is_better)
+    apart = [{pair.first, pair.second} for pair in pairs if pair.adjusted <= LEVEL]
+    worse = [j for j in ranking.order[1:] if {best, ranking.methods[j]} in apart]
     return (
         f"Wilcoxon signed-rank tests, adjusted by Holm: {len(apart)} of {counted(len(pairs), 'pair')} differ "
-        f"significantly; {_better(comparison, ranking, worse)}."
+        f"significantly; {_better(ranking, worse)}."
     )
 
 
-def _better(comparison: Any, ranking: _Ranking, worse: Sequence[int]) -> str:
-    best = quoted(comparison.methods[ranking.order[0]])
+def _better(ranking: _Ranking, worse: Sequence[int]) -> str:
+    best = quoted(ranking.methods[ranking.order[0]])
     n_others = len(ranking.order) - 1
     if not worse:
         return f"{best} is not significantly better than any of {counted(n_others, 'other')}"
-    names = f" ({listed((comparison.methods[j] for j in worse), most=4)})" if len(worse) < n_others else ""
+    names = f" ({listed((ranking.methods[j] for j in worse), most=4)})" if len(worse) < n_others else ""
     return f"{best} is better than {len(worse)} of {counted(n_others, 'other')}{names}"

@@ -88,7 +88,7 @@ def _part(measure: Measure, matrix: np.ndarray, data: ComparisonData) -> RankPar
     friedman_text = (
         f"Friedman: chi-square {format_number(test.chi2, 2)}, {p_text(test.p_value)}; Iman and Davenport: F "
         f"{f_value}, {p_text(test.f_p_value)}. "
-        + ("The methods do not all rank alike." if differ else "That all methods rank alike cannot be ruled out.")
+        + ("Average ranks differ significantly." if differ else "Average ranks do not differ significantly.")
     )
     fewest = fewest_data_sets(k, data.alpha)
     note = ""
