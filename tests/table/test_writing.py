@@ -74,3 +74,24 @@ def test_refused_places(tmp_path: Path) -> None:
     for odd in (5, None, b"name"):
         with pytest.raises(TypeError, match=rf"A path must be text or a pathlib\.Path, got {odd!r}"):
             write_atomically(odd, "x")  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_device_is_written_into_and_never_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_atomically(pipe, "new")
+        assert os.read(reader, 10) == b"new"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this system has no full device")
+def test_a_full_device_is_one_sentence() -> None:
+    with pytest.raises(ValueError, match=r"^/dev/full cannot be written \(.*\); give another path\.$"):
+        write_atomically("/dev/full", "x")
+    assert Path("/dev/full").is_char_device()

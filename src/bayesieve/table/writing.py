@@ -14,7 +14,8 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
     Parameters
     ----------
     path : str or path
-        An existing file is replaced, keeping its access rights; a symbolic link stays one.
+        An existing file is replaced, keeping its access rights; a symbolic link stays one. Devices and pipes are
+        written into: they would be lost if they were replaced.
     content : str or bytes
         Text is written as UTF-8, line ends as they are.
 
@@ -28,9 +29,15 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
     target = Path(os.path.realpath(checked_path(path)))
     if target.is_dir():
         raise ValueError(f"{path} is a folder; give the name of a file to write.")
+    data = content.encode() if isinstance(content, str) else content
+    if os.path.exists(path) and not os.path.isfile(path):
+        try:
+            Path(path).write_bytes(data)
+        except OSError as error:
+            raise ValueError(f"{path} cannot be written ({error.strerror}); give another path.") from error
+        return
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {target.parent} to write {target.name} in; create it first.")
-    data = content.encode() if isinstance(content, str) else content
     temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
     try:
         _write_through(temporary, data, _mode(target))
