@@ -158,6 +158,7 @@ def test_a_folder_that_is_not_whole_is_coded_again(
         manifest.unlink()
     elif damage == "half a manifest":
         manifest.write_bytes(manifest.read_bytes()[:500])
+        (tmp_path / f".{MANIFEST}.0123abcdef45.tmp").write_text("{")  # of a fit killed while it wrote the manifest
     else:
         manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"levels": [1, 2]}))
     engine = CountsFits(tmp_path)
@@ -166,7 +167,7 @@ def test_a_folder_that_is_not_whole_is_coded_again(
     again = CountsFits(tmp_path)
     TableEncoder().fit_transform_coded(X, y, engine=again)
     assert again.n_coded == 0
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len([file for file in tmp_path.iterdir() if not file.name.startswith(".")]) == 2
 
 
 def test_folders_that_are_refused(german: tuple[pl.DataFrame, pl.Series], tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from bayesieve.version import __version__
 MANIFEST = "bayesieve-cache.json"
 _FORMAT = "bayesieve cache 1"
 _CODES = re.compile(r"codes-[0-9a-f]{16}\.bin")
+_OWN = re.compile(rf"{_CODES.pattern}|{re.escape(MANIFEST)}|\.{re.escape(MANIFEST)}\.[0-9a-f]+\.tmp")
 
 
 class Cache(Mapped):
@@ -50,7 +51,7 @@ class Cache(Mapped):
         path = checked_path(folder)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            others = [file.name for file in path.iterdir() if file.name != MANIFEST and not _CODES.fullmatch(file.name)]
+            others = [file.name for file in path.iterdir() if not _OWN.fullmatch(file.name)]
         except (FileExistsError, NotADirectoryError):
             raise ValueError(f"{folder} is not a folder; give a new or an empty folder as the cache.") from None
         except OSError as error:
