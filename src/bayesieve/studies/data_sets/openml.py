@@ -72,7 +72,7 @@ def _reason(error: Exception) -> str:
 
 
 def _labels(target: Any) -> np.ndarray | None:
-    """Labels as OpenML declares them, text or numbers (integers if whole); None if some are missing."""
+    """Labels as declared by OpenML, text or numbers (integers if whole); None if some are missing."""
     labels = np.asarray(target)
     if labels.dtype.kind == "f":
         if np.isnan(labels).any():

@@ -35,7 +35,7 @@ def start_khiops() -> Any:
 
         try:
             core.get_runner()
-        except Exception as error:  # of many types, whose messages name what the installation lacks
+        except Exception as error:  # of many types; the messages name missing parts
             raise ValueError(f"Khiops is installed but does not start: {' '.join(str(error).split())}") from error
     return core
 

@@ -57,9 +57,8 @@ class Method:
 class Halves:
     """Training rows in halves.
 
-    fit : the half that probabilities are learnt from, coded; counts : its counts by level and class.
-    guide, validation : the rows of this half, which guide rankings and searches, and of the other half, scored with
-    these probabilities.
+    Probabilities are learnt from ``fit``, the coded first half, and its ``counts``. With these, ``guide`` scores the
+    rows of this half, which guide rankings and searches, and ``validation`` those of the other half.
     """
 
     fit: CodedTable
@@ -73,7 +72,7 @@ class Halves:
         return ScoredRows.training(rows, self.counts, self.smoothing)
 
     def problem(self, rows: ScoredRows | None, criterion: str = "error") -> SubsetProblem:
-        """A search by a criterion on the guiding half, with the error measured on ``rows``, if any."""
+        """A search by a criterion on the guiding half, with the error measured on ``rows`` unless they are None."""
 
         def new_criterion(name: str) -> Any:
             return make_criterion(name, self.fit.n_features, self.fit.classes)
@@ -118,7 +117,7 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     n_features_selected_ : number of features chosen.
-    trace_ : trace of the search, if any.
+    trace_ : trace of the search, unless ``direction`` is None.
     choice_seconds_ : seconds for the choice alone.
     """
 
@@ -174,7 +173,8 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         several features were equally good and the column order decided (else None), and ``choice_seconds``.
         """
         halves = self._halves
-        test = halves.scored(_with_classes(rows, codes, self.classes_))
+        dtype = np.uint8 if len(self.classes_) <= 256 else np.uint32
+        test = halves.scored(rows.with_rows(class_codes=codes.astype(dtype), classes=self.classes_))
         ties = None
         if self.direction:
             lowest = _lowest_on_walks(self.trace_, halves, test)
@@ -201,12 +201,6 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         if self.ranking:
             return best_of_path(halves, FILTERS[self.ranking](halves.fit))
         return np.ones(halves.fit.n_features, dtype=bool)
-
-
-def _with_classes(rows: CodedTable, codes: np.ndarray, classes: np.ndarray) -> CodedTable:
-    """The same rows with their classes."""
-    dtype = np.uint8 if len(classes) <= 256 else np.uint32
-    return rows.with_rows(class_codes=codes.astype(dtype), classes=classes)
 
 
 def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
