@@ -49,7 +49,7 @@ def _nothing_kept(model: SelectiveNB) -> list[Caution]:
 
 
 def _dates(model: SelectiveNB) -> list[Caution]:
-    """Dates are cut into intervals, and new rows are later than all training rows."""
+    """Columns of dates, which are cut into intervals: new rows are later than all training rows."""
     levels = [model.encoder_.levels_[k] for k in np.flatnonzero(model.feature_weights_ > 0).tolist()]
     columns = tuple(level.name for level in levels if level.kind == "numeric" and level.type in ("date", "datetime"))
     if not columns:
@@ -235,7 +235,7 @@ def _are_row_numbers(values: np.ndarray, n_rows: int) -> bool:
 
 
 def _copies(columns: _Columns, apart: set[str]) -> list[Caution]:
-    """Columns of the same values in every row, whatever these are called, but for those set ``apart``."""
+    """Columns that are copies of each other, also in other units or words, except those set ``apart``."""
     names = columns.coded.names
     groups = [[k for k in np.flatnonzero(columns.levels.n_levels > 1).tolist() if names[k] not in apart]]
     if columns.coded.weights is None:  # sums of weights may differ in the last digit

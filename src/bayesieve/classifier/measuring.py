@@ -137,7 +137,7 @@ def _of_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_
 
 def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool) -> Performance:
     if rows.weights is not None and not rows.weights.all() and (cv is None or isinstance(cv, Integral)):
-        rows = rows.take(np.flatnonzero(rows.weights))  # a row without weight is none, and may not fill a fold
+        rows = rows.take(np.flatnonzero(rows.weights))  # rows of weight 0 do not count, also not in folds
     largest = int(np.bincount(rows.codes).max())
     if cv is None and largest < 2:
         raise Unmeasured("cross-validation needs at least two rows of some class")

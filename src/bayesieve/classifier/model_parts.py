@@ -33,14 +33,14 @@ def check_options(model: SelectiveNB) -> None:
 
 def new_selector_of(model: SelectiveNB) -> CodedSelector:
     """The selector with the options of the model: all of them where it was given by name, else those that it leaves at
-    their defaults, but for the smoothing.
+    their defaults, except the smoothing.
     """
     options = {name: getattr(model, name) for name in ("max_seconds", "random_state", "n_jobs", "verbose")}
     if isinstance(model.selector, str):
         options["smoothing"] = model.smoothing
     selector = _with_options(make_selector(model.selector), options)
     state = getattr(selector, "random_state", None)
-    # The seed drawn, so that a saved model can be fitted again just so.
+    # The seed itself, so that a saved model can be fitted again with the same result.
     return selector if state is None else selector.set_params(random_state=seed_of(state))
 
 

@@ -105,7 +105,7 @@ def _from_text(content: bytes, file: Path) -> SelectiveNB:
         return model_from_json(data, version)
     except Damaged:
         raise
-    except Exception:  # whatever else contradictions make fail: no message of Python helps the reader of the file
+    except Exception:  # Python's own messages would not help the reader of a damaged file
         raise Damaged("its parts do not fit together") from None
 
 

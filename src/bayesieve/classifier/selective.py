@@ -57,8 +57,6 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     max_seconds : float or None, default=None
         The search, and the calibration after it, stop after this many seconds and keep the best so far. Like the
         options below it also holds for a selector object that leaves it at its default. Filters have no limit.
-    verbose : int, default=0
-        1 shows the progress of the search on the error stream.
     normalize : bool, default=False
         True: ``sample_weight`` is divided by its mean over the rows of positive weight, so that these count as many
         rows as they are. For weights that are no numbers of repeated rows, such as shares or survey weights.

@@ -81,7 +81,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     recode : bool or "auto", default="auto"
         Whether the levels that the criterion is measured with are learnt again without the rows that are scored: from
         the fitted half, or from the training rows of every fold; for ``"loo"`` from the rows of nine folds of ten,
-        which the row is not in, with its own count taken out as ever. Otherwise levels learnt from the classes of all
+        which the row is not in, with its own count taken out. Otherwise levels learnt from the classes of all
         rows make the criterion look better than it is, the more so the fewer rows a value has. "auto": where the raw
         table is at hand, levels depend on the classes, and rows x columns x folds stay below 10 million. The features
         selected keep the levels of all rows; ``trace_.recoded`` says whether it was done.

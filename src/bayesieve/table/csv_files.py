@@ -253,7 +253,7 @@ def _checked_header(path: Path, header: list[str]) -> list[str]:
 
 
 def _numbered(header: list[str]) -> list[str]:
-    """Names, or numbers where there is none."""
+    """Names; columns without one are numbered."""
     return [name or f"column_{i + 1}" for i, name in enumerate(header)]
 
 
@@ -348,7 +348,7 @@ def _without_blank_records(text: _Text, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _refuse_short_rows(text: _Text, frame: pl.DataFrame) -> None:
-    """Polars fills short rows up without a word. They have values only if the last column has none, hence the call."""
+    """Polars fills up short rows silently; they show as missing values in the last column, hence the call."""
     import polars as pl
 
     blank = frame.select(pl.all_horizontal(pl.all().is_null()).any()).item()

@@ -30,7 +30,7 @@ def count_moments(moments: np.ndarray, unit: str) -> np.ndarray:
     Raises
     ------
     OverflowError
-        If one does not fit into 64 bits: NumPy would wrap it around without a word.
+        If one does not fit into 64 bits: NumPy would wrap it around silently.
     """
     counts = moments.astype(f"{moments.dtype.kind}8[{unit}]", copy=False)
     if np.datetime_data(moments.dtype)[0] in _COARSE and not np.array_equal(
@@ -175,7 +175,7 @@ _PARSERS: dict[str, Callable[[str], float]] = {
 def parse_number(text: str, type_: str) -> float:
     """Read one text as a number of type "number", "date", "datetime", "duration" or "time"; blank means missing (NaN).
 
-    Raises ValueError when the text is none.
+    ValueError if it cannot be read.
     """
     text = text.strip()
     if not text:

@@ -26,7 +26,7 @@ _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")  # as the 
 
 
 def typed_text(column: pl.Series, *, decimal_comma: bool = False) -> pl.Series:
-    """A text column as what all its values are, apart from missing ones; text loses surrounding blanks only.
+    """A text column converted to the type of all its values; text loses surrounding blanks only.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def numbers_of_texts(column: pl.Series, type_: str) -> tuple[np.ndarray, np.ndar
 
 
 def other_texts(value: Scalar, type_: str, among: frozenset[type]) -> Iterator[str | None]:
-    """Canonical texts of the categories that a value may stand for if its own is none; None stands for missing.
+    """Canonical texts of the categories that a value may stand for if its own text is not one; None stands for missing.
 
     Files, databases and dataframes write one value in many ways: 1 as "1.0" or "01", True as "true" or 1.
 
@@ -137,7 +137,7 @@ def _of_text(text: str, among: frozenset[type]) -> Iterator[str]:
 
 
 def _number_of_text(text: str, type_: str) -> float | None:
-    """One trimmed text that the fast readers do not know as a number; None if it is none."""
+    """One trimmed text that the fast readers cannot read as a number; None if it cannot be read at all."""
     if type_ == "number" and text in (*_TRUE, *_FALSE):
         return float(text in _TRUE)
     numbers = _fast_numbers(_series([text]), type_)
@@ -150,7 +150,7 @@ def _number_of_text(text: str, type_: str) -> float | None:
 
 
 def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
-    """Trimmed texts as numbers; NaN also where the fast reader does not know a text."""
+    """Trimmed texts as numbers; NaN also where the fast reader cannot read a text."""
     if type_ not in _READERS:
         return np.full(len(cleaned), np.nan)
     values = _READERS[type_](cleaned)

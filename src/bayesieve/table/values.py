@@ -108,7 +108,7 @@ _ESCAPED_BYTE = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
 def _canonical_number(value: Any) -> Scalar:
-    """A Decimal or Fraction as the int or float equal to it; as text where there is none."""
+    """A Decimal or Fraction as the int or float equal to it, else as text."""
     try:
         number = float(value)
     except OverflowError:
@@ -123,7 +123,7 @@ def _canonical_number(value: Any) -> Scalar:
 
 
 def _text_of_decimal(value: decimal.Decimal) -> str:
-    """All digits but zeros at the end."""
+    """All digits except trailing zeros."""
     if not value.is_finite():
         return str(float(value))
     context = decimal.Context(prec=len(value.as_tuple().digits), Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)

@@ -160,7 +160,7 @@ def rounds(column: np.ndarray) -> bool:
 
 
 def _dtype_of_numbers(present: np.ndarray) -> type | None:
-    """The NumPy type that holds all of these numbers exactly; None if there is none."""
+    """The NumPy type that holds all of these numbers exactly, or None."""
     kinds = set(map(type, present))
     if all(issubclass(kind, float) for kind in kinds):  # shorter floats have other texts
         return np.float64

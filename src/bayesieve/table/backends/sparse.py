@@ -1,4 +1,4 @@
-"""One column of a SciPy sparse matrix: absent cells are zeros, and a column is written out only when asked for."""
+"""One column of a SciPy sparse matrix: absent cells are zeros, and a column is written out only when needed."""
 
 from __future__ import annotations
 
