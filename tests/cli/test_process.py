@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bayesieve.cli import compiling
+from bayesieve.cli import compiling, main
 from bayesieve.cli.screen import Screen
 from tests.cli.conftest import GERMAN
 
@@ -150,6 +150,16 @@ def test_ctrl_c() -> None:
     os.close(pipe)
     assert child.returncode == 130
     assert (output, errors) == (b"", b"error: Interrupted.\n")
+
+
+def test_ctrl_c_before_the_command_begins(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(**_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bayesieve.cli.app.app", interrupted)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert (end.value.code, capsys.readouterr().err) == (130, "error: Interrupted.\n")
 
 
 def test_the_first_run_says_what_it_waits_for(

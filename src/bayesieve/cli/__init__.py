@@ -14,11 +14,11 @@ def main() -> None:
     _make_streams_usable()
     try:
         from bayesieve.cli.app import app
-    except KeyboardInterrupt:
+
+        app(prog_name="bayesieve")
+    except KeyboardInterrupt:  # before the application takes care of it
         sys.stderr.write("error: Interrupted.\n")
         sys.exit(130)
-    try:
-        app(prog_name="bayesieve")
     except SystemExit as end:
         _leave_threads_behind(end.code)
         raise
