@@ -34,10 +34,11 @@ class ErrorProbability(ScanCriterion):
         columns, lows, _, kinds, starts, n_codes, table = moves
         right = np.zeros(columns.size)
         fused = kinds == TWO_WAY
-        # The fused loops fill up a class with rows around it, so that its rows are a multiple of FEWEST.
-        filled_up = min(BLOCK, -(-int(np.diff(block.offsets).max()) // FEWEST) * FEWEST)
-        if block.weights.size or scan.ratios.shape[0] not in (1, 2, 3) or block.n_rows < filled_up:
-            fused[:] = False
+        if fused.any():
+            # The fused loops fill up a class with rows around it, so that its rows are a multiple of FEWEST.
+            filled_up = min(BLOCK, -(-int(np.diff(block.offsets).max()) // FEWEST) * FEWEST)
+            if block.weights.size or scan.ratios.shape[0] not in (1, 2, 3) or block.n_rows < filled_up:
+                fused[:] = False
         if fused.any():
             sums, near = np.zeros(fused.sum()), np.empty((len(scan.ratios), BLOCK))
             few = columns[fused], lows[fused], starts[fused], n_codes[fused]
@@ -46,7 +47,7 @@ class ErrorProbability(ScanCriterion):
             right[fused] = sums - padding(block.offsets)
         if not fused.all():
             sums = np.zeros(np.sum(~fused))
-            several = [values[~fused] for values in moves[:-1]]
+            several = [values[~fused] for values in moves[:-1]] if fused.any() else moves[:-1]
             for bounds in scan.blocks(moves):
                 probability_sums(scan.ratios, block.codes, bounds, block.weights, *several, table, sums)
             right[~fused] = sums
