@@ -66,7 +66,9 @@ def costs_of(coded: CodedTable, criterion: Any, moves: list[int], leave_out: boo
     return costs
 
 
-@pytest.mark.parametrize("criterion", CRITERIA, ids=str)
+@pytest.mark.parametrize(
+    "criterion", CRITERIA, ids=lambda criterion: criterion if isinstance(criterion, str) else criterion.name
+)
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_costs_are_the_same_bits(criterion: Any, data: st.DataObject) -> None:
