@@ -236,6 +236,12 @@ def test_no_such_file_and_folders(tmp_path: Path) -> None:
         bayesieve.load(tmp_path)
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
+def test_a_device_that_never_ends() -> None:
+    with pytest.raises(ValueError, match="/dev/zero is a device; give a model file"):
+        bayesieve.load("/dev/zero")
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     path = tmp_path / "model.json"

@@ -193,3 +193,13 @@ def test_an_empty_cache_is_noticed(tmp_path: Path, fitted: Path, monkeypatch: py
     assert not compiling.kernels_are_compiled()
     (tmp_path / "_kernels.add_log_probabilities-10.py311.nbi").touch()
     assert compiling.kernels_are_compiled()
+
+
+def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
+    command = f"cd {tmp_path}/gone && rmdir ../gone && exec {sys.executable} -m bayesieve predict model.json rows.csv"
+    (tmp_path / "gone").mkdir()
+    result = subprocess.run(
+        ["sh", "-c", command], capture_output=True, encoding="utf-8", env=surroundings(), check=False
+    )
+    assert (result.returncode, "Traceback" in result.stderr) == (2, False)
+    assert "There is no model file model.json" in result.stderr or "working folder does not exist" in result.stderr

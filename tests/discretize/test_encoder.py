@@ -332,6 +332,16 @@ def test_a_row_of_weight_0_is_no_row(numeric: str, categorical: str, missing: An
     np.testing.assert_array_equal(without.transform(rows), with_extra.transform(rows))
 
 
+@pytest.mark.parametrize("numeric", ["modl", "equal-frequency"])
+@pytest.mark.parametrize("categorical", ["modl", "values"])
+def test_a_column_with_values_in_rows_of_weight_0_only(numeric: str, categorical: str) -> None:
+    columns = {"word": [None] * 6 + ["a", "b"], "number": [None] * 6 + [1.0, 2.0]}
+    rows, y, weights = pl.DataFrame(columns), [0, 1] * 4, np.repeat([2.0, 0.0], [6, 2])
+    encoder = TableEncoder(numeric=numeric, categorical=categorical, missing="ignore").fit(rows, y, weights)
+    assert [level.n_levels for level in encoder.levels_] == [1, 1]
+    assert encoder.levels_[0].groups == ((None,),)
+
+
 @pytest.mark.parametrize("n_jobs", ["a", 1.5, True, 0, float("nan"), [1]])
 def test_n_jobs_is_a_number_of_threads(n_jobs: Any) -> None:
     with pytest.raises(

@@ -280,6 +280,8 @@ def test_groups_by_hand():
         (lambda: wilcoxon_holm(np.ones((4, 2)), None), "names must hold the name of every method, got None"),
         (lambda: critical_difference("a", 5), "must be whole, got 5 and 'a'"),
         (lambda: critical_difference(3, 5, alpha="a"), "between 0 and 1; got 'a'"),
+        (lambda: wins_and_losses(["a"], ["m"], [0], [1.0], reference="m", alpha="a"), "between 0 and 1; got 'a'"),
+        (lambda: paired_t([1.0, 2.0], [1.0, 3.0]).sign("a"), "between 0 and 1; got 'a'"),
         (lambda: cliques(["a"], 1.0), "ranks must hold numbers only"),
         (lambda: cliques([1.0, 2.0], None), "a difference of two, got .* None"),
         (lambda: paired_t(["a"], [1.0]), "first must hold numbers only"),

@@ -74,6 +74,8 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
         raise FileNotFoundError(f"There is no model file {file}; check the name, or fit a model first.")
     if file.is_dir():
         raise ValueError(f"{file} is a folder; give the model file in it.")
+    if file.is_char_device():  # which may be endless
+        raise ValueError(f"{file} is a device; give a model file.")
     try:
         content = file.read_bytes()
     except OSError as error:

@@ -114,6 +114,8 @@ def _explained(error: Exception) -> tuple[str, int]:
         return str(error), BAD_INPUT
     if isinstance(error, ValueError) and _raised_by_bayesieve(error.__traceback__):
         return str(error), BAD_INPUT
+    if isinstance(error, FileNotFoundError) and error.errno is not None and error.filename is None:
+        return "The working folder does not exist any more; change to another one", BAD_INPUT
     if isinstance(error, OSError):  # the system's have a number, the library's a sentence
         return str(error) if error.errno is None else f"{_named(error.filename)}: {error.strerror}", BAD_INPUT
     if isinstance(error, MemoryError):

@@ -163,7 +163,7 @@ def fit_counts(
 def _fit_groups(
     coder: GroupCoder, name: str, type_: str, counts: ValueCounts, missing: str
 ) -> tuple[Intervals, FeatureLevels]:
-    if missing == "ignore" and len(counts.values):
+    if missing == "ignore" and counts.counts.any():  # values may be those of rows of weight 0
         counts = replace(counts, missing=np.zeros_like(counts.missing))
     try:
         grouping = coder.fit_values(counts, apart=missing != "share")

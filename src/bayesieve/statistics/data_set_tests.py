@@ -14,7 +14,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from bayesieve.statistics.fold_tests import as_numbers, rounded, settled
+from bayesieve.statistics.fold_tests import as_numbers, check_alpha, rounded, settled
 from bayesieve.statistics.signed_ranks import holm, signed_rank_test
 
 
@@ -177,8 +177,7 @@ def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> flo
     from scipy.stats import studentized_range
 
     _need(n_data, n_methods)
-    if not (isinstance(alpha, Real) and 0 < alpha < 1):
-        raise ValueError(f"alpha is the chance of a false difference, between 0 and 1; got {alpha!r}.")
+    check_alpha(alpha)
     quantile = float(studentized_range.ppf(1 - alpha, n_methods, np.inf)) / np.sqrt(2)
     return float(quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * n_data)))
 

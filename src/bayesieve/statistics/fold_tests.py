@@ -14,6 +14,12 @@ DIGITS = 12  # smaller differences between means of shares are rounding errors
 _LARGEST_ROUNDED, _LARGEST_SQUARED = 1e290, 1e150
 
 
+def check_alpha(alpha: Any) -> None:
+    """Raise ValueError unless ``alpha`` is the level of a test."""
+    if not (isinstance(alpha, Real) and 0 < alpha < 1):
+        raise ValueError(f"alpha is the chance of a false difference, between 0 and 1; got {alpha!r}.")
+
+
 @dataclass(frozen=True)
 class PairedTest:
     """First against second method on the same folds.
@@ -32,6 +38,7 @@ class PairedTest:
 
     def sign(self, alpha: float = 0.05) -> int:
         """1 if the first is significantly larger, -1 if smaller, 0 otherwise."""
+        check_alpha(alpha)
         return int(np.sign(self.difference)) if self.p_value <= alpha else 0
 
 
@@ -135,7 +142,8 @@ def wins_and_losses(
     Raises
     ------
     ValueError
-        If columns differ in length, a fold appears twice, or there is no method `reference`.
+        If columns differ in length, a fold appears twice, there is no method `reference`, or `alpha` is not between 0
+        and 1.
 
     Examples
     --------
@@ -145,6 +153,7 @@ def wins_and_losses(
     >>> records["B"].wins, records["B"].losses, records["B"].outcomes
     (1, 0, {'iris': 1})
     """
+    check_alpha(alpha)
     if not all(isinstance(column, Iterable) for column in (data, method, fold, value)):
         raise ValueError("data, method, fold and value must be columns of one table.")
     columns = (list(data), list(method), list(fold), as_numbers("value", list(value)))
