@@ -384,3 +384,9 @@ def test_rows_without_weight_fill_no_fold(evaluation: Any, recode: bool) -> None
     removed = selector.fit(X[rows], y[rows]).trace_.to_frame()
     assert weighted["move"].to_list() == removed["move"].to_list()
     np.testing.assert_allclose(weighted["criterion"], removed["criterion"], rtol=1e-12)
+
+
+def test_few_of_many_classes_are_named() -> None:
+    with pytest.raises(ValueError, match=r"the target has the classes 0, 1, .* and \d+ more\.") as refusal:
+        Recall("maybe").check(np.arange(3000))
+    assert len(str(refusal.value)) < 300

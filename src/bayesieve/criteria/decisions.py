@@ -9,6 +9,7 @@ import numpy as np
 from bayesieve.criteria.base import ScanCriterion
 from bayesieve.criteria.ratio_tables import RatioTables
 from bayesieve.criteria.row_ratios import Saturation, Scan
+from bayesieve.table.cautions import listed
 
 _SURE = 1e-9  # nats: beyond all ties
 
@@ -56,7 +57,7 @@ class _OneClass(Error):
         if codes.size != 1:
             raise ValueError(
                 f"{type(self).__name__} was asked for the class {self.label!r}, but the target has the classes "
-                f"{', '.join(repr(c) for c in np.asarray(classes).tolist())}."
+                f"{listed([repr(label) for label in np.asarray(classes).tolist()])}."
             )
         self._code = int(codes[0])
 

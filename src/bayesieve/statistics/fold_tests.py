@@ -16,7 +16,7 @@ _LARGEST_ROUNDED, _LARGEST_SQUARED = 1e290, 1e150
 
 def check_alpha(alpha: Any) -> None:
     """Raise ValueError unless ``alpha`` is the level of a test."""
-    if not (isinstance(alpha, Real) and 0 < alpha < 1):
+    if not (isinstance(alpha, Real) and 0 < float(alpha) < 1):
         raise ValueError(f"alpha is the chance of a false difference, between 0 and 1; got {alpha!r}.")
 
 
