@@ -242,6 +242,7 @@ def test_thresholds_of_all_parameters_of_a_score() -> None:
         (["p"], TypeError, "A score must be a ParametricScore or a function of X, got 'p'"),
         ("p", TypeError, "scores must be a list or a dict of ParametricScore"),
         (3, TypeError, "scores must be a list or a dict of ParametricScore"),
+        (dict, TypeError, "scores must be a list or a dict of ParametricScore.* got <class 'dict'>"),
         ([ParametricScore(drop, w=2), ParametricScore(drop, w=2)], ValueError, r"Two scores are called 'drop\(w=2\)'"),
         ([ParametricScore(drop, w=[2, 2])], ValueError, r"Two scores are called 'drop\(w=2\)'"),
         ({"odd": lambda X: np.ones((3, 2))}, ValueError, r"'odd' must give one number per row, .* gave shape \(3, 2\)"),

@@ -387,6 +387,6 @@ def test_rows_without_weight_fill_no_fold(evaluation: Any, recode: bool) -> None
 
 
 def test_few_of_many_classes_are_named() -> None:
-    with pytest.raises(ValueError, match=r"the target has the classes 0, 1, .* and \d+ more\.") as refusal:
+    with pytest.raises(ValueError, match=r"the target has the classes 0, 1, 2, 3, 4 and 2,995 more") as refusal:
         Recall("maybe").check(np.arange(3000))
     assert len(str(refusal.value)) < 300

@@ -86,13 +86,17 @@ class ScanCriterion(Criterion):
 
     def sums(self, rows: RowRatios, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
         scan = rows.scan()
-        parts = scan.parts(scan.candidates(tables, features, adding))
-        return np.add.reduce([self.of_scan(part, moves, tables) for part, moves in parts])
+        return self._sum(scan, scan.candidates(tables, features, adding), tables)
 
     def own_sums(self, rows: RowRatios, tables: RatioTables) -> np.ndarray:
         scan = rows.scan()
-        parts = scan.parts(scan.no_move())
-        return np.add.reduce([self.of_scan(part, moves, tables)[0] for part, moves in parts])
+        return self._sum(scan, scan.no_move(), tables)[0]
+
+    def _sum(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
+        if scan.is_short:
+            return self.of_scan(scan, moves, tables)
+        total: np.ndarray = np.add.reduce([self.of_scan(*part, tables) for part in scan.parts(moves)])
+        return total
 
     @abstractmethod
     def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:

@@ -76,6 +76,8 @@ class Recall(_OneClass):
     name = "recall"
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        if class_totals[self._code] == 0.0:  # the rows lack the class
+            return np.full(len(sums), np.nan)
         return 1.0 - sums[:, self._code] / class_totals[self._code]
 
 

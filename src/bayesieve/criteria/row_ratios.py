@@ -67,6 +67,11 @@ class Scan:
     log_scale: float
     wrong: np.ndarray
 
+    @property
+    def is_short(self) -> bool:
+        """Whether classes are so few that kernels end before a signal would have to wait."""
+        return len(self.ratios) < MANY_CLASSES
+
     def parts(self, moves: tuple[Any, ...]) -> Iterator[tuple[Scan, tuple[Any, ...]]]:
         """Some segments after others, so that Python hears signals in between; ``moves`` as of ``candidates``."""
         block, (starts, n_codes) = self.block, moves[4:6]

@@ -108,9 +108,9 @@ def as_parametric_scores(scores: Any) -> tuple[ParametricScore, ...]:
     """
     if isinstance(scores, Mapping):
         parametric = [_as_score(score).renamed(str(name)) for name, score in scores.items()]
-    elif isinstance(scores, ParametricScore) or callable(scores):
+    elif isinstance(scores, ParametricScore) or (callable(scores) and not isinstance(scores, type)):
         parametric = [_as_score(scores)]
-    elif isinstance(scores, Iterable) and not isinstance(scores, str):
+    elif isinstance(scores, Iterable) and not isinstance(scores, (str, type)):
         parametric = [_as_score(score) for score in scores]
     else:
         raise TypeError(f"scores must be a list or a dict of ParametricScore, or None for the columns, got {scores!r}.")

@@ -195,8 +195,7 @@ class _Measured:
         return float(self._costs(sums[None, :], np.array([size]))[0])
 
     def _costs(self, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        with np.errstate(invalid="ignore"):  # NaN says that the rows lack a class which the criterion needs
-            values = self._criterion.values(sums, sizes, self._rows.class_totals)
+        values = self._criterion.values(sums, sizes, self._rows.class_totals)
         if self._criterion.of_empty is not None:
             values = np.where((sizes == 0) & ~np.isnan(values), self._criterion.of_empty, values)
         return self.sign * values

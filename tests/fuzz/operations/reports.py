@@ -39,7 +39,9 @@ def report(case: Case) -> None:
         given |= {"cv": case.pick((2, 3, 5)), "sample_weight": weights}
     case.note(f"{how} {given}")
     try:
-        with case.step("report", must=how in ("training rows", "nothing") and "cv" not in given):
+        must = how == "nothing" or (how == "training rows" and "cv" not in given)
+        must = must and set(np.unique(labels)) <= set(model.classes_)  # not of rows of weight 0 only
+        with case.step("report", must=must):
             performance = model.report(path, *(() if how == "nothing" else (rows, labels)), **given)
     finally:
         text = path.read_text(encoding="utf-8")
