@@ -95,24 +95,33 @@ def _multiply_lanes(lane, bits, exponents, factor):
         bits[k] = (bits[k] & _MANTISSA) | _ONE
 
 
-def new_products(n_candidates: int) -> tuple[np.ndarray, np.ndarray]:
-    """Running products of no rows, for `log_loss_sums`."""
-    return np.ones((n_candidates, LANES)), np.zeros((n_candidates, LANES), dtype=np.int64)
+NO_PRODUCTS = np.empty((0, 2, LANES))
+"""For `log_loss_sums` of all rows at once."""
+
+
+def new_products(n_candidates: int) -> np.ndarray:
+    """Running products of no rows, and their exponents, for `log_loss_sums` of several blocks."""
+    products = np.ones((n_candidates, 2, LANES))
+    products[:, 1] = 0.0
+    return products
 
 
 @jit
 def log_loss_sums(
     ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row,
-    lanes, exponents, is_last, sums,
+    products, is_last, sums,
 ):  # fmt: skip
     """sums[c] += sum over rows of log(base + sum_o ratio * factor) with candidate c multiplied in.
 
     The sum of logarithms is the logarithm of a running product whose exponent is carried in an integer: one ``log`` per
-    lane after the last block of rows instead of one per row. The products so far come in ``lanes`` and ``exponents``
-    (`new_products`). ``by_row``: a ``log`` per row, for factors too large to multiply.
+    lane after the last block of rows instead of one per row. The products so far come in ``products`` (`new_products`,
+    or `NO_PRODUCTS`). ``by_row``: a ``log`` per row, for factors too large to multiply.
     """
     n_candidates = columns.size
-    bits = lanes.view(np.int64)
+    if products.shape[0] == 0:
+        products = np.ones((n_candidates, 2, LANES))
+        products[:, 1] = 0.0
+    bits = products.view(np.int64)  # exponents are whole numbers: 0 has the bits of 0.0
     factor = np.empty(BLOCK)
     total = np.empty(BLOCK)
     for segment in range(offsets.size - 1):
@@ -132,13 +141,13 @@ def log_loss_sums(
                     continue
                 for group in range(0, n, _GROUP):
                     total[n : group + _GROUP] = 1.0
-                    _multiply_lanes(lanes[c], bits[c], exponents[c], total[group : group + _GROUP])
+                    _multiply_lanes(products[c, 0], bits[c, 0], bits[c, 1], total[group : group + _GROUP])
     for c in range(n_candidates if is_last else 0):
         exponent = 0
         loss = 0.0
         for k in range(LANES):
-            loss += np.log(lanes[c, k])
-            exponent += exponents[c, k]
+            loss += np.log(products[c, 0, k])
+            exponent += bits[c, 1, k]
         sums[c] += loss + exponent * np.log(2.0)
 
 
@@ -244,10 +253,10 @@ def walk_path(
     when a ratio is beyond ``highest``; returns how many features were added.
     """
     for c in range(columns.size):
-        lanes, exponents = np.ones((1, LANES)), np.zeros((1, LANES), dtype=np.int64)
         log_loss_sums(
             ratios, base, codes, offsets, weights, columns[c : c + 1], lows[c : c + 1], highs[c : c + 1],
-            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, lanes, exponents, True, sums[c],
+            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, np.empty((0, 2, LANES)), True,
+            sums[c],
         )  # fmt: skip
         if c == most:
             return c + 1

@@ -35,14 +35,14 @@ class LogLoss(ScanCriterion):
         return sums
 
     def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
-        from bayesieve.criteria._kernels import log_loss_sums, new_products
+        from bayesieve.criteria._kernels import NO_PRODUCTS, log_loss_sums, new_products
 
         block = scan.block
         losses = np.zeros(moves[0].size)
         by_row = tables.largest_log_factor > _MOST_MULTIPLIED
-        products = new_products(losses.size)
+        products = NO_PRODUCTS if block.is_whole else new_products(losses.size)
         for bounds in scan.blocks(moves):
             is_last = bool(bounds[-1] == block.offsets[-1])
             rows = (scan.ratios, scan.base, block.codes, bounds, block.weights)
-            log_loss_sums(*rows, *moves, by_row, *products, is_last, losses)
+            log_loss_sums(*rows, *moves, by_row, products, is_last, losses)
         return (losses + scan.log_scale)[:, None]

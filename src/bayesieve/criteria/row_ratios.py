@@ -187,7 +187,7 @@ class RowRatios:
         self._n_multiplied += 1
         self._scan = None  # until all segments are done
         beyond = False
-        for part, of_part in scan.parts(move):
+        for part, of_part in ((scan, move),) if scan.is_short else scan.parts(move):
             column, low, high, kind, start, n_codes = (values[0] for values in of_part[:-1])
             for bounds in part.blocks(move):
                 beyond |= multiply_ratios(

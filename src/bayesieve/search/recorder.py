@@ -88,6 +88,7 @@ class TraceRecorder:
         """Moves evaluated from one subset; an accepted one is the last that starts from it, and has the value
         ``validation`` on the validation rows; ``violation`` says how far it is from the constraints.
         """
-        times, violations = np.full(features.size, seconds), np.full(features.size, violation)
-        validation = np.where(accepted, validation, np.nan)
-        self.parts.append(Moves(features, adding, costs, accepted, keys, times, validation, violations))
+        facts = np.empty((3, features.size))  # in one array: small steps are many
+        facts[0], facts[1], facts[2] = seconds, np.nan, violation
+        np.copyto(facts[1], validation, where=accepted)
+        self.parts.append(Moves(features, adding, costs, accepted, keys, *facts))
