@@ -87,10 +87,16 @@ class Column:
         return backend(self._library)
 
     @cached_property
-    def _natural_type(self) -> str:
+    def _declared_type(self) -> str | None:
         with self._reading():
-            type_ = self._backend.column_type(self._data)
-            return type_ if type_ is not None else objects.objects_type(np.asarray(self._data, dtype=object))
+            return self._backend.column_type(self._data)
+
+    @cached_property
+    def _natural_type(self) -> str:
+        if self._declared_type is not None:
+            return self._declared_type
+        with self._reading():
+            return objects.objects_type(np.asarray(self._data, dtype=object))
 
     @property
     def kind(self) -> Kind:
@@ -313,7 +319,7 @@ class Column:
     @property
     def _of_objects(self) -> bool:
         """Whether the values alone say what the column is, so that its type depends on which rows are here."""
-        return self._backend.column_type(self._data) is None
+        return self._declared_type is None
 
     def _converted(self, values: np.ndarray, natural: str, type_: str) -> np.ndarray:
         if (natural, type_) == ("date", "datetime"):
