@@ -302,6 +302,7 @@ MIXED_OBJECTS: list[Any] = [
     np.datetime64("2020"), np.datetime64("2020-01-01T07", "h"), dt.datetime(2020, 1, 1, 7),
     dt.datetime(2020, 1, 1, 7, tzinfo=dt.timezone(dt.timedelta(hours=2))), pd.Timestamp("2020-05-01", tz="UTC"),
     dt.date(2020, 1, 1), dt.timedelta(days=1), np.timedelta64(1, "D"), np.timedelta64("NaT"), pd.Timedelta("36h"),
+    pd.Timestamp(np.datetime64("-295547-01-01", "s")), pd.Timedelta(np.timedelta64(2**60, "ms")),
     dt.time(1), np.float16(0.1), np.float32(0.1), 0.1, Decimal("0.1"), fractions.Fraction(1, 3), 2, "2", 2.0, "2.0",
     Decimal(2), True, "True", 10**20, str(10**20), b"x", (1, 2), None, "2020-01-01", "1 day, 0:00:00", np.int8(3),
 ]  # fmt: skip

@@ -39,6 +39,8 @@ from bayesieve.table.values import canonical_text, canonical_value, is_missing
         (dt.datetime(2020, 1, 2, 3, 4, 5, 600), "2020-01-02T03:04:05.0006"),
         (np.datetime64("2020-01-02T03:04:05"), "2020-01-02T03:04:05"),
         (pd.Timestamp("2020-01-02"), "2020-01-02"),
+        (pd.Timestamp(np.datetime64("-295547-01-01", "s")), "-295547-01-01 00:00:00"),
+        (pd.Timedelta(np.timedelta64(2**60, "ms")), "13343998895 days 21:54:06.976000"),
         (dt.time(1, 2, 3), "01:02:03"),
         ([1], "[1]"),
     ],

@@ -66,6 +66,7 @@ def datetime_to_microseconds(moment: dt.datetime) -> int:
 
 
 def _moment_to_microseconds(value: Any) -> int:
+    value = getattr(value, "asm8", value)  # of pandas, whose own arithmetic has other limits and errors
     if isinstance(value, np.datetime64):
         return int(count_moments(np.array([value]), "us")[0])
     if not isinstance(value, dt.datetime):
@@ -74,6 +75,7 @@ def _moment_to_microseconds(value: Any) -> int:
 
 
 def _duration_to_microseconds(value: Any) -> int:
+    value = getattr(value, "asm8", value)
     if isinstance(value, np.timedelta64):
         return int(count_moments(np.array([value]), "us")[0])
     return value // dt.timedelta(microseconds=1)

@@ -144,8 +144,8 @@ def pairs(case: Case) -> None:
     if features is None:
         case.check(np.allclose(found, found.T, atol=1e-12), "pair statistics are symmetric", found)
         # Missing values left out: each pair has rows of its own, and their entropy may be above that of all rows.
-        if statistic == "mutual_information" and found.size and getattr(encoder, "missing", "level") == "level":
+        if statistic == "symmetrical_uncertainty":
+            case.check((found <= 1 + 1e-9).all(), "no uncertainty above 1", found)
+        elif found.size and getattr(encoder, "missing", "level") == "level":
             most = np.minimum.outer(found.diagonal(), found.diagonal())
             case.check((found <= most + 1e-9).all(), "no information above the entropy", found)
-        elif found.size:
-            case.check((found <= 1 + 1e-9).all(), "no uncertainty above 1", found)
