@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -128,9 +129,9 @@ class ClassBlock:
 
     def blocks(self, row_bytes: int = 0) -> Iterable[np.ndarray]:
         """``offsets`` cut to each block of the engine in turn; ``row_bytes`` of each row are read or written."""
-        return self.engine.blocks(self.offsets, row_bytes)
+        return (self.offsets,) if self.is_whole else self.engine.blocks(self.offsets, row_bytes)
 
-    @property
+    @cached_property
     def is_whole(self) -> bool:
         """Whether the engine has all rows in one block."""
         return len(self.engine.ends(self.offsets)) <= 1

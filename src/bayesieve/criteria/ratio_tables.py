@@ -135,7 +135,7 @@ class RatioTables:
         ``start + (segment * n_others + other) * n_codes + code``.
         """
         if self._flat is not None:
-            return self._flat, self.starts[features] + np.where(adding, 0, self.starts[-1])
+            return self._flat, self.starts[features] + ~adding * self.starts[-1]
         tables = []
         for f, add in zip(features, adding, strict=True):
             logs = self.log_factors(f)

@@ -72,7 +72,7 @@ class MultiStart(Search):
             try:
                 finished, interrupted = _run_wave(walk, wave, workers, stop)
                 for result in finished:
-                    known.update(result.found)
+                    known.update(result.known)
                     walks.append(result.recorder)
                 if progress is not None:
                     progress(len(walks), n_starts, problem.sign * min(known.values(), default=np.inf))
@@ -134,7 +134,6 @@ class _Walk:
     ) -> None:
         self._state = state
         self._zobrist = zobrist
-        self._known = known
         self._rng = rng
         self._clock = clock
         self._stop = stop
@@ -142,7 +141,7 @@ class _Walk:
         self._sign = state.problem.sign
         self._key = np.uint64(0)
         self._batch = max(1, min(256, _BATCH_WORK // max(1, state.problem.n_rows)))
-        self.found: dict[int, float] = {}
+        self.known = known.copy()
         self.recorder = first_record(state)
         self.interrupted = False
 
@@ -169,46 +168,36 @@ class _Walk:
         state = self._state
         order = self._rng.permutation(state.problem.candidates)
         order = order[state.selected[order] != adding]
+        toggles, ways, accepted = self._zobrist[order], np.full(order.size, adding), np.zeros(order.size, dtype=bool)
         at, size, improved = 0, 1, False
         while at < order.size and not self._halted:
-            batch = order[at : at + max(size, self._batch)]
-            keys = self._key ^ self._zobrist[batch]
+            end = at + max(size, self._batch)
+            batch, keys = order[at:end], self._key ^ toggles[at:end]
             costs = self._costs(batch, keys)
             rank = state.rank
-            better = np.flatnonzero(state.ranks(batch, costs) < rank - max(self._tol, 1e-10 * (1.0 + abs(rank))))
-            tried = int(better[0]) + 1 if better.size else batch.size
-            accepted = np.zeros(tried, dtype=bool)
+            better = state.ranks(batch, costs) < rank - max(self._tol, 1e-10 * (1.0 + abs(rank)))
+            first = int(better.argmax())
             validation, violation = float("nan"), 0.0
-            if better.size:
-                accepted[-1] = True
-                state.flip(int(batch[tried - 1]), float(costs[tried - 1]))
+            if better[first]:
+                end = at + first + 1
+                batch, keys, costs = batch[: first + 1], keys[: first + 1], costs[: first + 1]
+                accepted[end - 1] = improved = True
+                state.flip(int(batch[-1]), float(costs[-1]))
                 validation, violation = state.validation(), state.violation()
-                self._key = keys[tried - 1]
-                improved = True
+                self._key = keys[-1]
             self.recorder.record(
-                *(batch[:tried], np.full(tried, adding), self._sign * costs[:tried], accepted, keys[:tried]),
-                self._clock.seconds,
-                validation,
-                violation,
+                *(batch, ways[at:end], self._sign * costs, accepted[at:end], keys),
+                *(self._clock.seconds, validation, violation),
             )
             # Evaluating ahead pays while nothing is accepted: the rows' state is read once for the whole batch.
-            size = 1 if better.size else min(2 * size, 16)
-            at += tried
+            size = 1 if better[first] else min(2 * size, 16)
+            at = end
         return improved
 
     def _costs(self, features: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        listed = keys.tolist()
-        costs = _looked_up(self.found, listed)
-        unknown = np.flatnonzero(np.isnan(costs))
-        if unknown.size:
-            costs[unknown] = _looked_up(self._known, [listed[i] for i in unknown.tolist()])
-            unknown = unknown[np.isnan(costs[unknown])]
-        if unknown.size:
-            costs[unknown] = self._state.candidates(features[unknown])
-            self.found.update(zip(keys[unknown].tolist(), costs[unknown].tolist(), strict=True))
+        costs = np.array(list(map(self.known.get, keys.tolist())), dtype=float)  # NaN where not known
+        unknown = np.isnan(costs)
+        if unknown.any():
+            costs[unknown] = new = self._state.candidates(features[unknown])
+            self.known.update(zip(keys[unknown].tolist(), new.tolist(), strict=True))
         return costs
-
-
-def _looked_up(known: dict[int, float], keys: list[int]) -> np.ndarray:
-    """The costs of these subsets, NaN where they are not known."""
-    return np.array(list(map(known.get, keys)), dtype=float)

@@ -53,11 +53,7 @@ class Moves:
     @staticmethod
     def join(parts: Iterable[Moves]) -> Moves:
         """One part after another."""
-        arrays = zip(*(vars(part).values() for part in (_NO_MOVES, *parts)), strict=True)
-        return Moves(*(np.concatenate(each) for each in arrays))
-
-
-_NO_MOVES = Moves(*(np.zeros(0, dtype=kind) for kind in (np.int64, bool, float, bool, np.uint64, float, float, float)))
+        return Moves(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
 
 @dataclass
@@ -72,7 +68,7 @@ class TraceRecorder:
     initial: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     start_validation: float = float("nan")
     start_violation: float = 0.0
-    parts: list[Moves] = field(default_factory=list)
+    parts: list[tuple[Any, ...]] = field(default_factory=list)
 
     def record(
         self,
@@ -82,13 +78,22 @@ class TraceRecorder:
         accepted: np.ndarray,
         keys: np.ndarray,
         seconds: float,
-        validation: float | np.ndarray = float("nan"),
+        validation: float = float("nan"),
         violation: float = 0.0,
     ) -> None:
         """Moves evaluated from one subset; an accepted one is the last that starts from it, and has the value
         ``validation`` on the validation rows; ``violation`` says how far it is from the constraints.
         """
-        facts = np.empty((3, features.size))  # in one array: small steps are many
-        facts[0], facts[1], facts[2] = seconds, np.nan, violation
-        np.copyto(facts[1], validation, where=accepted)
-        self.parts.append(Moves(features, adding, costs, accepted, keys, *facts))
+        self.parts.append((features, adding, costs, accepted, keys, seconds, validation, violation))
+
+    @property
+    def moves(self) -> Moves:
+        """All moves recorded."""
+        nothing = *(np.zeros(0, kind) for kind in (np.int64, bool, float, bool, np.uint64)), 0.0, 0.0, 0.0
+        *arrays, seconds, validation, violation = zip(*(self.parts or [nothing]), strict=True)
+        features, adding, costs, accepted, keys = map(np.concatenate, arrays)
+        sizes = [part.size for part in arrays[0]]
+        facts = (np.repeat(values, sizes) for values in (seconds, validation, violation))
+        moves = Moves(features, adding, costs, accepted, keys, *facts)
+        moves.validation[~accepted] = np.nan
+        return moves

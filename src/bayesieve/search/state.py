@@ -156,6 +156,7 @@ class _Measured:
         effective_jobs(n_jobs)  # refuses other values before anything runs
         self._rows, self._criterion, self._n_jobs = rows, criterion, n_jobs
         self.sign = 1.0 if criterion.lower_is_better else -1.0
+        self._move_work = sum(block.n_rows for block in rows.blocks) * (rows.tables.n_classes - 1)
         can_leave = leave_out and criterion.saturation(rows.tables.n_classes) is not None
         options = {"leave_out": True} if can_leave else {}
         self._state: Parts[Any] = rows.blocks[0].engine.parts(
@@ -202,10 +203,9 @@ class _Measured:
 
     def _pieces(self, n: int) -> list[slice]:
         """Candidates evaluated together: how they are cut decides who computes them, never what comes out."""
-        n_rows = sum(block.n_rows for block in self._rows.blocks)
         if self._rows.tables.n_classes > MANY_CLASSES:
             return [slice(a, a + 1) for a in range(max(1, n))]
-        work = n_rows * n * (self._rows.tables.n_classes - 1)
+        work = self._move_work * n
         if n <= _CANDIDATES_AT_ONCE and work < _PARALLEL_WORK:
             return [slice(0, n)]
         n_pieces = -(-n // _CANDIDATES_AT_ONCE)

@@ -104,7 +104,7 @@ class SearchTrace(ShortRepr):
         ``null_criterion`` is needed where the first walk does not start from the empty subset; ``n_models`` where not
         every subset evaluated was recorded. ``words`` are further attributes of the trace.
         """
-        joined = [Moves.join(walk.parts) for walk in walks]
+        joined = [walk.moves for walk in walks]
         moves = Moves.join(joined)
         # A subset counts once however often it is met: at its first record, in the order of the starts. Key 0 is the
         # empty subset.

@@ -126,10 +126,9 @@ def ranking_trace(
     recoded : of the path, as `SearchTrace` has it
     """
     recorder = TraceRecorder(0.0)
-    validation: np.ndarray | float = float("nan")
     words: dict[str, Any] = {}
     if path is not None:
-        recorder.start_validation, validation = float(path.values[0]), path.values[1:]
+        recorder.start_validation = float(path.values[0])
         words = {
             "validation_name": path.criterion_name,
             "validation_lower_is_better": path.lower_is_better,
@@ -139,9 +138,12 @@ def ranking_trace(
         }
     every = np.ones(ranking.size, dtype=bool)
     keys = np.arange(1, ranking.size + 1, dtype=np.uint64)
-    recorder.record(ranking, every, scores, every, keys, seconds, validation)
+    recorder.record(ranking, every, scores, every, keys, seconds)
     options = {"criterion_name": score.name, "lower_is_better": score.lower_is_better, **words}
-    return SearchTrace.of(names, [recorder], complete=True, seconds=seconds, **options)
+    trace = SearchTrace.of(names, [recorder], complete=True, seconds=seconds, **options)
+    if path is not None:
+        trace.moves.validation[:] = path.values[1:]
+    return trace
 
 
 def check_size(size: Any, names: tuple[str, ...] = ("auto",)) -> None:
