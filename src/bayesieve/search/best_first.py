@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -60,11 +61,14 @@ class BestFirst(Search):
                 walk, at = first_record(state), -1
                 moves = problem.candidates[~subset[problem.candidates]]
                 costs = state.candidates(moves)
-                for i, rank in enumerate(state.ranks(moves, costs).tolist()):
-                    if best_rank - rank > self.tol:
-                        best_rank, at = rank, i
-                    if len(waiting) < self.n_waiting or rank < waiting[-1][0]:
-                        self._insert(waiting, rank, flipped(subset, int(moves[i])))
+                ranks = state.ranks(moves, costs)
+                for i in np.flatnonzero(best_rank - ranks > self.tol).tolist():
+                    if best_rank - ranks[i] > self.tol:
+                        best_rank, at = float(ranks[i]), i
+                worst = np.sort(ranks)[: self.n_waiting].max(initial=-np.inf)
+                leading = np.flatnonzero(ranks <= worst).tolist()
+                waiting += [(float(ranks[i]), flipped(subset, int(moves[i]))) for i in leading]
+                waiting = sorted(waiting, key=itemgetter(0))[: self.n_waiting]  # the first of equals
                 if at >= 0:
                     state.flip(int(moves[at]), float(costs[at]))
                     best, stale = state.selected.copy(), 0
@@ -80,12 +84,6 @@ class BestFirst(Search):
             complete = False
         chosen = None if problem.validated else best
         return problem.trace(walks, chosen, complete=complete, seconds=clock.seconds, null_criterion=null)
-
-    def _insert(self, waiting: list[tuple[float, np.ndarray]], rank: float, subset: np.ndarray) -> None:
-        """Put a subset behind those that are as good; the last one goes when there are too many."""
-        place = next((i for i, (other, _) in enumerate(waiting) if rank < other), len(waiting))
-        waiting.insert(place, (rank, subset))
-        del waiting[self.n_waiting :]
 
 
 def flipped(subset: np.ndarray, feature: int) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,11 +49,6 @@ class Moves:
         """These moves only: positions, a slice or a mask."""
         return Moves(*(array[moves] for array in vars(self).values()))
 
-    @staticmethod
-    def join(parts: Iterable[Moves]) -> Moves:
-        """One part after another."""
-        return Moves(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
-
 
 @dataclass
 class TraceRecorder:
@@ -86,14 +80,14 @@ class TraceRecorder:
         """
         self.parts.append((features, adding, costs, accepted, keys, seconds, validation, violation))
 
-    @property
-    def moves(self) -> Moves:
-        """All moves recorded."""
-        nothing = *(np.zeros(0, kind) for kind in (np.int64, bool, float, bool, np.uint64)), 0.0, 0.0, 0.0
-        *arrays, seconds, validation, violation = zip(*(self.parts or [nothing]), strict=True)
-        features, adding, costs, accepted, keys = map(np.concatenate, arrays)
-        sizes = [part.size for part in arrays[0]]
-        facts = (np.repeat(values, sizes) for values in (seconds, validation, violation))
-        moves = Moves(features, adding, costs, accepted, keys, *facts)
-        moves.validation[~accepted] = np.nan
-        return moves
+
+def joined(walks: list[TraceRecorder]) -> tuple[Moves, np.ndarray]:
+    """The moves of all walks, and the walk of each."""
+    nothing = 0, *(np.zeros(0, kind) for kind in (np.int64, bool, float, bool, np.uint64)), 0.0, 0.0, 0.0
+    parts = [(number, *part) for number, walk in enumerate(walks) for part in walk.parts] or [nothing]
+    number, *arrays, seconds, validation, violation = zip(*parts, strict=True)
+    features, adding, costs, accepted, keys = map(np.concatenate, arrays)
+    walk_of, *facts = (np.repeat(each, list(map(len, arrays[0]))) for each in (number, seconds, validation, violation))
+    moves = Moves(features, adding, costs, accepted, keys, *facts)
+    moves.validation[~accepted] = np.nan
+    return moves, walk_of

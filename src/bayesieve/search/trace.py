@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.search.recorder import Moves, TraceRecorder
+from bayesieve.search.recorder import Moves, TraceRecorder, joined
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table.frames import polars_frame
 
@@ -104,8 +104,7 @@ class SearchTrace(ShortRepr):
         ``null_criterion`` is needed where the first walk does not start from the empty subset; ``n_models`` where not
         every subset evaluated was recorded. ``words`` are further attributes of the trace.
         """
-        joined = [walk.moves for walk in walks]
-        moves = Moves.join(joined)
+        moves, walk_of = joined(walks)
         # A subset counts once however often it is met: at its first record, in the order of the starts. Key 0 is the
         # empty subset.
         distinct = np.zeros(moves.key.size, dtype=bool)
@@ -117,7 +116,7 @@ class SearchTrace(ShortRepr):
         return cls(
             names,
             moves,
-            walk_of=np.repeat(np.arange(len(walks)), [part.feature.size for part in joined]),
+            walk_of,
             distinct=distinct,
             null_criterion=null_criterion,
             best_criterion=best([null_criterion, *(walk.null_cost for walk in walks), *moves.cost.tolist()]),
