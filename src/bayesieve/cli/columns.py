@@ -1,27 +1,17 @@
-"""Columns named on the command line, and columns that a model needs."""
+"""Columns that a model needs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesieve.cli.errors import CommandError
-from bayesieve.cli.text import listed, quoted, shown, similar
+from bayesieve.cli.text import listed, shown
 
 if TYPE_CHECKING:
     import polars as pl
 
     from bayesieve.table import FeatureLevels
-
-
-def require_column(name: str, names: Sequence[str], path: Path, role: str) -> None:
-    """Raise CommandError if a table lacks a column, and suggest columns with similar names."""
-    if name in names:
-        return
-    meant = similar(name, names)
-    hint = f"did you mean {' or '.join(quoted(other) for other in meant)}?" if meant else f"it has {listed(names)}"
-    raise CommandError(f"{shown(path)} has no column {quoted(name)} ({role}); {hint}")
 
 
 def levels_of_columns(model: Any) -> dict[str, FeatureLevels]:
@@ -33,7 +23,7 @@ def levels_of_columns(model: Any) -> dict[str, FeatureLevels]:
 
 
 def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
-    """The columns that a model was trained on, in its order, without any others.
+    """The columns that a model was trained on, in its order, without any others, and without names where it had none.
 
     A missing column of weight 0 is filled with missing values.
     """
@@ -50,11 +40,8 @@ def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
         column = "a column" if len(lacking) == 1 else "columns"
         raise CommandError(f"{shown(path)} lacks {column} that the model needs: {listed(lacking)}")
     chosen = frame.with_columns(pl.lit(None).alias(name) for name in missing)[names]
-    return chosen if hasattr(model, "feature_names_in_") else _unnamed(chosen)
-
-
-def _unnamed(frame: pl.DataFrame) -> Any:
-    """The same columns without names, for a model trained on an array."""
+    if hasattr(model, "feature_names_in_"):
+        return chosen
     import numpy as np
 
-    return np.array(frame.rows(), dtype=object)
+    return np.array(chosen.rows(), dtype=object)  # trained on an array

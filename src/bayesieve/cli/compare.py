@@ -91,11 +91,10 @@ def compare(
     data = _data_sets(compared, folds, screen)
     comparison = _measured(methods, data, RepeatedFolds(folds, repeats, seed), output, weight is not None, jobs, screen)
     written = _write(comparison, compared, measure, output)
-    if len(compared) == 1:
-        from bayesieve.cli.comparison_summary import show_comparison as show
-    else:
-        from bayesieve.cli.comparison_over_tables import show_comparison_over_tables as show
-    show(screen, comparison, measure, written)
+
+    from bayesieve.cli.comparison_summary import show_comparison
+
+    show_comparison(screen, comparison, measure, written)
 
 
 def _method_names(selectors: str | None, peers: str | None) -> tuple[list[str], list[str]]:

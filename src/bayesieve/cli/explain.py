@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,11 +12,13 @@ import typer
 from bayesieve.cli import compiling, files, options
 from bayesieve.cli.columns import model_columns
 from bayesieve.cli.errors import CommandError
-from bayesieve.cli.explained_row import show_row
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import counted, quoted, thousands
+from bayesieve.cli.tables import Column, numbers
+from bayesieve.cli.text import counted, quoted, thousands, visible
 
 _FIRST = 3  # rows shown by default
+_MOST_CLASSES = 6
+_MOST_VALUE, _MOST_LEVEL, _MOST_TITLE = 24, 32, 16  # characters
 _PART = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 
 
@@ -48,32 +51,24 @@ def explain(
     fitted = files.read_model(model, screen)
     frame = files.read_table(table, screen, fitted)
     if rows is not None:
-        numbers = chosen_rows(rows, frame.height)
+        chosen = chosen_rows(rows, frame.height)
     else:
-        numbers = list(range(frame.height if output is not None else min(_FIRST, frame.height)))
-    X = model_columns(fitted, frame[numbers], table)
-    with compiling.announced(screen), screen.working(f"Explaining {counted(len(numbers), 'row')} ..."):
-        explanation = _explanation(fitted, X, numbers)
+        chosen = list(range(frame.height if output is not None else min(_FIRST, frame.height)))
+    X = model_columns(fitted, frame[chosen], table)
+    with compiling.announced(screen), screen.working(f"Explaining {counted(len(chosen), 'row')} ..."):
+        explanation = replace(fitted.explanation(X, by="score"), rows=chosen)
         probability = fitted.predict_proba(X)
     if output is not None:
         files.write_frame(explanation.to_frame(), output)
         if files.to_stdout(output):
             return
-        screen.line(f"{counted(len(numbers), 'row')} explained in {output}")
+        screen.line(f"{counted(len(chosen), 'row')} explained in {output}")
         return
-    for at in range(len(numbers)):
-        show_row(screen, explanation, probability[at], at)
-    if rows is None and frame.height > len(numbers):
-        more = thousands(frame.height - len(numbers))
+    for at in range(len(chosen)):
+        _show_row(screen, explanation, probability[at], at)
+    if rows is None and frame.height > len(chosen):
+        more = thousands(frame.height - len(chosen))
         screen.note(f"{more} rows more: choose with --rows, or write all with --output")
-
-
-def _explanation(model: Any, X: Any, numbers: list[int]) -> Any:
-    from dataclasses import replace
-
-    import numpy as np
-
-    return replace(model.explanation(X, by="score"), rows=np.asarray(numbers))
 
 
 def chosen_rows(text: str, n_rows: int) -> list[int]:
@@ -92,3 +87,65 @@ def chosen_rows(text: str, n_rows: int) -> list[int]:
             raise CommandError(f"--rows contains row {thousands(last)}, but the table has {size}")
         rows.extend(range(first, last + 1))
     return list(dict.fromkeys(rows))
+
+
+def _show_row(screen: Screen, explanation: Any, probability: Any, at: int) -> None:
+    """Print the evidence for the predicted class of a row against the runner-up, the strongest first."""
+    order = sorted(range(len(probability)), key=lambda j: (-probability[j], j))
+    winner, other = order[0], order[1]
+    labels = [visible(label) for label in explanation.classes]
+    if at:
+        screen.line()
+    screen.line(f"row {explanation.rows[at]}: predicted {labels[winner]}", "bold")
+    screen.line(_probabilities(labels, probability, order))
+    screen.line("contributions to the log probability of each class, in nats:")
+    screen.line()
+    prior = explanation.prior
+    total = explanation.joint_log_proba()[at]
+    parts = explanation.contributions[at]
+    size = parts.max(axis=1) - parts.min(axis=1)
+    features = sorted(range(len(size)), key=lambda k: (-size[k], k))
+    rows = [["prior", "", "", "", *_compared(prior, winner, other)]]
+    for k in features:
+        value = explanation.values[at, k]
+        rows.append(
+            [
+                explanation.features[k],
+                _short(_value(value), _MOST_VALUE),
+                _short(explanation.levels[at, k], _MOST_LEVEL),
+                f"{explanation.weights[k]:.3f}",
+                *_compared(parts[k], winner, other),
+            ]
+        )
+    rows.append(["total", "", "", "", *_compared(total, winner, other)[:-1], None])
+    columns = (
+        *(Column(title) for title in ("feature", "value", "level")),
+        *numbers("weight", *(_short(labels[j], _MOST_TITLE) for j in (winner, other)), "difference"),
+        Column("", bar=True),
+    )
+    screen.table(columns, rows, strong=(len(rows) - 1,))
+
+
+def _probabilities(labels: list[str], probability: Any, order: list[int]) -> str:
+    shown = [f"P({labels[j]}) = {probability[j]:.4f}" for j in order[:_MOST_CLASSES]]
+    return ", ".join(shown) + (f", {len(order) - _MOST_CLASSES} more" if len(order) > _MOST_CLASSES else "")
+
+
+def _compared(nats: Any, winner: int, other: int) -> list[Any]:
+    difference = float(nats[winner] - nats[other])
+    return [f"{nats[winner]:.4f}", f"{nats[other]:.4f}", f"{difference:+.4f}", difference]
+
+
+def _value(value: str | None) -> str:
+    """A raw value, numbers to six digits."""
+    if value is None:
+        return "missing"
+    try:
+        return f"{float(value):.6g}" if "." in value else value
+    except ValueError:
+        return value
+
+
+def _short(text: object, most: int) -> str:
+    shown = visible(text)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"

@@ -76,11 +76,8 @@ def open_folder(path: Path) -> None:
     """Make a folder to write into, unless it is there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise CommandError(f"{path} is a file, not a folder; choose another --output") from None
-    except NotADirectoryError:
-        raise CommandError(f"{path} cannot be created, because part of it is a file; choose another --output") from None
     except OSError as error:
+        check_folder(path)  # says it where part of the path is a file
         raise CommandError(f"{path} cannot be created ({error.strerror}); choose another --output") from error
 
 

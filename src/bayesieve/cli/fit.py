@@ -63,6 +63,7 @@ def fit(
 
     Ctrl-C during the search keeps the best model so far.
     """
+    from bayesieve import SelectiveNB, TableEncoder
     from bayesieve.selection import SELECTORS
 
     require_choice(selector, SELECTORS, "selector")
@@ -72,7 +73,15 @@ def fit(
     files.check_folder(output)
     frame = files.read_table(table, screen)
     data = training_table(frame, columns, table, screen)
-    model = _new_model(selector, columns.kinds, max_seconds, seed, jobs, cache, screen)
+    model = SelectiveNB(
+        selector,
+        encoder=TableEncoder(kinds=columns.kinds, n_jobs=jobs) if columns.kinds else "modl",
+        max_seconds=max_seconds,
+        random_state=seed,
+        n_jobs=jobs,
+        verbose=0 if quiet else 1,
+        cache=cache,
+    )
     if screen.shows_progress:
         screen.note(f"Fitting {counted(data.X.height, 'row')} of {counted(data.X.width, 'feature')} ...")
     # The library's own warning of an interrupted search is about Python objects.
@@ -104,28 +113,6 @@ def _check_numbers(max_seconds: float | None, seed: int, jobs: int, folds: int) 
     require_jobs(jobs)
     if folds < 0 or folds == 1:
         raise CommandError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")
-
-
-def _new_model(
-    selector: str,
-    kinds: dict[str, str],
-    max_seconds: float | None,
-    seed: int,
-    jobs: int,
-    cache: Path | None,
-    screen: Screen,
-) -> Any:
-    from bayesieve import SelectiveNB, TableEncoder
-
-    return SelectiveNB(
-        selector,
-        encoder=TableEncoder(kinds=kinds, n_jobs=jobs) if kinds else "modl",
-        max_seconds=max_seconds,
-        random_state=seed,
-        n_jobs=jobs,
-        verbose=0 if screen.quiet else 1,
-        cache=cache,
-    )
 
 
 def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, screen: Screen) -> Any:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.cli.columns import require_column
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import counted, listed, quoted, shown, thousands
+from bayesieve.cli.text import counted, listed, quoted, shown, similar, thousands
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,14 +75,21 @@ def columns_of(
 
 
 def require_columns(path: Path, names: Sequence[str], columns: Columns, everywhere: bool = True) -> None:
-    """Raise CommandError if a table lacks a column; ignored columns are required only if ``everywhere``."""
+    """Raise CommandError if a table lacks a column, and suggest columns with similar names.
+
+    Ignored columns are required only if ``everywhere``.
+    """
     for name, option in (
         (columns.target, "--target"),
         *(((columns.weight, "--weight"),) if columns.weight is not None else ()),
         *((name, "--ignore") for name in columns.ignored if everywhere),
         *((name, f"--{kind}") for name, kind in columns.kinds.items()),
     ):
-        require_column(name, names, path, option)
+        if name not in names:
+            meant = similar(name, names)
+            close = f"did you mean {' or '.join(map(quoted, meant))}?"
+            hint = close if meant else f"it has {listed(names)}"
+            raise CommandError(f"{shown(path)} has no column {quoted(name)} ({option}); {hint}")
 
 
 def training_table(frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen) -> TrainingTable:
