@@ -26,7 +26,7 @@ from bayesieve import (
 )
 from bayesieve.evaluation.comparison import compare_many
 from bayesieve.statistics import wilcoxon_holm
-from bayesieve.statistics.signed_ranks import signed_rank_test
+from bayesieve.statistics.data_set_tests import signed_rank_test
 from bayesieve.studies import Options
 from bayesieve.studies.abellan2017.study import ALPHAS, IMPRECISE, PLAIN, Abellan2017
 from bayesieve.studies.tables import TextTable, p_text, signed

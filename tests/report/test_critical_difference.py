@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesieve.report import Figure
-from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure, groups_not_apart
+from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
 from bayesieve.report.figures.ranks import LANE, MAX_NAME, ROW, WIDTH, lanes_of, rank_drawing
 from bayesieve.statistics import average_ranks, cliques, critical_difference
+from bayesieve.statistics.data_set_tests import groups_not_apart
 from tests.report.markup import drawings, read, texts
 
 SVG = "{http://www.w3.org/2000/svg}"

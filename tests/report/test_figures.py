@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesieve.report import PathStep, ReliabilityBin, SearchSummary
-from bayesieve.report.figures.bars import bar_width, diverging_bar, evidence_limit, stacked_segments
+from bayesieve.report.figures.bars import bar_width, diverging_bar, evidence_limit, stacked_segments, waterfall
 from bayesieve.report.figures.curves import MAX_POINTS, reliability_chart, roc_area, roc_points
 from bayesieve.report.figures.path import MAX_LINES, best_start, path_chart
 from bayesieve.report.figures.scale import Scale, thinned, tick_values
-from bayesieve.report.figures.waterfall import waterfall
 
 anything = st.floats(allow_nan=True, allow_infinity=True)
 finite = st.floats(-1e6, 1e6)

@@ -16,8 +16,7 @@ from sklearn.naive_bayes import CategoricalNB
 from bayesieve import MDLPDiscretizer
 from bayesieve.evaluation.comparison import compare_many
 from bayesieve.studies import Options
-from bayesieve.studies.abellan2017.report import Results
-from bayesieve.studies.abellan2017.study import ALPHAS, IMPRECISE, METHODS, PLAIN, PRECISE, Abellan2017
+from bayesieve.studies.abellan2017.study import ALPHAS, IMPRECISE, METHODS, PLAIN, PRECISE, Abellan2017, Results
 from tests.reference import imprecise, information
 
 N_NOISE = 4

@@ -20,7 +20,7 @@ from bayesieve.evaluation.fold_measures import log_probabilities
 from bayesieve.search import SubsetProblem
 from bayesieve.statistics import metrics
 from bayesieve.studies import Options
-from bayesieve.studies.boulle2007 import waveform_file
+from bayesieve.studies.boulle2007 import waveform
 from bayesieve.studies.boulle2007.claims import findings, sentences
 from bayesieve.studies.boulle2007.data import (
     BY_OURS,
@@ -41,8 +41,7 @@ from bayesieve.studies.boulle2007.study import (
     MultiStartAUC,
     floored_compression_rate,
 )
-from bayesieve.studies.boulle2007.waveform import WaveformStudy, waveform_study
-from bayesieve.studies.boulle2007.waveform_file import make_waveform, read_waveform
+from bayesieve.studies.boulle2007.waveform import WaveformStudy, make_waveform, read_waveform, waveform_study
 
 
 @pytest.fixture
@@ -305,7 +304,7 @@ def test_the_waveform_study_is_kept_and_not_made_again(
         calls.append(seed)
         return iris_study
 
-    monkeypatch.setattr(waveform_file, "waveform_study", made)
+    monkeypatch.setattr(waveform, "waveform_study", made)
     results = tmp_path / "boulle2007.jsonl"
     assert read_waveform(results) is None
     first = make_waveform(lambda: (None, None), results, seed=0, n_jobs=1)

@@ -13,7 +13,6 @@ from bayesieve.report.sections.comparison import (
     MAX_STRIP_DATA,
     FoldPanel,
     FoldTests,
-    best_method,
     data_tables,
     difference_table,
     fold_panels,
@@ -62,10 +61,10 @@ def render_comparison(data: ComparisonData) -> str:
     _check(data)
     folds = Folds(data)
     measures = folds.measures()
-    best = best_method(folds, measures)
+    order = _order(folds)
+    best = order[0]
     reference = best if data.reference is None else data.methods.index(data.reference)
     tests = FoldTests(folds, reference)
-    order = _order(folds)
     several = len(data.data) > 1
     strips: list[tuple[str, list[FoldPanel]]] = [
         (name, panels) for i, name in enumerate(data.data[:MAX_STRIP_DATA]) if (panels := fold_panels(folds, i, order))

@@ -79,7 +79,7 @@ class Folds:
 
     def means(self, name: str) -> np.ndarray:
         """(n_data, n_methods) means over the folds with a value."""
-        return _over_known(self.values(name), 1, lambda own: own.mean())
+        return _over_known(self.values(name), 1, np.mean)
 
     def deviations(self, name: str) -> np.ndarray:
         """(n_data, n_methods) standard deviation over folds (n - 1); NaN for fewer than two."""

@@ -11,6 +11,7 @@ from bayesieve.report.figure import Figure
 from bayesieve.report.figures.ranks import rank_drawing
 from bayesieve.report.sections.tables import Column, Table
 from bayesieve.statistics import cliques
+from bayesieve.statistics.data_set_tests import groups_not_apart
 
 _MOST_PAIRS = 6  # pairs that a caption names
 
@@ -118,29 +119,6 @@ def fold_rank_figure(
         f"Average ranks of {formats.plural(len(values), 'method')} over {formats.plural(n_folds, 'fold')}, 1 is best."
     )
     return _figure(names, values, groups, None, title, f"{text} {finding}", tested=n_folds > 1)
-
-
-def groups_not_apart(ranks: Sequence[float], apart: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """Largest runs of two or more neighbours by rank of which no two are ``apart``, best rank first.
-
-    Examples
-    --------
-    >>> from bayesieve.report.critical_difference import groups_not_apart
-    >>> groups_not_apart([3.0, 1.0, 2.0], [(0, 1)])
-    [(1, 2), (2, 0)]
-    """
-    order = sorted(range(len(ranks)), key=lambda i: (ranks[i], i))
-    distinct = {frozenset(pair) for pair in apart}
-    groups: list[tuple[int, ...]] = []
-    reached = 0
-    for i in range(len(order)):
-        stop = i + 1
-        while stop < len(order) and not any(frozenset((order[stop], one)) in distinct for one in order[i:stop]):
-            stop += 1
-        if stop - i > 1 and stop > reached:
-            groups.append(tuple(order[i:stop]))
-        reached = max(reached, stop)
-    return groups
 
 
 def _not_apart_without_bar(

@@ -7,7 +7,7 @@ difference and leaves it out.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from numbers import Integral, Real
@@ -15,7 +15,6 @@ from numbers import Integral, Real
 import numpy as np
 
 from bayesieve.statistics.fold_tests import as_numbers, check_alpha, rounded, settled
-from bayesieve.statistics.signed_ranks import holm, signed_rank_test
 
 
 @dataclass(frozen=True)
@@ -205,15 +204,29 @@ def cliques(ranks: Sequence[float] | np.ndarray, difference: float) -> list[tupl
         raise ValueError(
             f"cliques needs a list of ranks and a difference of two, got {ranks!r:.80}, {difference!r:.80}."
         )
-    order = np.argsort(values, kind="stable")
+    near = np.abs(values[:, None] - values) < difference - 1e-9
+    return groups_not_apart(values, np.argwhere(~near).tolist())
+
+
+def groups_not_apart(ranks: Sequence[float] | np.ndarray, apart: Iterable[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Largest runs of two or more neighbours by rank of which no two are ``apart``, best rank first.
+
+    Examples
+    --------
+    >>> from bayesieve.statistics.data_set_tests import groups_not_apart
+    >>> groups_not_apart([3.0, 1.0, 2.0], [(0, 1)])
+    [(1, 2), (2, 0)]
+    """
+    order = np.argsort(ranks, kind="stable").tolist()
+    distinct = {frozenset(pair) for pair in apart}
     groups: list[tuple[int, ...]] = []
     reached = 0
-    for i in range(order.size):
+    for i in range(len(order)):
         stop = i + 1
-        while stop < order.size and values[order[stop]] - values[order[i]] < difference - 1e-9:
+        while stop < len(order) and not any({order[stop], one} in distinct for one in order[i:stop]):
             stop += 1
         if stop - i > 1 and stop > reached:
-            groups.append(tuple(order[i:stop].tolist()))
+            groups.append(tuple(order[i:stop]))
         reached = max(reached, stop)
     return groups
 
@@ -258,6 +271,49 @@ def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bo
         SignedRanks(names[i], names[j], chance, adjusted, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()))
         for (i, j), d, chance, adjusted in zip(pairs, differences, chances, holm(chances), strict=True)
     ]
+
+
+def signed_rank_test(differences: np.ndarray) -> float:
+    """Two-sided p-value of the Wilcoxon signed-rank test: exact, even for differences of the same size.
+
+    Differences of errors are multiples of 1 / rows, so some have the same size. Tables of the test do not cover that,
+    and the normal approximation is poor for ten differences: here all signs are tried on the ranks as they are.
+    Differences of 0 are left out (Wilcoxon 1945); without any others the result is 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve.statistics.data_set_tests import signed_rank_test
+    >>> signed_rank_test(np.array([3.0, 1.0, 1.0, 2.0, 0.0]))  # 2 of 16 choices of signs
+    0.125
+    """
+    from scipy.stats import rankdata
+
+    differences = differences[differences != 0]
+    ranks = np.rint(2 * rankdata(np.abs(differences))).astype(np.int64)  # doubled: mean ranks may be halves
+    chances = np.ones(1)  # of every sum of the ranks of positive differences, if all signs are equally likely
+    for rank in ranks.tolist():
+        shifted = np.concatenate([np.zeros(rank), chances])
+        shifted[: chances.size] += chances
+        chances = shifted / 2
+    positive = int(ranks[differences > 0].sum())
+    return float(min(1.0, 2 * min(chances[: positive + 1].sum(), chances[positive:].sum())))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted for multiple tests (Holm 1979): below 0.05, the chance of any false positive is below 0.05.
+
+    Examples
+    --------
+    >>> from bayesieve.statistics.data_set_tests import holm
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, factors * np.asarray(p_values, dtype=float)[order]))
+    return adjusted.tolist()
 
 
 def _chance_of_agreement(row: np.ndarray, n_data: int) -> float:

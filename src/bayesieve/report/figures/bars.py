@@ -1,11 +1,14 @@
-"""Horizontal bars: parts of a whole, and amounts for or against."""
+"""Horizontal bars: parts of a whole, amounts for or against, and how these add up to a decision."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from bayesieve.report.figures.scale import Scale, drawable
 
 # With more classes than colours that a colour-blind reader can tell apart, segments are ranked and named instead.
 N_CLASS_COLOURS = 8
@@ -31,6 +34,15 @@ class Bar:
     width: float
     value: float
     clipped: bool = False
+
+
+@dataclass(frozen=True)
+class Waterfall:
+    """Bars for the prior, each amount and the total; `zero` is where the log-odds are even."""
+
+    bars: tuple[Bar, ...]
+    zero: float
+    total: float
 
 
 def bar_width(value: float, whole: float) -> float:
@@ -90,3 +102,23 @@ def evidence_limit(per_feature: Sequence[Sequence[float]]) -> float:
     if not peaks:
         return 1.0
     return min(max(peaks), 4 * statistics.median(peaks))
+
+
+def waterfall(prior: float, amounts: Sequence[float]) -> Waterfall:
+    """Lay out prior, amounts and their sum on one axis.
+
+    Infinite or missing amounts are drawn as nothing, so that one impossible class does not hide the other bars.
+    """
+    prior, amounts = _drawable(prior), [_drawable(a) for a in amounts]
+    totals = [prior]
+    for amount in amounts:
+        totals.append(totals[-1] + amount)
+    low, high = min(0.0, *totals), max(0.0, *totals)
+    x = Scale(low, high, 2, 98) if high > low else Scale(-1.0, 1.0, 2, 98)
+    spans = [(0.0, prior), *itertools.pairwise(totals), (0.0, totals[-1])]
+    bars = tuple(Bar(min(x(a), x(b)), round(abs(x(b) - x(a)), 3), b - a) for a, b in spans)
+    return Waterfall(bars, x(0.0), totals[-1])
+
+
+def _drawable(amount: float) -> float:
+    return amount if drawable(amount) else 0.0

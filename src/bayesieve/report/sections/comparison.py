@@ -80,17 +80,6 @@ class FoldTests:
         return "" if not sign else "better" if (sign > 0) == measure.higher_is_better else "worse"
 
 
-def best_method(folds: Folds, measures: Sequence[Measure]) -> int:
-    """The best by mean (one data set) or average rank, of the first measure that decides it; else the first
-    method.
-    """
-    for measure in measures:
-        matrix = folds.matrix(measure.name)
-        if not np.isnan(matrix).all():
-            return int(np.argmin(average_ranks(matrix, measure.higher_is_better)))
-    return 0
-
-
 def means_table(tests: FoldTests, order: Sequence[int]) -> Grid:
     """One line per method. One data set: mean and deviation over folds; several: mean over them and average rank."""
     folds, data = tests.folds, tests.folds.data

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.data import Contribution, ExplainedRow, ReportData
-from bayesieve.report.figures.bars import Bar
-from bayesieve.report.figures.waterfall import Waterfall, waterfall
+from bayesieve.report.figures.bars import Bar, Waterfall, waterfall
 from bayesieve.report.formats import plural
 
 MAX_CONTRIBUTIONS = 12

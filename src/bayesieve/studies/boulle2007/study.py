@@ -21,8 +21,7 @@ from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSele
 from bayesieve.selection.base import CodedSelector
 from bayesieve.studies.boulle2007.data import BY_OURS, METHODS, OURS
 from bayesieve.studies.boulle2007.results import FLOORED
-from bayesieve.studies.boulle2007.waveform import WaveformStudy
-from bayesieve.studies.boulle2007.waveform_file import make_waveform, read_waveform
+from bayesieve.studies.boulle2007.waveform import WaveformStudy, make_waveform, read_waveform
 from bayesieve.studies.cross_validated import CrossValidatedStudy
 from bayesieve.studies.study import Options, Report
 
