@@ -13,15 +13,18 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
-from sklearn.preprocessing import KBinsDiscretizer, OrdinalEncoder
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder
 
 from bayesieve import Protocol, compare
-from bayesieve.studies.peers import PEERS, BoostedTrees, OneHotGaussianNB, QuantileNB
+from bayesieve.studies.peers import PEERS, BoostedTrees, L1Logistic, OneHotGaussianNB, QuantileNB
 from bayesieve.studies.peers.installed import quiet
 
 GERMAN = Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv"
-PLAIN = ["hist-gradient-boosting", "categorical-nb", "gaussian-nb"]
+PLAIN = ["hist-gradient-boosting", "categorical-nb", "gaussian-nb", "l1-logistic"]
 plain = pytest.mark.parametrize("name", PLAIN)
 
 
@@ -223,7 +226,59 @@ def test_gaussian_columns_are_means_and_shares() -> None:
     np.testing.assert_allclose(unseen, own.predict_proba([[0.2, 0, 0, 0, 0]]), rtol=1e-9)
 
 
-@pytest.mark.parametrize(("name", "package"), [("khiops", "khiops"), ("ebm", "interpret")])
+def test_logistic_rows_are_scaled_numbers_and_levels() -> None:
+    """The chosen penalty has the least loss, and its coefficients are those of scikit-learn on dense columns."""
+    X, y = german()
+    number = X.columns[1]
+    assert X[number].dtype.is_numeric()
+    texts = [name for name in X.columns if X[name].dtype == pl.String]
+    train, test = X[:400].to_pandas(), X[400:].to_pandas()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        bins = KBinsDiscretizer(10, encode="onehot-dense", strategy="quantile", quantile_method="linear")
+        bins.fit(train[[number]])
+    values = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(train[texts])
+    mean, deviation = train[number].mean(), train[number].std(ddof=0)
+
+    def columns(frame: Any) -> np.ndarray:
+        scaled = (frame[[number]].to_numpy() - mean) / deviation
+        return np.hstack([bins.transform(frame[[number]]), values.transform(frame[texts]), scaled])
+
+    found = L1Logistic().fit(X[:400].select(number, *texts), y[:400])
+    strengths = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+    losses = []
+    own = LogisticRegression(solver="liblinear", intercept_scaling=10, tol=1e-3, random_state=0, **penalty())
+    labels = y[:400].to_numpy()
+    for strength in strengths:
+        folds = StratifiedKFold(3, shuffle=True, random_state=0)
+        held_out = cross_val_predict(
+            own.set_params(C=strength), columns(train), labels, cv=folds, method="predict_proba"
+        )
+        losses.append(log_loss(labels, held_out))
+    assert strengths[int(np.argmin(losses))] == found.model_.C
+    own.set_params(C=found.model_.C).fit(columns(train), labels)
+    expected = own.predict_proba(columns(test))
+    np.testing.assert_allclose(found.predict_proba(X[400:].select(number, *texts)), expected, atol=0.01)
+    assert 1 <= found.n_features_selected_ <= len(texts) + 1
+
+
+def penalty() -> dict[str, Any]:
+    return {"penalty": "l1"} if LogisticRegression().get_params().get("penalty") == "l2" else {"l1_ratio": 1.0}
+
+
+def test_logistic_drops_noise() -> None:
+    generator = np.random.default_rng(4)
+    X = generator.normal(size=(400, 12))
+    y = generator.random(400) < 1 / (1 + np.exp(-3 * X[:, 0]))
+    model = L1Logistic().fit(X, y)
+    assert model.n_features_selected_ < 12
+    assert np.abs(model.model_.coef_).argmax() >= len(model.model_.coef_[0]) - 12  # the first number, not its tenths
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [("khiops", "khiops"), ("khiops-trees-pairs", "khiops"), ("ebm", "interpret"), ("scorecard", "optbinning")],
+)
 def test_a_missing_package_is_a_sentence(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bayesieve.studies.peers.installed.find_spec", lambda asked: None if asked == package else 1)
     with pytest.raises(ValueError, match=r"is not installed; run pip install 'bayesieve\[peers\]'\.$"):

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
 from bayesieve import Protocol, SelectiveNB, compare
 from bayesieve.studies.peers import PEERS
@@ -17,14 +18,17 @@ from bayesieve.studies.peers.installed import quiet
 from bayesieve.studies.peers.khiops_nb import khiops_classifier, start_khiops
 
 GERMAN = Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv"
-PACKAGES = {"khiops": "khiops", "ebm": "interpret"}
+PACKAGES = {"khiops": "khiops", "khiops-trees-pairs": "khiops", "ebm": "interpret", "scorecard": "optbinning"}
 peers = pytest.mark.parametrize("name", list(PACKAGES))
+any_classes = pytest.mark.parametrize("name", [name for name in PACKAGES if name != "scorecard"])
 
 
 def peer(name: str, **options: Any) -> Any:
     """A peer on one core that must not warn of anything."""
-    pytest.importorskip(PACKAGES[name])
-    return PEERS[name](**options).set_params(n_jobs=1)
+    with quiet():
+        pytest.importorskip(PACKAGES[name])
+    model = PEERS[name](**options)
+    return model.set_params(n_jobs=1) if "n_jobs" in model.get_params() else model
 
 
 def awkward(n: int = 150) -> tuple[pl.DataFrame, np.ndarray]:
@@ -72,7 +76,7 @@ def test_awkward_tables_and_rows_never_seen(name: str) -> None:
     np.testing.assert_array_equal(clone(model).fit(X[:120].to_pandas(), y[:120] == 1).predict_proba(new), proba)
 
 
-@peers
+@any_classes
 def test_many_classes_and_one(name: str) -> None:
     X, _ = awkward()
     y = np.repeat(np.arange(100, 112), 13)[: len(X)]
@@ -85,7 +89,7 @@ def test_many_classes_and_one(name: str) -> None:
     assert getattr(only, "n_features_selected_", 0) == 0
 
 
-@peers
+@any_classes
 def test_in_a_comparison_whose_folds_lack_a_class(name: str) -> None:
     X, _ = awkward(90)
     y = np.where(X["whole"].to_numpy() == 1, "b", "a").astype(object)
@@ -144,8 +148,64 @@ def test_khiops_leaves_no_files(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ebm_takes_weights() -> None:
+@pytest.mark.parametrize("name", ["ebm", "scorecard"])
+def test_those_that_take_weights(name: str) -> None:
     X, y = awkward()
     noise = X.select("whole")
-    heavy = peer("ebm", random_state=0).fit(noise, y, np.where(y == 1, 50.0, 1.0)).predict_proba(noise)
+    heavy = peer(name, random_state=0).fit(noise, y, np.where(y == 1, 50.0, 1.0)).predict_proba(noise)
     assert heavy[:, 1].min() > 0.9
+
+
+def test_khiops_adds_trees_and_pairs() -> None:
+    """Two noisy halves of an exclusive or: worthless alone, certain together."""
+    generator = np.random.default_rng(3)
+    halves = generator.integers(0, 2, (600, 2))
+    X = pl.DataFrame({"a": halves[:, 0].astype(str), "b": halves[:, 1].astype(str)})
+    y = halves[:, 0] ^ halves[:, 1]
+    assert (peer("khiops").fit(X, y).predict(X) == y).mean() < 0.6
+    model = peer("khiops-trees-pairs").fit(X, y)
+    assert (model.predict(X) == y).mean() > 0.99
+    assert model.n_features_selected_ >= 1
+
+
+def test_ebm_counts_columns_and_pairs() -> None:
+    generator = np.random.default_rng(3)
+    X = generator.integers(0, 2, (300, 2)).astype(float)
+    model = peer("ebm", random_state=0).fit(X, (X[:, 0] != X[:, 1]).astype(int))
+    assert model.n_features_selected_ == 3
+    assert len(model.model_.term_features_[-1]) == 2
+
+
+def test_a_scorecard_is_bins_and_their_evidence() -> None:
+    """The weights of evidence of two values, by hand, and the logistic regression on them."""
+    word = np.array(["a"] * 60 + ["b"] * 40)
+    y = np.array(["no"] * 45 + ["yes"] * 15 + ["no"] * 10 + ["yes"] * 30)
+    model = peer("scorecard").fit(pl.DataFrame({"word": word}), y)
+    evidence = np.where(word == "a", np.log((45 / 55) / (15 / 45)), np.log((10 / 55) / (30 / 45)))
+    own = LogisticRegression(max_iter=1000).fit(evidence[:, None], y)
+    np.testing.assert_allclose(
+        model.predict_proba(pl.DataFrame({"word": word})), own.predict_proba(evidence[:, None]), atol=1e-4
+    )
+    assert model.n_features_selected_ == 1
+
+
+def test_a_scorecard_of_three_classes_is_a_sentence() -> None:
+    X, y = awkward(60)
+    three = np.where(X["whole"].to_numpy() == 1, 2, y)
+    with pytest.raises(ValueError, match="Scorecards need two classes, got 3; leave out this classifier"):
+        peer("scorecard").fit(X, three)
+
+
+def test_a_scorecard_in_a_comparison() -> None:
+    X, y = awkward()
+    found = compare({"scorecard": peer("scorecard")}, X, y, Protocol(n_folds=3), n_jobs=2)
+    assert found.errors() == []
+    assert (found.matrix("auc") > 0.7).all()
+    alone = compare({"scorecard": peer("scorecard")}, X, y, Protocol(n_folds=3))
+    np.testing.assert_array_equal(found.folds("log_loss"), alone.folds("log_loss"))
+
+
+def test_a_scorecard_of_a_table_without_information_gives_the_shares() -> None:
+    X = pl.DataFrame({"same": [7.0] * 40, "gone": pl.Series([None] * 40, dtype=pl.Float64)})
+    proba = peer("scorecard").fit(X, ["no"] * 30 + ["yes"] * 10).predict_proba(X)
+    np.testing.assert_allclose(proba, np.tile([0.75, 0.25], (40, 1)), atol=0.01)

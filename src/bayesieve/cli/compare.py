@@ -45,8 +45,8 @@ def compare(
         str | None,
         method_option(
             metavar="A,B,...",
-            help="Other classifiers to include, on the raw columns: hist-gradient-boosting, categorical-nb and "
-            "gaussian-nb (scikit-learn's), khiops, ebm (if installed).",
+            help="Other classifiers to include, on the raw columns: hist-gradient-boosting, categorical-nb, "
+            "gaussian-nb, l1-logistic (scikit-learn's), khiops, khiops-trees-pairs, ebm, scorecard (if installed).",
             show_default="none",
         ),
     ] = None,

@@ -10,17 +10,28 @@ from bayesieve.studies.peers.categorical_nb import QuantileNB
 from bayesieve.studies.peers.ebm import BoostingMachine
 from bayesieve.studies.peers.gaussian_nb import OneHotGaussianNB
 from bayesieve.studies.peers.khiops_nb import KhiopsNB
+from bayesieve.studies.peers.l1_logistic import L1Logistic
 from bayesieve.studies.peers.peer import Peer
+from bayesieve.studies.peers.scorecard import Scorecard
 
-__all__ = ["PEERS", "BoostedTrees", "BoostingMachine", "KhiopsNB", "OneHotGaussianNB", "QuantileNB"]
+__all__ = [
+    "PEERS",
+    "BoostedTrees",
+    "BoostingMachine",
+    "KhiopsNB",
+    "L1Logistic",
+    "OneHotGaussianNB",
+    "QuantileNB",
+    "Scorecard",
+]
 
 
-def _installed(peer: type[Peer]) -> Callable[..., Any]:
-    """A factory that checks that the package of a peer is installed."""
+def _installed(peer: type[Peer], **settings: Any) -> Callable[..., Any]:
+    """A factory that checks that the package of a peer is installed, with options of its own."""
 
     def make(**options: Any) -> Peer:
         peer.check_installed()
-        return peer(**options)
+        return peer(**settings, **options)
 
     return make
 
@@ -29,10 +40,13 @@ PEERS: dict[str, Callable[..., Any]] = {
     "hist-gradient-boosting": BoostedTrees,
     "categorical-nb": QuantileNB,
     "gaussian-nb": OneHotGaussianNB,
+    "l1-logistic": L1Logistic,
     "khiops": _installed(KhiopsNB),
+    "khiops-trees-pairs": _installed(KhiopsNB, n_trees=10, n_pairs=100),
     "ebm": _installed(BoostingMachine),
+    "scorecard": _installed(Scorecard),
 }
 """Peers by name on the command line; each takes ``kinds`` and ``random_state``.
 
-The last two need ``pip install 'bayesieve[peers]'``; otherwise they raise a ValueError at once.
+The last four need ``pip install 'bayesieve[peers]'``; otherwise they raise a ValueError at once.
 """

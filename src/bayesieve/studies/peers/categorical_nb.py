@@ -13,7 +13,23 @@ from bayesieve.table import Table
 _N_BINS = 10
 
 
-class QuantileNB(Peer):
+class LevelsPeer(Peer):
+    """The base class of peers that learn from tenths of numbers and values of categories, see `QuantileNB`."""
+
+    def _learn_levels(self, table: Table) -> None:
+        self._learn_columns(table, _deciles)
+        # One level more than bounds, and one for missing values.
+        self.n_levels_ = [len(known) + (1 if isinstance(known, dict) else 2) for known in self.columns_]
+
+    def _cells(self, table: Table, position: int) -> np.ndarray:
+        known, last = self.columns_[position], self.n_levels_[position] - 1
+        if isinstance(known, dict):
+            return self._codes(table, position, unknown=last, missing=last)
+        numbers = self._numbers(table, position)
+        return np.where(np.isnan(numbers), last, np.searchsorted(known, numbers, side="right"))
+
+
+class QuantileNB(LevelsPeer):
     """scikit-learn's ``CategoricalNB`` on the values of categories, and on numbers cut into tenths of the rows.
 
     Cut points are the distinct deciles of the training rows, as in ``KBinsDiscretizer``, except that the largest number
@@ -46,21 +62,12 @@ class QuantileNB(Peer):
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
         from sklearn.naive_bayes import CategoricalNB
 
-        self._learn_columns(table, _deciles)
-        # One level more than bounds, and one for missing values.
-        self.n_levels_ = [len(known) + (1 if isinstance(known, dict) else 2) for known in self.columns_]
+        self._learn_levels(table)
         model = CategoricalNB(alpha=self.alpha, min_categories=self.n_levels_)
         return model.fit(self._rows(table), codes, sample_weight=weights)
 
     def _log_proba(self, table: Table) -> np.ndarray:
         return self.model_.predict_log_proba(self._rows(table))
-
-    def _cells(self, table: Table, position: int) -> np.ndarray:
-        known, last = self.columns_[position], self.n_levels_[position] - 1
-        if isinstance(known, dict):
-            return self._codes(table, position, unknown=last, missing=last)
-        numbers = self._numbers(table, position)
-        return np.where(np.isnan(numbers), last, np.searchsorted(known, numbers, side="right"))
 
 
 def _deciles(numbers: np.ndarray) -> np.ndarray:

@@ -15,8 +15,8 @@ from bayesieve.table import Table
 class BoostingMachine(Peer):
     """``ExplainableBoostingClassifier`` of interpret with its defaults, on raw and mixed tables.
 
-    With more than two classes, interactions are off, because interpret cannot explain them there. Missing and unseen
-    values are handled by interpret.
+    By default it adds three pairs for each column. With more than two classes, pairs are off, because interpret cannot
+    explain them there. Missing and unseen values are handled by interpret.
 
     Parameters
     ----------
@@ -27,6 +27,8 @@ class BoostingMachine(Peer):
     Attributes
     ----------
     classes_, columns_, model_ : see `Peer`.
+    n_features_selected_ : int
+        Columns and pairs with a score other than zero.
     """
 
     def __init__(
@@ -52,6 +54,9 @@ class BoostingMachine(Peer):
         )
         with quiet():
             return model.fit(self._rows(table), codes, sample_weight=weights)
+
+    def _n_features(self) -> int:
+        return sum(bool(np.any(scores)) for scores in self.model_.term_scores_)
 
     def _proba(self, table: Table) -> np.ndarray:
         with quiet():

@@ -40,66 +40,71 @@ def start_khiops() -> Any:
     return core
 
 
-def khiops_classifier(n_cores: int | None = None) -> Any:
-    """A selective naive Bayes of Khiops on the original columns: no trees, pairs or constructed features."""
+def khiops_classifier(n_cores: int | None = None, *, n_trees: int = 0, n_pairs: int = 0) -> Any:
+    """A selective naive Bayes of Khiops on the original columns, trees and pairs of them, without text features."""
     start_khiops()
     with quiet():
         from khiops.sklearn import KhiopsClassifier
 
-    return KhiopsClassifier(n_trees=0, n_features=0, n_pairs=0, n_text_features=0, n_cores=n_cores)
+    return KhiopsClassifier(n_trees=n_trees, n_features=0, n_pairs=n_pairs, n_text_features=0, n_cores=n_cores)
 
 
 def n_features_used(classifier: Any) -> int:
     """Number of features that a fitted Khiops classifier uses."""
-    if classifier.model_report_.preparation_report.informative_variable_number == 0:
-        return 0
     return len(classifier.model_report_.modeling_report.get_snb_predictor().selected_variables or ())
 
 
 class KhiopsNB(Peer):
     """Selective naive Bayes of Khiops 11 with its defaults, on raw and mixed tables.
 
-    It runs without trees, pairs and constructed features, so that every method sees the same columns. Missing and
-    unseen values are handled by Khiops. It does not support row weights.
+    By default it runs without trees and pairs, so that every method sees the same columns. Missing and unseen values
+    are handled by Khiops. It does not support row weights.
 
     Parameters
     ----------
     kinds, random_state : see `Peer`.
     n_jobs : int or None, default=None
         Processes of one fit; None or -1 leaves the number to Khiops.
+    n_trees, n_pairs : int, default=0
+        Most decision trees and pairs of columns that Khiops may add as features; its own default is 10 trees.
 
     Attributes
     ----------
     classes_, columns_, model_ : see `Peer`.
     n_features_selected_ : int
-        Features that the classifier uses.
+        Features that the classifier uses, trees and pairs included.
     """
 
     takes_weights = False
 
     def __init__(
-        self, *, kinds: Mapping[str, str] | None = None, random_state: Any = 0, n_jobs: int | None = None
+        self,
+        *,
+        kinds: Mapping[str, str] | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        n_trees: int = 0,
+        n_pairs: int = 0,
     ) -> None:
         super().__init__(kinds=kinds, random_state=random_state)
         self.n_jobs = n_jobs
+        self.n_trees = n_trees
+        self.n_pairs = n_pairs
 
     @classmethod
     def check_installed(cls) -> None:
         start_khiops()
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KhiopsNB:
-        super().fit(X, y, sample_weight)
-        self.n_features_selected_ = 0 if self.model_ is None else n_features_used(self.model_)
-        return self
-
-    fit.__doc__ = Peer.fit.__doc__
-
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
         self._learn_columns(table)
-        model = khiops_classifier(None if self.n_jobs == -1 else self.n_jobs)
+        n_cores = None if self.n_jobs == -1 else self.n_jobs
+        model = khiops_classifier(n_cores, n_trees=self.n_trees, n_pairs=self.n_pairs)
         labels = np.array([f"c{code}" for code in range(len(self.classes_))], dtype=object)
         with quiet():
             return model.fit(self._rows(table), labels[codes])
+
+    def _n_features(self) -> int:
+        return n_features_used(self.model_)
 
     def _proba(self, table: Table) -> np.ndarray:
         with quiet():

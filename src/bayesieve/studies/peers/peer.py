@@ -34,11 +34,13 @@ class Peer(ClassifierMixin, BaseEstimator):
     columns_ : list
         Codes by value of each categorical column; None, or statistics of the training rows, of each numeric one.
     model_ : the fitted classifier, or None for a single class
+    n_features_selected_ : int or None
+        Features that the classifier uses; None if it does not report them.
 
     Notes
     -----
     A peer implements `_learn`, and `_cells` or `_rows`, the form of the rows that its model takes; where necessary also
-    `_proba` and `_log_proba`.
+    `_proba`, `_log_proba` and `_n_features`.
     """
 
     takes_weights = True
@@ -77,6 +79,7 @@ class Peer(ClassifierMixin, BaseEstimator):
         columns = [table.column(position) for position in range(table.n_columns)]
         self.types_ = [column.type if column.kind == "numeric" else None for column in columns]
         self.model_ = self._learn(table, codes, weights) if len(present) > 1 else None
+        self.n_features_selected_ = 0 if self.model_ is None else self._n_features()
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -98,6 +101,10 @@ class Peer(ClassifierMixin, BaseEstimator):
     @abstractmethod
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
         """The model fitted to class codes (n_rows,) with row weights or None, for `model_`."""
+
+    def _n_features(self) -> int | None:
+        """Number of features that `model_` uses, if it is known."""
+        return None
 
     def _learn_columns(
         self, table: Table, of_numbers: Callable[[np.ndarray], Any] | None = None, **limits: Any
