@@ -41,6 +41,7 @@ from bayesieve import (
 from bayesieve import criteria as c
 from bayesieve import search as s
 from bayesieve.counts.dependence import SymmetricalUncertainty
+from bayesieve.counts.value_dependence import HoeffdingD
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.selection import SELECTORS
 
@@ -132,7 +133,9 @@ smoothings = st.sampled_from(["m-estimate", 0.5, 1, np.float32(0.25), np.float64
 seeds = st.sampled_from([None, 0, 2**32 - 1, np.int64(3), np.uint8(7)])
 limits = st.sampled_from([None, math.inf, 1000, np.float64(1e6)])
 jobs = st.sampled_from([None, -1, 1, 2, np.int64(1)])
-measures = st.sampled_from(["mutual_information", "symmetrical_uncertainty", SymmetricalUncertainty()])
+measures = st.sampled_from(
+    ["mutual_information", "symmetrical_uncertainty", SymmetricalUncertainty(), "pearson", "spearman", HoeffdingD()]
+)
 named_criteria = st.sampled_from(["error", "error_probability", "brier", "log_loss", "auc", "balanced_error", "map"])
 
 

@@ -16,6 +16,9 @@ SELECTORS = (
     *("all", "map", "bayesian", "compression", "wrapper", "accuracy", "auc", "information-gain"),
     *("imprecise-information-gain", "mrmr", "cfs"),
 )
+MEASURES = (
+    *("mutual_information", "symmetrical_uncertainty", "pearson", "spearman", "hoeffding", "distance_correlation"),
+)
 CRITERIA = ("error", "error_probability", "brier", "log_loss", "auc", "balanced_error", "map")
 ODD_VALUES: tuple[Callable[[], Any], ...] = (
     *(
@@ -149,13 +152,13 @@ _MAKERS: tuple[Callable[[Case], Any], ...] = (
     lambda case: bs.MRMRSelector(
         case.pick(("auto", "auto", 1, 2, 5)),
         form=case.pick(("difference", "quotient")),
-        dependence=case.pick(("mutual_information", "symmetrical_uncertainty")),
+        dependence=case.pick(MEASURES),
         validation=case.pick(CRITERIA),
         random_state=random_state(case),
     ),
     lambda case: bs.CFSSelector(
         case.pick(("best-first", "forward", "backward")),
-        dependence=case.pick(("symmetrical_uncertainty", "mutual_information")),
+        dependence=case.pick(MEASURES),
         locally_predictive=case.chance(0.3),
         independent_as_redundant=case.chance(0.3),
     ),

@@ -34,6 +34,9 @@ class Recoder(Protocol):
     def fingerprints(self) -> np.ndarray:
         """(n_rows,) numbers that are equal where all raw values are, whatever the order of the rows."""
 
+    def numbers(self) -> list[np.ndarray | None]:
+        """(n_rows,) values of each feature of numbers, NaN where missing; None for the others."""
+
     def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
         """The rows at the positions ``fit``, which the levels are learnt from, and those at ``rows`` (None: all)."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +12,10 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.bit_planes import BitPlanes, Segments
-from bayesieve.counts.dependence import Dependence, EntropyDependence, MutualInformation, SymmetricalUncertainty
+from bayesieve.counts.column_values import ColumnValues
+from bayesieve.counts.dependence import EntropyDependence, MutualInformation, SymmetricalUncertainty
+from bayesieve.counts.dependence_base import Dependence
+from bayesieve.counts.value_dependence import ValueDependence
 from bayesieve.engine import effective_jobs, map_in_threads
 
 _MOST_LEVELS = 20  # of a feature stored as bit planes; with more, counting row by row is faster
@@ -101,7 +104,7 @@ class PairInformation:
         if given_class and coded.class_codes is None:
             raise ValueError("The coded table carries no classes to be given; code it together with its target.")
         effective_jobs(n_jobs)  # refuses other values before anything is counted
-        self._coded, self._n_jobs, self._n_levels = coded, n_jobs, coded.n_levels
+        self._coded, self._n_jobs, self._n_levels, self._given_class = coded, n_jobs, coded.n_levels, given_class
         self._segments = Segments.of(coded, by_class=given_class)
         whole = np.arange(coded.n_rows + 1, dtype=float)
         self._logs = whole * np.log(np.maximum(whole, 1.0))
@@ -203,6 +206,9 @@ class PairInformation:
             depends on information and entropies only, that of the conditional ones.
         """
         left, right = self._positions(features), self._positions(others)
+        if isinstance(dependence, ValueDependence):
+            within = self._values.mean_within_classes if self._given_class else self._values.of
+            return within(dependence, left, right, n_jobs=self._n_jobs)
         block = np.empty((left.size, right.size))
         symmetric = np.array_equal(left, right)
         if not isinstance(dependence, EntropyDependence):
@@ -260,6 +266,10 @@ class PairInformation:
         weights = np.broadcast_to(self._weights[segment], known.shape)[known] if self._weights.size else None
         counts = np.bincount(cells[known], weights, others.size * n_levels * n_others)
         return counts.astype(float).reshape(others.size, n_levels, n_others)
+
+    @cached_property
+    def _values(self) -> ColumnValues:
+        return ColumnValues(self._coded)
 
     def _in_order(self) -> np.ndarray:
         """Codes of all features, listed by segment."""

@@ -72,6 +72,10 @@ class TableRecoder:
             prints ^= prints >> np.uint64(29)
         return prints
 
+    def numbers(self) -> list[np.ndarray | None]:
+        table = self.table if self.rows is None else self.table.take(self.rows)
+        return [table.column(i).numbers() if kind == "numeric" else None for i, kind in enumerate(table.kinds())]
+
     def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
         every = np.arange(self.table.n_rows) if self.rows is None else self.rows
         learnt = self.table.take(every[fit])
@@ -97,4 +101,5 @@ class TableRecoder:
             class_codes=self.class_codes[rows],
             classes=self.classes,
             weights=None if self.weights is None else self.weights[rows],
+            recoder=replace(self, rows=rows),
         )

@@ -47,7 +47,8 @@ class CFSSelector(CodedSelector):
         ``"forward"`` adds the best feature while the merit rises, ``"backward"`` drops the worst while it does not
         fall.
     dependence : str or Dependence, default="symmetrical_uncertainty"
-        What the correlation is: any measure from 0 to 1 that grows with the dependence, or ``"mutual_information"``.
+        What the correlation is: any measure from 0 to 1 that grows with the dependence, or ``"mutual_information"``;
+        names as for `MRMRSelector`.
     locally_predictive : bool, default=False
         Whether to add, after the search, in the order of their correlation with the class, features that no selected
         one is more correlated with than the class is. The merit may fall.

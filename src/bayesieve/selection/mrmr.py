@@ -40,7 +40,9 @@ class MRMRSelector(RankedSelector):
     form : "difference" or "quotient", default="difference"
         MID or MIQ.
     dependence : str or Dependence, default="mutual_information"
-        What takes the place of I: ``"symmetrical_uncertainty"``, or any other measure that grows with the dependence.
+        What takes the place of I: ``"symmetrical_uncertainty"``, or any other measure that grows with the dependence,
+        as `pair_statistics` takes it; one of values, such as ``"spearman"``, is measured between a feature and the
+        class on the positions of levels and classes.
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it; only used with "auto".
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def pair_statistics(
     X: Any,
     y: Any = None,
     *,
-    statistic: str | Dependence = "mutual_information",
+    statistic: str | Dependence | Callable[[np.ndarray, np.ndarray], float] = "mutual_information",
     given_class: bool = False,
     features: Any = None,
     others: Any = None,
@@ -35,9 +36,11 @@ def pair_statistics(
         ``encoder=None``.
     y : array-like, shape (n_rows,), optional
         Class labels, which the encoder and ``given_class`` need; not for a coded table, which has its own.
-    statistic : str or Dependence, default="mutual_information"
-        ``"mutual_information"`` in nats; ``"symmetrical_uncertainty"``, 2 I(X; Y) / (H(X) + H(Y)), from 0 to 1; or any
-        other measure of dependence.
+    statistic : str, Dependence or function, default="mutual_information"
+        ``"mutual_information"`` in nats; ``"symmetrical_uncertainty"``, 2 I(X; Y) / (H(X) + H(Y)), from 0 to 1;
+        ``"pearson"``, ``"spearman"``, ``"hoeffding"`` or ``"distance_correlation"`` of the raw values, from 0 to 1; any
+        other measure of dependence, or a function of two arrays of numbers. `ValueDependence` says how categories
+        become numbers.
     given_class : bool, default=False
         All informations and entropies conditional on the class: I(X; Y | C) = sum P(c) I(X; Y | c).
     features, others : positions of features (list, array, slice or mask), or None for all

@@ -64,6 +64,12 @@ class Rows:
         order = np.argsort(self.class_codes, kind="stable")  # a radix sort for small codes
         return order.astype(np.int32) if order.size < 2**31 else order
 
+    def by_class(self) -> list[np.ndarray]:
+        """The positions of the rows of each class that have weight."""
+        codes = np.zeros(0) if self.class_codes is None else self.class_codes
+        counted = np.ones(codes.shape, dtype=bool) if self.weights is None else self.weights > 0
+        return [np.flatnonzero((codes == code) & counted) for code in range(self.n_classes)]
+
     def take(self, positions: Any) -> Rows:
         """These rows only: positions, a slice or a boolean mask."""
 

@@ -1,0 +1,56 @@
+"""Compiled sums over the rows below a row in two columns at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesieve.compiling import jit
+
+
+@jit
+def sum_below(order, groups, codes, values, sums):
+    """sums[k, v, i] = values[k, v, j] summed over the rows j below i in ``groups`` and in codes[k]; ties in one count
+    one half, in both a quarter.
+
+    order : rows by ascending ``groups``, which number the different values; codes : (n_others, n_rows) the same of
+    other columns; values, sums : (n_others, n_values, n_rows). A Fenwick tree over the codes holds the rows passed.
+    """
+    n_others, n_values, n_rows = values.shape
+    tree = np.empty((n_rows + 1, n_values))
+    at = np.empty((n_rows, n_values))
+    for k in range(n_others):
+        code = codes[k]
+        tree[:] = 0.0
+        at[:] = 0.0
+        sums[k] = 0.0
+        begin = 0
+        while begin < n_rows:
+            end = begin + 1
+            while end < n_rows and groups[order[end]] == groups[order[begin]]:
+                end += 1
+            for passed in range(2):  # before and after the ties: the mean of both
+                if passed == 1:
+                    for position in range(begin, end):
+                        row = order[position]
+                        node = code[row] + 1
+                        for v in range(n_values):
+                            at[code[row], v] += values[k, v, row]
+                        while node <= n_rows:
+                            for v in range(n_values):
+                                tree[node, v] += values[k, v, row]
+                            node += node & -node
+                    if end - begin == 1:  # nothing but itself has come
+                        row = order[begin]
+                        for v in range(n_values):
+                            sums[k, v, row] = 2.0 * sums[k, v, row] + 0.25 * values[k, v, row]
+                        continue
+                for position in range(begin, end):
+                    row = order[position]
+                    node = code[row]
+                    for v in range(n_values):
+                        sums[k, v, row] += 0.25 * at[code[row], v]
+                    while node > 0:
+                        for v in range(n_values):
+                            sums[k, v, row] += 0.5 * tree[node, v]
+                        node -= node & -node
+            begin = end

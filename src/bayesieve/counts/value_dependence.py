@@ -1,0 +1,227 @@
+"""Measures of how much two columns of numbers say about each other: correlations of values, ranks and distances."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+from bayesieve.counts.dependence_base import Dependence
+
+
+class ValueDependence(Dependence):
+    """A measure of the values of two columns, where those of `Dependence` see the counts of their levels only.
+
+    Give it a ``name`` and the method ``of_columns``. Numbers enter as they are, where the raw table is at hand. Levels
+    of categories are numbered in the order of the classes: with two classes by the share of the second one, with more
+    along the first axis of a correspondence analysis of levels and classes. Codes are taken as numbers. Rows without a
+    value of either column do not count for the pair.
+
+    Attributes
+    ----------
+    weighs_rows : bool
+        Whether it can weigh rows: a weight of 2 equals the row repeated.
+    """
+
+    weighs_rows: ClassVar[bool] = True
+
+    @abstractmethod
+    def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """(n_left, n_right) dependence of every column of ``left`` (n_left, n_rows) with every one of ``right``.
+
+        All numbers are finite. ``weights`` (n_rows,) are positive, or None: every row counts once.
+        """
+
+    def within(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """``of_columns``, refused unless it is one finite number for each pair; 0 without rows."""
+        if not left.shape[1]:
+            return np.zeros((len(left), len(right)))
+        if weights is not None and not self.weighs_rows:
+            if np.any(weights != 1.0):
+                raise ValueError(
+                    f"The dependence measure {self.name!r} cannot weigh rows; leave the weights out, or choose another "
+                    "measure, such as 'spearman'."
+                )
+            weights = None
+        values = np.asarray(self.of_columns(left, right, weights), dtype=float)
+        if values.shape != (len(left), len(right)) or not np.isfinite(values).all():
+            raise ValueError(
+                f"The dependence measure {self.name!r} must return one finite number for each of {len(left)} x "
+                f"{len(right)} pairs, got shape {values.shape}"
+                f"{'' if np.isfinite(values).all() else ' with NaN or infinity'}."
+            )
+        return values
+
+    def of_tables(self, tables: np.ndarray) -> np.ndarray:
+        """As of numbers that are the positions of the levels; the counts weigh them."""
+        values = np.zeros(len(tables))
+        for at, table in enumerate(tables):
+            cells = np.nonzero(table)
+            numbers = np.stack(cells).astype(float)
+            weights = table[cells].astype(float)
+            if not self.weighs_rows and np.all(weights == np.rint(weights)):
+                numbers, weights = np.repeat(numbers, weights.astype(int), axis=1), np.ones(int(weights.sum()))
+            values[at] = self.within(numbers[:1], numbers[1:], weights)[0, 0]
+        return values
+
+
+class PearsonCorrelation(ValueDependence):
+    """|r|, the absolute value of the correlation coefficient; 0 for a constant."""
+
+    name = "pearson"
+    title = "absolute correlation"
+
+    def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        return np.minimum(np.abs(_standardized(left, weights) @ _standardized(right, weights).T), 1.0)
+
+
+class SpearmanCorrelation(ValueDependence):
+    """|rho| of Spearman (1904), the absolute value of the correlation of ranks, means of them for ties."""
+
+    name = "spearman"
+    title = "absolute rank correlation"
+
+    def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        sides = (_standardized(_ranks(columns, weights)[0], weights) for columns in (left, right))
+        return np.minimum(np.abs(next(sides) @ next(sides).T), 1.0)
+
+
+class HoeffdingD(ValueDependence):
+    """30 D of Hoeffding (1948), which sees any kind of dependence, at least 0; 0 for fewer than five rows.
+
+    1 for a column without ties and itself, less with ties. Ranks of ties are means, and a row that ties with another in
+    one column lies half below it, in both columns a quarter, as in R's ``Hmisc::hoeffd``.
+
+    References
+    ----------
+    Hoeffding (1948), A non-parametric test of independence, Annals of Mathematical Statistics 19 (4); Hollander & Wolfe
+    (1973), Nonparametric statistical methods, section 8.7 (ties).
+    """
+
+    name = "hoeffding"
+    title = "Hoeffding's D"
+
+    def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        w = np.ones(left.shape[1]) if weights is None else weights
+        n = w.sum()
+        if n < 5.0:
+            return np.zeros((len(left), len(right)))
+        others, codes = _ranks(right, weights)
+        values = np.empty((len(left), len(right)))
+        for at, (ranks, groups) in enumerate(zip(*_ranks(left, weights), strict=True)):
+            both = _below(groups, codes, np.broadcast_to(w, (len(right), 1, w.size)))[:, 0] + 0.75  # less itself, and 1
+            lower, upper = (ranks - 1.0) * (others - 1.0), (ranks - 2.0) * (others - 2.0)
+            sums = [(part * w).sum(axis=1) for part in ((both - 1) * (both - 2), lower * upper, upper * (both - 1))]
+            values[at] = (n - 2) * (n - 3) * sums[0] + sums[1] - 2 * (n - 2) * sums[2]
+        return np.clip(30.0 * values / (n * (n - 1) * (n - 2) * (n - 3) * (n - 4)), 0.0, 1.0)
+
+
+class DistanceCorrelation(ValueDependence):
+    """The correlation of distances between rows of Szekely et al. (2007): 0 for independent columns only, in the limit.
+
+    It takes time in proportion to n log n for n rows.
+
+    References
+    ----------
+    Szekely, Rizzo & Bakirov (2007), Measuring and testing dependence by correlation of distances, Annals of Statistics
+    35 (6), definition 5; Huo & Szekely (2016), Fast computing for distance covariance, Technometrics 58 (4).
+    """
+
+    name = "distance_correlation"
+    title = "distance correlation"
+
+    def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        share = np.full(left.shape[1], 1.0 / left.shape[1]) if weights is None else weights / weights.sum()
+        x, y = (_standardized(columns, weights) / np.sqrt(share) for columns in (left, right))
+        groups, codes = _ranks(left, None)[1], _ranks(right, None)[1]
+        x_means, y_means = _mean_distances(x, groups, share), _mean_distances(y, codes, share)
+        values = np.empty((len(x), len(y)))
+        for at, (one, order, means) in enumerate(zip(x, groups, x_means, strict=True)):
+            parts = share * np.stack([np.ones_like(y), np.broadcast_to(one, y.shape), y, one * y], axis=1)
+            signed = _signed(order, codes, parts)
+            products = one * y * signed[:, 0] - y * signed[:, 1] - one * signed[:, 2] + signed[:, 3]
+            values[at] = products @ share + (means @ share) * (y_means @ share) - 2.0 * y_means @ (means * share)
+        own = [_own_distances(z, z_means, share) for z, z_means in ((x, x_means), (y, y_means))]
+        most = np.sqrt(np.outer(*own))
+        squares = np.divide(values, most, out=np.zeros_like(values), where=most > 0)
+        return np.sqrt(np.clip(squares, 0.0, 1.0))
+
+
+class PairFunction(ValueDependence):
+    """A function of two columns of numbers, such as ``lambda x, y: abs(scipy.stats.kendalltau(x, y).statistic)``."""
+
+    weighs_rows = False
+
+    def __init__(self, function: Callable[[np.ndarray, np.ndarray], float]) -> None:
+        self.function = function
+        self.name = getattr(function, "__name__", type(function).__name__)
+
+    def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        return np.array([[self.function(x, y) for y in right] for x in left], dtype=float)
+
+    def __repr__(self) -> str:
+        return f"PairFunction({self.name})"
+
+
+def _standardized(columns: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Columns of mean 0 whose squares add up to 1, each row times the root of its share; 0 for constants."""
+    share = np.full(columns.shape[1], 1.0 / columns.shape[1]) if weights is None else weights / weights.sum()
+    highest, lowest = columns.max(axis=1, keepdims=True), columns.min(axis=1, keepdims=True)
+    half = highest / 2 - lowest / 2
+    scaled = (columns - (highest / 2 + lowest / 2)) / np.where(half > 0, half, 1.0)  # from -1 to 1, whatever the size
+    centred = (scaled - (scaled @ share)[:, None]) * np.sqrt(share)
+    length = np.linalg.norm(centred, axis=1)
+    return centred / np.where(length > 0, length, 1.0)[:, None] * (half > 0)
+
+
+def _ranks(columns: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Mean ranks from 1 of each column, and the positions of its values among the different ones."""
+    ranks, codes = np.empty(columns.shape), np.empty(columns.shape, dtype=np.int64)
+    for column, rank, code in zip(columns, ranks, codes, strict=True):
+        code[:] = np.unique(column, return_inverse=True)[1]
+        rows = np.bincount(code, weights)
+        rank[:] = (np.cumsum(rows) - (rows - 1.0) / 2.0)[code]
+    return ranks, codes
+
+
+def _below(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """(n_others, n_values, n_rows) sums of ``values``, of the same shape, over the rows that are lower in ``groups``
+    (n_rows,) and in ``codes`` (n_others, n_rows), ties counting one half, in both a quarter.
+    """
+    from bayesieve.counts._value_kernels import sum_below
+
+    order = np.argsort(groups, kind="stable")
+    sums = np.empty(values.shape)
+    sum_below(order, groups, codes, np.ascontiguousarray(values), sums)
+    return sums
+
+
+def _signed(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Sums of ``values`` over all rows, as `_below` takes them, times the product of both signs of the differences."""
+    left = np.stack([_below_in_one(groups, of_other) for of_other in values])
+    right = np.stack([_below_in_one(code, of_other) for code, of_other in zip(codes, values, strict=True)])
+    total = values.sum(axis=2, keepdims=True)
+    return 4.0 * _below(groups, codes, values) - 2.0 * left - 2.0 * right + total
+
+
+def _below_in_one(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """(n_values, n_rows) sums of ``values`` over the rows that are lower in ``groups``, ties counting one half."""
+    sums = np.stack([np.bincount(groups, part) for part in values])
+    return (np.cumsum(sums, axis=1) - sums / 2.0)[:, groups]
+
+
+def _mean_distances(columns: np.ndarray, groups: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """(n_columns, n_rows) mean distance of every row from all rows."""
+    means = np.empty(columns.shape)
+    for column, group, mean in zip(columns, groups, means, strict=True):
+        below, sum_below = _below_in_one(group, np.stack([share, share * column]))
+        mean[:] = column * (2.0 * below - 1.0) - 2.0 * sum_below + column @ share
+    return means
+
+
+def _own_distances(columns: np.ndarray, means: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """(n_columns,) squared distance variance."""
+    squares = 2.0 * (columns**2 @ share - (columns @ share) ** 2)
+    return np.maximum(squares + (means @ share) ** 2 - 2.0 * means**2 @ share, 0.0)
