@@ -166,7 +166,8 @@ def test_the_same_again_in_any_number_of_threads(data: Any, study: WaveformStudy
 
 
 def test_section(study: WaveformStudy) -> None:
-    text, files = waveform_section(study)
+    files: dict[str, str] = {}
+    text = waveform_section(study, files)
     assert set(re.findall(r"\]\(([^)]*)\)", text)) == set(files)
     assert len(files) == 4
     for drawing in files.values():
@@ -183,7 +184,7 @@ def test_section(study: WaveformStudy) -> None:
 
 
 def test_section_of_one_split(study: WaveformStudy) -> None:
-    text, _ = waveform_section(replace(study, splits=study.splits[:1]))
+    text = waveform_section(replace(study, splits=study.splits[:1]), {})
     for absent in ("All splits", "p-value", "Paper inside", "all splits"):
         assert absent not in text
     assert "one random split" in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import compress
@@ -79,20 +79,20 @@ class CrossValidatedStudy(Study):
         """Table and classes of a data set."""
         return self.sets.load(name)
 
-
-def command(settings: Mapping[str, Any], *, smoothing: Smoothing, repeats: int = 1) -> str:
-    """The command that reproduces a study with these settings, where ``smoothing`` and ``repeats`` are the paper's."""
-    quick = settings["folds"] != N_FOLDS
-    return command_line(
-        settings["paper"],
-        data="DIR",
-        output=f"{settings['paper']}.md",
-        seed=settings["seed"],
-        quick=quick,
-        repetitions=settings["repeats"] if settings["repeats"] != (1 if quick else repeats) else None,
-        smoothing=settings["smoothing"] if settings["smoothing"] != smoothing else None,
-        only=",".join(settings["only"]),
-    )
+    @property
+    def command(self) -> str:
+        """The command that runs this study."""
+        quick, repeats = self.protocol.n_folds != N_FOLDS, self.protocol.n_repeats
+        return command_line(
+            self.paper,
+            data="DIR",
+            output=f"{self.paper}.md",
+            seed=self.options.seed,
+            quick=quick,
+            repetitions=repeats if repeats != (1 if quick else self.paper_repeats) else None,
+            smoothing=self.smoothing if self.smoothing != self.paper_smoothing else None,
+            only=",".join(self.options.only),
+        )
 
 
 def failures(comparison: Comparison) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -65,19 +68,19 @@ class TextTable:
         return "\n".join([f"| {lines[0]} |", f"|{rule}|", *(f"| {line} |" for line in lines[1:])])
 
 
-Part = str | TextTable | tuple[str, ...]
-"""A paragraph, a table or a list of sentences."""
+def document(template: Path, **context: Any) -> str:
+    """A Markdown document from a Jinja template, which may hold tables and tuples of sentences."""
+    import jinja2
+
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, finalize=_markdown)
+    text = environment.from_string(template.read_text(encoding="utf-8")).render(**context)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-def document(parts: Iterable[Part]) -> str:
-    """A Markdown document from its parts; empty ones are left out."""
-    return "\n\n".join(_markdown(part) for part in parts if part) + "\n"
-
-
-def _markdown(part: Part) -> str:
+def _markdown(part: Any) -> Any:
     if isinstance(part, TextTable):
         return part.to_markdown()
-    return part if isinstance(part, str) else "\n".join(f"- {sentence}" for sentence in part)
+    return "\n".join(f"- {sentence}" for sentence in part) if isinstance(part, tuple) else part
 
 
 def mean_and_spread(values: Sequence[float] | np.ndarray, digits: int) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,9 +17,9 @@ from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.selection import ImpreciseInformationGainSelector, InformationGainSelector
 from bayesieve.statistics import SignedRanks, average_ranks, wilcoxon_holm
-from bayesieve.studies.cross_validated import CrossValidatedStudy, Group, command, failures
+from bayesieve.studies.cross_validated import CrossValidatedStudy, Group, failures
 from bayesieve.studies.study import Report
-from bayesieve.studies.tables import Part, TextTable, document, p_text, signed, smoothing_text
+from bayesieve.studies.tables import TextTable, document, p_text, signed, smoothing_text
 
 S = 1.0
 """Parameter s of the imprecise Dirichlet model, section 5."""
@@ -34,34 +35,6 @@ _KEEPS_ALL = -1.0  # below every information gain: plain naive Bayes, for one pa
 
 _LEVEL = 0.05
 _SHOWN = 8  # data sets on which two methods differ most
-_PAPER = (
-    "Our copy of the paper lacks the numbers in formulas and tables: the list of 30 UCI data sets, the accuracies and "
-    "the four values of alpha. We check the statements of sections 5 and 6, with alpha = "
-    f"{', '.join(f'{alpha:g}' for alpha in ALPHAS)}. According to the paper, nearly all features of many data sets are "
-    "selected below its smallest alpha and very few above its largest, and the smallest one already leaves out `exptl` "
-    "of `anneal`, with a gain of 0.0108 nats and 6 classes, so it is above 0.0108 / ln 6 = 0.006."
-)
-_CODING = (
-    "Every training fold is coded once for all methods: numbers by Fayyad & Irani's MDLP on the training rows, as in "
-    "Weka's supervised Discretize filter; every category is a level. Missing values are left out of counts, training "
-    "and prediction, as in Weka's NaiveBayes (the paper does not specify its treatment of either). Weka also adds one "
-    "to the counts of the classes, and counts declared levels that do not occur; here priors are relative frequencies, "
-    "and levels are those of the training rows. *NB* uses all features."
-)
-_READING = (
-    "Accuracy in percent, features selected, and seconds to train and predict one fold on one thread (including the "
-    "coding, which is the same for all): means over the data sets. Ranks are average ranks by accuracy. "
-    "*Better/worse* counts the data sets on which the method's accuracy is significantly above and below that of "
-    "*NB* at the 5% level, by the corrected resampled t-test of the folds (Nadeau & Bengio 2003)."
-)
-_TESTS = (
-    "Two-sided exact Wilcoxon signed-rank tests over the data sets. Table 6 of the paper tests each pair on its own; "
-    "*adjusted* is Holm's adjustment for all pairs. Wins are those of the first method."
-)
-_WHY = (
-    "[abellan2017-why.md](abellan2017-why.md) has the same comparison with other codings of the columns, "
-    "computed by `abellan2017_why.py`."
-)
 
 
 class Abellan2017(CrossValidatedStudy):
@@ -89,7 +62,32 @@ class Abellan2017(CrossValidatedStudy):
         }
 
     def report(self, comparison: Comparison) -> Report:
-        return report(self.settings, comparison)
+        results, main, tests = Results.of(comparison), None, None
+        tables: list[tuple[str, TextTable]] = []
+        claims: tuple[str, ...] = ()
+        if results.names:
+            main, claims = _main_table(results), tuple(_findings(results))
+            tables.append((f"{len(results.names)} data sets", main))
+            if results.pairs():
+                tests = _tests_table(results.pairs())
+                tables.append(("Wilcoxon signed-rank tests", tests))
+        text = document(
+            Path(__file__).with_name("report.md"),
+            citation=self.citation,
+            settings=self.settings,
+            n_data=len(comparison.data),
+            smoothing=smoothing_text(self.smoothing, "m-estimates"),
+            command=self.command,
+            alphas=", ".join(f"{alpha:g}" for alpha in ALPHAS),
+            main=main,
+            tests=tests,
+            claims=claims,
+            where=_where(results) if results.names else None,
+            accuracy=TextTable.of_data_sets(results.names, METHODS, 100 * results.accuracy, 2),
+            features=TextTable.of_data_sets(results.names, METHODS, results.matrix("n_features"), 1),
+            failures=failures(comparison),
+        )
+        return Report(tuple(tables), claims, text, {"abellan2017-means.csv": _csv(comparison)})
 
 
 class Results(Group):
@@ -107,47 +105,6 @@ class Results(Group):
     def pairs(self) -> list[SignedRanks]:
         """Tests of all pairs of methods; empty for a single data set."""
         return wilcoxon_holm(self.accuracy, METHODS) if len(self.names) > 1 else []
-
-
-def report(settings: Mapping[str, Any], comparison: Comparison) -> Report:
-    """Report on a comparison of the paper's methods, made with these settings of the study."""
-    results = Results.of(comparison)
-    parts: list[Part] = [
-        "# Naive Bayes after a filter by imprecise information gain: a reproduction",
-        f"{Abellan2017.citation}.",
-        _conditions(settings, comparison),
-        f"```\n{command(settings, smoothing=1.0, repeats=10)}\n```",
-        _PAPER,
-        _CODING,
-    ]
-    tables: list[tuple[str, TextTable]] = []
-    claims: tuple[str, ...] = ()
-    if results.names:
-        main, claims = _main_table(results), tuple(_findings(results))
-        tables.append((f"{len(results.names)} data sets", main))
-        parts += ["## Tables 3 to 5: means", _READING, main]
-        if results.pairs():
-            tests = _tests_table(results.pairs())
-            tables.append(("Wilcoxon signed-rank tests", tests))
-            parts += ["## Table 6: pairs of methods", _TESTS, tests]
-        parts += ["## The paper's claims", claims]
-        parts += ["## Where the methods differ", *_where(results), _WHY]
-        parts += ["## Every data set", "**Accuracy in percent**"]
-        parts += [TextTable.of_data_sets(results.names, METHODS, 100 * results.accuracy, 2), "**Features selected**"]
-        parts += [TextTable.of_data_sets(results.names, METHODS, results.matrix("n_features"), 1)]
-        parts.append("`abellan2017-means.csv` has the means, standard deviations and seconds of every data set.")
-    parts.append(failures(comparison))
-    return Report(tuple(tables), claims, document(parts), {"abellan2017-means.csv": _csv(comparison)})
-
-
-def _conditions(settings: Mapping[str, Any], comparison: Comparison) -> str:
-    full = settings["folds"] == 10 and settings["repeats"] == 10
-    short = "" if full else " The paper has 10 times 10 folds."
-    return (
-        f"{len(comparison.data)} UCI data sets, stratified {settings['folds']}-fold cross-validation, "
-        f"{settings['repeats']} times (seed {settings['seed']}); probabilities by "
-        f"{smoothing_text(settings['smoothing'], 'm-estimates')}.{short}"
-    )
 
 
 def _main_table(results: Results) -> TextTable:

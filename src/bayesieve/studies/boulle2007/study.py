@@ -23,7 +23,7 @@ from bayesieve.studies.boulle2007.data import BY_OURS, METHODS, OURS
 from bayesieve.studies.boulle2007.results import FLOORED
 from bayesieve.studies.boulle2007.waveform import WaveformStudy, make_waveform, read_waveform
 from bayesieve.studies.cross_validated import CrossValidatedStudy
-from bayesieve.studies.study import Options, Report
+from bayesieve.studies.study import Report
 
 WAVEFORM = "waveform21"
 
@@ -110,9 +110,8 @@ class Boulle2007(CrossValidatedStudy):
     paper_smoothing: ClassVar[Smoothing] = "m-estimate"
     quick_names: ClassVar[Sequence[str]] = ("iris", "wine", "glass", "heart_statlog", "tic_tac_toe")
 
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._waveform: WaveformStudy | None = None
+    waveform: WaveformStudy | None = None
+    """Sections 5 and 6, if they were computed."""
 
     def paper_names(self) -> tuple[str, ...]:
         loadable = self.sets.names("in_boulle")
@@ -147,15 +146,14 @@ class Boulle2007(CrossValidatedStudy):
         comparison = super().measure(results, verbose)  # first: it fails at once if data are missing
         if WAVEFORM in self.names and not self.options.quick:
             load = partial(self.load, WAVEFORM)
-            self._waveform = make_waveform(load, results, self.options.seed, self.options.n_jobs, verbose)
+            self.waveform = make_waveform(load, results, self.options.seed, self.options.n_jobs, verbose)
         return comparison
 
     def saved(self, results: Path) -> Comparison:
-        self._waveform = read_waveform(results)
+        self.waveform = read_waveform(results)
         return super().saved(results)
 
     def report(self, comparison: Comparison) -> Report:
         from bayesieve.studies.boulle2007.report import report
 
-        facts = {name: self.sets.facts(name) for name in comparison.data}
-        return report(self.settings, comparison, facts, self._waveform)
+        return report(self, comparison)

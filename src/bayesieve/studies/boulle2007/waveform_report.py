@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from bayesieve.report.models_figure import models_figure, posterior_figure
@@ -19,49 +21,36 @@ from bayesieve.studies.boulle2007.waveform_claims import (
     mean_size,
     peaks_of,
 )
-from bayesieve.studies.tables import Part, TextTable, document, mean_and_spread, p_text, signed
+from bayesieve.studies.tables import TextTable, document, mean_and_spread, p_text, signed
 
 FILE = "boulle2007-waveform-{}.svg"
 
 
-def waveform_section(study: WaveformStudy) -> tuple[str, dict[str, str]]:
-    """The section in Markdown, and its figures by file name."""
-    figures = _figures(study)
-    first = study.splits[0]
-    several = len(study.splits) > 1
-    parts: list[Part] = [
-        "## Waveform: every subset of the features (sections 5 and 6)",
-        _conditions(study),
-        findings(study),
-        "### Numbers and statements of the paper",
-        claims_table(study),
-        f"*First split* is that of seed {first.seed}, shown below. *All splits* gives the lowest and the highest value "
-        "or the number of splits in which a statement holds; *paper inside* shows whether the paper's number lies "
-        "between them. The paper has one split of its own sample of the data."
-        if several
-        else "The paper has one split of its own sample of the data.",
-        "### Weights",
-        _shown("weights", "Weight of every feature by every method"),
-        weights_table(first),
-        _methods_note(first),
-        "### The posterior distribution",
-        _shown("models", f"Features of the {len(first.posterior.top)} most probable subsets"),
-        top_table(first),
-        _shown("posterior", "Distribution function of the posterior probabilities"),
-        distribution_table(first),
-        "### On the test rows",
-        _shown("criteria", "Methods by accuracy, AUC and compression rate"),
-        measures_table(study),
-        "CR is 1 - ILF / H(Y)."
-        + (" ± is the standard deviation over the splits, which share rows." if several else ""),
-    ]
-    if several:
-        parts += [
-            f"{REFERENCE} against each other method over the splits: mean difference, and the p-value of the corrected "
-            "resampled t-test (Nadeau & Bengio 2003), which allows for overlapping training rows.",
-            differences_table(study),
-        ]
-    return document(parts), figures
+def waveform_section(study: WaveformStudy, files: dict[str, str]) -> str:
+    """The section in Markdown; its figures are added to ``files`` by name."""
+    first, several = study.splits[0], len(study.splits) > 1
+    files |= _figures(study)
+    return document(
+        Path(__file__).with_name("waveform.md"),
+        study=study,
+        first=first,
+        n=len(study.splits),
+        several=several,
+        subsets=_subsets(first),
+        findings=findings(study),
+        claims=claims_table(study),
+        file=FILE,
+        weights=weights_table(first),
+        reference=REFERENCE,
+        by_search=BY_SEARCH,
+        features_text=features_text,
+        peaks=peaks_of(first.weights[REFERENCE]),
+        clear=peaks_of(first.weights[BY_SEARCH]),
+        top=top_table(first),
+        distribution=distribution_table(first),
+        measures=measures_table(study),
+        differences=differences_table(study) if several else None,
+    )
 
 
 def findings(study: WaveformStudy) -> tuple[str, ...]:
@@ -230,33 +219,3 @@ def _figures(study: WaveformStudy) -> dict[str, str]:
 
 def _subsets(split: SplitResult) -> str:
     return f"{split.posterior.n_models:,} subsets"
-
-
-def _shown(name: str, text: str) -> str:
-    return f"![{text}]({FILE.format(name)})"
-
-
-def _conditions(study: WaveformStudy) -> str:
-    first = study.splits[0]
-    n = len(study.splits)
-    return (
-        f"{study.n_rows:,} rows, {study.n_features} features (V1 to V{study.n_features}), {study.n_classes} classes; "
-        f"{100 * study.share:.0f} % of the rows are for training ({first.n_train:,}), the others for testing "
-        f"({first.n_test:,}); {'one random split' if n == 1 else f'{n} random splits'}, stratified by class. "
-        "Features are coded by MODL. As in the paper, all subsets of the informative features "
-        f"({_subsets(first)}) are evaluated on the training rows: by cost (equation 4), accuracy and AUC. The AUC is "
-        "bounded for all of them, then computed for those whose bound reaches the best. Among subsets of equal "
-        "accuracy or AUC the smallest is taken, then the most probable."
-    )
-
-
-def _methods_note(split: SplitResult) -> str:
-    peaks, clear = peaks_of(split.weights[REFERENCE]), peaks_of(split.weights[BY_SEARCH])
-    ties = split.n_most_accurate
-    return (
-        f"{REFERENCE} gives {features_text(peaks)} more weight than both neighbours ({BY_SEARCH}: "
-        f"{features_text(clear)}); the paper names V11, V5 and V17. SNB(ACC) is wrong on "
-        f"{100 * split.training_error:.2f} % of the training "
-        f"rows{', as are ' + str(ties - 1) + ' other subsets' if ties > 1 else ' (no other subset is as good)'}; "
-        f"SNB(AUC) has a training AUC of {split.training_auc:.4f}."
-    )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+from scipy.stats import kendalltau
 
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.studies.claims import Claim, ClaimedPair, compare, in_words
 from bayesieve.studies.rabenoro2015.study import LAPLACE, METHODS, N_SERIES, WRAPPERS, Rabenoro2015
 from bayesieve.studies.rabenoro2015.subset_choice import FILTERS
 from bayesieve.studies.study import Report, command_line
-from bayesieve.studies.tables import Part, TextTable, document, mean_and_spread, p_text, signed, smoothing_text
+from bayesieve.studies.tables import TextTable, document, mean_and_spread, p_text, signed, smoothing_text
 
 TITLE = "Table 1 of the paper, and ours"
 _DIGITS = {"test": 4, "features": 1}
@@ -47,7 +48,7 @@ CLAIMS = (
 """Claims of the paper about table 1, or shown by the table."""
 
 
-def report(settings: Mapping[str, Any], comparison: Comparison) -> Report:
+def report(study: Rabenoro2015, comparison: Comparison) -> Report:
     """Report on repetitions.
 
     Raises
@@ -58,33 +59,34 @@ def report(settings: Mapping[str, Any], comparison: Comparison) -> Report:
     for data, method, _, error in comparison.errors():
         raise ValueError(f"{method} failed on {data} ({error}); the table needs all methods.")
     comparisons = [compare(claim, values_of(comparison, claim.what)) for claim in CLAIMS]
-    findings = tuple(in_words(pairs) for pairs in comparisons)
-    table = main_table(comparison)
-    parts: list[Part] = [
-        "# Search strategies for binary feature selection: table 1 reproduced",
-        f"{Rabenoro2015.citation}.",
-        _conditions(settings, comparison),
-        f"```\n{command(settings, len(comparison.data))}\n```",
-        f"## {TITLE}",
-        table,
-        "± is the standard deviation over the repetitions; the paper gives a single run."
-        if len(comparison.data) > 1
-        else "This is a single run, as in the paper.",
-        "## The paper's claims",
-        findings,
-        "A comparison holds or is reversed if an exact two-sided Wilcoxon signed-rank test over the repetitions gives "
-        "p < 0.05, after Holm's adjustment for the comparisons of one claim; otherwise it is open. Differences "
-        "are the first method minus the second, with their standard error; the last columns count the repetitions.",
-        comparison_table([pair for pairs in comparisons for pair in pairs]),
-        "## How the subsets were chosen",
-        path_table(comparison),
-        "*Best of path* is the lowest test error of all subsets on the path of the method: the error of a perfect "
-        "choice of the size. *Lowest in* counts the repetitions in which no method had a lower test error. *Tied "
-        "steps* are the steps up to the chosen subset at which several indicators were equally good and the order of "
-        "the columns decided. Seconds are for the choice alone, on one thread.",
-        _order(comparison),
-    ]
-    return Report(((TITLE, table),), findings, document(parts))
+    findings, table = tuple(map(in_words, comparisons)), main_table(comparison)
+    published = [method for method in METHODS if method.paper_error is not None]
+    ours = [values_of(comparison, "test")[method.key].mean() for method in published]
+    text = document(
+        Path(__file__).with_name("report.md"),
+        citation=study.citation,
+        settings=study.settings,
+        whole=N_SERIES,
+        n=len(comparison.data),
+        n_indicators=int(values_of(comparison, "features")[METHODS[-1].key][0]),  # all of them
+        smoothing=smoothing_text(study.smoothing, "the m-estimate of Boulle (2007)"),
+        command=command_line(
+            study.paper,
+            grid=study.grid,
+            repetitions=len(comparison.data),
+            seed=study.options.seed,
+            smoothing=None if study.smoothing == LAPLACE else study.smoothing,
+            quick=study.n_series != N_SERIES,
+        ),
+        title=TITLE,
+        main=table,
+        findings=findings,
+        comparisons=comparison_table([pair for pairs in comparisons for pair in pairs]),
+        paths=path_table(comparison),
+        n_published=len(published),
+        tau=kendalltau([method.paper_error for method in published], ours).statistic,
+    )
+    return Report(((TITLE, table),), findings, text)
 
 
 def values_of(comparison: Comparison, what: str) -> dict[str, np.ndarray]:
@@ -160,44 +162,6 @@ def path_table(comparison: Comparison) -> TextTable:
     ]
     columns = ("Method", "Guided by", ">Validation error", ">Test error", ">Best of path", ">Lowest in", ">Tied steps")
     return TextTable.of((*columns, ">Seconds"), rows)
-
-
-def command(settings: Mapping[str, Any], repetitions: int) -> str:
-    """The command that gives these results."""
-    return command_line(
-        "rabenoro2015",
-        grid=settings["grid"],
-        repetitions=repetitions,
-        seed=settings["seed"],
-        smoothing=None if settings["smoothing"] == LAPLACE else settings["smoothing"],
-        quick=settings["n_series"] != N_SERIES,
-    )
-
-
-def _conditions(settings: Mapping[str, Any], comparison: Comparison) -> str:
-    n_series, half = settings["n_series"], settings["n_series"] // 2
-    trial = "" if n_series == N_SERIES else f" This is a quick trial: the paper has {N_SERIES} series in each set."
-    repetitions = f"{len(comparison.data)} repetitions, each" if len(comparison.data) > 1 else "One repetition,"
-    n_indicators = int(values_of(comparison, "features")[METHODS[-1].key][0])  # all of them
-    return (
-        f"{repetitions} with {n_series} training series and {n_series} test series drawn at random, and "
-        f'{n_indicators} indicators of the grid "{settings["grid"]}". Naive Bayes learns from {half} training series '
-        f"(probabilities by {smoothing_text(settings['smoothing'], 'the m-estimate of Boulle (2007)')}), which also "
-        "guide rankings and searches. The smallest subset with the lowest error on the other half is chosen, and its "
-        f"error on the test series is reported, with the probabilities of the first half.{trial}"
-    )
-
-
-def _order(comparison: Comparison) -> str:
-    from scipy.stats import kendalltau
-
-    published = [method for method in METHODS if method.paper_error is not None]
-    ours = values_of(comparison, "test")
-    tau = kendalltau([m.paper_error for m in published], [ours[m.key].mean() for m in published]).statistic
-    return (
-        f"Kendall's correlation between the paper's test errors and our means, over the {len(published)} methods of "
-        f"the table: {tau:.2f}."
-    )
 
 
 def _with_error(pair: ClaimedPair, digits: int) -> str:

@@ -147,7 +147,7 @@ class Rabenoro2015(Study):
     def report(self, comparison: Comparison) -> Report:
         from bayesieve.studies.rabenoro2015.report import report
 
-        return report(self.settings, comparison)
+        return report(self, comparison)
 
 
 def _halves_in_turn(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:
