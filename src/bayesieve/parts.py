@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, Literal, TypeVar
 
 Part = TypeVar("Part", bound=type)
+
+
+@cache
+def arguments(kind: type) -> dict[str, Any]:
+    """The arguments of a constructor, with their defaults."""
+    return {name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()}
+
+
+def options_of(part: Any) -> dict[str, Any]:
+    """The arguments of a part's constructor, from its attributes, as scikit-learn names them."""
+    return {name: getattr(part, name) for name in arguments(type(part))}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

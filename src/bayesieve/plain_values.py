@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from itertools import chain
 from types import NoneType
 from typing import Any
@@ -65,7 +65,8 @@ def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
         array = np.asarray(values)
     except (ValueError, OverflowError):  # lines of different lengths
         array = np.zeros(0, dtype=object)
-    if array.dtype.kind not in "iuf" or array.shape != shape or bool in _types(values, len(shape)):
+    is_plain = array.dtype.kind in "iuf" and array.shape == shape
+    if not is_plain or (array is not values and bool in _types(values, len(shape))):
         expected = f"are not {' x '.join(map(str, shape))} number(s)" if shape else "is not a number"
         raise Damaged(f"its {what} {expected}")
     return array.astype(float)
@@ -91,11 +92,14 @@ def number_to_json(value: float) -> float | str | None:
 
 def numbers_from_json(values: Any, what: str) -> np.ndarray:
     """A list of numbers written by `number_to_json`, shape (n,)."""
-    if type(values) is not list or not set(map(type, values)) <= {int, float, str, NoneType}:
+    kinds = set(map(type, values)) if type(values) is list else {list}
+    if not kinds <= {int, float, str, NoneType}:
         raise Damaged(f"its {what} are not a list of numbers")
-    if any(type(value) is float and not math.isfinite(value) for value in values):
+    if not all(map(math.isfinite, [value for value in values if type(value) is float])):
         raise Damaged(f"its {what} are out of range")
-    return table([_NOT_FINITE.get(value, value) for value in values], (len(values),), what) if values else np.zeros(0)
+    if kinds & {str, NoneType}:
+        values = [_NOT_FINITE.get(value, value) for value in values]
+    return table(values, (len(values),), what) if values else np.zeros(0)
 
 
 def half_sentence(error: ValueError) -> str:
@@ -108,7 +112,7 @@ def _types(values: Any, depth: int) -> set[type]:
     """The types of the entries of lists within lists."""
     if depth == 0:
         return {type(values)}
-    entries: Sequence[Any] = values
+    entries: Iterable[Any] = values
     for _ in range(depth - 1):
-        entries = list(chain.from_iterable(entries))
+        entries = chain.from_iterable(entries)
     return set(map(type, entries))

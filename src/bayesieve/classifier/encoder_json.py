@@ -13,6 +13,7 @@ from bayesieve.classifier.option_json import option_from_json, option_to_json
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.thresholds import thresholds_of
+from bayesieve.parts import options_of
 from bayesieve.plain_values import Damaged, half_sentence, member, numbers
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import KINDS
@@ -28,7 +29,7 @@ def encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
     ValueError if it calls functions, or has a coder from outside the package, which no file can hold.
     """
     if isinstance(encoder, TableEncoder):
-        options = encoder.get_params(deep=False)
+        options = options_of(encoder)
         kinds = options.pop("kinds")
         written = None if kinds is None else {str(name): str(kind) for name, kind in kinds.items()}
         return {name: option_to_json(value, name) for name, value in options.items()} | {"kinds": written}

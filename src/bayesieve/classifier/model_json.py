@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -22,6 +21,7 @@ from bayesieve.classifier.selective import SelectiveNB
 from bayesieve.counts import check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes import DiscreteNB
+from bayesieve.parts import arguments, options_of
 from bayesieve.plain_values import (
     Damaged,
     count,
@@ -138,7 +138,7 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
             "'bayesieve.selectors'), so its model cannot be saved as JSON; pickle it."
         )
     by_name = isinstance(model.selector, str)
-    options = model.get_params(deep=False)
+    options = options_of(model)
     del options["selector"], options["encoder"], options["cache"]
     return {
         "selector": kind.name,
@@ -151,7 +151,7 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
 
 def _selector_options(model: SelectiveNB) -> dict[str, Any]:
     selector = model.selector if type(model.selector) is type(model.selector_) else model.selector_
-    options = {k: value for k, value in selector.get_params(deep=False).items() if k not in selector.unsaved_options}
+    options = {k: value for k, value in options_of(selector).items() if k not in selector.unsaved_options}
     return {name: option_to_json(value, name) for name, value in _with_seed(options, model.selector_).items()}
 
 
@@ -183,7 +183,7 @@ def _unfitted(parameters: dict[str, Any]) -> SelectiveNB:
 
 
 def _known(kind: type, options: dict[str, Any]) -> dict[str, Any]:
-    unknown = set(options) - set(inspect.signature(kind).parameters)
+    unknown = set(options) - set(arguments(kind))
     if unknown:
         raise Damaged(f"it has an option {min(unknown)!r} that this bayesieve does not know")
     return {name: option_from_json(value) for name, value in options.items()}

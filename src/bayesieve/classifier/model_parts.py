@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.engine import IN_MEMORY, Cache, Engine
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.naive_bayes.calibration import Calibration, calibrate
+from bayesieve.parts import arguments
 from bayesieve.search.recorder import Clock
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
@@ -140,11 +140,11 @@ def _is_text(value: Any, text: str) -> bool:
 
 def _with_options(part: Any, options: dict[str, Any]) -> Any:
     """A part of the model with these options, where it has such and leaves them at their defaults."""
-    known = inspect.signature(type(part)).parameters
-    values = part.get_params(deep=False)
-    return part.set_params(
-        **{name: value for name, value in options.items() if name in known and _same(values[name], known[name].default)}
-    )
+    known = arguments(type(part))  # type: ignore[arg-type]
+    for name, value in options.items():
+        if name in known and _same(getattr(part, name), known[name]):
+            setattr(part, name, value)
+    return part
 
 
 def _same(value: Any, default: Any) -> bool:

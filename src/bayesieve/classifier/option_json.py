@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -13,7 +12,7 @@ from sklearn import model_selection
 from bayesieve import discretize, search
 from bayesieve.counts.dependence import DEPENDENCES
 from bayesieve.criteria.registry import CRITERIA
-from bayesieve.parts import Registry
+from bayesieve.parts import Registry, arguments
 from bayesieve.plain_values import Damaged, member
 
 _PARTS: dict[str, dict[str, type]] = {
@@ -102,5 +101,5 @@ def _options_of(part: Any) -> dict[str, Any]:
     """The arguments of a part's constructor, from its attributes, as scikit-learn names them."""
     more = getattr(part, "cvargs", {})  # of splitters that are repeated
     unsaved = getattr(part, "unsaved_options", ())
-    names = [name for name in inspect.signature(type(part)).parameters if name not in unsaved]
+    names = [name for name in arguments(type(part)) if name not in unsaved]  # type: ignore[arg-type]
     return {name: getattr(part, name) if hasattr(part, name) else more[name] for name in names}

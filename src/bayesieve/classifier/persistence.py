@@ -21,6 +21,7 @@ VERSION = 2
 
 CHECKSUM = "sha256"
 """The name of the checksum in a file."""
+_dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True).encode
 _REMEDY = "restore the file or fit the model again"
 
 
@@ -150,10 +151,6 @@ def _parts(data: dict[str, Any]) -> dict[str, list[str]]:
 
 def _is_list_of_objects(value: Any) -> bool:
     return isinstance(value, list) and len(value) > 0 and isinstance(value[0], dict)
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True)
 
 
 def checksum(data: dict[str, Any]) -> str:

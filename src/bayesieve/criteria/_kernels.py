@@ -180,17 +180,21 @@ def add_steps(steps, codes, offsets, signs, columns, lows, highs, as_they_are, n
         for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
             end = min(begin + BLOCK, offsets[segment + 1])
             for c in range(columns.size):
-                code, low, high, sign = codes[columns[c]], lows[c], highs[c], signs[c]
+                code, low, high, sign = codes[columns[c], begin:end], lows[c], highs[c], signs[c]
                 for other in range(n_others):
-                    row = steps[other]
+                    row = steps[other, begin:end]
                     first = starts[c] + (segment * n_others + other) * n_codes[c]
-                    if as_they_are[c]:
-                        for i in range(begin, end):
-                            row[i] += sign * table[first + code[i]]
-                    else:
-                        l0, l1, l2 = sign * table[first], sign * table[first + 1], sign * table[first + 2]
-                        for i in range(begin, end):
+                    level = table[first : first + n_codes[c]]
+                    if not as_they_are[c]:
+                        l0, l1, l2 = sign * level[0], sign * level[1], sign * level[2]
+                        for i in range(row.size):
                             row[i] += l0 if code[i] <= low else (l1 if code[i] < high else l2)
+                    elif sign > 0:
+                        for i in range(row.size):
+                            row[i] += level[code[i]]
+                    else:
+                        for i in range(row.size):
+                            row[i] -= level[code[i]]
 
 
 @jit

@@ -23,7 +23,8 @@ def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
 
     Walks from the empty subset need no more than their number; the others hold the subset that they start from.
     """
-    walks = [trace.walk_moves(start) for start in range(trace.n_starts)]
+    accepted = trace.moves.accepted
+    moves = trace.moves.at(accepted)
     data: dict[str, Any] = {
         "null_criterion": number_to_json(trace.null_criterion),
         "best_criterion": number_to_json(trace.best_criterion),
@@ -31,11 +32,11 @@ def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
         "n_models": int(trace.n_models),
         "complete": bool(trace.complete),
         "seconds": trace.seconds,
-        "start": [start for start, walk in enumerate(walks) for _ in range(walk.feature.size)],
-        "feature": _joined(walk.feature for walk in walks),
-        "adding": _joined(walk.adding for walk in walks),
-        "cost": [number_to_json(cost) for walk in walks for cost in walk.cost.tolist()],
-        "move_seconds": _joined(walk.seconds for walk in walks),
+        "start": trace.walk_of[accepted].tolist(),
+        "feature": moves.feature.tolist(),
+        "adding": moves.adding.tolist(),
+        "cost": list(map(number_to_json, moves.cost.tolist())),
+        "move_seconds": moves.seconds.tolist(),
     }
     if not _is_plain(trace):
         data |= {
@@ -49,7 +50,7 @@ def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
             "starts": [
                 [s.features.tolist(), number_to_json(s.criterion), number_to_json(s.validation)] for s in trace.starts
             ],
-            "move_validation": [number_to_json(v) for walk in walks for v in walk.validation.tolist()],
+            "move_validation": list(map(number_to_json, moves.validation.tolist())),
         }
     if trace.chosen is not None:
         data["chosen"] = np.flatnonzero(trace.chosen).tolist()
@@ -59,10 +60,6 @@ def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
 def _is_plain(trace: SearchTrace) -> bool:
     from_empty = all(s.features.size == 0 and s.criterion == trace.null_criterion for s in trace.starts)
     return from_empty and trace.criterion_name == "map" and trace.validation_name is None
-
-
-def _joined(parts: Any) -> list[Any]:
-    return [value for part in parts for value in part.tolist()]
 
 
 def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
@@ -144,6 +141,7 @@ def _are_walks(moves: Moves, walk_of: np.ndarray, starts: list[WalkStart]) -> bo
     feature, walk, adding = moves.feature[order], walk_of[order], moves.adding[order]
     same = (np.diff(feature) == 0) & (np.diff(walk) == 0)
     first = np.concatenate([[True], ~same])[: adding.size]
-    held = np.array([f in starts[s].features for f, s in zip(feature[first], walk[first], strict=True)], dtype=bool)
+    at_start = {(s, f) for s, start in enumerate(starts) for f in start.features.tolist()}
+    held = [pair in at_start for pair in zip(walk[first].tolist(), feature[first].tolist(), strict=True)]
     alternate = np.all(adding[1:] != adding[:-1], where=same)
     return bool(alternate and np.all(adding[first] != held) and np.all(np.diff(walk_of) >= 0))

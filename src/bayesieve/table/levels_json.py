@@ -53,7 +53,7 @@ def levels_from_json(data: Any) -> FeatureLevels:
             "groups": _groups_from_json(member(data, "groups", list, NoneType)),
             "missing_code": member(data, "missing_code", int, NoneType),
             "counts": counts_from_json(data),
-            "level_score": float(table(member(data, "level_score"), (), "level_score")),
+            "level_score": member(data, "level_score", int, float),
         }
     except Damaged as error:
         raise ValueError(f"The levels of the feature {str(data['name'])[:60]!r} are damaged: {error}.") from None
@@ -79,4 +79,5 @@ def counts_from_json(data: dict[str, Any]) -> np.ndarray | None:
         return None
     width = len(rows[0]) if rows and type(rows[0]) is list else 0
     counts = table(rows, (len(rows), width), "counts")
-    return np.asarray(rows) if np.asarray(rows).dtype == np.int64 else counts
+    given = np.asarray(rows)
+    return given if given.dtype == np.int64 else counts
