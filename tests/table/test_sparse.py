@@ -16,7 +16,7 @@ from scipy import sparse
 from bayesieve.evaluation import take_rows
 from bayesieve.table import as_table
 from bayesieve.table.backends.base import WIDE as _WIDE
-from bayesieve.table.matrix import MatrixTable
+from bayesieve.table.raw_table import MatrixTable
 
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "dia", "bsr")
 TYPES = (np.float64, np.float32, np.int64, np.int8, np.uint16, np.bool_)

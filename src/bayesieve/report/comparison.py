@@ -88,7 +88,6 @@ def render_comparison(data: ComparisonData) -> str:
         n_strips_hidden=max(0, len(data.data) - MAX_STRIP_DATA),
         several=several,
         failures=failures.items(),
-        protocol=protocol_sentence(data),
         level=format_percent(data.alpha, 0 if round(100 * data.alpha, 6).is_integer() else 1),
     )
 
@@ -135,17 +134,6 @@ def _some_of(number: int, n_others: int) -> str:
     if number == 0:
         return "no other method"
     return f"{'all' if number == n_others > 1 else number} of {plural(n_others, 'other method')}"
-
-
-def protocol_sentence(data: ComparisonData) -> str:
-    compared = f"{plural(len(data.methods), 'method')} on {plural(len(data.data), 'data set')}"
-    repeats = f", repeated {data.n_repeats} times" if data.n_repeats > 1 else ""
-    if data.n_folds < 2:
-        return f"{compared}; trained on the first rows, tested on the others."
-    seed = "" if data.seed is None else f", seed {data.seed}"
-    return (
-        f"{compared}, stratified {data.n_folds}-fold cross-validation{repeats}{seed}; every method on the same folds."
-    )
 
 
 def _order(folds: Folds) -> list[int]:

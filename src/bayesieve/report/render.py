@@ -15,7 +15,7 @@ from bayesieve.report.figures.curves import UNIT_TICKS
 from bayesieve.report.figures.scale import polyline
 from bayesieve.report.sections.explained import explained_sections
 from bayesieve.report.sections.features import feature_section
-from bayesieve.report.sections.overview import class_balance, key_figures, n_selected
+from bayesieve.report.sections.overview import auc_comparison, class_balance, key_figures, n_selected
 from bayesieve.report.sections.performance import performance_section
 from bayesieve.report.sections.search import search_section
 
@@ -114,6 +114,7 @@ def _environment() -> jinja2.Environment:
         visible=formats.visible,
         few_digits=formats.few_digits,
         polyline=polyline,
+        auc_comparison=auc_comparison,
         width=bar_width,
     )
     return environment

@@ -11,8 +11,7 @@ import narwhals as nw
 from bayesieve.table.backends import BACKENDS, backend
 from bayesieve.table.backends.base import Backend, refuse_duplicates
 from bayesieve.table.columns import KINDS, Column
-from bayesieve.table.matrix import MatrixTable
-from bayesieve.table.raw_table import Table
+from bayesieve.table.raw_table import MatrixTable, Table
 from bayesieve.table.values import spelt_out
 
 

@@ -1,4 +1,4 @@
-"""`Table`: named columns over one set of rows."""
+"""`Table`: named columns over one set of rows, each by itself or all in one matrix."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.table.backends import arrays, sparse
 from bayesieve.table.columns import Categories, Column, Kind
 from bayesieve.table.values import drop_unused
 
@@ -84,6 +85,84 @@ class Table:
     def read_once(self) -> Table:
         """The same table, for taking many parts of its rows: the values of a column are converted at most once."""
         return Table([_ReadColumn(self.column(i)) for i in range(self.n_columns)], self.n_rows, self.named)
+
+
+class MatrixTable(Table):
+    """Named columns of one matrix of numbers, or of booleans.
+
+    Parameters
+    ----------
+    matrix : array of shape (n_rows, n_columns), or the result of `sparse.as_csc`
+    names : sequence of str
+    named : whether the names came with the data
+    kinds : how to read the columns at some positions, where that does not follow from their type
+    """
+
+    def __init__(self, matrix: Any, names: Sequence[str], named: bool, kinds: Mapping[int, Kind] | None = None) -> None:
+        self._matrix = matrix
+        self._library = "arrays" if isinstance(matrix, np.ndarray) else "sparse"
+        self._kinds = dict(kinds or {})
+        self._natural_kind: Kind = "categorical" if matrix.dtype.kind == "b" else "numeric"
+        self.names = tuple(names)
+        self.named = named
+        self.n_rows = int(matrix.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        return int(self._matrix.shape[1])
+
+    def column(self, i: int) -> Column:
+        i = range(self.n_columns)[i]
+        data = self._matrix[:, i] if self._library == "arrays" else sparse.column_of(self._matrix, i)
+        return Column(self.names[i], data, self._library, self._kinds.get(i))
+
+    def kinds(self) -> list[Kind]:
+        kinds = [self._natural_kind] * self.n_columns
+        for i, kind in self._kinds.items():
+            kinds[i] = kind
+        return kinds
+
+    def types(self) -> list[str]:
+        if self._natural_kind == "numeric":
+            return ["number"] * self.n_columns
+        return ["number" if kind == "numeric" else "boolean" for kind in self.kinds()]
+
+    def numbers(self, positions: np.ndarray) -> np.ndarray:
+        first, stop = int(positions[0]), int(positions[-1]) + 1
+        if stop - first != positions.size:
+            return super().numbers(positions)
+        part = arrays.numbers_of if self._library == "arrays" else sparse.numbers_of
+        values = part(self._matrix, first, stop)
+        if self._matrix.dtype.kind in "iu" and self._matrix.dtype.itemsize == 8 and np.abs(values).max() >= 2**53:
+            for i in range(first, stop):
+                self.column(i).numbers()  # warns where different numbers become one
+        if not np.isfinite(values).all():
+            for at in np.flatnonzero(np.isinf(values).any(axis=1)).tolist():
+                self.column(first + at).numbers()  # says which row
+        return values
+
+    def numbers_at(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        cells = self._matrix[rows][:, positions]
+        dense = cells if self._library == "arrays" else cells.toarray()
+        return np.ascontiguousarray(dense.T, dtype=np.float64)
+
+    def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
+        given: dict[int, Any] = {i: kinds[name] for i, name in enumerate(names) if name in kinds}
+        return MatrixTable(self._matrix, names, self.named, {**self._kinds, **given})
+
+    def select(self, positions: Sequence[int]) -> Table:
+        if len(positions) == self.n_columns:
+            return self
+        return super().select(positions)
+
+    def read_once(self) -> Table:
+        return self  # its columns are numbers already
+
+    def take(self, rows: Any) -> Table:
+        if self._library == "arrays":
+            return super().take(rows)
+        picked = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
+        return MatrixTable(sparse.as_csc(self._matrix[picked]), self.names, self.named, self._kinds)
 
 
 class _ReadColumn(Column):

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from bayesieve.report.data import Performance, ReportData
 from bayesieve.report.figures.curves import ReliabilityChart, reliability_chart, roc_area, roc_points
 from bayesieve.report.figures.scale import Point
-from bayesieve.report.formats import format_number, format_percent
-from bayesieve.report.sections.overview import auc_comparison
 
 MAX_CLASSES = 30
 MAX_CONFUSION_CLASSES = 26
@@ -27,27 +25,14 @@ class ClassCharts:
 
 
 @dataclass(frozen=True)
-class ConfusionCell:
-    """Rows of one true class with one predicted class; `strength` (0 to 100) shades the cell."""
-
-    count: int
-    strength: int
-    is_right: bool
-
-
-@dataclass(frozen=True)
 class PerformanceSection:
-    """The section on performance; `figures` are measures with their values and something to compare them with,
-    `confusions` are true class, predicted class, rows and their share of the true class.
+    """The charts of the classes, and the confusion matrix; where it is too wide, its most frequent confusions: true
+    class, predicted class, rows and their share of the true class.
     """
 
-    protocol: str
-    measured: str
-    n_rows: int
-    figures: tuple[tuple[str, str, str], ...]
     charts: tuple[ClassCharts, ...]
     charts_cap: str | None
-    confusion: tuple[tuple[ConfusionCell, ...], ...]
+    confusion: tuple[tuple[int, ...], ...]
     confusions: tuple[tuple[str, str, int, float], ...]
 
 
@@ -59,29 +44,9 @@ def performance_section(data: ReportData) -> PerformanceSection | None:
     charts = _class_charts(data, performance)
     cap = f"The {MAX_CLASSES} most frequent of {len(charts):,} classes." if len(charts) > MAX_CLASSES else None
     matrix = performance.confusion or ()
-    wide = len(matrix) > MAX_CONFUSION_CLASSES
-    return PerformanceSection(
-        protocol=performance.protocol,
-        measured=performance.measured,
-        n_rows=performance.n_rows,
-        figures=_figures(performance),
-        charts=charts[:MAX_CLASSES],
-        charts_cap=cap,
-        confusion=() if wide else confusion_cells(matrix),
-        confusions=_frequent_confusions(matrix, data.classes) if wide else (),
-    )
-
-
-def _figures(performance: Performance) -> tuple[tuple[str, str, str], ...]:
-    majority, entropy = format_percent(performance.majority_accuracy), format_number(performance.class_entropy, 4)
-    loss, rate = format_number(performance.log_loss, 4), format_percent(performance.compression_rate, 2)
-    return (
-        ("Accuracy", format_percent(performance.accuracy, 2), f"{majority} by always predicting the majority class"),
-        ("AUC", format_number(performance.auc, 4), auc_comparison(performance.auc)),
-        ("Log loss", f"{loss} nats", f"{entropy} nats by predicting the class frequencies"),
-        ("Compression rate", rate, "0% by predicting the class frequencies"),
-        ("Brier score", format_number(performance.brier, 4), "0 is perfect; lower is better"),
-    )
+    if len(matrix) > MAX_CONFUSION_CLASSES:
+        return PerformanceSection(charts[:MAX_CLASSES], cap, (), _frequent_confusions(matrix, data.classes))
+    return PerformanceSection(charts[:MAX_CLASSES], cap, matrix, ())
 
 
 def _class_charts(data: ReportData, performance: Performance) -> tuple[ClassCharts, ...]:
@@ -99,16 +64,6 @@ def _class_charts(data: ReportData, performance: Performance) -> tuple[ClassChar
             area = performance.auc if len(data.classes) == 2 else roc_area(curve)
             charts.append(ClassCharts(label, diagram, roc_points(curve), area))
     return tuple(charts)
-
-
-def confusion_cells(matrix: Sequence[Sequence[int]]) -> tuple[tuple[ConfusionCell, ...], ...]:
-    """Cells shaded by their share of the rows of the true class."""
-    table = []
-    for i, row in enumerate(matrix):
-        total = sum(row)
-        cells = (ConfusionCell(n, round(100 * n / total) if total else 0, i == j) for j, n in enumerate(row))
-        table.append(tuple(cells))
-    return tuple(table)
 
 
 def _frequent_confusions(

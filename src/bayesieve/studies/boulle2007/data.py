@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import polars as pl
 
 MEASURES = ("accuracy", "auc", "compression_rate")
 """The criteria of section 5.2; `SHORT` has the paper's names."""
@@ -43,43 +45,24 @@ class PaperSet:
     majority_share: float
     ours: str | None
     first_rows: int | None
-    note: str
+    note: str | None
 
 
-def _lines(file: str, table: str) -> list[dict[str, str]]:
+def _lines(file: str, table: str) -> list[dict[str, Any]]:
     """The lines of a table of the paper in a CSV file of this folder."""
-    with (Path(__file__).parent / file).open(encoding="utf-8", newline="") as lines:
-        return [line for line in csv.DictReader(lines) if line["table"] == table]
-
-
-def _data_sets(table: str) -> tuple[PaperSet, ...]:
-    return tuple(
-        PaperSet(
-            line["name"],
-            rows=int(line["rows"]),
-            n_numeric=int(line["n_numeric"]),
-            n_categorical=int(line["n_categorical"]),
-            n_classes=int(line["n_classes"]),
-            majority_share=float(line["majority_share"]),
-            ours=line["ours"] or None,
-            first_rows=int(line["first_rows"]) if line["first_rows"] else None,
-            note=line["note"],
-        )
-        for line in _lines("data_sets.csv", table)
-    )
+    frame = pl.read_csv(Path(__file__).with_name(file), schema_overrides={"table": pl.String})
+    return frame.filter(pl.col("table") == table).drop("table").to_dicts()
 
 
 def _results(table: str) -> dict[str, dict[str, Cell]]:
     cells: dict[str, dict[str, Cell]] = {}
     for line in _lines("results.csv", table):
-        record = (int(line[name]) if line[name] else None for name in ("wins", "losses"))
-        cells.setdefault(line["criterion"], {})[line["method"]] = Cell(
-            float(line["mean"]), float(line["rank"]), *record
-        )
+        of_criterion, method = cells.setdefault(line.pop("criterion"), {}), line.pop("method")
+        of_criterion[method] = Cell(**line)
     return cells
 
 
-UCI, CHALLENGE = _data_sets("1"), _data_sets("2")
+UCI, CHALLENGE = (tuple(PaperSet(**line) for line in _lines("data_sets.csv", table)) for table in "12")
 """Tables 1 and 2."""
 TABLE_3, TABLE_4 = _results("3"), _results("4")
 """By criterion and method: table 3 on the 30 data sets of table 1, table 4 on the 10 of table 2."""

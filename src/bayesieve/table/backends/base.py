@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import narwhals as nw
 import numpy as np
 
 WIDE = 256
@@ -85,3 +86,23 @@ def refuse_duplicates(names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
         name = next(name for i, name in enumerate(names) if name in names[:i])
         raise ValueError(f"Column name {name!r} appears more than once; give every column its own name.")
+
+
+def type_of_dtype(dtype: Any) -> str | None:
+    """The `Column.type` of a narwhals data type, None where it depends on the values."""
+    if dtype.is_numeric():
+        return "number"
+    for kind, name in (
+        (nw.Boolean, "boolean"),
+        (nw.String, "text"),
+        (nw.Categorical, "category"),
+        (nw.Enum, "category"),
+        (nw.Date, "date"),
+        (nw.Datetime, "datetime"),
+        (nw.Duration, "duration"),
+        (nw.Time, "time"),
+        (nw.Object, None),
+    ):
+        if isinstance(dtype, kind):
+            return name
+    return "mixed"

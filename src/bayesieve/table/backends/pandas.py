@@ -9,8 +9,7 @@ import numpy as np
 
 from bayesieve.table.backends import objects
 from bayesieve.table.backends.arrays import ArraysBackend
-from bayesieve.table.backends.base import Backend, is_wide, refuse_duplicates
-from bayesieve.table.backends.dtypes import type_of_dtype
+from bayesieve.table.backends.base import Backend, is_wide, refuse_duplicates, type_of_dtype
 from bayesieve.table.backends.pyarrow import ArrowBackend, with_kernels
 from bayesieve.table.backends.sparse import as_csc
 from bayesieve.table.values import drop_unused

@@ -8,8 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from bayesieve.table.backends import objects
-from bayesieve.table.backends.base import Backend, is_wide
-from bayesieve.table.backends.dtypes import type_of_dtype
+from bayesieve.table.backends.base import Backend, is_wide, type_of_dtype
 from bayesieve.table.temporal import moment_of_count
 from bayesieve.table.values import drop_unused
 
