@@ -82,7 +82,7 @@ def test_only_averaging_by_compression_is_calibrated_unless_told() -> None:
     assert off.weight_factor_ == 1.0
     np.testing.assert_array_equal(off.feature_weights_, off.selector_.weights_)
     for wrong in ("yes", None, 0):
-        with pytest.raises(ValueError, match="calibrate must be True, False or 'auto'"):
+        with pytest.raises(ValueError, match="calibrate must be True, False or one of 'auto', 'weights', 'levels'"):
             SelectiveNB(calibrate=wrong).fit(frame(), labels())
 
 
@@ -450,9 +450,9 @@ def test_calibration_has_no_more_time_than_the_search_left_it(monkeypatch: pytes
         ({"verbose": -1}, "verbose must be .* got -1"),
         ({"smoothing": -1}, "smoothing must be"),
         ({"smoothing": float("inf")}, "smoothing must be"),
-        ({"calibrate": "no"}, "calibrate must be True, False or 'auto', got 'no'"),
-        ({"calibrate": 1}, "calibrate must be True, False or 'auto', got 1"),
-        ({"calibrate": None}, "calibrate must be True, False or 'auto', got None"),
+        ({"calibrate": "no"}, "calibrate must be True, False or one of 'auto', 'weights', 'levels', got 'no'"),
+        ({"calibrate": 1}, "calibrate must be True, False or one of 'auto', 'weights', 'levels', got 1"),
+        ({"calibrate": None}, "calibrate must be True, False or one of 'auto', 'weights', 'levels', got None"),
     ],
 )
 def test_options_are_checked_whatever_the_selector(options: dict[str, Any], message: str) -> None:

@@ -176,7 +176,7 @@ def model(case: Case, names: list[Any]) -> Any:
         case.pick(SELECTORS) if case.chance(0.5) else selector(case),
         encoder=encoder(case, names),
         smoothing=smoothing(case),
-        calibrate=case.pick(("auto", "auto", True, False)),
+        calibrate=case.pick(("auto", "auto", "weights", "levels", "levels", True, False)),
         max_seconds=None if case.chance(0.85) else case.pick((0.0, 0.05, float("inf"))),
         random_state=random_state(case),
         n_jobs=case.pick((-1, -1, 1, 2, None)),

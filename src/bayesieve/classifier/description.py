@@ -86,6 +86,8 @@ def _single_level(level: FeatureLevels, n_rows: int) -> str:
 
 def weights_in_words(model: SelectiveNB) -> str:
     """The effect of calibration on the weights, for a list of settings."""
+    if model.naive_bayes_.fitted_:
+        return "evidence of the levels fitted to the rows, all features together"
     if np.array_equal(model.feature_weights_, model.selector_.weights_):
         return "weights of the selector as they are"
     return f"weights fitted once more to the rows, around {model.weight_factor_:.3g} times those of the selector"

@@ -35,7 +35,7 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
         rows=np.arange(coded.n_rows),
         features=[coded.names[k] for k in used],
         classes=model.classes_,
-        prior=model.naive_bayes_.class_log_prior_,
+        prior=model.naive_bayes_.intercept_,
         contributions=contributions,
         values=_columns([raw[source] for source in sources.tolist()], coded.n_rows),
         levels=_columns([_labels(model, coded, k) for k in used.tolist()], coded.n_rows),

@@ -64,6 +64,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         "encoder": encoder_to_json(model.encoder_),
         "class_count": predictor.class_count_.tolist(),
         "class_log_prior": [number_to_json(value) for value in predictor.class_log_prior_.tolist()],
+        **({"intercept": [number_to_json(v) for v in predictor.intercept_.tolist()]} if predictor.fitted_ else {}),
         "weight_factor": float(model.weight_factor_),
         "calibrated_smoothing": option_to_json(model.smoothing_, "smoothing"),
         "features": [
@@ -72,13 +73,16 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
                 "selector_weight": selector_weight,
                 "weight": weight,
                 "log_prob": log_prob.tolist(),
+                **({"evidence": predictor.fitted_[k].tolist()} if k in predictor.fitted_ else {}),
             }
-            for level, selector_weight, weight, log_prob in zip(
-                model.encoder_.levels_,
-                model.selector_.weights_.tolist(),
-                model.feature_weights_.tolist(),
-                predictor.feature_log_prob_,
-                strict=True,
+            for k, (level, selector_weight, weight, log_prob) in enumerate(
+                zip(
+                    model.encoder_.levels_,
+                    model.selector_.weights_.tolist(),
+                    model.feature_weights_.tolist(),
+                    predictor.feature_log_prob_,
+                    strict=True,
+                )
             )
         ],
         "search": model.trace_.to_json(),
@@ -268,7 +272,25 @@ def _predictor(
     ]
     _check_range(predictor.feature_log_prob_, levels, "log probabilities", _LEAST_LOG, 0.0)
     _check_range(predictor.feature_count_, levels, "counts", 0.0, _MOST_WEIGHT)
-    return predictor.update_weights()
+    predictor.update_weights()
+    if "intercept" in data:
+        _read_evidence(predictor, data, levels)
+    return predictor
+
+
+def _read_evidence(predictor: DiscreteNB, data: dict[str, Any], levels: Sequence[FeatureLevels]) -> None:
+    n_classes = predictor.class_count_.size
+    intercept = numbers(numbers_from_json(member(data, "intercept", list), "intercepts"), (n_classes,), "intercepts")
+    if not np.array_equal(np.isneginf(intercept), np.isneginf(predictor.class_log_prior_)):
+        raise Damaged("its intercepts and class priors contradict each other")
+    evidence = {
+        k: table(feature["evidence"], (levels[k].n_levels, n_classes), f"evidence of {levels[k].name!r}")
+        for k, feature in enumerate(data["features"])
+        if "evidence" in feature
+    }
+    if evidence:
+        _check_range(list(evidence.values()), [levels[k] for k in evidence], "evidence", _LEAST_LOG, -_LEAST_LOG)
+    predictor.set_evidence(evidence, intercept)
 
 
 def _check_range(tables: list[np.ndarray], levels: Sequence[FeatureLevels], what: str, low: float, high: float) -> None:

@@ -9,24 +9,26 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.engine import IN_MEMORY, Cache, Engine
-from bayesieve.naive_bayes import DiscreteNB
-from bayesieve.naive_bayes.calibration import Calibration, calibrate
 from bayesieve.parts import arguments
-from bayesieve.search.recorder import Clock
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
+from bayesieve.table.choices import is_choice
 from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
 
+CALIBRATIONS = ("auto", "weights", "levels")
+
+
 def check_options(model: SelectiveNB) -> None:
     """Raise ValueError, in one sentence, for the first option of the model itself that cannot be used."""
     check_smoothing(model.smoothing)
     check_search_options(model)
-    if not isinstance(model.calibrate, (bool, np.bool_)) and not _is_text(model.calibrate, "auto"):
-        raise ValueError(f"calibrate must be True, False or 'auto', got {model.calibrate!r}.")
+    if not isinstance(model.calibrate, (bool, np.bool_)) and not is_choice(model.calibrate, CALIBRATIONS):
+        names = ", ".join(map(repr, CALIBRATIONS))
+        raise ValueError(f"calibrate must be True, False or one of {names}, got {model.calibrate!r}.")
     if not isinstance(model.normalize, (bool, np.bool_)):
         raise ValueError(f"normalize must be True or False, got {model.normalize!r}.")
 
@@ -94,21 +96,6 @@ def groups_of(selector: CodedSelector, groups: Any) -> dict[str, Any]:
         stacklevel=4,
     )
     return {}
-
-
-def calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock) -> Calibration:
-    """The weights of a predictor calibrated, with a warning where that was ended early."""
-    counts, log_prior = predictor.feature_count_, predictor.class_log_prior_
-    calibration = calibrate(coded, counts, log_prior, predictor.feature_weights_, predictor.smoothing, clock)
-    if not calibration.complete:
-        reason = "ran out of time (max_seconds)" if clock.is_up else "was interrupted"
-        warnings.warn(
-            f"Calibration {reason}: the model keeps the weights of the search"
-            f"{'' if calibration.factor == 1.0 else f' times {calibration.factor:.2g}'}, and may be overconfident.",
-            UserWarning,
-            stacklevel=5,
-        )
-    return calibration
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:

@@ -184,5 +184,5 @@ def _to_text(data: dict[str, Any]) -> str:
 def _numbers_of(model: SelectiveNB) -> tuple[np.ndarray, ...]:
     """All that predictions depend on, the levels apart."""
     predictor = model.naive_bayes_
-    tables = np.concatenate([part.ravel() for part in predictor.feature_log_prob_])
-    return tables, predictor.class_log_prior_, model.feature_weights_, model.classes_
+    tables = np.concatenate([part.ravel() for part in (*predictor.feature_log_prob_, *predictor.evidence_)])
+    return tables, predictor.class_log_prior_, predictor.intercept_, model.feature_weights_, model.classes_

@@ -128,8 +128,8 @@ def _levels(model: SelectiveNB, k: int) -> tuple[LevelRow, ...]:
     )
     probabilities = np.exp(smoothed - smoothed.max(axis=1, keepdims=True))
     probabilities /= probabilities.sum(axis=1, keepdims=True)
-    evidence = model.feature_weights_[k] * predictor.feature_log_prob_[k]
-    evidence = evidence - evidence.mean(axis=1, keepdims=True)
+    counted = _centred(model.feature_weights_[k] * predictor.feature_log_prob_[k])
+    evidence = _centred(predictor.fitted_[k]) if k in predictor.fitted_ else counted
     return tuple(
         LevelRow(
             label=label,
@@ -139,9 +139,14 @@ def _levels(model: SelectiveNB, k: int) -> tuple[LevelRow, ...]:
             class_counts=tuple(counts[code].tolist()),
             class_probabilities=tuple(probabilities[code].tolist()),
             evidence=tuple(evidence[code].tolist()),
+            counted=tuple(counted[code].tolist()) if k in predictor.fitted_ else None,
         )
         for code, label in enumerate(level.all_labels)
     )
+
+
+def _centred(evidence: np.ndarray) -> np.ndarray:
+    return np.asarray(evidence - evidence.mean(axis=1, keepdims=True))
 
 
 def _search(model: SelectiveNB) -> SearchSummary:

@@ -11,14 +11,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import model_parts as parts
+from bayesieve.classifier.calibrating import calibrated_predictor
 from bayesieve.classifier.cautions import model_cautions, table_cautions, unseen_caution
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes import DiscreteNB, Explanation
-from bayesieve.naive_bayes.importance import importances
+from bayesieve.naive_bayes.importance import importances_of
 from bayesieve.search.recorder import Clock
-from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
+from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_table
 from bayesieve.table.cautions import Caution, issue, weights_caution
@@ -49,11 +50,13 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         The encoder of a selector object is used where this one is left at ``"modl"``.
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it; also used by a selector given by name.
-    calibrate : bool or "auto", default="auto"
-        True: the weights are fitted once more to the training rows, each predicted from all others, within [0, 1] and
-        close to the selector's times a common factor, which corrects the overconfidence left after averaging; and the
-        m-estimate gives way to Laplace's smoothing where that predicts the rows better. "auto": with compression-based
-        averaging only. False: weights of the selector and smoothing are used as they are.
+    calibrate : {"auto", "weights", "levels"} or bool, default="auto"
+        "weights" or True: the weights are fitted once more to the training rows, each predicted from all others, within
+        [0, 1] and close to the selector's times a common factor, which corrects the overconfidence left after
+        averaging; and the m-estimate gives way to Laplace's smoothing where that predicts the rows better. "levels":
+        then the evidence of every level, weight times log probability, is fitted to the rows, all features together,
+        and moves as far from what was counted as the rows pay for. "auto": "weights", with compression-based averaging
+        only. False: weights of the selector and smoothing are used as they are.
     max_seconds : float or None, default=None
         The search, and the calibration after it, stop after this many seconds and keep the best so far. Like the
         options below it also holds for a selector object that leaves it at its default. Filters have no limit.
@@ -113,7 +116,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         *,
         encoder: Any = "modl",
         smoothing: Smoothing = "m-estimate",
-        calibrate: bool | Literal["auto"] = "auto",
+        calibrate: bool | Literal["auto", "weights", "levels"] = "auto",
         max_seconds: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = -1,
@@ -222,21 +225,10 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         clock = Clock(getattr(self.selector_, "max_seconds", None))
         self.selector_.fit_coded(coded, **options)
         self.trace_ = self.selector_.trace_
-        self._set_weights(coded, clock)
+        predictor, self.weight_factor_ = calibrated_predictor(self, coded, clock)
+        self._adopt(predictor)
         weighing = weights_caution(coded.weights)
         self.cautions_ = model_cautions(self, seen if weighing is None else (weighing, *seen))
-
-    def _set_weights(self, coded: CodedTable, clock: Clock) -> None:
-        weights = self.selector_.weights_
-        predictor = DiscreteNB(smoothing=self.smoothing, feature_weights=weights).fit(coded)
-        self.weight_factor_ = 1.0
-        averaged = isinstance(self.selector_, CompressionAveraging)
-        calibrates = averaged if isinstance(self.calibrate, str) else bool(self.calibrate)
-        if weights.any() and calibrates:
-            calibration = parts.calibrated(coded, predictor, clock)
-            self.weight_factor_ = calibration.factor
-            predictor.set_params(smoothing=calibration.smoothing, feature_weights=calibration.weights).update()
-        self._adopt(predictor)
 
     def _adopt(self, predictor: DiscreteNB) -> None:
         """Take over the fitted predictor."""
@@ -245,9 +237,10 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.smoothing_ = predictor.smoothing
         heaviest = np.argsort(-self.feature_weights_, kind="stable")
         names = self._names()
-        self.selected_features_ = [names[k] for k in heaviest if self.feature_weights_[k] > 0]
+        used = set(predictor.used_.tolist())
+        self.selected_features_ = [names[k] for k in heaviest.tolist() if k in used]
         self.n_features_selected_ = len(self.selected_features_)
-        self.feature_importances_ = importances(predictor.feature_count_, predictor.class_count_, self.feature_weights_)
+        self.feature_importances_ = importances_of(predictor)
 
     def _names(self) -> Sequence[str]:
         levels = self.encoder_.levels_
@@ -262,7 +255,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         return coded
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
-        """Log prior plus the weighted log probabilities of the levels, in nats, shape (n_rows, n_classes)."""
+        """Intercept (log prior) plus the evidence of the levels, in nats, shape (n_rows, n_classes)."""
         coded = self._coded(X)
         return self.naive_bayes_.predict_joint_log_proba(coded)
 
@@ -295,7 +288,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         -------
         polars.DataFrame
             One row per row, class and feature: ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``,
-            ``contribution`` (nats) and ``prior`` (log prior of the class); values as the model reads them, moments
+            ``contribution`` (nats) and ``prior`` (intercept of the class); values as the model reads them, moments
             in ISO 8601. Contributions plus prior add up to
             ``predict_joint_log_proba``: exactly by feature, to within the last digit of a float by score.
         """

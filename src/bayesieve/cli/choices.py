@@ -57,6 +57,10 @@ SELECTOR_TITLES = {
 """Title of each selector of bayesieve. The help shows them without importing the selectors, which takes a second."""
 
 
+CALIBRATIONS = ("auto", "weights", "levels", "none")
+"""What ``fit --calibrate`` takes."""
+
+
 class ListsSelectors(TyperCommand):
     """A command whose help lists the selectors, those of installed packages by name."""
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from bayesieve.cli import compiling, files, options
-from bayesieve.cli.choices import require_choice, require_jobs, require_seed
+from bayesieve.cli.choices import CALIBRATIONS, require_choice, require_jobs, require_seed
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.fit_summary import show_summary
 from bayesieve.cli.screen import Screen
@@ -39,6 +39,10 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    calibrate: Annotated[
+        str,
+        search_option(metavar="NAME", help=f"What is fitted to the rows after the search: {', '.join(CALIBRATIONS)}."),
+    ] = "auto",
     seed: Annotated[int, search_option(metavar="N", help="Seed of the search.")] = 0,
     jobs: Annotated[int, search_option("--jobs", "-j", metavar="N", help="Threads; -1 is one per core.")] = -1,
     cache: Annotated[
@@ -67,6 +71,7 @@ def fit(
     from bayesieve.selection import SELECTORS
 
     require_choice(selector, SELECTORS, "selector")
+    require_choice(calibrate, CALIBRATIONS, "calibrate")
     _check_numbers(max_seconds, seed, jobs, folds)
     screen = Screen(quiet)
     columns = columns_of(target, weight, ignore, numeric, categorical, normalize)
@@ -76,6 +81,7 @@ def fit(
     model = SelectiveNB(
         selector,
         encoder=TableEncoder(kinds=columns.kinds, n_jobs=jobs) if columns.kinds else "modl",
+        calibrate=False if calibrate == "none" else calibrate,  # type: ignore[arg-type]
         max_seconds=max_seconds,
         random_state=seed,
         n_jobs=jobs,

@@ -38,12 +38,17 @@ _MOST_STEPS = 50  # halving alone gets there in 14
 class Calibration:
     """Weights (n_features,) in [0, 1], the common factor that their prior is centred on, and the smoothing of the
     probabilities that they belong to; ``complete`` is False where the user or the end of the time ended the fit early.
+
+    A complete one has the ``rows`` that it was fitted to, of the features of positive weight, and their leave-one-out
+    log joint ``joint`` (n_rows, n_classes).
     """
 
     weights: np.ndarray
     factor: float
     smoothing: Smoothing
     complete: bool = True
+    rows: CalibrationRows | None = None
+    joint: np.ndarray | None = None
 
 
 class _TimeUp(Exception):
@@ -108,7 +113,7 @@ def _improved(
     weights = np.zeros_like(averaged)
     deviation = PRIOR_DEVIATION * min(1.0, rows.total / (ROWS_PER_WEIGHT * max(1, free.size)))
     weights[free] = fit_weights(loss, averaged[free], factor, deviation, clock)
-    yield Calibration(weights, factor, best)
+    yield Calibration(weights, factor, best, rows=rows, joint=loss.evidence(weights[free]) + log_prior)
 
 
 class CalibrationRows:
@@ -126,6 +131,7 @@ class CalibrationRows:
         if coded.class_codes is None:
             raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
         rows = _sampled_rows(coded, min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * n_classes))))
+        self.positions = rows
         self.codes = np.stack([np.take(coded.codes_of([k])[0], rows) for k in features])
         self.classes = coded.class_codes[rows].astype(np.int64)
         self.weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]

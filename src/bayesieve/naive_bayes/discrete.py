@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,10 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
     feature_log_prob_ : list of float arrays, shape (n_levels, n_classes)
         log P(level | class) of each feature.
     feature_count_ : list of float arrays, shape (n_levels, n_classes)
+    evidence_ : list of float arrays, shape (n_levels, n_classes)
+        What each level adds to the log joint, in nats: weight * log P(level | class), unless `set_evidence` set it.
+    intercept_ : float array, shape (n_classes,)
+        What the evidence is added to: the log prior, unless `set_evidence` set it.
     n_features_in_ : int
 
     References
@@ -67,6 +73,8 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
     class_log_prior_: np.ndarray
     feature_log_prob_: list[np.ndarray]
     feature_count_: list[np.ndarray]
+    _fitted: Mapping[int, np.ndarray] = MappingProxyType({})  # fitted evidence by position of the feature,
+    _fitted_intercept: np.ndarray | None = None  # and the intercept that goes with it
 
     def __init__(
         self,
@@ -180,7 +188,46 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
     def update_weights(self) -> DiscreteNB:
         """Apply changed ``feature_weights`` without counting again."""
         self.feature_weights_ = check_weights(self.feature_weights, len(self.feature_count_))
+        self.__dict__.pop("_fitted", None)
+        self.__dict__.pop("_fitted_intercept", None)
         return self
+
+    def set_evidence(self, evidence: Mapping[int, np.ndarray], intercept: np.ndarray) -> DiscreteNB:
+        """Predict with evidence that was fitted, until parameters change or rows are added.
+
+        Parameters
+        ----------
+        evidence : by position of the feature, (n_levels, n_classes) nats. Levels may be finer than those counted: then
+            codes to be predicted are codes of these. All other features add weight * log P(level | class) as before.
+        intercept : (n_classes,) what all evidence is added to.
+        """
+        self._fitted, self._fitted_intercept = dict(evidence), intercept
+        return self
+
+    @property
+    def fitted_(self) -> Mapping[int, np.ndarray]:
+        """The evidence that `set_evidence` set, by position of the feature; empty if all of it is counted."""
+        return self._fitted
+
+    @property
+    def evidence_(self) -> list[np.ndarray]:
+        check_is_fitted(self, "feature_log_prob_")
+        return [self._evidence(k) for k in range(len(self.feature_log_prob_))]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        check_is_fitted(self, "feature_log_prob_")
+        return self.class_log_prior_ if self._fitted_intercept is None else self._fitted_intercept
+
+    @property
+    def used_(self) -> np.ndarray:
+        """Positions of the features that predictions depend on, ascending."""
+        check_is_fitted(self, "feature_log_prob_")
+        return np.union1d(np.flatnonzero(self.feature_weights_), list(self._fitted)).astype(np.int64)
+
+    def _evidence(self, k: int) -> np.ndarray:
+        fitted = self._fitted.get(k)
+        return self.feature_weights_[k] * self.feature_log_prob_[k] if fitted is None else fitted
 
     def __repr__(self, N_CHAR_MAX: int = 400) -> str:  # as scikit-learn calls it
         with np.printoptions(threshold=6, edgeitems=2):  # there may be a weight for each of a thousand features
@@ -198,7 +245,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "feature_log_prob_")
         used, starts, table = self._tables()
         coded = read_codes(self, X, reset=False)
-        joint = np.tile(self.class_log_prior_, (coded.n_rows, 1))
+        joint = np.tile(self.intercept_, (coded.n_rows, 1))
         if used.size:
             n_levels = np.diff(np.append(starts, table.size)) // len(self.classes_)
             at = 0
@@ -247,7 +294,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
             rows=np.arange(coded.n_rows),
             features=[str(names[k]) for k in used],
             classes=self.classes_,
-            prior=self.class_log_prior_,
+            prior=self.intercept_,
             contributions=contributions,
             values=texts,
             levels=texts,
@@ -256,24 +303,25 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return explanation.to_frame()
 
     def contributions(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Features with positive weight and their contributions, (n_rows, n_used, n_classes) nats, for codes of shape
+        """Features that are used and their contributions, (n_rows, n_used, n_classes) nats, for codes of shape
         (n_features, n_rows).
         """
-        used, _, _ = self._tables()
+        used = self.used_
         result = np.zeros((codes.shape[1], used.size, len(self.classes_)))
         for at, k in enumerate(used.tolist()):
-            weighted = self.feature_weights_[k] * self.feature_log_prob_[k]
-            known = codes[k] < len(weighted)
-            result[known, at] = weighted[codes[k][known]]
+            evidence = self._evidence(k)
+            known = codes[k] < len(evidence)
+            result[known, at] = evidence[codes[k][known]]
         return used, result
 
     def _tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Features of positive weight, where each starts in the flat table of weighted log probabilities, and that
-        table.
-        """
-        used = np.flatnonzero(self.feature_weights_)
+        """Features that are used, where each starts in the flat table of evidence, and that table."""
+        used = self.used_
         if used.size == 0:
             return used, np.zeros(0, dtype=np.int64), np.zeros(0)
+        if self._fitted:
+            evidence, offsets = _joined([self._evidence(k) for k in used.tolist()])
+            return used, offsets[:-1] * evidence.shape[1], evidence.ravel()
         logs, offsets = _joined([self.feature_log_prob_[k] for k in used.tolist()])
         weights = np.repeat(self.feature_weights_[used], np.diff(offsets))
         return used, offsets[:-1] * logs.shape[1], (weights[:, None] * logs).ravel()

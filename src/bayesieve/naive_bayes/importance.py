@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from bayesieve.naive_bayes.discrete import DiscreteNB
+
+
+def importances_of(predictor: DiscreteNB) -> np.ndarray:
+    """The importances of the features of a predictor: of its evidence where that was fitted, else of its counts."""
+    counts, class_counts = predictor.feature_count_, predictor.class_count_
+    if predictor.fitted_:
+        return _importances_of_fitted(predictor.evidence_, counts, class_counts)
+    return importances(counts, class_counts, predictor.feature_weights_)
 
 
 def importances(tables: list[np.ndarray], class_counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -40,4 +53,26 @@ def importances(tables: list[np.ndarray], class_counts: np.ndarray, weights: np.
     evidence = np.log(inside / outside)
     evidence -= of_levels(np.add.reduceat(frequency * evidence, starts))
     result[used] = weights[used] * (np.add.reduceat(frequency * np.abs(evidence), starts) @ (class_counts / total))
+    return result / result.sum() if result.sum() > 0 else result
+
+
+def _importances_of_fitted(
+    evidence: list[np.ndarray], counts: list[np.ndarray], class_counts: np.ndarray
+) -> np.ndarray:
+    """As `importances`, where the evidence of level i for class j is e_ij, less its mean over the other classes.
+
+    Parameters
+    ----------
+    evidence : per feature, (n_levels, n_classes) nats; all 0 for one that is not used.
+    counts : per feature, (n_levels, n_classes) rows (or weight).
+    class_counts : (n_classes,) rows (or weight) of each class.
+    """
+    shares = class_counts / class_counts.sum()
+    result = np.zeros(len(evidence))
+    for k in range(len(evidence)):
+        against = (evidence[k] @ shares)[:, None] - evidence[k] * shares
+        away = evidence[k] - against / np.maximum(1.0 - shares, np.finfo(float).tiny)
+        rows = counts[k].sum(axis=1)
+        frequency = rows / max(rows.sum(), np.finfo(float).tiny)
+        result[k] = frequency @ np.abs(away - frequency @ away) @ shares
     return result / result.sum() if result.sum() > 0 else result

@@ -25,7 +25,8 @@ class LevelRow(ShortRepr):
     share : `count` over all training rows, in [0, 1]
     class_counts : training rows of each class in the level
     class_probabilities : P(class | level) with the model's smoothing; sums to 1
-    evidence : weight * log P(level | class), centred over the classes, in nats
+    evidence : what the level adds to the log joint, centred over the classes, in nats
+    counted : weight * log P(level | class), centred likewise, where the evidence was fitted to the rows instead
     """
 
     label: str
@@ -35,6 +36,7 @@ class LevelRow(ShortRepr):
     class_counts: tuple[float, ...]
     class_probabilities: tuple[float, ...]
     evidence: tuple[float, ...]
+    counted: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -37,7 +37,9 @@ class FeatureLine:
 
 @dataclass(frozen=True)
 class LevelLine:
-    """A level: its label, rows, class probabilities and evidence, which is bars by class."""
+    """A level: its label, rows, class probabilities and evidence, which is bars by class; ``counted`` has the bars that
+    counting alone gives for the same classes, where the evidence was fitted.
+    """
 
     label: str
     full_label: str | None
@@ -46,6 +48,7 @@ class LevelLine:
     probability: float
     segments: tuple[Segment, ...]
     evidence: tuple[tuple[int, Bar], ...]
+    counted: tuple[Bar, ...]
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class FeatureSection:
     details_cap: str | None
     evidence_limit: float
     any_clipped: bool
+    is_fitted: bool
 
 
 def feature_section(data: ReportData) -> FeatureSection:
@@ -97,7 +101,8 @@ def feature_section(data: ReportData) -> FeatureSection:
         details_cap = (
             f"Details are shown for the {MAX_DETAILS} heaviest of {plural(len(selected), 'selected feature')}."
         )
-    return FeatureSection(lines, table_cap, details, details_cap, limit, clipped)
+    fitted = any(level.counted for d in details for level in d.levels)
+    return FeatureSection(lines, table_cap, details, details_cap, limit, clipped, fitted)
 
 
 def kind_label(feature: FeatureSummary) -> str:
@@ -139,6 +144,7 @@ def _shown_levels(levels: Sequence[LevelRow]) -> list[int]:
 
 def _level_line(level: LevelRow, largest_share: float, limit: float) -> LevelLine:
     short, full = shortened_label(level.label)
+    amounts = evidence_amounts(level.evidence)
     two_classes = len(level.class_probabilities) == 2
     return LevelLine(
         label=short,
@@ -147,7 +153,8 @@ def _level_line(level: LevelRow, largest_share: float, limit: float) -> LevelLin
         share_width=bar_width(level.share, largest_share),
         probability=level.class_probabilities[1] if two_classes else math.nan,
         segments=() if two_classes else tuple(stacked_segments(level.class_probabilities)),
-        evidence=tuple((j, diverging_bar(value, limit)) for j, value in evidence_amounts(level.evidence)),
+        evidence=tuple((j, diverging_bar(value, limit)) for j, value in amounts),
+        counted=tuple(diverging_bar(_of_class(level.counted, j), limit) for j, _ in amounts) if level.counted else (),
     )
 
 
@@ -159,6 +166,11 @@ def shortened_label(label: str) -> tuple[str, str | None]:
     if len(label) > MAX_FULL_LABEL:
         full = f"{label[:MAX_FULL_LABEL]}… and {len(label) - MAX_FULL_LABEL:,} more characters"
     return label[: MAX_LABEL - 1].rstrip() + "…", full
+
+
+def _of_class(evidence: Sequence[float], j: int) -> float:
+    """The amount of `evidence_amounts` for a class."""
+    return evidence[1] - evidence[0] if len(evidence) == 2 else evidence[j]
 
 
 def evidence_amounts(evidence: Sequence[float]) -> list[tuple[int, float]]:

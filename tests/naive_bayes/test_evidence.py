@@ -1,0 +1,210 @@
+"""Evidence fitted to the rows, around what counting gives."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bayesieve import SelectiveNB, TableEncoder
+from bayesieve.naive_bayes import evidence
+from bayesieve.naive_bayes.evidence import EvidenceProblem, Shape, fit_evidence, shapes_of_levels
+from bayesieve.search.recorder import Clock
+from tests.reference.evidence import optimum, penalised_loss
+
+APART = Shape.apart_only(5)
+CURVE = Shape(np.random.default_rng(3).normal(size=(6, 5)), np.array([0, 0, 1, 1, 1]))
+
+
+def problem(seed: int, n_classes: int, *, n_rows: int = 40, shapes: Any = None, weights: Any = None) -> EvidenceProblem:
+    rng = np.random.default_rng(seed)
+    shapes = [Shape.free(3), APART, CURVE, Shape.fixed(4)] if shapes is None else shapes
+    codes = np.stack([rng.integers(0, len(shape.basis) + 1, n_rows) for shape in shapes]).astype(np.uint8)
+    classes = (codes[0] + rng.integers(0, 2, n_rows)) % n_classes
+    offset = rng.normal(size=(n_rows, n_classes))
+    return EvidenceProblem(codes, shapes, offset, classes, np.ones(n_rows) if weights is None else weights)
+
+
+def designs(of: EvidenceProblem) -> list[np.ndarray]:
+    """(n_rows, n_directions) of each feature; cells that deviate on their own are directions."""
+    matrices = []
+    for codes, shape in zip(of._codes, of._shapes, strict=True):
+        lines = np.concatenate([shape.basis, np.eye(len(shape.basis))], axis=1) if shape.apart else shape.basis
+        matrices.append(np.concatenate([lines, np.zeros((1, lines.shape[1]))])[codes])
+    return matrices
+
+
+def precisions(of: EvidenceProblem, variances: np.ndarray) -> list[np.ndarray]:
+    each, apart, result = of._precisions(variances), of.intercept + 1, []
+    for first, stop, shape in zip(of._first[:-1], of._first[1:], of._shapes, strict=True):
+        own = each[apart : apart + len(shape.basis)] if shape.apart else np.zeros(0)
+        apart += own.size
+        result.append(np.concatenate([each[first:stop], own]))
+    return result
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_the_gradient_is_that_of_differences(n_classes: int) -> None:
+    rng = np.random.default_rng(n_classes)
+    of = problem(n_classes, n_classes, weights=rng.random(40) + 0.5)
+    point = rng.normal(scale=0.3, size=(of.n_parameters, n_classes))
+    _, gradient = of.loss(point)
+    step = 1e-6
+    for i, j in np.ndindex(point.shape):
+        up, down = point.copy(), point.copy()
+        up[i, j] += step
+        down[i, j] -= step
+        assert (of.loss(up)[0] - of.loss(down)[0]) / (2 * step) == pytest.approx(gradient[i, j], abs=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_optimum_is_that_of_a_slow_fit(n_classes: int) -> None:
+    of = problem(10 + n_classes, n_classes)
+    variances = np.array([0.3, 0.05, 1.0, 0.2])[: of.n_groups]
+    point = np.zeros((of.n_parameters, n_classes))
+    point = of.descend(point, variances, of.factors(point, variances), 200)
+    wanted, joint = optimum(designs(of), precisions(of, variances), of._offset, of._classes, of._weights)
+    loss = of.loss(point)[0] + 0.5 * float((of._precisions(variances)[:, None] * point * point).sum())
+    assert loss == pytest.approx(wanted, abs=1e-5)
+    np.testing.assert_allclose(of._joint(point), joint, atol=2e-3)
+
+
+def test_curvatures_of_two_classes_are_exact() -> None:
+    of = problem(5, 2, shapes=[Shape.free(3), Shape.free(2)])
+    variances = np.array([0.5, 0.1])
+    rng = np.random.default_rng(0)
+    point = rng.normal(scale=0.2, size=(of.n_parameters, 1)) * np.array([[1.0, -1.0]])
+    (factor, _), _ = of.factors(point, variances)
+    half = np.diag(of._precisions(variances))  # of a number that is added to one class and taken from the other
+    directions = [np.zeros((3, 2)), np.zeros((2, 2))]
+
+    def loss(numbers: np.ndarray) -> float:
+        both = numbers[:, None] * np.array([[1.0, -1.0]]) / np.sqrt(2.0)
+        directions[0], directions[1] = both[:3], both[3:5]
+        none = [np.zeros(3), np.zeros(2)]
+        parts = (designs(of), directions, both[5], none, of._offset, of._classes, of._weights)
+        return penalised_loss(*parts) - 0.5 * float((both[5] ** 2).sum())
+
+    at, step, n = point[:, 0] * np.sqrt(2.0), 1e-4, of.n_parameters
+    curvature = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            a, b = step * np.eye(n)[i], step * np.eye(n)[j]
+            curvature[i, j] = (loss(at + a + b) - loss(at + a - b) - loss(at - a + b) + loss(at - a - b)) / 4 / step**2
+    np.testing.assert_allclose(factor @ factor.T, curvature + half, atol=2e-3)
+
+
+def test_variances_tell_features_that_are_worth_it_from_others() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (2, 3000)).astype(np.uint8)
+    odds = np.array([-1.0, 1.0, -1.0, 1.0])[codes[0]]
+    classes = (rng.random(3000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
+    shapes = [Shape.free(4), Shape.free(4)]
+    fitted = fit_evidence(EvidenceProblem(codes, shapes, np.zeros((3000, 2)), classes, np.ones(3000)))
+    assert fitted.complete
+    assert fitted.deviations[0] > 0.3
+    assert fitted.deviations[1] < 0.05
+    contrast = fitted.tables[0][:, 1] - fitted.tables[0][:, 0]
+    np.testing.assert_allclose(contrast - contrast.mean(), [-1, 1, -1, 1], atol=0.25)
+    apart = EvidenceProblem(codes, [Shape.apart_only(4)] * 2, np.zeros((3000, 2)), classes, np.ones(3000))
+    others = fit_evidence(apart)
+    np.testing.assert_allclose(others.tables[0][:, 1] - others.tables[0][:, 0], contrast, atol=0.1)
+
+
+def test_too_many_levels_deviate_on_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "_MOST_CURVATURES", 49)
+    shapes = shapes_of_levels([4, 4, 3, 2], np.array([0.2, 0.9, 0.5, 0.1]), {3}, 2)
+    assert [shape.apart for shape in shapes] == [True, False, False, False]
+    assert shapes[3].groups.size == 0
+
+
+def frame(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n_rows, 3))
+    word = rng.choice(list("abcd"), n_rows)
+    score = x[:, 0] + 0.7 * x[:, 1] + 0.5 * x[:, 0] * (word == "a") + rng.normal(scale=0.7, size=n_rows)
+    y = np.where(score > 0.4, "yes", np.where(score < -1.2, "no", "perhaps"))
+    near = x[:, 0] + rng.normal(scale=0.3, size=n_rows)
+    return pl.DataFrame({"x0": x[:, 0], "x1": x[:, 1], "x2": x[:, 2], "near": near, "word": word}), y
+
+
+def test_contributions_add_up_and_evidence_is_that_of_the_levels() -> None:
+    X, y = frame(0, 600)
+    model = SelectiveNB(calibrate="levels").fit(X, y)
+    predictor = model.naive_bayes_
+    assert set(predictor.fitted_) == set(np.flatnonzero(model.feature_weights_).tolist())
+    explanation = model.explanation(X)
+    np.testing.assert_array_equal(explanation.joint_log_proba(), model.predict_joint_log_proba(X))
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    counted = SelectiveNB(calibrate="weights").fit(X, y)
+    np.testing.assert_array_equal(counted.feature_weights_, model.feature_weights_)
+    proba = model.predict_proba(X)
+    classes = np.searchsorted(model.classes_, y)
+    fitted_loss = -np.log(proba[np.arange(600), classes]).mean()
+    counted_loss = -np.log(counted.predict_proba(X)[np.arange(600), classes]).mean()
+    assert fitted_loss < counted_loss
+
+
+def test_a_weight_of_two_equals_the_row_repeated_and_order_makes_no_difference() -> None:
+    X, y = frame(1, 300)
+    weights = np.where(np.arange(300) % 3 == 0, 2.0, 1.0)
+    rows = np.repeat(np.arange(300), weights.astype(int))
+    new, _ = frame(2, 100)
+    weighted = SelectiveNB(calibrate="levels").fit(X, y, sample_weight=weights).predict_log_proba(new)
+    repeated = SelectiveNB(calibrate="levels").fit(X[rows], y[rows]).predict_log_proba(new)
+    np.testing.assert_allclose(weighted, repeated, atol=5e-3)
+    turned = np.random.default_rng(0).permutation(rows)
+    other = SelectiveNB(calibrate="levels", n_jobs=1).fit(X[turned], y[turned]).predict_log_proba(new)
+    np.testing.assert_allclose(other, repeated, atol=1e-3)
+
+
+def test_an_early_end_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = frame(3, 300)
+    whole = problem(3, 2)
+    assert not fit_evidence(whole, Clock(0.0)).complete
+    counted = SelectiveNB(calibrate="weights").fit(X, y)
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EvidenceProblem, "factors", interrupted)
+        with pytest.warns(UserWarning, match="fit of the evidence was interrupted"):
+            model = SelectiveNB(calibrate="levels").fit(X, y)
+    np.testing.assert_allclose(model.predict_log_proba(X), counted.predict_log_proba(X), atol=1e-12)
+
+
+def test_fitted_evidence_is_saved_and_the_next_fit_is_the_same(tmp_path: Any) -> None:
+    from bayesieve import load
+
+    X, y = frame(4, 400)
+    model = SelectiveNB(calibrate="levels").fit(X, y)
+    model.save(tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
+    np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
+    np.testing.assert_array_equal(again.fit(X, y).predict_joint_log_proba(X), model.predict_joint_log_proba(X))
+
+
+def test_other_parameters_count_again() -> None:
+    X, y = frame(5, 200)
+    encoder = TableEncoder()
+    coded = encoder.fit_transform_coded(X, y)
+    model = SelectiveNB(calibrate="levels").fit_coded(coded, encoder)
+    assert model.naive_bayes_.fitted_
+    predictor = model.naive_bayes_.update()
+    assert not predictor.fitted_
+    np.testing.assert_array_equal(predictor.intercept_, predictor.class_log_prior_)
+
+
+def test_the_report_shows_what_counting_gives(tmp_path: Any) -> None:
+    X, y = frame(6, 300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SelectiveNB(calibrate="levels").fit(X, y).report(tmp_path / "report.html", X, y, cv=0)
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert 'class="counted"' in text
+    assert "fitted to the rows, all features together" in text
