@@ -299,6 +299,7 @@ CODERS: dict[str, dict[type, dict[str, st.SearchStrategy[Any]]]] = {
     },
     "categorical": {MODLGrouper: methods},
 }
+pairs = st.sampled_from([0, "auto", 1, np.int64(2), [], [["visits", "size"]], (("town", "noise"), ("noise", "size"))])
 ENCODERS: dict[type, dict[str, st.SearchStrategy[Any]]] = {
     TableEncoder: {
         "numeric": st.sampled_from(["modl", "mdlp", "equal-frequency", "equal-width"])
@@ -310,6 +311,7 @@ ENCODERS: dict[type, dict[str, st.SearchStrategy[Any]]] = {
         "kinds": st.sampled_from(
             [None, {}, {"visits": "categorical"}, {"noise": np.str_("numeric"), "size": "categorical"}]
         ),
+        "pairs": pairs,
         "n_jobs": jobs,
     },
     IndicatorEncoder: {
@@ -321,6 +323,7 @@ ENCODERS: dict[type, dict[str, st.SearchStrategy[Any]]] = {
     },
 }
 MODEL: dict[str, st.SearchStrategy[Any]] = {
+    "pairs": pairs,
     "smoothing": smoothings,
     "calibrate": st.sampled_from([True, False, "auto", "weights", "levels", np.str_("levels"), np.True_, np.False_]),
     "max_seconds": limits,

@@ -130,6 +130,17 @@ def test_columns_left_out_and_kinds(succeeds: Run, toy: Path) -> None:
     assert features.filter(pl.col("feature") == "noise")["kind"].item() == "categorical"
 
 
+def test_pairs(succeeds: Run) -> None:
+    options = ("-t", "class", "--selector", "all", "--pairs", "age:duration, housing : purpose")
+    printed = succeeds("fit", GERMAN, *options).stdout
+    assert " of 22 features " in printed
+    features = pl.read_csv("bayesieve-output/features.csv").filter(pl.col("kind") == "pair")
+    assert sorted(features["feature"]) == ["age × duration", "housing × purpose"]
+    succeeds("predict", "bayesieve-output/model.json", GERMAN, "-o", "predicted.csv")
+    assert "housing × purpose" in succeeds("explain", "bayesieve-output/model.json", GERMAN, "--rows", 0).stdout
+    assert "age × duration" in Path("bayesieve-output/report.html").read_text("utf-8")
+
+
 def test_text_read_as_numbers(succeeds: Run, fails: Run) -> None:
     codes = ["10", "20", "30", "40"] * 20
     pl.DataFrame({"code": codes, "y": ["a", "a", "b", "b"] * 20}).write_parquet("codes.parquet")
@@ -248,6 +259,12 @@ def test_targets_that_are_classes(succeeds: Run, labels: list[Any]) -> None:
         (["-t", "class", "--folds", "many"], "Invalid value for '--folds'"),
         (["-t", "class", "--seed", "-1"], "--seed must be a whole number from 0 to 4294967295, got -1"),
         (["-t", "class", "--seed", "4294967296"], "--seed must be a whole number from 0 to 4294967295"),
+        (["-t", "class", "--pairs", "-1"], "--pairs must be auto, a number, or pairs such as A:B,C:D, got '-1'"),
+        (
+            ["-t", "class", "--pairs", "age:Duration"],
+            "no column 'Duration' of --pairs; did you mean 'duration'",
+        ),
+        (["-t", "class", "--pairs", "age:age"], "--pairs names the column 'age' twice in one pair"),
         (["-t", "class", "--jobs", "0"], "--jobs must not be 0"),
         (["-t", "class", "--max-seconds", "nan"], "--max-seconds must be at least 0, got nan"),
         ([], "Missing option '--target'"),

@@ -81,7 +81,14 @@ def table_encoder(case: Case, names: list[Any]) -> Any:
         categorical=grouper(case) if case.chance(0.2) else case.pick(("modl", "modl", "values")),
         missing=case.pick(("level", "level", "ignore")),
         kinds=kinds,
+        pairs=pairs(case, names),
     )
+
+
+def pairs(case: Case, names: list[Any]) -> Any:
+    if len(names) > 1 and case.chance(0.1):
+        return [(case.pick(names), case.pick(names))]
+    return case.pick((0, 0, 0, "auto", 2))
 
 
 def indicator_encoder(case: Case) -> Any:
@@ -175,6 +182,7 @@ def model(case: Case, names: list[Any]) -> Any:
     return bs.SelectiveNB(
         case.pick(SELECTORS) if case.chance(0.5) else selector(case),
         encoder=encoder(case, names),
+        pairs=pairs(case, names),
         smoothing=smoothing(case),
         calibrate=case.pick(("auto", "auto", "weights", "levels", "levels", True, False)),
         max_seconds=None if case.chance(0.85) else case.pick((0.0, 0.05, float("inf"))),

@@ -15,7 +15,16 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
 
-from bayesieve import AllFeatures, BayesianAveraging, CompressionAveraging, MAPSelector, TableEncoder
+from bayesieve import (
+    AllFeatures,
+    BayesianAveraging,
+    CFSSelector,
+    CompressionAveraging,
+    MAPSelector,
+    MRMRSelector,
+    TableEncoder,
+    WrapperSelector,
+)
 from bayesieve.search import SearchState, multi_start
 from bayesieve.selection import SELECTORS, CodedSelector, make_selector, subset_search
 from tests.criteria.coded_tables import coded_table
@@ -345,3 +354,17 @@ def test_set_output_of_a_pyarrow_table() -> None:
         selected = MAPSelector().set_output(transform=output).fit(table, Y).transform(table)
         assert isinstance(selected, kind)
         assert list(getattr(selected, "column_names", None) or selected.columns) == ["number", "text"]
+
+
+def test_pairs_keep_both_their_columns() -> None:
+    rng = np.random.default_rng(0)
+    left, right, noise = rng.normal(size=(3, 600))
+    frame = pl.DataFrame({"left": left, "noise": noise, "right": right})
+    y = (left * right > 0).astype(int)
+    for selector in (MAPSelector(), CFSSelector(), MRMRSelector(1), WrapperSelector("brier"), CompressionAveraging()):
+        selector.set_params(encoder=TableEncoder(pairs="auto")).fit(frame, y)
+        assert selector.support_.tolist() == [False, False, False, True], selector
+        assert selector.transform(frame).columns == ["left", "right"]
+        assert selector.get_feature_names_out().tolist() == ["left", "right"]
+        assert selector.get_support().tolist() == [True, False, True]
+        assert selector.inverse_transform(selector.transform(frame).to_numpy()).shape == (600, 3)

@@ -11,6 +11,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, listed, named
 from bayesieve.table.indicator_levels import scores_of
+from bayesieve.table.pair_levels import columns_behind
 from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
@@ -292,7 +293,9 @@ def unseen_caution(
     """
     if unseen is None or n_rows < _FEWEST_UNSEEN:
         return None
-    features = np.flatnonzero((unseen >= max(_FEWEST_UNSEEN, _MANY_UNSEEN * n_rows)) & (weights > 0))
+    needed = columns_behind(levels, weights > 0)
+    unseen = unseen[: needed.size]  # a pair is unseen where its columns are, or their values never met
+    features = np.flatnonzero((unseen >= max(_FEWEST_UNSEEN, _MANY_UNSEEN * n_rows)) & needed)
     features = features[np.argsort(-unseen[features], kind="stable")]
     counts: dict[str, int] = {}  # all indicators of a score are unseen in the same rows
     for k in features.tolist():

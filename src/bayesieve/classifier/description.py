@@ -8,6 +8,7 @@ import numpy as np
 
 from bayesieve.selection.ranked_path import RankedSelector
 from bayesieve.table.cautions import listed
+from bayesieve.table.pair_levels import PairLevels
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -74,6 +75,8 @@ def feature_note(model: SelectiveNB, k: int) -> str | None:
 
 def _single_level(level: FeatureLevels, n_rows: int) -> str:
     """Why a feature has one level; it may still say something about the target."""
+    if isinstance(level, PairLevels):
+        return "One level: no grouping of its cells pays for itself."
     if level.groups is None:
         return "One level: no cut point pays for itself."
     n_values = len(level.groups[0])

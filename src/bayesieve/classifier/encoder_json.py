@@ -12,12 +12,14 @@ import numpy as np
 from bayesieve.classifier.option_json import option_from_json, option_to_json
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.column_coder import ColumnCoder
+from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.thresholds import thresholds_of
 from bayesieve.parts import options_of
 from bayesieve.plain_values import Damaged, half_sentence, member, numbers
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import KINDS
 from bayesieve.table.indicator_levels import IndicatorLevels
+from bayesieve.table.pair_levels import columns_of, features_from_json
 from bayesieve.table.table_levels import TableLevels
 
 _INDICATORS = "indicators"
@@ -54,9 +56,10 @@ def encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
 
 def levels_from_json(options: Mapping[str, Any], levels: Sequence[Any]) -> tuple[FeatureLevels, ...]:
     """The levels of the features, of the kind that the encoder makes."""
-    kind = IndicatorLevels if _is_indicators(options) else FeatureLevels
     try:
-        return tuple(kind.from_json(level) for level in levels)
+        if _is_indicators(options):
+            return tuple(map(IndicatorLevels.from_json, levels))
+        return features_from_json(levels)
     except ValueError as error:
         raise Damaged(half_sentence(error)) from None
 
@@ -75,7 +78,8 @@ def encoder_from_json(
     encoder.level_scores_ = np.array([level.level_score for level in levels])
     encoder.unseen_counts_ = np.zeros(len(levels), dtype=np.int64)
     encoder.classes_ = classes
-    columns = [level.name for level in levels] if isinstance(encoder, TableEncoder) else list(encoder.thresholds_)
+    mixed = isinstance(encoder, TableEncoder)
+    columns = [level.name for level in columns_of(levels)] if mixed else list(encoder.thresholds_)
     encoder.n_features_in_ = len(columns)
     if named:
         encoder.feature_names_in_ = np.asarray(columns, dtype=object)
@@ -91,16 +95,21 @@ def _is_indicators(options: Any) -> bool:
 
 def _table_encoder(options: Mapping[str, Any], levels: tuple[FeatureLevels, ...]) -> TableEncoder:
     kinds = member(options, "kinds", dict, NoneType)
-    names = {level.name for level in levels}
+    names = {level.name for level in columns_of(levels)}
     if kinds is not None and not (all(kind in KINDS for kind in kinds.values()) and set(kinds) <= names):
         raise Damaged("the kinds of its columns must be 'numeric' or 'categorical'")
     coders = {kind: option_from_json(member(options, kind, str, dict)) for kind in KINDS}
     for kind, coder in coders.items():
         if getattr(coder, "kind", kind) != kind or not isinstance(coder, (str, ColumnCoder)):
             raise Damaged(f"{kind} is not a coder of {kind} columns")
+    pairs = option_from_json(options.get("pairs", 0))  # files of the first versions have none
+    try:
+        check_pairs(pairs)
+    except ValueError as error:
+        raise Damaged(half_sentence(error)) from None
     # Kinds as they were read: a text column of a CSV file must not turn numeric because new rows happen to hold digits
     # only.
-    return TableEncoder(**coders, missing=options["missing"], kinds=kinds, n_jobs=_n_jobs(options))
+    return TableEncoder(**coders, missing=options["missing"], kinds=kinds, pairs=pairs, n_jobs=_n_jobs(options))
 
 
 def _n_jobs(options: Mapping[str, Any]) -> int | None:

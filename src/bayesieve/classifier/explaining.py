@@ -10,9 +10,11 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.naive_bayes import Explanation
+from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.choices import is_choice
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.labels import interval_labels
+from bayesieve.table.pair_levels import PairLevels
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -27,10 +29,10 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
     table = model.encoder_.read(X, owner=model)
     coded = model.encoder_.transform_coded(table)
     used, contributions = model.naive_bayes_.contributions(coded.codes)
-    # The column that each feature is made from.
+    # The score that each indicator is made from.
     sources = (np.arange(coded.n_features) if coded.families is None else coded.families.family_of)[used]
     levels = dict(zip(sources.tolist(), (model.encoder_.levels_[k] for k in used.tolist()), strict=True))
-    raw = {source: levels[source].texts(table.column(source)) for source in sorted(levels)}
+    raw = {source: _texts(levels[source], source, table) for source in sorted(levels)}
     explanation = Explanation(
         rows=np.arange(coded.n_rows),
         features=[coded.names[k] for k in used],
@@ -48,6 +50,12 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
         values=_columns([raw[source] for source in raw], coded.n_rows),
         levels=_columns([_interval(model, coded, used[sources == source]) for source in raw], coded.n_rows),
     )
+
+
+def _texts(level: FeatureLevels, source: int, table: Table) -> list[str | None]:
+    if isinstance(level, PairLevels):
+        return level.texts([table.column(table.names.index(part.name)) for part in level.parts])
+    return level.texts(table.column(source))
 
 
 def on_scores(model: SelectiveNB, X: Any) -> tuple[SelectiveNB, Any]:

@@ -17,6 +17,7 @@ from bayesieve.evaluation.protocol import row_splits
 from bayesieve.report.data import Performance, ReliabilityBin
 from bayesieve.statistics import metrics
 from bayesieve.table import as_sample_weight, as_target
+from bayesieve.table.pair_levels import columns_of
 from bayesieve.table.target import normalized_weights
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def _predicted_by_others(model: SelectiveNB, rows: JudgedRows, splits: list[tupl
     encoder = clone(model.encoder_)
     if isinstance(encoder, TableEncoder):
         # Columns are read in every fold as in the whole table: a fold may hold only the numbers of a mixed column.
-        encoder.set_params(kinds={level.name: level.kind for level in model.encoder_.levels_})
+        encoder.set_params(kinds={level.name: level.kind for level in columns_of(model.encoder_.levels_)})
     quiet = model.__class__(**{**model.get_params(deep=False), "encoder": encoder, "verbose": 0})
     with warnings.catch_warnings():
         # The model itself has given the same warnings.

@@ -39,6 +39,7 @@ from bayesieve.selection.evaluation_rows import NAMES as EVALUATIONS
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution
 from bayesieve.table.estimator_input import copy_features
+from bayesieve.table.pair_levels import features_to_json
 
 _MOST_WEIGHT = 1e100  # counts, and
 _LEAST_LOG = -1e5  # log probabilities beyond which sums could overflow: no table has them
@@ -69,7 +70,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         "calibrated_smoothing": option_to_json(model.smoothing_, "smoothing"),
         "features": [
             {
-                "levels": level.to_json(),
+                "levels": level,
                 "selector_weight": selector_weight,
                 "weight": weight,
                 "log_prob": log_prob.tolist(),
@@ -77,7 +78,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
             }
             for k, (level, selector_weight, weight, log_prob) in enumerate(
                 zip(
-                    model.encoder_.levels_,
+                    features_to_json(model.encoder_.levels_),
                     model.selector_.weights_.tolist(),
                     model.feature_weights_.tolist(),
                     predictor.feature_log_prob_,

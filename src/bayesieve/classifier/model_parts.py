@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.counts import CodedTable, check_smoothing
+from bayesieve.discretize.pairs import check_pairs
 from bayesieve.engine import IN_MEMORY, Cache, Engine
 from bayesieve.parts import arguments
 from bayesieve.selection import CodedSelector, make_selector
@@ -26,6 +27,7 @@ def check_options(model: SelectiveNB) -> None:
     """Raise ValueError, in one sentence, for the first option of the model itself that cannot be used."""
     check_smoothing(model.smoothing)
     check_search_options(model)
+    check_pairs(model.pairs)
     if not isinstance(model.calibrate, (bool, np.bool_)) and not is_choice(model.calibrate, CALIBRATIONS):
         names = ", ".join(map(repr, CALIBRATIONS))
         raise ValueError(f"calibrate must be True, False or one of {names}, got {model.calibrate!r}.")
@@ -48,7 +50,7 @@ def new_selector_of(model: SelectiveNB) -> CodedSelector:
 
 def new_encoder_of(model: SelectiveNB) -> Any:
     """The encoder, not fitted yet, that ``fit`` would code rows with."""
-    return _with_options(make_encoder(encoder_asked_for(model)), {"n_jobs": model.n_jobs})
+    return _with_options(make_encoder(encoder_asked_for(model)), {"n_jobs": model.n_jobs, "pairs": model.pairs})
 
 
 def encoder_asked_for(model: SelectiveNB) -> Any:

@@ -34,6 +34,7 @@ from bayesieve.report.data import (
 )
 from bayesieve.report.traces import summarise_trace
 from bayesieve.table.cautions import silenced
+from bayesieve.table.pair_levels import columns_of
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -85,7 +86,7 @@ def report_data(
         title=title or f"Predicting {target}",
         target=target,
         n_rows=model.n_rows_,
-        n_columns=len(model.encoder_.levels_),
+        n_columns=len(columns_of(model.encoder_.levels_)),
         classes=tuple(str(label) for label in model.classes_),
         class_counts=tuple(counts.tolist()),
         headline=describe(model),

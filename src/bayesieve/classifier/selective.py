@@ -48,6 +48,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     encoder : "modl", TableEncoder or IndicatorEncoder, default="modl"
         How columns are coded; an `IndicatorEncoder` makes features of scores at thresholds.
         The encoder of a selector object is used where this one is left at ``"modl"``.
+    pairs : "auto", int or list of pairs of names, default=0
+        Pairs of columns that are features, too, as `TableEncoder` takes it; for an encoder that leaves it at 0.
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it; also used by a selector given by name.
     calibrate : {"auto", "weights", "levels"} or bool, default="auto"
@@ -70,7 +72,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array, shape (n_classes,)
     feature_weights_ : float array, shape (n_features,)
-        Weight of each column (or indicator) in the predictions, in [0, 1].
+        Weight of each column (or indicator), then of each pair of columns, in the predictions, in [0, 1].
     weight_factor_ : float
         Common factor on the selector's weights around which calibration fitted them; 1 without calibration.
     smoothing_ : "m-estimate" or float
@@ -115,6 +117,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         selector: str | CodedSelector = "compression",
         *,
         encoder: Any = "modl",
+        pairs: Literal["auto"] | int | Sequence[Sequence[str]] = 0,
         smoothing: Smoothing = "m-estimate",
         calibrate: bool | Literal["auto", "weights", "levels"] = "auto",
         max_seconds: float | None = None,
@@ -126,6 +129,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.selector = selector
         self.encoder = encoder
+        self.pairs = pairs
         self.smoothing = smoothing
         self.calibrate = calibrate
         self.max_seconds = max_seconds
@@ -172,7 +176,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         table = as_table(X) if mixed else X
         with compiling_elsewhere(self.selector_.kernel_families):
             coded = encoder.fit_transform_coded(table, y, sample_weight, engine=parts.engine_of(self))
-        seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder.levels_) if mixed else []
+        seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder.levels_.of_columns) if mixed else []
         del table, X  # its columns may be copies
         self._learn(coded, encoder, seen=seen, groups=groups)
         issue(self.cautions_)

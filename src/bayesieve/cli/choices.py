@@ -21,6 +21,23 @@ def require_choice(name: str, known: Collection[str], what: str, purpose: str = 
     raise CommandError(f"There is no {what} {quoted(name)}{purpose}; {hint}")
 
 
+def pairs_in(text: str, names: Collection[str]) -> Any:
+    """The value of --pairs: "auto", a number, or lists of two names of columns; CommandError for anything else."""
+    if text == "auto":
+        return text
+    if text.isdecimal() and len(text) < 10:
+        return int(text)
+    pairs = [[name.strip() for name in part.split(":")] for part in text.split(",")]
+    for pair in pairs:
+        if len(pair) != 2:
+            raise CommandError(f"--pairs must be auto, a number, or pairs such as A:B,C:D, got {quoted(text)}")
+        for name in pair:
+            require_choice(name, names, "column", " of --pairs")
+        if pair[0] == pair[1]:
+            raise CommandError(f"--pairs names the column {quoted(pair[0])} twice in one pair; name two columns")
+    return pairs
+
+
 def names_in(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 

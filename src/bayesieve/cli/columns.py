@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def levels_of_columns(model: Any) -> dict[str, FeatureLevels]:
     """The levels of the columns that a model was trained on, by name; they define how values are read."""
     from bayesieve.table.indicator_levels import scores_of
+    from bayesieve.table.pair_levels import columns_of
 
-    levels = model.encoder_.levels_
+    levels = columns_of(model.encoder_.levels_)
     return dict(zip(scores_of(levels), levels, strict=True))
 
 
@@ -30,10 +31,13 @@ def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
     import polars as pl
 
     from bayesieve.table.indicator_levels import scores_of
+    from bayesieve.table.pair_levels import columns_behind, columns_of
 
-    sources = scores_of(model.encoder_.levels_)  # the columns that features are made from
+    levels = model.encoder_.levels_
+    sources = scores_of(columns_of(levels))  # the columns that features are made from
     names = list(dict.fromkeys(sources))
-    needed = {name for name, weight in zip(sources, model.feature_weights_, strict=True) if weight > 0}
+    weighed = columns_behind(levels, model.feature_weights_ > 0)
+    needed = {name for name, is_needed in zip(sources, weighed, strict=True) if is_needed}
     missing = [name for name in names if name not in frame.columns]
     lacking = [name for name in missing if name in needed]
     if lacking:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from bayesieve.cli import compiling, files, options
-from bayesieve.cli.choices import CALIBRATIONS, require_choice, require_jobs, require_seed
+from bayesieve.cli.choices import CALIBRATIONS, pairs_in, require_choice, require_jobs, require_seed
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.fit_summary import show_summary
 from bayesieve.cli.screen import Screen
@@ -31,6 +31,7 @@ def fit(
     selector: Annotated[
         str, search_option("--selector", "-s", metavar="NAME", help="Method to weigh features: {selectors}.")
     ] = "compression",
+    pairs: options.Pairs = "0",
     max_seconds: Annotated[
         float | None,
         search_option(
@@ -82,6 +83,7 @@ def fit(
         selector,
         encoder=TableEncoder(kinds=columns.kinds, n_jobs=jobs) if columns.kinds else "modl",
         calibrate=False if calibrate == "none" else calibrate,  # type: ignore[arg-type]
+        pairs=pairs_in(pairs, data.X.columns),
         max_seconds=max_seconds,
         random_state=seed,
         n_jobs=jobs,

@@ -38,6 +38,13 @@ Numeric = Annotated[list[str], columns_option(metavar="COLUMN", help="Column to 
 Categorical = Annotated[
     list[str], columns_option(metavar="COLUMN", help="Column to read as categories; may be repeated.")
 ]
+Pairs = Annotated[
+    str,
+    columns_option(
+        metavar="PAIRS",
+        help="Pairs of columns as further features: auto, a number of pairs at most, or the pairs as A:B,C:D.",
+    ),
+]
 
 OutputFolder = Annotated[Path, output_option("--output", "-o", metavar="DIR", help="Folder to write into.")]
 QuietOutput = Annotated[bool, output_option("--quiet", "-q", help="Print warnings and errors only.")]

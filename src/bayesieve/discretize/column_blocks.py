@@ -45,6 +45,10 @@ class Codes:
             self._wide[i] = codes
         self._engine.visited(codes.nbytes)
 
+    def column(self, i: int) -> np.ndarray:
+        """The codes of one column that are there already."""
+        return self._wide.get(i, self._bytes[i])
+
     def put_numbers(
         self, run: range, values: np.ndarray, cuts: np.ndarray, n_levels: np.ndarray, missing: np.ndarray
     ) -> np.ndarray:
@@ -211,10 +215,10 @@ def _join(
 
 
 def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Codes of all columns, shape (n_columns, n_rows), and the number of values of each without a level."""
-    codes = Codes(table.n_columns, table.n_rows)
+    """Codes of all features, shape (n_features, n_rows), and the number of rows in which each has no level."""
+    codes = Codes(len(levels), table.n_rows)
     complaints: list[str] = []
-    unseen = np.zeros(table.n_columns, dtype=np.int64)
+    unseen = np.zeros(len(levels), dtype=np.int64)
 
     def code_alone(i: int) -> None:
         level: FeatureLevels = levels[i]
@@ -231,12 +235,18 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
         unseen[here] = codes.put_numbers(run, values, cuts, levels.n_levels[here], levels.missing[here])
 
     if table.n_rows <= _MOST_BLOCK_ROWS:
-        together = levels.of_numbers & np.array([type_ == "number" for type_ in table.types()])
+        together = levels.of_numbers[: table.n_columns] & np.array([type_ == "number" for type_ in table.types()])
     else:
         together = np.zeros(table.n_columns, dtype=bool)
     pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * table.n_columns >= _PARALLEL_CELLS
     map_in_threads(code_block, _runs(together, table.n_rows), n_jobs if pays else None)
     warn_caller(sorted(complaints))  # in one order, whichever thread met them
+
+    def put_pair(k: int, own: np.ndarray) -> None:
+        unseen[k] = np.count_nonzero(own == levels.n_levels[k])
+        codes.put(k, own)
+
+    levels.code_pairs(codes.column, table.column, put_pair)
     return codes.matrix(highest=int(levels.n_levels.max())), unseen
 
 
@@ -244,7 +254,7 @@ def code_in_blocks(
     table: Table, levels: TableLevels, blocks: Sequence[slice], n_jobs: int | None, engine: Engine
 ) -> np.ndarray:
     """As `code_columns`, one block of rows after another, into an array of the engine."""
-    codes = engine.array((table.n_columns, table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
+    codes = engine.array((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
     for rows in blocks:
         codes[:, rows] = code_columns(table.take(rows), levels, n_jobs)[0]
         engine.visited(codes[:, rows].nbytes)

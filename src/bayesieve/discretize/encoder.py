@@ -11,16 +11,24 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.column_blocks import code_columns, code_in_blocks, count_columns, fit_columns, fit_counts
+from bayesieve.discretize.column_blocks import (
+    FittedColumns,
+    code_columns,
+    code_in_blocks,
+    count_columns,
+    fit_columns,
+    fit_counts,
+)
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
 from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
+from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
 from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.discretize.values import ValueCoder
 from bayesieve.engine import IN_MEMORY, Engine
 from bayesieve.shared_docs import with_shared_docs
-from bayesieve.table import FeatureLevels, Table, Target
+from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.table_levels import TableLevels
@@ -52,14 +60,19 @@ class TableEncoder(TableCoder):
         never an error.
     kinds : dict or None, default=None
         Kinds of columns by name, ``"numeric"`` or ``"categorical"``, to override the inferred ones.
+    pairs : "auto", int or list of pairs of names, default=0
+        Pairs of columns to code as features of their own, after the columns: the cells of the grid of their levels,
+        grouped as the values of a category are. ``"auto"``: pairs that say more about the classes than their columns
+        do alone, up to 60; a number: up to so many of them; a list: these pairs. Cells without training rows are
+        unseen.
 
     Attributes
     ----------
     levels_ : sequence of FeatureLevels
-        One per column, created on access.
-    level_scores_ : float array, shape (n_columns,)
+        One per column, created on access, then one per pair (`PairLevels`).
+    level_scores_ : float array, shape (n_features,)
         1 - cost / null cost of the MODL criterion; 0 for a column in one level.
-    unseen_counts_ : int array, shape (n_columns,)
+    unseen_counts_ : int array, shape (n_features,)
         Number of values without a level in calls of ``transform`` since the fit.
 
     Examples
@@ -82,6 +95,7 @@ class TableEncoder(TableCoder):
         missing: Literal["level", "ignore"] = "level",
         unseen: Literal["ignore"] = "ignore",
         kinds: Mapping[str, str] | None = None,
+        pairs: str | int | Sequence[Sequence[str]] = 0,
         n_jobs: int | None = -1,
     ) -> None:
         self.numeric = numeric
@@ -89,6 +103,7 @@ class TableEncoder(TableCoder):
         self.missing = missing
         self.unseen = unseen
         self.kinds = kinds
+        self.pairs = pairs
         self.n_jobs = n_jobs
 
     @with_shared_docs
@@ -114,21 +129,30 @@ class TableEncoder(TableCoder):
         ``engine`` is where the codes live, such as `bayesieve.engine.Mapped` for files. Where it has several blocks,
         the values of one block of rows are converted at a time, unless there are fractional weights.
         """
-        table, coders = self._read_for_fit(X)
+        table, coders, grouper = self._read_for_fit(X)
         target, weights, order = read_classes(self, table, y, sample_weight)
+        rows = Rows(target.codes, target.classes, weights)
         blocks = [slice(*bounds.tolist()) for bounds in engine.blocks(np.array([0, table.n_rows]))]
 
-        def code() -> tuple[TableLevels, np.ndarray]:
+        def fit(of: Table, by: Sequence[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:
             if len(blocks) == 1 or not order.integral:
-                fitted, codes = fit_columns(table, coders, order, self.missing, self.n_jobs, engine)
+                return fit_columns(of, by, order, self.missing, self.n_jobs, engine)
+            fitted = self._count(of, by, target, weights, blocks)
+            return fitted, code_in_blocks(of, fitted.levels, blocks, self.n_jobs, engine)
+
+        def code() -> tuple[TableLevels, np.ndarray]:
+            fitted, codes = fit(table, coders)
+            if not self.pairs:
                 return fitted.levels, codes
-            levels = self._count(table, coders, target, weights, blocks)
-            return levels, code_in_blocks(table, levels, blocks, self.n_jobs, engine)
+            finder = PairFinder(table.kinds(), grouper, order, rows, self.n_jobs)
+            return finder.add(self.pairs, fitted, codes, lambda i, by: fit(table.select(i), by), engine)
 
         def facts() -> Iterator[Any]:
-            yield repr([self.missing, *((type(coder).__name__, _options(coder)) for coder in coders)]).encode()
-            for rows in blocks:
-                yield from _contents(table.take(rows))
+            yield repr(
+                [self.missing, self.pairs, *((type(coder).__name__, _options(coder)) for coder in coders)]
+            ).encode()
+            for block in blocks:
+                yield from _contents(table.take(block))
             yield repr(target.classes.tolist()).encode()
             yield from (target.codes.data, b"" if weights is None else weights.data)
 
@@ -137,35 +161,31 @@ class TableEncoder(TableCoder):
         return CodedTable(
             codes=codes,
             n_levels=levels.n_levels,
-            names=table.names,
-            class_codes=target.codes,
-            classes=target.classes,
-            weights=weights,
+            names=levels.names,
+            rows=rows,
             levels=self.levels_,
-            recoder=TableRecoder(
-                table.read_once(), coders, self.missing, target.codes, target.classes, weights, self.n_jobs
-            ),
+            recoder=TableRecoder.of(levels, table, coders, grouper, self.missing, rows, self.n_jobs),
             engine=engine,
         )
 
     def _count(
         self,
         table: Table,
-        coders: list[ColumnCoder],
+        coders: Sequence[ColumnCoder],
         target: Target,
         weights: np.ndarray | None,
         blocks: Sequence[slice],
-    ) -> TableLevels:
+    ) -> FittedColumns:
         """Levels from the counts of blocks of rows."""
         counts: list[ValueCounts] = []
         for rows in blocks:
             order = ClassOrder.of(target.codes[rows], target.n_classes, None if weights is None else weights[rows])
             block = count_columns(table.take(rows), coders, order, self.n_jobs)
             counts = [ValueCounts.sum(both) for both in zip(counts, block, strict=True)] if counts else block
-        return fit_counts(table.names, table.types(), counts, coders, self.missing, self.n_jobs).levels
+        return fit_counts(table.names, table.types(), counts, coders, self.missing, self.n_jobs)
 
-    def _read_for_fit(self, X: Any) -> tuple[Table, list[ColumnCoder]]:
-        """The table, and the coder of each column."""
+    def _read_for_fit(self, X: Any) -> tuple[Table, list[ColumnCoder], MODLGrouper]:
+        """The table, the coder of each column, and that of the cells of pairs."""
         coders = {
             "numeric": _coder(self.numeric, _NUMERIC, "numeric"),
             "categorical": _coder(self.categorical, _CATEGORICAL, "categorical"),
@@ -179,8 +199,9 @@ class TableEncoder(TableCoder):
                 "kinds must be None or a dict from names of columns to 'numeric' or 'categorical', "
                 f"got {type(self.kinds).__name__}."
             )
+        check_pairs(self.pairs)
         table = fit_table(self, X, kinds=self.kinds)
-        return table, [coders[kind] for kind in table.kinds()]
+        return table, [coders[kind] for kind in table.kinds()], grouper_of(coders["categorical"])
 
     def _remember(self, levels: TableLevels, classes: np.ndarray) -> None:
         self.levels_ = levels
@@ -211,7 +232,7 @@ class TableEncoder(TableCoder):
         levels = TableLevels.of(self.levels_)
         codes, unseen = code_columns(table, levels, self.n_jobs)
         self._add_unseen(unseen)
-        return CodedTable(codes=codes, n_levels=levels.n_levels, names=table.names, levels=self.levels_, unseen=unseen)
+        return CodedTable(codes=codes, n_levels=levels.n_levels, names=levels.names, levels=self.levels_, unseen=unseen)
 
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
         return {

@@ -11,12 +11,15 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.column_blocks import code_columns, fit_columns
-from bayesieve.table import Table
+from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_columns
+from bayesieve.discretize.pairs import PairFinder, positions_of
+from bayesieve.table import Rows, Table
 from bayesieve.table.values import canonical_text
 
 if TYPE_CHECKING:
     from bayesieve.discretize.column_coder import ColumnCoder
+    from bayesieve.discretize.modl import MODLGrouper
+    from bayesieve.table.table_levels import TableLevels
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: every bit of a value has a say in the high bits
 
@@ -27,33 +30,60 @@ class TableRecoder:
 
     Parameters
     ----------
-    table : the raw values.
-    coders : what codes each column.
+    table : the raw values of the columns that the features are made of.
+    coders : what codes each column; ``grouper``, the cells of pairs.
     missing : as `TableEncoder` has it.
-    class_codes, classes, weights : of the rows of ``table``, as `CodedTable` has them.
+    known : classes and weights of the rows of ``table``.
     n_jobs : threads.
+    features : of each feature the position of its column, or those of a pair.
+    names : of the features.
     rows : the rows of ``table`` that count, in this order; None for all.
     """
 
     table: Table
     coders: Sequence[ColumnCoder]
+    grouper: MODLGrouper
     missing: str
-    class_codes: np.ndarray
-    classes: np.ndarray
-    weights: np.ndarray | None
+    known: Rows
     n_jobs: int | None
+    features: Sequence[tuple[int, ...]]
+    names: Sequence[str]
     rows: np.ndarray | None = None
+
+    @classmethod
+    def of(
+        cls,
+        levels: TableLevels,
+        table: Table,
+        coders: Sequence[ColumnCoder],
+        grouper: MODLGrouper,
+        missing: str,
+        known: Rows,
+        n_jobs: int | None,
+    ) -> TableRecoder:
+        """The recoder of all features of a table."""
+        pairs = positions_of([[part.name for part in pair.parts] for pair in levels.pairs], table.names)
+        features = [*((i,) for i in range(table.n_columns)), *pairs]
+        return cls(table.read_once(), coders, grouper, missing, known, n_jobs, features, levels.names)
 
     @property
     def uses_classes(self) -> bool:
-        return any(coder.supervised for coder in self.coders)
+        return any(coder.supervised for coder in self.coders) or any(len(columns) > 1 for columns in self.features)
 
     def take(self, rows: np.ndarray) -> TableRecoder:
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
     def select(self, features: np.ndarray) -> TableRecoder:
-        positions = features.tolist()
-        return replace(self, table=self.table.select(positions), coders=[self.coders[k] for k in positions])
+        chosen = [self.features[k] for k in features.tolist()]
+        columns = sorted({i for feature in chosen for i in feature})
+        at = {i: k for k, i in enumerate(columns)}
+        return replace(
+            self,
+            table=self.table.select(columns),
+            coders=[self.coders[i] for i in columns],
+            features=[tuple(at[i] for i in feature) for feature in chosen],
+            names=[self.names[k] for k in features.tolist()],
+        )
 
     def fingerprints(self) -> np.ndarray:
         table = self.table if self.rows is None else self.table.take(self.rows)
@@ -74,32 +104,44 @@ class TableRecoder:
 
     def numbers(self) -> list[np.ndarray | None]:
         table = self.table if self.rows is None else self.table.take(self.rows)
-        return [table.column(i).numbers() if kind == "numeric" else None for i, kind in enumerate(table.kinds())]
+        columns = [table.column(i) if len(feature) == 1 else None for feature in self.features for i in feature[:1]]
+        return [column.numbers() if column is not None and column.kind == "numeric" else None for column in columns]
 
     def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
         every = np.arange(self.table.n_rows) if self.rows is None else self.rows
-        learnt = self.table.take(every[fit])
-        # As if the other rows did not exist: classes that these rows lack are left out.
-        present, classes = np.unique(self.class_codes[every[fit]], return_inverse=True)
-        weights = None if self.weights is None else self.weights[every[fit]]
-        order = ClassOrder.of(classes, present.size, weights)
-        if order.rows.size == 0:  # no row has weight
-            order = ClassOrder.of(classes, present.size, None)
-        fitted, own = fit_columns(learnt, self.coders, order, self.missing, self.n_jobs)
         others = every if rows is None else every[rows]
-        codes, _ = code_columns(self.table.take(others), fitted.levels, self.n_jobs)
-        return (
-            self._coded(own, fitted.levels.n_levels, every[fit]),
-            self._coded(codes, fitted.levels.n_levels, others),
-        )
+        levels, own = self._learnt(every[fit])
+        codes, _ = code_columns(self.table.take(others), levels, self.n_jobs)
+        return self._coded(own, levels, every[fit]), self._coded(codes, levels, others)
 
-    def _coded(self, codes: np.ndarray, n_levels: np.ndarray, rows: np.ndarray) -> CodedTable:
+    def _learnt(self, rows: np.ndarray) -> tuple[TableLevels, np.ndarray]:
+        """Levels of the columns and pairs from these rows, and their codes, as if the other rows did not exist."""
+        table, known = self.table.take(rows), self.known.take(rows)
+        # Classes that these rows lack are left out.
+        present, classes = np.unique(np.asarray(known.class_codes), return_inverse=True)
+        order = ClassOrder.of(classes, present.size, known.weights)
+        if order.rows.size == 0:  # no row has weight
+            known = replace(known, weights=None)
+            order = ClassOrder.of(classes, present.size, None)
+
+        def fit(of: Table, by: Sequence[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:
+            return fit_columns(of, by, order, self.missing, self.n_jobs)
+
+        fitted, codes = fit(table, self.coders)
+        pairs = [columns for columns in self.features if len(columns) > 1]
+        if not pairs:
+            return fitted.levels, codes
+        counted = Rows(classes.astype(np.min_scalar_type(present.size)), present, known.weights)
+        finder = PairFinder(table.kinds(), self.grouper, order, counted, self.n_jobs)
+        named = [[table.names[i] for i in pair] for pair in pairs]
+        return finder.add(named, fitted, codes, lambda i, by: fit(table.select(i), by))
+
+    def _coded(self, codes: np.ndarray, levels: TableLevels, rows: np.ndarray) -> CodedTable:
+        n_columns = self.table.n_columns
+        pairs = iter(range(n_columns, len(levels)))
+        positions = [columns[0] if len(columns) == 1 else next(pairs) for columns in self.features]
+        if positions != list(range(len(codes))):
+            codes = codes[positions]
         return CodedTable(
-            codes=codes,
-            n_levels=n_levels,
-            names=self.table.names,
-            class_codes=self.class_codes[rows],
-            classes=self.classes,
-            weights=None if self.weights is None else self.weights[rows],
-            recoder=replace(self, rows=rows),
+            codes, levels.n_levels[positions], self.names, rows=self.known.take(rows), recoder=replace(self, rows=rows)
         )

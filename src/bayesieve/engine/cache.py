@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.engine.mapped import Mapped
-from bayesieve.table.levels import FeatureLevels
+from bayesieve.table.pair_levels import features_from_json, features_to_json
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.writing import checked_path, write_atomically
 from bayesieve.version import __version__
@@ -83,7 +83,7 @@ class Cache(Mapped):
             manifest = json.loads((self.folder / MANIFEST).read_bytes())
             if (manifest["format"], manifest["digest"]) != (_FORMAT, key):
                 return None
-            levels = TableLevels.of(tuple(FeatureLevels.from_json(level) for level in manifest["levels"]))
+            levels = TableLevels.of(features_from_json(manifest["levels"]))
             shape, dtype = tuple(manifest["shape"]), np.dtype(manifest["dtype"])
             with open(self.folder / manifest["codes"], "rb") as file:
                 codes = self.map(file, shape, dtype, read=True)
@@ -108,7 +108,7 @@ class Cache(Mapped):
                 "shape": codes.shape,
                 "dtype": codes.dtype.str,
                 "checksums": self._checksums(codes),
-                "levels": [level.to_json() for level in levels],
+                "levels": features_to_json(levels),
             }
             write_atomically(self.folder / MANIFEST, json.dumps(manifest))
         except BaseException as error:

@@ -300,8 +300,7 @@ def _rare_values(coded: CodedTable, features: np.ndarray) -> np.ndarray:
     rare = []
     for k in features.tolist():
         numeric = types is not None and types[k] == "number"  # levels are not made just to be looked at
-        groups = None if numeric or coded.n_levels[k] == 1 else coded.levels[k].groups
-        n_values = 0 if groups is None else sum(map(len, groups))
+        n_values = 0 if numeric or coded.n_levels[k] == 1 else coded.levels[k].n_values
         rare.append(n_values > coded.n_levels[k] and n_values * LEAST_ROWS_PER_VALUE > n_rows)
     return np.flatnonzero(np.array(rare, dtype=bool))
 

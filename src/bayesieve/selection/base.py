@@ -26,6 +26,7 @@ from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.estimator_input import copy_features, new_table
 from bayesieve.table.frames import reader_of, whole_frame
+from bayesieve.table.pair_levels import columns_behind
 from bayesieve.table.target import refuse_identifiers
 
 
@@ -37,7 +38,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     weights_ : float array, shape (n_features,)
         Weight of each feature, in [0, 1].
     support_ : bool array, shape (n_features,)
-        Features of positive weight.
+        Features of positive weight: columns and, after them, pairs of columns where the encoder makes such.
     trace_ : SearchTrace
         Every subset that was evaluated.
     encoder_ : TableEncoder or None
@@ -154,12 +155,15 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         """Raise ValueError for a parameter of this selector only."""
 
     def _get_support_mask(self) -> np.ndarray:
+        """The columns of the selected features."""
         check_is_fitted(self, "support_")
+        if isinstance(self.encoder_, TableEncoder):
+            return columns_behind(self.encoder_.levels_, self.support_)
         return self.support_
 
     def transform(self, X: Any) -> Any:
-        """The selected columns of ``X``, as the same kind of table; of an `IndicatorEncoder` the selected indicators, 1
-        where the score is at most the threshold.
+        """The selected columns of ``X``, those of selected pairs among them, as the same kind of table; of an
+        `IndicatorEncoder` the selected indicators, 1 where the score is at most the threshold.
         """
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, IndicatorEncoder):
@@ -168,7 +172,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         table, library = new_table(self, X), reader_of(X)
         if self.encoder is None and library.name in ("arrays", "sparse"):
             read_codes(self, X, reset=False)
-        selected = library.select(X, np.flatnonzero(self.support_))
+        selected = library.select(X, np.flatnonzero(self._get_support_mask()))
         output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if table.named and nw.dependencies.is_into_dataframe(selected):
             # scikit-learn itself makes a pandas frame of anything but a pyarrow table.
@@ -177,7 +181,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return selected
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the selected features."""
+        """Names of the selected columns."""
         check_is_fitted(self, "support_")
         if isinstance(self.encoder_, IndicatorEncoder):
             return self.encoder_.get_feature_names_out()[self.support_]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from bayesieve.table.values import canonical_text
 
 _VALUES_SHOWN = 4
 _CHARACTERS_SHOWN = 40
+_TERMS_SHOWN = 3
 
 
 def interval_labels(cut_points: np.ndarray, type_: str, missing_code: int | None) -> tuple[str, ...]:
@@ -99,3 +102,68 @@ def _group_label(group: Sequence[object], full: bool) -> str:
 
 def _shorten(text: str) -> str:
     return text if len(text) <= _CHARACTERS_SHOWN else text[: _CHARACTERS_SHOWN - 1] + "…"
+
+
+def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: bool) -> tuple[str, ...]:
+    """Labels of groups of cells, such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job = c"``.
+
+    Parameters
+    ----------
+    parts : the `FeatureLevels` of both columns.
+    grid : (levels of the first, levels of the second) group of each cell; cells of no group, ``n_levels``, are passed
+        over where that makes a label shorter.
+    """
+    named = [functools.cache(functools.partial(_named_levels, part, full)) for part in parts]
+    labels = []
+    for group in range(n_levels):
+        inside, free = grid == group, grid == n_levels
+        ways = [_terms(inside, free), _terms(inside.T, free.T)]
+        swapped = len(ways[1]) < len(ways[0])
+        terms = []
+        for one, other in ways[swapped]:
+            texts = [named[0](other), named[1](one)] if swapped else [named[0](one), named[1](other)]
+            terms.append(" & ".join(filter(None, texts)) or "any value")
+        shown = terms if full or len(terms) <= _TERMS_SHOWN else terms[: _TERMS_SHOWN - 1]
+        more = f" | +{len(terms) - len(shown)} more" if len(terms) > len(shown) else ""
+        labels.append(" | ".join(shown) + more)
+    return tuple(labels)
+
+
+def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] | None, tuple[int, ...] | None]]:
+    """Rows of a grid with the same columns inside, and these columns; None for all of either."""
+    rows: dict[tuple[int, ...] | None, list[int]] = {}
+    for i, row in enumerate(inside):
+        if row.any():
+            whole = bool((row | free[i]).all())
+            rows.setdefault(None if whole else tuple(np.flatnonzero(row).tolist()), []).append(i)
+    every = len(inside) - int(free.all(axis=1).sum())
+    return [(None if len(own) == every else tuple(own), columns) for columns, own in rows.items()]
+
+
+def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
+    """Several levels of a column in one condition, such as ``"age <= 32.5"``; "" for all of them."""
+    if codes is None:
+        return ""
+    if part.groups is not None:
+        text = _group_label([value for code in codes for value in part.groups[code]], full)
+        if text in ("missing", "no value"):
+            return f"{part.name} {text}"
+        return f"{part.name} {'in' if text.startswith('{') else '='} {text}"
+    texts = []
+    for first, last in _spans(codes, part):
+        ends = [*([part.cut_points[first - 1]] if first else []), *part.cut_points[last : last + 1]]
+        bounded_below = first > 0 and ends[0] > -math.inf
+        text = interval_labels(np.array([cut for cut in ends if cut > -math.inf]), part.type, None)[int(bounded_below)]
+        text = "known" if text == "any value" else text
+        texts.append(text.replace("..", part.name) if " .. " in text else f"{part.name} {text}")
+    if part.missing_code in codes:
+        texts.append(f"{part.name} missing")
+    return texts[0] if len(texts) == 1 else "(" + " or ".join(texts) + ")"
+
+
+def _spans(codes: Sequence[int], part: Any) -> list[tuple[int, int]]:
+    """Runs of neighbouring intervals of numbers; that of missing values alone is not among them."""
+    alone = len(part.cut_points) > 0 and part.cut_points[0] == -math.inf
+    numbers = [code for code in codes if code > 0 or not alone]
+    starts = [code for code in numbers if code - 1 not in numbers]
+    return [(start, next(code for code in numbers if code >= start and code + 1 not in numbers)) for start in starts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class FeatureLevels(ShortRepr):
     """
 
     name: str
-    kind: Kind
+    kind: Kind | Literal["pair"]
     type: str
     cut_points: np.ndarray | None = None
     groups: tuple[tuple[object, ...], ...] | None = None
@@ -115,6 +115,11 @@ class FeatureLevels(ShortRepr):
             return len(self.cut_points) + 1
         assert self.groups is not None
         return len(self.groups)
+
+    @property
+    def n_values(self) -> int:
+        """Number of values that the levels are groups of; 0 for intervals."""
+        return sum(map(len, self.groups or ()))
 
     @property
     def unseen_code(self) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
 
 from bayesieve.short_repr import ShortRepr
+from bayesieve.table.columns import Column
 from bayesieve.table.levels import FeatureLevels
+from bayesieve.table.pair_levels import PairLevels, columns_of
 
 
 class TableLevels(ShortRepr, Sequence[FeatureLevels]):
@@ -26,6 +28,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
     counts : float array, shape (levels of those features, n_classes), or None
     made : mapping from position to FeatureLevels
         The features that are not in ``cuts`` and ``counts``.
+    pairs : sequence of PairLevels
+        Pairs of these features, which come after them.
     """
 
     def __init__(
@@ -38,6 +42,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         cuts: np.ndarray,
         counts: np.ndarray | None,
         made: Mapping[int, FeatureLevels],
+        pairs: Sequence[PairLevels] = (),
     ) -> None:
         self.names = tuple(names)
         self.types = types
@@ -50,12 +55,25 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         self.cut_starts = np.concatenate([[0], np.cumsum(np.maximum(sizes - 1, 0))])
         self._in_arrays = sizes > 0
+        self.n_columns, self._pairs = len(self.names), tuple(pairs)
+        if pairs:
+            self._add_pairs()
+
+    def _add_pairs(self) -> None:
+        self.names += tuple(pair.name for pair in self._pairs)
+        self.types = [*self.types, *(pair.type for pair in self._pairs)]
+        self.n_levels = np.append(self.n_levels, [pair.n_levels for pair in self._pairs])
+        self.level_scores = np.append(self.level_scores, [pair.level_score for pair in self._pairs])
+        self.missing = np.append(self.missing, np.full(len(self._pairs), -1))
+        self._in_arrays = np.append(self._in_arrays, np.zeros(len(self._pairs), dtype=bool))
+        self._made.update(enumerate(self._pairs, self.n_columns))
 
     @classmethod
     def of(cls, levels: Sequence[FeatureLevels]) -> TableLevels:
         """The same features, cut points in one array."""
         if isinstance(levels, cls):
             return levels
+        levels, pairs = columns_of(levels), levels[len(columns_of(levels)) :]
         plain = [type(level) is FeatureLevels and level.cut_points is not None for level in levels]
         made = {i: level for i, level in enumerate(levels) if not plain[i]}
         cuts = [level.cut_points for level in levels if level.cut_points is not None and type(level) is FeatureLevels]
@@ -68,8 +86,9 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             cuts=np.concatenate([np.zeros(0), *cuts]),
             counts=None,
             made=made,
+            pairs=[pair for pair in pairs if isinstance(pair, PairLevels)],
         )
-        table._made = dict(enumerate(levels))
+        table._made.update(enumerate(levels))
         return table
 
     def __len__(self) -> int:
@@ -87,6 +106,52 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         if levels is None:
             levels = self._made[i] = self._make(i)
         return levels
+
+    @property
+    def pairs(self) -> tuple[PairLevels, ...]:
+        """The features that are pairs of columns, the last ones."""
+        return self._pairs
+
+    @property
+    def of_columns(self) -> TableLevels:
+        """The features that are columns, without their pairs."""
+        return self.with_pairs(())
+
+    def with_pairs(self, pairs: Sequence[PairLevels]) -> TableLevels:
+        """The same columns, with these pairs."""
+        n = self.n_columns
+        made = {i: level for i, level in self._made.items() if i < n and not self._in_arrays[i]}
+        arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], self._cuts, self._counts)
+        levels = TableLevels(self.names[:n], self.types[:n], *arrays, made, pairs)
+        levels._made = {i: level for i, level in self._made.items() if i < n} | levels._made
+        return levels
+
+    def code_pairs(
+        self,
+        codes: Callable[[int], np.ndarray],
+        column: Callable[[int], Column],
+        put: Callable[[int, np.ndarray], None],
+    ) -> None:
+        """Code rows by pairs; the parts of each column are coded once, however many pairs share them.
+
+        Parameters
+        ----------
+        codes, column : codes by its own levels, and raw values, of the column at a position.
+        put : takes the position of a pair among the features and its codes.
+        """
+        position = {name: i for i, name in enumerate(self.names[: self.n_columns])} if self._pairs else {}
+        finer: dict[int, np.ndarray] = {}
+
+        def of(part: FeatureLevels) -> np.ndarray:
+            i = position[part.name]
+            if part is self[i]:
+                return codes(i)
+            if id(part) not in finer:
+                finer[id(part)] = part.code(column(i), [])  # of unreadable values the column has complained
+            return finer[id(part)]
+
+        for k, pair in enumerate(self._pairs, self.n_columns):
+            put(k, pair.code_parts(*map(of, pair.parts)))
 
     def _facts(self) -> dict[str, Any]:
         return {"features": len(self), "levels": int(self.n_levels.sum())}

@@ -113,7 +113,10 @@ def weights_count(case: Case) -> None:
     name = case.pick(("all", "map", "compression", "bayesian", "information-gain", "cfs", "accuracy"))
     numeric = case.pick(("modl", "mdlp", "equal-frequency", "equal-width"))
     encoder = options.bs.TableEncoder(
-        numeric=numeric, categorical=case.pick(("modl", "values")), missing=case.pick(("level", "ignore"))
+        numeric=numeric,
+        categorical=case.pick(("modl", "values")),
+        missing=case.pick(("level", "ignore")),
+        pairs=options.pairs(case, []),
     )
     model = SelectiveNB(name, encoder=encoder)
     case.note(f"{model!r} {[(c.name, c.kind) for c in table.columns]} {weights.tolist()[:60]}")

@@ -107,7 +107,7 @@ def feature_section(data: ReportData) -> FeatureSection:
 
 def kind_label(feature: FeatureSummary) -> str:
     """The kind, with the type where the kind does not already say it."""
-    usual = {"numeric": {"number"}, "categorical": {"text", "category"}}
+    usual = {"numeric": {"number"}, "categorical": {"text", "category"}, "pair": {"pair"}}
     return feature.kind if feature.type in usual.get(feature.kind, set()) else f"{feature.kind}, {feature.type}"
 
 

@@ -1,0 +1,285 @@
+"""Pairs of columns as features: which pairs say more than their columns, and the levels of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from bayesieve.counts import CodedTable
+from bayesieve.counts.pairs import PairInformation
+from bayesieve.discretize.binning import EqualFrequencyDiscretizer
+from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder
+from bayesieve.discretize.criterion import part_cost
+from bayesieve.discretize.modl import MODLGrouper
+from bayesieve.discretize.partition import Groups
+from bayesieve.discretize.value_counts import ValueCounts
+from bayesieve.engine import IN_MEMORY, Engine
+from bayesieve.table import Rows
+from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.pair_levels import PairLevels, pair_name
+from bayesieve.table.table_levels import TableLevels
+
+if TYPE_CHECKING:
+    from bayesieve.discretize.column_blocks import FittedColumns
+
+Finer = Callable[[list[int], list[ColumnCoder]], "tuple[FittedColumns, np.ndarray]"]
+"""Levels, and codes of all rows, of the columns at some positions by other coders."""
+
+MOST_PAIRS = 60
+"""Pairs that ``pairs="auto"`` keeps at most."""
+N_BINS, N_VALUES = 6, 12
+"""Quantile bins, and most frequent values, by which a column with one level takes part."""
+
+_MOST_CELLS = 4096  # of a pair that is looked at unasked
+_MOST_ASKED_CELLS = 1 << 22
+_MOST_GROUPED = 2000  # pairs whose cells are grouped; of more, those that promise most
+_MOST_RANKED_ROWS = 50_000  # by which they are ranked
+_RANKED_AT_ONCE = 1 << 22  # pairs
+_COUNTED_AT_ONCE = 1 << 24  # codes
+
+
+class FrequentValues(GroupCoder):
+    """A level for each of the most frequent values, and one for all others."""
+
+    supervised = False
+
+    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
+        counts = table.with_missing.astype(float)
+        rows = counts.sum(axis=1)
+        present = np.flatnonzero(rows)
+        ranked = present[np.argsort(-rows[present], kind="stable")]
+        groups = [ranked[at : at + 1] for at in range(min(N_VALUES, ranked.size))]
+        if ranked.size > N_VALUES:
+            groups.append(np.sort(ranked[N_VALUES:]))
+        sums = np.array([counts[group].sum(axis=0) for group in groups])
+        return Groups(tuple(groups), sums, 0.0, 0.0)
+
+
+_FINER: dict[str, ColumnCoder] = {"numeric": EqualFrequencyDiscretizer(N_BINS), "categorical": FrequentValues()}
+
+
+def check_pairs(pairs: Any) -> None:
+    """Raise ValueError unless ``pairs`` is an option of `TableEncoder`."""
+    if isinstance(pairs, str):
+        if pairs == "auto":
+            return
+    elif isinstance(pairs, Integral) and not isinstance(pairs, bool):
+        if int(pairs) >= 0:
+            return
+    elif isinstance(pairs, (list, tuple)) and all(
+        isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(name, str) for name in pair)
+        for pair in pairs
+    ):
+        return
+    raise ValueError(f"pairs must be 'auto', a number of pairs or a list of pairs of names, got {pairs!r:.80}.")
+
+
+def grouper_of(categorical: ColumnCoder) -> MODLGrouper:
+    """What groups cells where ``categorical`` codes categories; an optimal grouping of so many takes too long."""
+    if isinstance(categorical, MODLGrouper):
+        return clone(categorical).set_params(method="greedy")
+    return MODLGrouper()
+
+
+def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the columns of these pairs are, each pair once; ValueError for an unknown column."""
+    position = {name: i for i, name in enumerate(names)}
+    for pair in pairs:
+        for name in pair:
+            if name not in position:
+                raise ValueError(f"pairs names the column {name!r}, which is not in the table; name its columns only.")
+        if pair[0] == pair[1]:
+            raise ValueError(f"pairs names the column {pair[0]!r} twice in one pair; name two columns.")
+    asked = {frozenset(pair): (position[pair[0]], position[pair[1]]) for pair in reversed(pairs)}
+    return list(asked.values())[::-1]
+
+
+def gain_of(cells: np.ndarray, groups: Groups, n_looked_at: int) -> float:
+    """What groups of cells save in nats, beyond what the levels of both columns fit, as one of so many pairs looked at.
+
+    The columns are credited with all they fit: the price of their levels is none that a pair could save.
+
+    Parameters
+    ----------
+    cells : (levels of the first, levels of the second, n_classes) rows.
+    """
+    null = part_cost(cells.sum(axis=(0, 1)))
+    fit_by_columns = sum(max(0.0, float(null - part_cost(cells.sum(axis=axis)).sum())) for axis in (0, 1))
+    return groups.null_cost - groups.cost - fit_by_columns - float(np.log(n_looked_at))
+
+
+@dataclass(frozen=True)
+class PairFinder:
+    """Looks for pairs of columns that say more together than each alone, and finds their levels.
+
+    Parameters
+    ----------
+    kinds : of the columns.
+    grouper : groups the cells of a pair as if they were the values of a column.
+    order : rows by class.
+    rows : classes and weights of the rows.
+    n_jobs : threads.
+    """
+
+    kinds: Sequence[str]
+    grouper: MODLGrouper
+    order: ClassOrder
+    rows: Rows
+    n_jobs: int | None
+
+    def add(
+        self, pairs: Any, fitted: FittedColumns, codes: np.ndarray, finer: Finer, engine: Engine = IN_MEMORY
+    ) -> tuple[TableLevels, np.ndarray]:
+        """Levels and codes, (n_features, n_rows), of the columns and of their pairs, which come after them.
+
+        Parameters
+        ----------
+        pairs : as `TableEncoder` takes it; pairs that are named come in the order of their names.
+        fitted, codes : levels, and codes (n_columns, n_rows), of the columns.
+        finer : fits and codes columns, given their positions, by other coders.
+        engine : where the codes live.
+        """
+        named = None if isinstance(pairs, (str, Integral)) else positions_of(pairs, fitted.levels.names)
+        n_columns = len(fitted.levels)
+        columns = list(range(n_columns)) if named is None else sorted({i for pair in named for i in pair})
+        parts = self._parts(fitted.levels, codes, columns, finer)
+        if named is None:
+            chosen = self._best(parts, MOST_PAIRS if isinstance(pairs, str) else int(pairs))
+        else:
+            chosen = list(self._grouped(parts, named, _MOST_ASKED_CELLS))
+        taken = set(fitted.levels.names)
+        made = [self._levels(parts, *one, taken) for one in chosen]
+        if not made:
+            return fitted.levels, codes
+        every = engine.array((n_columns + len(made), codes.shape[1]), max(codes.dtype, *(p.code_dtype for p in made)))
+        for k in range(n_columns):
+            every[k] = codes[k]
+            engine.visited(every[k].nbytes)
+        for k, (pair, (i, j, *_)) in enumerate(zip(made, chosen, strict=True), n_columns):
+            every[k] = pair.code_parts(parts[i].codes, parts[j].codes)
+            engine.visited(every[k].nbytes)
+        return fitted.levels.with_pairs(made), every
+
+    def _parts(self, levels: TableLevels, codes: np.ndarray, columns: Sequence[int], finer: Finer) -> dict[int, _Part]:
+        """The columns as they take part, by position."""
+        parts = {i: _Part(levels, i, codes[i]) for i in columns if levels.n_levels[i] > 1}
+        single = [i for i in columns if levels.n_levels[i] == 1]
+        if single:
+            others, their_codes = finer(single, [_FINER[self.kinds[i]] for i in single])
+            parts |= {i: _Part(others.levels, k, their_codes[k]) for k, i in enumerate(single)}
+        return dict(sorted(parts.items()))
+
+    def _best(self, parts: dict[int, _Part], most: int) -> list[_Grouped]:
+        """Pairs of positive gain, at most so many, the best first."""
+        columns = [i for i, part in parts.items() if part.n_levels > 1]
+        n_looked_at = len(columns) * (len(columns) - 1) // 2
+        if n_looked_at == 0 or most == 0:
+            return []
+        if n_looked_at > _MOST_GROUPED:
+            candidates = self._promising([parts[i] for i in columns], max(most, _MOST_GROUPED))
+            candidates = np.array(columns)[candidates]
+        else:
+            candidates = np.array(columns)[np.stack(np.triu_indices(len(columns), 1), axis=1)]
+        sizes = np.array([[parts[i].n_levels for i in pair] for pair in candidates.tolist()])
+        candidates = candidates[sizes.prod(axis=1) <= _MOST_CELLS]
+        found = []
+        for grouped in self._grouped(parts, candidates.tolist()):
+            gain = gain_of(*grouped[-2:], n_looked_at)
+            if gain > 0.0:
+                found.append((gain, grouped))
+        return [grouped for _, grouped in sorted(found, key=lambda one: -one[0])[:most]]
+
+    def _promising(self, parts: Sequence[_Part], most: int) -> np.ndarray:
+        """(most, 2) positions of the pairs whose columns say most about each other within the classes, beyond what
+        they say without and by chance.
+        """
+        rows = self.rows
+        taken: Any = slice(None)
+        n_rows = len(parts[0].codes)
+        if n_rows > _MOST_RANKED_ROWS:
+            taken = np.sort(np.random.default_rng(0).choice(n_rows, _MOST_RANKED_ROWS, replace=False, shuffle=False))
+            rows = rows.take(taken)
+        n_levels = np.array([part.n_levels for part in parts])
+        dtype = max(part.codes.dtype for part in parts)
+        codes = np.stack([part.codes[taken].astype(dtype, copy=False) for part in parts])
+        coded = CodedTable(codes, n_levels, [part.levels.names[part.at] for part in parts], rows=rows)
+        given, plain = (PairInformation(coded, given_class=by, n_jobs=self.n_jobs) for by in (True, False))
+        free = (n_levels - 1.0) / np.sqrt(2.0 * self.order.total)
+        first, second, scores = np.zeros(0, dtype=int), np.zeros(0, dtype=int), np.zeros(0)
+        at_once = max(1, _RANKED_AT_ONCE // len(parts))
+        for begin in range(0, len(parts), at_once):
+            here, later = np.arange(begin, min(begin + at_once, len(parts))), np.arange(begin, len(parts))
+            score = given.mutual_information(here, later) - plain.mutual_information(here, later)
+            score -= np.outer(free[here], free[later]) * (self.rows.n_classes - 1)
+            i, j = np.triu_indices(here.size, 1, later.size)
+            first, second = np.append(first, here[i]), np.append(second, later[j])
+            scores = np.append(scores, score[i, j])
+            best = np.sort(np.argsort(-scores, kind="stable")[:most])
+            first, second, scores = first[best], second[best], scores[best]
+        return np.stack([first, second], axis=1)
+
+    def _grouped(
+        self, parts: dict[int, _Part], pairs: Sequence[Sequence[int]], most: int = _MOST_CELLS
+    ) -> Iterator[_Grouped]:
+        """Positions, counts of the cells and their groups, of each pair; ValueError for more than ``most`` cells."""
+        for i, j in pairs:
+            if parts[i].n_levels * parts[j].n_levels > most:
+                one, other = (parts[k].levels.names[parts[k].at] for k in (i, j))
+                raise ValueError(
+                    f"The pair of {one!r} and {other!r} has {parts[i].n_levels:,} x {parts[j].n_levels:,} cells, more "
+                    "than fit in memory; give these columns fewer levels, or leave the pair out."
+                )
+        at_once = max(1, _COUNTED_AT_ONCE // max(1, self.order.n_rows))
+        for begin in range(0, len(pairs), at_once):
+            some = pairs[begin : begin + at_once]
+            n_cells = np.array([parts[i].n_levels * parts[j].n_levels for i, j in some])
+            codes = np.empty((len(some), self.order.n_rows), dtype=smallest_unsigned(int(n_cells.max())))
+            for own, (i, j) in zip(codes, some, strict=True):
+                parts[i].put_cells(parts[j], own)
+            counts = CodedTable(codes, n_cells, [""] * len(some), rows=self.rows).counts
+            for k, (i, j) in enumerate(some):
+                cells: np.ndarray = counts.feature(k).astype(self.order.count_type)
+                values = ValueCounts(range(len(cells)), cells, np.zeros_like(cells[0]))
+                grid = cells.reshape(parts[i].n_levels, parts[j].n_levels, -1)
+                yield i, j, grid, self.grouper.fit_values(values, apart=False)
+
+    def _levels(
+        self, parts: dict[int, _Part], i: int, j: int, cells: np.ndarray, groups: Groups, taken: set[str]
+    ) -> PairLevels:
+        one, other = (parts[k].levels[parts[k].at] for k in (i, j))
+        grid = np.full(cells.shape[:2], len(groups.groups) if cells.any() else 0)
+        for g, members in enumerate(groups.groups):
+            grid.flat[members] = g
+        name = pair_name(one.name, other.name)
+        while name in taken:  # a column may have the name of a pair
+            name += " (pair)"
+        taken.add(name)
+        return PairLevels.of((one, other), grid, cells, groups.level_score, name)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A column as it takes part in pairs: the feature at ``at`` of ``levels``, and the codes of the rows."""
+
+    levels: TableLevels
+    at: int
+    codes: np.ndarray
+
+    @property
+    def n_levels(self) -> int:
+        return int(self.levels.n_levels[self.at])
+
+    def put_cells(self, other: _Part, out: np.ndarray) -> None:
+        """The cell of every row in the grid of this column and another one; the number of cells where it is in none."""
+        np.multiply(self.codes, out.dtype.type(other.n_levels), out=out, casting="unsafe")
+        np.add(out, other.codes, out=out, casting="unsafe")
+        out[(self.codes >= self.n_levels) | (other.codes >= other.n_levels)] = self.n_levels * other.n_levels
+
+
+_Grouped = tuple[int, int, np.ndarray, Groups]

@@ -1,0 +1,188 @@
+"""`PairLevels`: the levels of two columns together, groups of the cells of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayesieve.plain_values import Damaged, member, table
+from bayesieve.table.labels import cell_labels
+from bayesieve.table.levels import FeatureLevels
+
+_KEYS = {"name", "parts", "grid", "cells", "level_score"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairLevels(FeatureLevels):
+    """Levels of two columns together: groups of *cells*, each of which is a level of one and a level of the other.
+
+    Parameters
+    ----------
+    parts : two FeatureLevels
+        Levels of both columns: those of the features of the same names or, where these have one level, finer ones.
+    grid : int array, shape (levels of the first, levels of the second)
+        The level of each cell; `n_levels` where no training row was, which adds nothing to any class.
+    cells : float array, shape (levels of the first, levels of the second, n_classes)
+        Training rows (or weight) per cell and class.
+
+    Attributes
+    ----------
+    counts : float array, shape (n_levels, n_classes)
+        The same per level.
+    """
+
+    parts: tuple[FeatureLevels, ...] = ()
+    grid: np.ndarray = None  # type: ignore[assignment]
+    cells: np.ndarray = None  # type: ignore[assignment]
+
+    @classmethod
+    def of(
+        cls, parts: Sequence[FeatureLevels], grid: np.ndarray, cells: np.ndarray, level_score: float, name: str = ""
+    ) -> PairLevels:
+        """The pair of these parts; its name is made of theirs unless given."""
+        name = name or pair_name(*(part.name for part in parts))
+        return cls(name, "pair", "pair", level_score=level_score, parts=tuple(parts), grid=grid, cells=cells)
+
+    def __post_init__(self) -> None:
+        sizes = tuple(part.n_levels for part in self.parts)
+        grid, cells = np.asarray(self.grid), np.asarray(self.cells, dtype=np.float64)
+        if len(sizes) != 2 or grid.shape != sizes or grid.dtype.kind not in "iu":
+            raise ValueError(f"Pair {self.name!r}: the grid must hold a whole number for each level of both columns.")
+        seen = np.unique(grid[cells.any(axis=2)]) if cells.ndim == 3 and cells.shape[:2] == sizes else grid[:0]
+        if cells.ndim != 3 or cells.shape[:2] != sizes or not cells.size or not (cells >= 0).all():
+            raise ValueError(f"Pair {self.name!r}: cells must have one number of rows per cell and class.")
+        n_levels = max(1, seen.size)
+        if not np.array_equal(seen, np.arange(seen.size)) or grid.min() < 0 or grid.max() > n_levels:
+            raise ValueError(f"Pair {self.name!r}: its levels must be 0, 1, ... and have rows.")
+        counts = np.zeros((n_levels + 1, cells.shape[2]))
+        np.add.at(counts, grid.ravel(), cells.reshape(grid.size, -1))
+        object.__setattr__(self, "grid", grid.astype(np.int64))
+        object.__setattr__(self, "cells", cells)
+        object.__setattr__(self, "counts", counts[:n_levels])
+        self._check_rest()
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        assert self.counts is not None
+        return len(self.counts)
+
+    @property
+    def n_values(self) -> int:
+        """Number of cells with training rows."""
+        return int(np.count_nonzero(self.cells.any(axis=2)))
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """A short text for each level, such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job = c"``."""
+        return cell_labels(self.parts, self.grid, self.n_levels, full=False)
+
+    @cached_property
+    def all_labels(self) -> tuple[str, ...]:
+        """A text for each level, with every cell and value."""
+        return cell_labels(self.parts, self.grid, self.n_levels, full=True)
+
+    @cached_property
+    def _level_of_codes(self) -> np.ndarray:
+        """(levels of the first + 1, levels of the second + 1): unseen parts are in no level."""
+        return np.pad(self.grid, ((0, 1), (0, 1)), constant_values=self.n_levels).astype(self.code_dtype)
+
+    def code_parts(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """The level of every row, from the codes of both parts."""
+        cells = np.minimum(first, self.parts[0].n_levels) * np.intp(self.grid.shape[1] + 1)
+        cells += np.minimum(second, self.parts[1].n_levels)
+        return self._level_of_codes.ravel()[cells]
+
+    def code(self, column: Any, complaints: list[str] | None = None) -> np.ndarray:
+        """As `FeatureLevels.code`; ``column`` are both columns."""
+        return self.code_parts(*(part.code(one, complaints) for part, one in zip(self.parts, column, strict=True)))
+
+    def texts(self, column: Any) -> list[str | None]:
+        """Both values of every row, as the parts read them; ``column`` are both columns."""
+        first, second = (part.texts(one) for part, one in zip(self.parts, column, strict=True))
+        return [", ".join("missing" if v is None else v for v in both) for both in zip(first, second, strict=True)]
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary of plain values for JSON."""
+        return {
+            "name": self.name,
+            "parts": [part.to_json() for part in self.parts],
+            "grid": self.grid.tolist(),
+            "cells": self.cells.tolist(),
+            "level_score": self.level_score,
+        }
+
+    @classmethod
+    def from_json(cls, data: Any, columns: Sequence[FeatureLevels] = ()) -> PairLevels:
+        """The levels written by `to_json`, or by `features_to_json` where ``columns`` has the levels of the columns."""
+        if not isinstance(data, dict) or set(data) != _KEYS:
+            raise ValueError(f"The levels of a pair must be an object with the keys {', '.join(sorted(_KEYS))}.")
+        named = {level.name: level for level in columns}
+        try:
+            parts = [
+                named[part] if type(part) is str and part in named else FeatureLevels.from_json(part)
+                for part in member(data, "parts", list)
+            ]
+            shape = tuple(part.n_levels for part in parts)
+            grid = table(member(data, "grid", list), shape, "grid")
+            if not np.array_equal(grid, np.floor(grid)):
+                raise Damaged("its grid does not hold levels")
+            cells = member(data, "cells", list)
+            width = len(cells[0][0]) if cells and cells[0] and type(cells[0]) is type(cells[0][0]) is list else 0
+            score = float(table(member(data, "level_score"), (), "level_score"))
+            levels = table(cells, (*shape, width), "cells")
+            return cls.of(parts, grid.astype(np.int64), levels, score, member(data, "name", str))
+        except Damaged as error:
+            raise ValueError(f"The levels of the pair {str(data['name'])[:60]!r} are damaged: {error}.") from None
+
+
+def pair_name(first: str, second: str) -> str:
+    """Such as ``"age × job"``."""
+    return f"{first} × {second}"
+
+
+def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
+    """The features that are columns: pairs come after them."""
+    n_pairs = next((k for k, level in enumerate(reversed(levels)) if not isinstance(level, PairLevels)), len(levels))
+    return levels[: len(levels) - n_pairs] if n_pairs else levels
+
+
+def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.ndarray:
+    """Which columns the marked features, (n_features,) bool, are made of, (n_columns,) bool."""
+    columns = columns_of(levels)
+    if len(columns) == len(levels):
+        return features
+    marked = [levels[k] for k in range(len(columns), len(levels)) if features[k]]
+    names = {part.name for pair in marked if isinstance(pair, PairLevels) for part in pair.parts}
+    return features[: len(columns)] | np.array([level.name in names for level in columns])
+
+
+def features_to_json(levels: Sequence[FeatureLevels]) -> list[dict[str, Any]]:
+    """`FeatureLevels.to_json` of all features of a table; a pair names the columns whose own levels are its parts."""
+    columns = {id(level): level.name for level in columns_of(levels)}
+    written = []
+    for level in levels:
+        data = level.to_json()
+        if isinstance(level, PairLevels):
+            data["parts"] = [
+                columns.get(id(part), of_part) for part, of_part in zip(level.parts, data["parts"], strict=True)
+            ]
+        written.append(data)
+    return written
+
+
+def features_from_json(data: Sequence[Any]) -> tuple[FeatureLevels, ...]:
+    """The features that `features_to_json` wrote; ValueError with one sentence for anything else."""
+    is_pair = [isinstance(one, dict) and "parts" in one for one in data]
+    n_columns = len(is_pair) - sum(is_pair)
+    columns = tuple(FeatureLevels.from_json(one) for one in data[:n_columns])
+    pairs = tuple(PairLevels.from_json(one, columns) for one in data[n_columns:])
+    names = {level.name for level in columns}
+    for pair in pairs:
+        if not names.issuperset(part.name for part in pair.parts):
+            raise ValueError(f"The pair {pair.name!r} is made of columns that are not there.")
+    return (*columns, *pairs)

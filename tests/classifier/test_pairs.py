@@ -1,0 +1,118 @@
+"""Models with pairs of columns: saving, explanations, reports, cautions, columns that prediction needs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import bayesieve
+from bayesieve import SelectiveNB, TableEncoder
+from bayesieve.table.pair_levels import PairLevels
+
+N = 500
+PAIRS = [("left", "right"), ("town", "left")]
+
+
+def table() -> tuple[pl.DataFrame, list[str]]:
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=N), rng.normal(size=N)
+    town = [None if rng.random() < 0.1 else name for name in rng.choice(["Jena", "Köln", "Ulm"], N)]
+    in_town = np.array([name == "Ulm" for name in town])
+    yes = ((left * right > 0) ^ (rng.random(N) < 0.1)) | (in_town & (left > 0))
+    return pl.DataFrame({"left": left, "town": town, "right": right}), ["yes" if one else "no" for one in yes]
+
+
+def test_a_model_comes_back_with_its_pairs(tmp_path: Path) -> None:
+    X, y = table()
+    model = SelectiveNB(pairs=PAIRS).fit(X, y)
+    assert model.selected_features_[0] == "left × right"
+    assert model.feature_weights_.shape == model.feature_importances_.shape == (5,)
+    assert model.n_features_in_ == 3
+    model.save(tmp_path / "model.json")
+    again = bayesieve.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
+    again.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "model.json").read_bytes()
+    np.testing.assert_array_equal(again.fit(X, y).predict_joint_log_proba(X), model.predict_joint_log_proba(X))
+    own, other = (m.encoder_.levels_ for m in (model, bayesieve.load(tmp_path / "model.json")))
+    for a, b in zip(own, other, strict=True):
+        assert a.all_labels == b.all_labels
+    assert [part is other[k] for part, k in zip(other[4].parts, (1, 0), strict=True)] == [True, other[0].n_levels > 1]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda pair: pair["parts"].pop(),
+        lambda pair: pair["parts"].__setitem__(0, "nowhere"),
+        lambda pair: pair["grid"][0].__setitem__(0, 99),
+        lambda pair: pair["grid"].pop(),
+        lambda pair: pair["cells"][0].pop(),
+        lambda pair: pair["cells"][0][0].__setitem__(0, -1),
+        lambda pair: pair.pop("grid"),
+        lambda pair: pair.__setitem__("level_score", 2),
+    ],
+)
+def test_damaged_pairs_are_refused(spoil: Any) -> None:
+    X, y = table()
+    pair = TableEncoder(pairs=PAIRS).fit(X, y).levels_[3].to_json()
+    assert PairLevels.from_json(json.loads(json.dumps(pair))).name == "left × right"
+    spoil(pair)
+    with pytest.raises(ValueError, match=r"pair|feature|Pair|Feature"):
+        PairLevels.from_json(pair)
+
+
+def test_contributions_add_up_and_both_values_are_shown() -> None:
+    X, y = table()
+    model = SelectiveNB("all", pairs=PAIRS).fit(X, y)
+    explanation = model.explanation(X)
+    np.testing.assert_array_equal(explanation.joint_log_proba(), model.predict_joint_log_proba(X))
+    row = X["town"].is_null().arg_true()[0]
+    at = explanation.features.index("town × left")
+    assert explanation.values[row, at] == f"missing, {X['left'][row]!r}"
+    assert explanation.levels[row, at] in model.encoder_.levels_[4].labels
+    assert model.explain(X[:3]).filter(pl.col("feature") == "left × right")["level"].str.contains("left").all()
+
+
+def test_descriptions(tmp_path: Path) -> None:
+    X, y = table()
+    model = SelectiveNB(pairs="auto").fit(X, y)
+    summary = model.summary()
+    assert summary.filter(pl.col("kind") == "pair")["feature"].to_list() == ["left × right"]
+    model.report(tmp_path / "report.html", X, y, cv=2)
+    assert "left × right" in (tmp_path / "report.html").read_text("utf-8")
+    frame = model.encoder_.to_frame()
+    assert frame.filter(pl.col("kind") == "pair")["count"].sum() == N
+
+
+def test_a_single_pair_needs_its_columns() -> None:
+    X, y = table()
+    model = SelectiveNB("map", pairs="auto").fit(X, y)
+    assert model.feature_weights_.tolist() == [0, 0, 0, 1]
+    with pytest.warns(UserWarning, match="holds nothing") as caught:
+        model.predict(X.with_columns(right=pl.lit(None, pl.Float64)))
+    assert "'right'" in str(caught[0].message)
+    assert "×" not in str(caught[0].message)
+
+
+def test_fewer_classes_in_a_fold_and_weights() -> None:
+    X, y = table()
+    weights = np.random.default_rng(0).integers(0, 3, N)
+    repeated = np.repeat(np.arange(N), weights)
+    one = SelectiveNB(pairs="auto").fit(X, y, weights)
+    other = SelectiveNB(pairs="auto").fit(X[repeated], [y[i] for i in repeated])
+    np.testing.assert_allclose(one.feature_weights_, other.feature_weights_, atol=1e-3)
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-3)
+
+
+def test_no_accidental_pair_in_noise() -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(208, 60)), rng.integers(0, 2, 208)
+    X[:, :10] += 0.7 * y[:, None]
+    alone, paired = SelectiveNB().fit(X, y), SelectiveNB(pairs="auto").fit(X, y)
+    np.testing.assert_array_equal(alone.predict_proba(X), paired.predict_proba(X))
