@@ -40,7 +40,7 @@ from bayesieve import (
 )
 from bayesieve import criteria as c
 from bayesieve import search as s
-from bayesieve.counts.dependence import SymmetricalUncertainty
+from bayesieve.counts.dependence import Dependence, SymmetricalUncertainty
 from bayesieve.counts.value_dependence import HoeffdingD
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.selection import SELECTORS
@@ -103,7 +103,9 @@ def plain(value: Any) -> Any:
         return [[plain(item) for item in pair] for pair in value.items()]
     if isinstance(value, BaseEstimator):
         return type(value), {name: plain(item) for name, item in value.get_params(deep=False).items()}
-    if isinstance(value, (c.Criterion, model_selection.BaseCrossValidator, model_selection.BaseShuffleSplit)):
+    if isinstance(
+        value, (c.Criterion, Dependence, model_selection.BaseCrossValidator, model_selection.BaseShuffleSplit)
+    ):
         options = {name: plain(item) for name, item in vars(value).items() if not name.startswith("_")}
         return type(value), options
     return value
