@@ -15,7 +15,6 @@ from bayesieve.cli.text import sentence, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
 
 @dataclass(frozen=True)
@@ -41,23 +40,16 @@ class Screen:
         """Whether the error stream is a terminal that shows progress."""
         return not self.quiet and self.err.is_terminal
 
-    def line(self, text: str = "", style: str | None = None) -> None:
+    def line(self, text: str = "", style: str = "") -> None:
         """Print a line on standard output, never cut or wrapped."""
-        if self.quiet:
-            return
-        if self.out.is_terminal:
-            self.out.print(_text(text, style), soft_wrap=True)
-        else:
-            typer.echo(visible(text))
+        if not self.quiet:
+            _show(self.out, (text, style))
 
     def pairs(self, rows: Sequence[tuple[str, str]]) -> None:
         """Print names and values, one pair per line."""
         width = max(len(name) for name, _ in rows)
-        for name, value in rows:
-            if self.out.is_terminal and not self.quiet:
-                self.out.print(_text(f"{name:<{width}}  ", "dim"), _text(value), sep="", soft_wrap=True)
-            else:
-                self.line(f"{name:<{width}}  {value}".rstrip())
+        for name, value in rows if not self.quiet else ():
+            _show(self.out, (f"{name:<{width}}  ", "dim"), (value, ""))
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Any]], strong: Sequence[int] = ()) -> None:
         """Print a table; rows whose numbers are in `strong` stand out on a terminal."""
@@ -71,17 +63,12 @@ class Screen:
 
     def warn(self, text: str) -> None:
         """Print a warning on the error stream, also when quiet."""
-        if self.err.is_terminal:
-            self.err.print(_text("warning: ", "yellow"), _text(sentence(text)), sep="", soft_wrap=True)
-        else:
-            typer.echo(f"warning: {sentence(text)}", err=True)
+        _show(self.err, ("warning: ", "yellow"), (sentence(text), ""))
 
     def note(self, text: str) -> None:
         """Print a line about the progress on the error stream."""
-        if self.shows_progress:
-            self.err.print(_text(text, "dim"), soft_wrap=True)
-        elif not self.quiet:
-            typer.echo(visible(text), err=True)
+        if not self.quiet:
+            _show(self.err, (text, "dim"))
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
@@ -97,7 +84,12 @@ class Screen:
             yield
 
 
-def _text(text: str, style: str | None = None) -> Text:
+def _show(console: Console, *parts: tuple[str, str]) -> None:
+    """A line of parts in styles, plain where no terminal shows it."""
     from rich.text import Text
 
-    return Text(visible(text), style=style or "")
+    line = Text.assemble(*((visible(text), style) for text, style in parts))
+    if console.is_terminal:
+        console.print(line, soft_wrap=True)
+    else:
+        typer.echo(line.plain.rstrip(), err=console.stderr)

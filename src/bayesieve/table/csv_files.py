@@ -13,14 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import polars as pl
+
+from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.text_types import decimal_points, numbers_of_texts, typed_text
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from bayesieve.table.levels import FeatureLevels
 
 _SEPARATORS = (",", ";", "\t", "|")
 _SAMPLE_BYTES = 1 << 18
@@ -60,8 +57,6 @@ def read_csv(path: Path, content: bytes | None = None) -> pl.DataFrame:
     content : bytes, optional
         Content of the file, if it was read already.
     """
-    import polars as pl
-
     text, frame = _cut(path, content, (), _parse)
     frame = _without_blank_lines(_named(frame, text))
     columns = frame.get_columns()
@@ -91,8 +86,6 @@ def _cut(
     path: Path, content: bytes | None, names: Collection[str], parse: Callable[[_Text], pl.DataFrame]
 ) -> tuple[_Text, pl.DataFrame]:
     """The text and its fields, as many in every row."""
-    import polars as pl
-
     text = _open(path, content, names)
     try:
         frame = parse(text)
@@ -262,8 +255,6 @@ def _parse(text: _Text) -> pl.DataFrame:
 
     Letting polars infer from all rows, dates included, takes a hundred times as long as reading them.
     """
-    import polars as pl
-
     read = partial(pl.read_csv, text.source, separator=text.separator, glob=False)  # names may hold * and [1]
     try:
         return read(infer_schema_length=_SAMPLE_ROWS)
@@ -273,8 +264,6 @@ def _parse(text: _Text) -> pl.DataFrame:
 
 def _parse_to_score(text: _Text, levels: Mapping[str, FeatureLevels]) -> pl.DataFrame:
     """Readable columns of numbers as floats, the others as text; either way every value is read by itself."""
-    import polars as pl
-
     read = partial(pl.read_csv, text.source, separator=text.separator, glob=False)
     names = _numbered(text.header)
     numbers = {name for name, level in levels.items() if (level.kind, level.type) == ("numeric", "number")}
@@ -320,8 +309,6 @@ def _named(frame: pl.DataFrame, text: _Text, *, drop_empty: bool = True) -> pl.D
 
 def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
     """Polars reads a blank line as a row without any value. In a single column that may be a missing one."""
-    import polars as pl
-
     if frame.height == 0 or any(column.null_count() == 0 for column in frame.get_columns()):
         return frame
     if frame.width > 1:
@@ -332,8 +319,6 @@ def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _without_blank_records(text: _Text, frame: pl.DataFrame) -> pl.DataFrame:
     """Without the rows that polars makes of blank lines; a row whose values are all missing stays."""
-    import polars as pl
-
     if frame.width == 1 or frame.height == 0 or any(column.null_count() == 0 for column in frame.get_columns()):
         return frame
     blank = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
@@ -349,8 +334,6 @@ def _without_blank_records(text: _Text, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _refuse_short_rows(text: _Text, frame: pl.DataFrame) -> None:
     """Polars fills up short rows silently; they show as missing values in the last column, hence the call."""
-    import polars as pl
-
     blank = frame.select(pl.all_horizontal(pl.all().is_null()).any()).item()
     separators, quotes = _count_bytes(text.source, text.separator.encode(), b'"')
     if blank or quotes or separators != (frame.height + 1) * (frame.width - 1):

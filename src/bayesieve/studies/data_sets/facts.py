@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 _COUNTS = {"rows": "rows", "n_features": "features", "n_numeric": "numeric features", "n_classes": "classes"}
 _SHARES = {"majority_share": "of the rows in the largest class", "missing_share": "of the cells missing"}
@@ -48,8 +49,6 @@ class DataFacts:
 
 def facts_of(features: Any, labels: np.ndarray) -> DataFacts:
     """The facts of a table (a polars frame, or a numeric sparse matrix) and its labels (n_rows,)."""
-    import polars as pl
-
     counts = np.unique(labels, return_counts=True)[1]
     if isinstance(features, pl.DataFrame):
         numeric = sum(dtype.is_numeric() for dtype in features.dtypes)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from bayesieve.studies.data_sets.catalogue import CATALOGUE, Entry
 from bayesieve.table import read_table
@@ -45,8 +46,6 @@ def _existing(path: Path, entry: Entry) -> Path:
 
 def _labels(frame: Any, target: str, path: Path) -> np.ndarray:
     """The labels: integers, or text as objects."""
-    import polars as pl
-
     if target not in frame.columns:
         raise ValueError(f"{path} has no column {target!r}, which {CATALOGUE} names as the target.")
     column = frame[target]

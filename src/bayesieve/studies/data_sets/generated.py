@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
+
+from bayesieve.simulate import led_display, waveform
 
 
 def generate(name: str) -> tuple[Any, np.ndarray]:
@@ -12,10 +15,6 @@ def generate(name: str) -> tuple[Any, np.ndarray]:
 
     The lights and bits of the LED sets are categories "0" and "1".
     """
-    import polars as pl
-
-    from bayesieve.simulate import led_display, waveform
-
     if name == "waveform21":
         values, classes = waveform(5000, random_state=20070121)
         names = [f"x{k}" for k in range(1, 22)]

@@ -8,6 +8,7 @@ from http.client import HTTPException
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from bayesieve.studies.data_sets.catalogue import Entry
 
@@ -93,8 +94,6 @@ def _kinds(entry: Entry, names: list[str], dropped: list[str]) -> dict[str, str]
 
 
 def _frame(bunch: Any, dropped: list[str], kinds: Mapping[str, str]) -> Any:
-    import polars as pl
-
     categories: Mapping[str, list[Any]] = bunch.categories or {}
     columns = {
         name: _column(bunch.data[:, k], categories.get(name), kinds.get(name))
@@ -106,8 +105,6 @@ def _frame(bunch: Any, dropped: list[str], kinds: Mapping[str, str]) -> Any:
 
 def _column(cells: np.ndarray, categories: list[Any] | None, kind: str | None) -> Any:
     """A column from numbers or codes of categories, with nulls for missing values."""
-    import polars as pl
-
     missing = np.isnan(np.asarray(cells, dtype=np.float64))
     if categories is None:
         numbers = pl.Series(np.asarray(cells, dtype=np.float64), nan_to_null=True)
@@ -123,8 +120,6 @@ def _column(cells: np.ndarray, categories: list[Any] | None, kind: str | None) -
 
 def _side_by_side(frames: list[Any]) -> Any:
     """The columns of all frames; names that occur in several get the number of their frame."""
-    import polars as pl
-
     counts = np.unique(np.concatenate([frame.columns for frame in frames]), return_counts=True)
     shared = {str(name) for name, count in zip(*counts, strict=True) if count > 1}
     return pl.concat(

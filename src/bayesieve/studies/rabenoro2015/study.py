@@ -6,12 +6,14 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
 from sklearn.base import BaseEstimator
 
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import FixedSplit
+from bayesieve.simulate import engine_scores, engine_series, engine_thresholds, score_columns
 from bayesieve.studies.rabenoro2015.subset_choice import FILTERS, Method, SubsetChoice
 from bayesieve.studies.study import Options, Report, Study
 
@@ -52,8 +54,6 @@ class EngineIndicators(BaseEstimator):
 
     def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
         """Fix the thresholds and code the rows of scores ``X`` (polars)."""
-        from bayesieve.simulate import engine_thresholds
-
         thresholds = engine_thresholds(self.grid, X.to_numpy() if self.grid == "quantiles" else None)
         self.indicators_ = IndicatorEncoder({name: thresholds[name] for name in X.columns}, n_jobs=1)
         return self.indicators_.fit_transform_coded(X, y, sample_weight)
@@ -133,10 +133,6 @@ class Rabenoro2015(Study):
         scores : polars dataframe, shape (2 * n_series, n_scores)
         labels : array, shape (2 * n_series,)
         """
-        import polars as pl
-
-        from bayesieve.simulate import engine_scores, engine_series, score_columns
-
         draws = np.random.SeedSequence(self.options.seed, spawn_key=(number,)).spawn(3)
         train, test = (engine_series(self.n_series, random_state=np.random.default_rng(draw)) for draw in draws[:2])
         order = _halves_in_turn(train.labels, np.random.default_rng(draws[2]))
