@@ -163,7 +163,7 @@ def test_reliability_stays_in_the_plot_area(bins):
     if chart is None:
         return
     for bar in chart.bars:
-        assert 0 <= bar.start <= bar.start + bar.width <= 100.01
+        assert 0 <= bar.x <= bar.x + bar.width <= 100.01
         assert 0 <= bar.height <= 100
 
 

@@ -11,7 +11,7 @@ import typer
 
 from bayesieve.cli import compiling, files, options
 from bayesieve.cli.choices import names_in, require_at_least, require_choice, require_jobs, require_seed
-from bayesieve.cli.compared_tables import ComparedTable, LateTable, compared_tables
+from bayesieve.cli.compared_tables import ComparedTable, compared_tables
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import listed, quoted, shown, visible
@@ -86,10 +86,13 @@ def compare(
     chosen = _method_names(selectors, peers)
     screen = Screen(quiet)
     files.check_folder(output)
-    compared = compared_tables(tables, target, weight, ignore, numeric, categorical, normalize)
+    compared = compared_tables(tables, target, weight, ignore, numeric, categorical, normalize, folds)
     methods = _methods(*chosen, compared[0].columns.kinds, seed, jobs)
-    data = _data_sets(compared, folds, screen)
-    comparison = _measured(methods, data, RepeatedFolds(folds, repeats, seed), output, weight is not None, jobs, screen)
+    # Errors in a single table show before a folder is made; several tables are read one by one later.
+    data = {table.name: table.read(screen) if len(compared) == 1 else table for table in compared}
+    comparison = _measured(
+        methods, compared, data, RepeatedFolds(folds, repeats, seed), output, weight is not None, jobs, screen
+    )
     written = _write(comparison, compared, measure, output)
 
     from bayesieve.cli.comparison_summary import show_comparison
@@ -125,16 +128,10 @@ def _methods(selectors: list[str], peers: list[str], kinds: dict[str, str], seed
     return ours | {name: PEERS[name](kinds=kinds or None, random_state=seed) for name in peers}
 
 
-def _data_sets(tables: Sequence[ComparedTable], folds: int, screen: Screen) -> dict[str, tuple[Any, ...] | LateTable]:
-    """A single table is read at once, so that errors show before a folder is made; several tables one by one later."""
-    if len(tables) == 1:
-        return {tables[0].name: tables[0].read(folds, screen)}
-    return {table.name: LateTable(table, folds) for table in tables}
-
-
 def _measured(
     methods: dict[str, Any],
-    data: Mapping[str, tuple[Any, ...] | LateTable],
+    tables: Sequence[ComparedTable],
+    data: Mapping[str, Any],
     protocol: Any,
     output: Path,
     weighted: bool,
@@ -151,9 +148,9 @@ def _measured(
             comparison = compare_many(
                 methods, data, protocol, results=results, n_jobs=jobs, verbose=0 if screen.quiet else 1
             )
-        for name, table in data.items():
-            if isinstance(table, LateTable) and not table.was_read:  # all its results were saved: still the same table?
-                compare_many(methods, {name: table()}, protocol, results=results)
+        for table in tables:
+            if not table.was_read:  # all its results were saved: still the same table?
+                compare_many(methods, {table.name: table()}, protocol, results=results)
     return comparison
 
 

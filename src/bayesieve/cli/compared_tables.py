@@ -14,35 +14,30 @@ from bayesieve.cli.text import counted, quoted, shown
 from bayesieve.cli.training import Columns, TrainingTable, columns_of, require_columns, training_table
 
 
-@dataclass(frozen=True)
+@dataclass
 class ComparedTable:
-    """A table to compare on, not read yet; `name` identifies it in results."""
+    """A table to compare on with a number of folds, read when called for; `name` identifies it in results."""
 
     name: str
     path: Path
     columns: Columns
+    folds: int
     frame: Any = None  # content of a stream, which cannot be read again
+    was_read: bool = False
 
-    def read(self, folds: int, screen: Screen) -> tuple[Any, Any, Any]:
+    def read(self, screen: Screen) -> tuple[Any, Any, Any]:
         """Features, labels and row weights; CommandError if they cannot be split into that many folds."""
+        self.was_read = True
         frame = files.read_table(self.path, screen) if self.frame is None else self.frame
         data = training_table(frame, self.columns, self.path, screen)
-        _check_classes(data, folds)
+        _check_classes(data, self.folds)
         return data.X, data.y, data.weights
 
-
-class LateTable:
-    """A table that is read when called, perhaps while others are processed: its messages name the file."""
-
-    def __init__(self, table: ComparedTable, folds: int) -> None:
-        self.was_read = False
-        self._table, self._folds = table, folds
-
     def __call__(self) -> tuple[Any, Any, Any]:
-        self.was_read = True
-        path = shown(self._table.path)
+        """As `read`, perhaps while other tables are processed: messages name the file."""
+        path = shown(self.path)
         try:
-            return self._table.read(self._folds, _Naming(quiet=True, name=path))
+            return self.read(_Naming(quiet=True, name=path))
         except CommandError as error:
             text = str(error)
             raise ValueError(text if text.startswith(path) else f"{path}: {text}") from error
@@ -65,7 +60,8 @@ def compared_tables(
     ignored: list[str],
     numeric: list[str],
     categorical: list[str],
-    normalize: bool = False,
+    normalize: bool,
+    folds: int,
 ) -> list[ComparedTable]:
     """The tables with their options, checked against the headers of all files.
 
@@ -87,8 +83,10 @@ def compared_tables(
     for name in ignored:
         if not any(name in header for header in headers):
             raise CommandError(f"None of the {len(paths)} tables has a column {quoted(name)} (--ignore)")
-    options = zip(table_names(paths, own_targets), paths, headers, columns, strict=True)
-    return [ComparedTable(name, path, _of_header(own, header), frames.get(path)) for name, path, header, own in options]
+    return [
+        ComparedTable(name, path, _of_header(own, header), folds, frames.get(path))
+        for name, path, header, own in zip(table_names(paths, own_targets), paths, headers, columns, strict=True)
+    ]
 
 
 def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:

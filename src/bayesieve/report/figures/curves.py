@@ -8,21 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.data import ReliabilityBin
-from bayesieve.report.figures.scale import Point, Scale, Tick, thinned
+from bayesieve.report.figures.scale import Box, Point, Scale, Tick, thinned
+from bayesieve.report.formats import plural
 
 MAX_POINTS = 400
 UNIT_TICKS = tuple(Tick(100 * v, f"{v:g}") for v in (0.0, 0.25, 0.5, 0.75, 1.0))
 _RIGHT, _UP = Scale(0, 1), Scale(0, 1, 100, 0)
-
-
-@dataclass(frozen=True)
-class CountBar:
-    """Rows in one bin of predicted probability."""
-
-    start: float
-    width: float
-    height: float
-    count: int
 
 
 @dataclass(frozen=True)
@@ -31,7 +22,7 @@ class ReliabilityChart:
 
     points: tuple[Point, ...]
     bins: tuple[ReliabilityBin, ...]
-    bars: tuple[CountBar, ...]
+    bars: tuple[Box, ...]
     error: float
 
 
@@ -52,9 +43,11 @@ def reliability_chart(bins: Sequence[ReliabilityBin]) -> ReliabilityChart | None
     gaps = [right - left for left, right in itertools.pairwise(xs)]
     width = round(max(0.8, min([6.0, *(0.8 * gap for gap in gaps)])), 2)
     most = max(b.count for b in filled)
+    lefts = [round(min(max(x - width / 2, 0.0), 100 - width), 2) for x in xs]
+    heights = [round(100 * b.count / most, 2) for b in filled]
     bars = tuple(
-        CountBar(round(min(max(x - width / 2, 0.0), 100 - width), 2), width, round(100 * b.count / most, 2), b.count)
-        for x, b in zip(xs, filled, strict=True)
+        Box(left, 100 - height, width, height, plural(b.count, "row"))
+        for left, height, b in zip(lefts, heights, filled, strict=True)
     )
     points = tuple(Point(x, _UP(b.observed)) for x, b in zip(xs, filled, strict=True))
     return ReliabilityChart(points, tuple(filled), bars, calibration_error(filled))

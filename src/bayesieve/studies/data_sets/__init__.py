@@ -8,8 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.studies.data_sets.catalogue import PAPERS, Entry, read_catalogue, read_folder_catalogue
-from bayesieve.studies.data_sets.facts import ALL, OF_LABELS, DataFacts, differences, facts_of
+from bayesieve.studies.data_sets.catalogue import (
+    ALL,
+    OF_LABELS,
+    PAPERS,
+    DataFacts,
+    Entry,
+    differences,
+    facts_of,
+    read_catalogue,
+    read_folder_catalogue,
+)
 from bayesieve.studies.data_sets.folder import read_data_set
 from bayesieve.studies.data_sets.generated import generate
 from bayesieve.studies.data_sets.openml import REMEDY, download
