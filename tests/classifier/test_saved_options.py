@@ -290,7 +290,8 @@ def options_of(kind: type, labels: Any) -> dict[str, st.SearchStrategy[Any]]:
     return shared | own[kind]
 
 
-methods = {"method": st.sampled_from(["greedy", "optimal"]), "n_jobs": jobs}
+priors = st.sampled_from(["sizes", "published"])
+methods = {"method": st.sampled_from(["greedy", "optimal"]), "prior": priors, "n_jobs": jobs}
 bins = {"n_bins": st.integers(2, 5) | st.just(np.int64(3)), "n_jobs": jobs}
 CODERS: dict[str, dict[type, dict[str, st.SearchStrategy[Any]]]] = {
     "numeric": {
@@ -308,6 +309,7 @@ ENCODERS: dict[type, dict[str, st.SearchStrategy[Any]]] = {
         | st.one_of(*(st.builds(kind, **options) for kind, options in CODERS["numeric"].items())),
         "categorical": st.sampled_from(["modl", "values"])
         | st.one_of(*(st.builds(kind, **options) for kind, options in CODERS["categorical"].items())),
+        "prior": priors,
         "missing": st.sampled_from(["level", "ignore"]),
         "unseen": st.just("ignore"),
         "kinds": st.sampled_from(
@@ -326,6 +328,7 @@ ENCODERS: dict[type, dict[str, st.SearchStrategy[Any]]] = {
 }
 MODEL: dict[str, st.SearchStrategy[Any]] = {
     "pairs": pairs,
+    "prior": priors,
     "smoothing": smoothings,
     "calibrate": st.sampled_from([True, False, "auto", "weights", "levels", np.str_("levels"), np.True_, np.False_]),
     "max_seconds": limits,

@@ -57,10 +57,15 @@ def random_state(case: Case) -> Any:
     )
 
 
+def prior(case: Case) -> Any:
+    return case.pick(("sizes", "published"))
+
+
 def discretizer(case: Case) -> Any:
     return case.pick(
         (
-            *(bs.MODLDiscretizer, lambda: bs.MODLDiscretizer(method="optimal"), bs.MDLPDiscretizer),
+            lambda: bs.MODLDiscretizer(method=case.pick(("greedy", "optimal")), prior=prior(case)),
+            *(lambda: bs.MODLDiscretizer(prior=prior(case)), bs.MDLPDiscretizer),
             lambda: bs.EqualFrequencyDiscretizer(case.pick((1, 2, 5, 10, 1000))),
             lambda: bs.EqualWidthDiscretizer(case.pick((1, 2, 5, 10, 1000))),
         )
@@ -68,7 +73,7 @@ def discretizer(case: Case) -> Any:
 
 
 def grouper(case: Case) -> Any:
-    return bs.MODLGrouper(method=case.pick(("greedy", "greedy", "optimal")))
+    return bs.MODLGrouper(method=case.pick(("greedy", "greedy", "optimal")), prior=prior(case))
 
 
 def table_encoder(case: Case, names: list[Any]) -> Any:
@@ -79,6 +84,7 @@ def table_encoder(case: Case, names: list[Any]) -> Any:
     return bs.TableEncoder(
         numeric=discretizer(case) if case.chance(0.2) else numeric,
         categorical=grouper(case) if case.chance(0.2) else case.pick(("modl", "modl", "values")),
+        prior=prior(case),
         missing=case.pick(("level", "level", "ignore")),
         kinds=kinds,
         pairs=pairs(case, names),
@@ -183,6 +189,7 @@ def model(case: Case, names: list[Any]) -> Any:
         case.pick(SELECTORS) if case.chance(0.5) else selector(case),
         encoder=encoder(case, names),
         pairs=pairs(case, names),
+        prior=prior(case),
         smoothing=smoothing(case),
         calibrate=case.pick(("auto", "auto", "weights", "levels", "levels", True, False)),
         max_seconds=None if case.chance(0.85) else case.pick((0.0, 0.05, float("inf"))),

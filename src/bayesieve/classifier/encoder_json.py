@@ -12,6 +12,7 @@ import numpy as np
 from bayesieve.classifier.option_json import option_from_json, option_to_json
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.column_coder import ColumnCoder
+from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.thresholds import thresholds_of
 from bayesieve.parts import options_of
@@ -109,7 +110,14 @@ def _table_encoder(options: Mapping[str, Any], levels: tuple[FeatureLevels, ...]
         raise Damaged(half_sentence(error)) from None
     # Kinds as they were read: a text column of a CSV file must not turn numeric because new rows happen to hold digits
     # only.
-    return TableEncoder(**coders, missing=options["missing"], kinds=kinds, pairs=pairs, n_jobs=_n_jobs(options))
+    prior = options.get("prior", "published")  # files of the first versions have no other
+    try:
+        check_prior(prior)
+    except ValueError as error:
+        raise Damaged(half_sentence(error)) from None
+    return TableEncoder(
+        **coders, prior=prior, missing=options["missing"], kinds=kinds, pairs=pairs, n_jobs=_n_jobs(options)
+    )
 
 
 def _n_jobs(options: Mapping[str, Any]) -> int | None:

@@ -118,7 +118,8 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     encoder = encoder_from_json(options, levels, classes, named=member(data, "named", bool))
     copy_features(model, encoder)
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
-    by_default = version == 1 and encoder.get_params() == TableEncoder(n_jobs=encoder.n_jobs).get_params()
+    plain = TableEncoder(prior="published", n_jobs=encoder.n_jobs)
+    by_default = version == 1 and encoder.get_params() == plain.get_params()
     if not (by_default or (version > 1 and member(parameters, "encoder_by_name", bool))):
         model.encoder = clone(encoder)
     model._adopt(predictor)
@@ -178,6 +179,7 @@ def _encoder_is_default(model: SelectiveNB) -> bool:
 def _unfitted(parameters: dict[str, Any]) -> SelectiveNB:
     own = ("selector", "selector_by_name", "selector_options", "encoder_by_name")
     options = _known(SelectiveNB, {name: value for name, value in parameters.items() if name not in own})
+    options = {"prior": "published"} | options  # files of the first versions have no other
     selector = _selector_of(parameters)
     if not member(parameters, "selector_by_name", bool):
         selector.set_params(**_known(type(selector), member(parameters, "selector_options", dict)))
@@ -226,6 +228,7 @@ def _unfitted_0_1(parameters: dict[str, Any]) -> SelectiveNB:
     by_name = member(parameters, "selector_by_name", bool)
     model = SelectiveNB(
         parameters["selector"] if by_name else selector,
+        prior="published",
         smoothing=_smoothing(member(parameters, "smoothing")),
         calibrate=calibrate,
         max_seconds=options.get("max_seconds") if by_name else None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.counts import CodedTable, check_smoothing
+from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.engine import IN_MEMORY, Cache, Engine
 from bayesieve.parts import arguments
@@ -28,6 +29,7 @@ def check_options(model: SelectiveNB) -> None:
     check_smoothing(model.smoothing)
     check_search_options(model)
     check_pairs(model.pairs)
+    check_prior(model.prior)
     if not isinstance(model.calibrate, (bool, np.bool_)) and not is_choice(model.calibrate, CALIBRATIONS):
         names = ", ".join(map(repr, CALIBRATIONS))
         raise ValueError(f"calibrate must be True, False or one of {names}, got {model.calibrate!r}.")
@@ -50,7 +52,8 @@ def new_selector_of(model: SelectiveNB) -> CodedSelector:
 
 def new_encoder_of(model: SelectiveNB) -> Any:
     """The encoder, not fitted yet, that ``fit`` would code rows with."""
-    return _with_options(make_encoder(encoder_asked_for(model)), {"n_jobs": model.n_jobs, "pairs": model.pairs})
+    own = {"n_jobs": model.n_jobs, "prior": model.prior, "pairs": model.pairs}
+    return _with_options(make_encoder(encoder_asked_for(model)), own)
 
 
 def encoder_asked_for(model: SelectiveNB) -> Any:

@@ -16,6 +16,7 @@ from bayesieve.classifier.cautions import model_cautions, table_cautions, unseen
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
+from bayesieve.discretize.criterion import Prior
 from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.importance import importances_of
 from bayesieve.search.recorder import Clock
@@ -50,6 +51,9 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         The encoder of a selector object is used where this one is left at ``"modl"``.
     pairs : "auto", int or list of pairs of names, default=0
         Pairs of columns that are features, too, as `TableEncoder` takes it; for an encoder that leaves it at 0.
+    prior : {"sizes", "published"}, default="published"
+        How the MODL criterion announces intervals and groups, see `MODLDiscretizer` and `MODLGrouper`. Also holds for a
+        `TableEncoder` that leaves it at its default.
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it; also used by a selector given by name.
     calibrate : {"auto", "weights", "levels"} or bool, default="auto"
@@ -118,6 +122,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         *,
         encoder: Any = "modl",
         pairs: Literal["auto"] | int | Sequence[Sequence[str]] = 0,
+        prior: Prior = "published",
         smoothing: Smoothing = "m-estimate",
         calibrate: bool | Literal["auto", "weights", "levels"] = "auto",
         max_seconds: float | None = None,
@@ -130,6 +135,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.selector = selector
         self.encoder = encoder
         self.pairs = pairs
+        self.prior = prior
         self.smoothing = smoothing
         self.calibrate = calibrate
         self.max_seconds = max_seconds

@@ -37,6 +37,7 @@ def compare(
     ignore: options.Ignore = [],  # noqa: B006
     numeric: options.Numeric = [],  # noqa: B006
     categorical: options.Categorical = [],  # noqa: B006
+    prior: options.Prior = "published",
     selectors: Annotated[
         str | None,
         method_option("--selectors", "-s", metavar="A,B,...", help="Selectors to compare.", show_default="all"),
@@ -75,6 +76,7 @@ def compare(
 
     Run an interrupted command again to continue where it stopped.
     """
+    from bayesieve.discretize.criterion import PRIORS
     from bayesieve.evaluation import RepeatedFolds
     from bayesieve.statistics.metrics import MEASURES
 
@@ -83,11 +85,12 @@ def compare(
     require_seed(seed)
     require_jobs(jobs)
     require_choice(measure, MEASURES, "measure")
+    require_choice(prior, PRIORS, "prior")
     chosen = _method_names(selectors, peers)
     screen = Screen(quiet)
     files.check_folder(output)
     compared = compared_tables(tables, target, weight, ignore, numeric, categorical, normalize, folds)
-    methods = _methods(*chosen, compared[0].columns.kinds, seed, jobs)
+    methods = _methods(*chosen, compared[0].columns.kinds, prior, seed, jobs)
     # Errors in a single table show before a folder is made; several tables are read one by one later.
     data = {table.name: table.read(screen) if len(compared) == 1 else table for table in compared}
     comparison = _measured(
@@ -118,13 +121,16 @@ def _names(text: str, known: Collection[str], what: str) -> list[str]:
     return names
 
 
-def _methods(selectors: list[str], peers: list[str], kinds: dict[str, str], seed: int, jobs: int) -> dict[str, Any]:
+def _methods(
+    selectors: list[str], peers: list[str], kinds: dict[str, str], prior: str, seed: int, jobs: int
+) -> dict[str, Any]:
     """Classifiers by name; a peer whose package is missing raises here, before any work is done."""
     from bayesieve import SelectiveNB, TableEncoder
     from bayesieve.studies.peers import PEERS
 
     encoder = TableEncoder(kinds=kinds, n_jobs=jobs) if kinds else "modl"
-    ours = {name: SelectiveNB(name, encoder=encoder, random_state=seed, n_jobs=jobs) for name in selectors}
+    options: dict[str, Any] = {"encoder": encoder, "prior": prior, "random_state": seed, "n_jobs": jobs}
+    ours = {name: SelectiveNB(name, **options) for name in selectors}
     return ours | {name: PEERS[name](kinds=kinds or None, random_state=seed) for name in peers}
 
 

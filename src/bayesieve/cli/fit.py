@@ -28,6 +28,7 @@ def fit(
     ignore: options.Ignore = [],  # noqa: B006
     numeric: options.Numeric = [],  # noqa: B006
     categorical: options.Categorical = [],  # noqa: B006
+    prior: options.Prior = "published",
     selector: Annotated[
         str, search_option("--selector", "-s", metavar="NAME", help="Method to weigh features: {selectors}.")
     ] = "compression",
@@ -69,10 +70,12 @@ def fit(
     Ctrl-C during the search keeps the best model so far.
     """
     from bayesieve import SelectiveNB, TableEncoder
+    from bayesieve.discretize.criterion import PRIORS
     from bayesieve.selection import SELECTORS
 
     require_choice(selector, SELECTORS, "selector")
     require_choice(calibrate, CALIBRATIONS, "calibrate")
+    require_choice(prior, PRIORS, "prior")
     _check_numbers(max_seconds, seed, jobs, folds)
     screen = Screen(quiet)
     columns = columns_of(target, weight, ignore, numeric, categorical, normalize)
@@ -84,6 +87,7 @@ def fit(
         encoder=TableEncoder(kinds=columns.kinds, n_jobs=jobs) if columns.kinds else "modl",
         calibrate=False if calibrate == "none" else calibrate,  # type: ignore[arg-type]
         pairs=pairs_in(pairs, data.X.columns),
+        prior=prior,  # type: ignore[arg-type]
         max_seconds=max_seconds,
         random_state=seed,
         n_jobs=jobs,

@@ -45,6 +45,9 @@ Pairs = Annotated[
         help="Pairs of columns as further features: auto, a number of pairs at most, or the pairs as A:B,C:D.",
     ),
 ]
+Prior = Annotated[
+    str, columns_option(metavar="NAME", help="How the cost of levels announces them: sizes or published (the papers').")
+]
 
 OutputFolder = Annotated[Path, output_option("--output", "-o", metavar="DIR", help="Folder to write into.")]
 QuietOutput = Annotated[bool, output_option("--quiet", "-q", help="Print warnings and errors only.")]

@@ -1,4 +1,9 @@
-"""Compiled loops of the MODL value grouping with three classes and more (two classes are an interval problem)."""
+"""Compiled loops of the MODL value grouping.
+
+``counts`` has a row per value, or per values that stay together: rows of each class, then the number of values that the
+prior counts (0 with the published prior, for which two classes are an interval problem). ``prior[g]`` is the cost of
+announcing g groups.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +15,8 @@ from bayesieve.discretize._interval_kernels import EPSILON, log_factorial
 
 @jit_inner
 def _part(a, b, sign, log_factorials):
-    """Cost of the labels of the group with counts a + sign * b; an empty group costs nothing."""
-    n_classes = a.size
+    """Cost of the labels of the group with counts a + sign * b, less log v! of its v values; nothing if it is empty."""
+    n_classes = a.size - 1
     total = a[0] + sign * b[0]
     cost = -log_factorial(total, log_factorials)
     for j in range(1, n_classes):
@@ -21,15 +26,16 @@ def _part(a, b, sign, log_factorials):
     if total <= 0:
         return 0.0
     constant = log_factorial(n_classes - 1, log_factorials)
+    cost -= log_factorial(a[n_classes] + sign * b[n_classes], log_factorials)
     return cost + log_factorial(total + (n_classes - 1), log_factorials) - constant
 
 
 @jit
-def merge_pairs(counts, prior, log_factorials):
-    """Merge the cheapest pair of groups down to one; group of every value in the best state met (fewest groups on
-    ties).
+def merge_pairs(counts, log_factorials):
+    """Merge the cheapest pair of groups down to one: the group of every value after each merge, (n, n), from one value
+    a group to a single group, and the costs of the groups, (n,).
     """
-    n, n_classes = counts.shape
+    n, width = counts.shape
     table = counts.copy()
     alive = np.ones(n, dtype=np.bool_)
     costs = np.empty(n)
@@ -45,17 +51,18 @@ def merge_pairs(counts, prior, log_factorials):
             if change < delta[v]:
                 delta[v] = change
                 nearest[v] = w
-    first = np.empty(n, dtype=np.int64)
-    second = np.empty(n, dtype=np.int64)
-    best = total + prior[n]
-    best_step = 0
+    groups, totals = np.empty((n, n), dtype=np.int64), np.empty(n)
+    groups[0] = np.arange(n)
+    totals[0] = total
     for step in range(1, n):
         v = np.argmin(delta)
         w = nearest[v]
-        first[step], second[step] = v, w
+        for u in range(n):
+            groups[step, u] = groups[step - 1, u] if groups[step - 1, u] != w else v
         total += delta[v]
+        totals[step] = total
         costs[v] += costs[w] + delta[v]
-        for j in range(n_classes):
+        for j in range(width):
             table[v, j] += table[w, j]
         alive[w] = False
         delta[w] = np.inf
@@ -76,15 +83,7 @@ def merge_pairs(counts, prior, log_factorials):
                 if change < delta[u]:
                     delta[u] = change
                     nearest[u] = v
-        if total + prior[n - step] <= best + EPSILON:
-            best = total + prior[n - step]
-            best_step = step
-    group = np.arange(n)
-    for step in range(1, best_step + 1):
-        for v in range(n):
-            if group[v] == second[step]:
-                group[v] = first[step]
-    return group
+    return groups, totals
 
 
 @jit
@@ -92,7 +91,7 @@ def move_values(counts, group, prior, log_factorials):
     """Move single values between groups (or into an empty one), and merge groups, best change first, until nothing
     falls.
     """
-    n, n_classes = counts.shape
+    n, width = counts.shape
     table = np.zeros_like(counts)
     size = np.zeros(n, dtype=np.int64)
     costs = np.zeros(n)
@@ -101,7 +100,7 @@ def move_values(counts, group, prior, log_factorials):
         if size[group[v]] == 0:
             n_groups += 1
         size[group[v]] += 1
-        for j in range(n_classes):
+        for j in range(width):
             table[group[v], j] += counts[v, j]
     for g in range(n):
         costs[g] = _part(table[g], table[g], 0, log_factorials)
@@ -144,7 +143,7 @@ def move_values(counts, group, prior, log_factorials):
                 if size[best_to] == 0:
                     n_groups += 1
                 size[best_to] += 1
-                for j in range(n_classes):
+                for j in range(width):
                     table[best_from, j] -= counts[v, j]
                     table[best_to, j] += counts[v, j]
         if size[best_from] == 0:
@@ -154,17 +153,92 @@ def move_values(counts, group, prior, log_factorials):
 
 
 @jit
+def settle_values(counts, group, prior, log_factorials):
+    """Move values, each to its best group or a new one, and merge groups, until nothing falls.
+
+    Unlike `move_values` it takes the first change that pays, value after value: for many values.
+    """
+    n, width = counts.shape
+    most = min(n, prior.size - 1)
+    table = np.zeros((most + 1, width), dtype=counts.dtype)
+    costs, units = np.zeros(most + 1), np.zeros(most + 1, dtype=np.int64)
+    n_groups = 0
+    for v in range(n):
+        n_groups = max(n_groups, group[v] + 1)
+        units[group[v]] += 1
+        for j in range(width):
+            table[group[v], j] += counts[v, j]
+    for g in range(n_groups):
+        costs[g] = _part(table[g], table[g], 0, log_factorials)
+    moved = True
+    while moved:
+        moved = False
+        while True:
+            best, into, out = -EPSILON, -1, -1
+            for g in range(n_groups):
+                for h in range(g + 1, n_groups):
+                    change = _part(table[g], table[h], 1, log_factorials) - costs[g] - costs[h]
+                    change += prior[n_groups - 1] - prior[n_groups]
+                    if change < best:
+                        best, into, out = change, g, h
+            if into < 0:
+                break
+            moved = True
+            n_groups -= 1
+            units[into] += units[out]
+            units[out] = units[n_groups]
+            units[n_groups] = 0
+            for j in range(width):
+                table[into, j] += table[out, j]
+                table[out, j] = table[n_groups, j]
+                table[n_groups, j] = 0
+            for v in range(n):
+                if group[v] == out:
+                    group[v] = into
+                elif group[v] == n_groups:
+                    group[v] = out
+            costs[into] = _part(table[into], table[into], 0, log_factorials)
+            costs[out] = costs[n_groups] if out < n_groups else 0.0
+            costs[n_groups] = 0.0
+        for v in range(n):
+            g = group[v]
+            if units[g] == 1:
+                continue
+            left = _part(table[g], counts[v], -1, log_factorials) - costs[g]
+            best, into = -EPSILON, -1
+            for h in range(n_groups + 1 if n_groups < most else n_groups):
+                if h != g:
+                    change = left + _part(table[h], counts[v], 1, log_factorials) - costs[h]
+                    if h == n_groups:
+                        change += prior[n_groups + 1] - prior[n_groups]
+                    if change < best:
+                        best, into = change, h
+            if into >= 0:
+                moved = True
+                n_groups = max(n_groups, into + 1)
+                group[v] = into
+                units[g] -= 1
+                units[into] += 1
+                for j in range(width):
+                    table[g, j] -= counts[v, j]
+                    table[into, j] += counts[v, j]
+                costs[g] = _part(table[g], table[g], 0, log_factorials)
+                costs[into] = _part(table[into], table[into], 0, log_factorials)
+    return group
+
+
+@jit
 def optimal_groups(counts, prior, log_factorials):
     """Exact optimum over all partitions of the values by dynamic programming over subsets: O(3^values x groups)."""
-    n, n_classes = counts.shape
+    n, width = counts.shape
     n_subsets = 1 << n
     cost = np.zeros(n_subsets)
-    row = np.zeros(n_classes, dtype=counts.dtype)
+    row = np.zeros(width, dtype=counts.dtype)
     for subset in range(1, n_subsets):
         row[:] = 0
         for v in range(n):
             if subset >> v & 1:
-                for j in range(n_classes):
+                for j in range(width):
                     row[j] += counts[v, j]
         cost[subset] = _part(row, row, 0, log_factorials)
     lowest = np.full((n_subsets, n + 1), np.inf)

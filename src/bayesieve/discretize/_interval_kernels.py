@@ -47,32 +47,42 @@ def _most_parts(cumulated, prior, log_factorials):
     """A number of intervals that no best partition exceeds.
 
     With a penalty for every interval in place of the prior, the best partition of any number of intervals is found in
-    one pass. The prior's first step as the penalty gives a partition that is nearly the best: an upper bound of the
-    cost. Its smallest step gives a lower bound of the cost of every number of intervals.
+    one pass: a lower bound of the cost of every number of intervals. Steps of the prior, which is concave, are tight
+    where the prior makes them. The first one also gives a partition that is nearly the best: an upper bound of the
+    cost.
     """
     n = cumulated.shape[0] - 1
     most_announced = min(n, prior.size - 1)
     constant = log_factorial(cumulated.shape[1] - 1, log_factorials)
-    first_step = smallest_step = prior[2] - prior[1]
-    for k in range(2, most_announced):
-        smallest_step = min(smallest_step, prior[k + 1] - prior[k])
-    near, least, parts = np.empty(n + 1), np.empty(n + 1), np.empty(n + 1, dtype=np.int64)
-    near[0] = least[0] = parts[0] = 0
+    penalties = np.empty(24)
+    n_penalties, k = 0, 1
+    while k < most_announced:
+        penalties[n_penalties] = prior[k + 1] - prior[k]
+        n_penalties += 1
+        k = 8 * k if 8 * k < most_announced or k == most_announced - 1 else most_announced - 1
+    least, parts = np.zeros((n + 1, n_penalties)), np.zeros(n + 1, dtype=np.int64)
     for stop in range(1, n + 1):
-        near[stop] = least[stop] = np.inf
+        own = least[stop]
+        for p in range(n_penalties):
+            own[p] = np.inf
         for start in range(stop):
             cost = part_cost(cumulated, start, stop, log_factorials) - constant
-            least[stop] = min(least[stop], least[start] + cost + smallest_step)
-            value = near[start] + cost + first_step
-            if value < near[stop]:
-                near[stop] = value
+            before = least[start]
+            if before[0] + cost + penalties[0] < own[0]:
                 parts[stop] = parts[start] + 1
+            for p in range(n_penalties):
+                own[p] = min(own[p], before[p] + cost + penalties[p])
     reached = prior[1] + part_cost(cumulated, 0, n, log_factorials) - constant
     if parts[n] <= most_announced:
-        reached = min(reached, near[n] + prior[parts[n]] - parts[n] * first_step)
-    most = 1
-    while most < most_announced and prior[most + 1] - (most + 1) * smallest_step + least[n] < reached + 1e-6:
-        most += 1
+        reached = min(reached, least[n, 0] + prior[parts[n]] - parts[n] * penalties[0])
+    most = most_announced
+    while most > 1:
+        bound = -np.inf
+        for p in range(n_penalties):
+            bound = max(bound, prior[most] - most * penalties[p] + least[n, p])
+        if bound < reached + 1e-6:
+            break
+        most -= 1
     return most
 
 
@@ -136,7 +146,7 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
             n_found += 1
         found[n_found] = start
         n_found += 1
-        most = _most_parts(own, own_prior, log_factorials) if n_blocks > 1 else 1
+        most = _most_parts(own, own_prior, log_factorials) if n_blocks > 1 and own_prior.size > 2 else 1
         if most > 1:
             bounds = _optimal_bounds(own, own_prior, log_factorials, most)
             for k in range(1, bounds.size):

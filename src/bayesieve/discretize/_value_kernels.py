@@ -15,20 +15,23 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neig
 
 
 @jit
-def merge_classes(values, weights, offsets, missing, joined, apart, starts, cumulated, lower, upper):
+def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_values, cumulated, lower, upper):
     """Merge the sorted values of each class into blocks, column after column.
 
     values : (columns, rows), ``values[c, offsets[j]:offsets[j+1]]`` holds class j of column c in ascending order, NaN
     last; weights : the same shape, or without columns where every row counts once; missing : (columns, classes) counts,
-    which become the first block where there are any; joined : whether neighbours of one class share a block; apart :
-    whether missing values never do. Writes the arrays of `ValueBlocks` and returns their number of rows.
+    which become the first block where there are any; joined : neighbours of one class share a block in columns of at
+    least so many distinct values; apart : whether missing values never do. Writes the arrays of `ValueBlocks`,
+    ``n_values`` among them, and returns their number of rows.
     """
     n_classes = offsets.size - 1
     heads = np.empty(n_classes, dtype=np.int64)
-    row = 0
-    for c in range(values.shape[0]):
+    row = c = 0
+    joining = joined <= 1
+    while c < values.shape[0]:
         column = values[c]
         starts[c] = row
+        n_distinct = 0
         previous = -1  # class of the last block if it is pure, -2 if it is not, -1 if there is none
         for j in range(n_classes):
             heads[j] = offsets[j]
@@ -37,6 +40,7 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, cumu
                 previous = j if previous == -1 else -2
         if previous != -1:
             lower[row] = upper[row] = -np.inf
+            n_distinct = 1
             row += 1
             for j in range(n_classes):
                 cumulated[row, j] = missing[c, j]
@@ -53,7 +57,10 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, cumu
                         pure = -2
             if pure == -1:
                 break
-            if not joined or pure < 0 or pure != previous:
+            n_distinct += 1
+            if n_distinct >= joined and not joining:
+                break
+            if not joining or pure < 0 or pure != previous:
                 lower[row] = value
                 row += 1
                 for j in range(n_classes):
@@ -72,8 +79,14 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, cumu
                         cumulated[row, j] += weights[c, head]
                         head += 1
                 heads[j] = head
+        if n_distinct >= joined and not joining:  # this column again
+            joining, row = True, starts[c]
+            continue
+        n_values[c] = n_distinct
+        joining = joined <= 1
         row += 1
-    starts[values.shape[0]] = row
+        c += 1
+    starts[c] = row
     return row
 
 

@@ -7,14 +7,14 @@ from numbers import Integral
 import numpy as np
 
 from bayesieve.discretize.column_coder import IntervalCoder
-from bayesieve.discretize.value_counts import ValueBlocks
+from bayesieve.discretize.value_counts import NEVER, ValueBlocks
 
 _MOST_BINS = 1_000_000
 
 
 class _Binner(IntervalCoder):
     supervised = False
-    joins = False
+    joins = NEVER
     separates_missing = True  # bins are not chosen by cost
 
     def __init__(self, n_bins: int = 10, *, n_jobs: int | None = -1) -> None:

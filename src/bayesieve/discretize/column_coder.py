@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import code_columns, fit_columns
-from bayesieve.discretize.criterion import interval_costs, pays
+from bayesieve.discretize.criterion import Prior, interval_costs, pays
 from bayesieve.discretize.partition import Groups, Intervals
 from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
 from bayesieve.shared_docs import with_shared_docs
@@ -163,8 +163,10 @@ class IntervalCoder(ColumnCoder):
     """Base of the discretizers: they choose rows of `ValueBlocks` at which intervals begin."""
 
     kind = "numeric"
-    joins: ClassVar[bool] = True
-    """Whether neighbouring values of one class may be taken together from the start."""
+    joins: int = 0
+    """Neighbouring values of one class are taken together in columns of at least so many distinct values."""
+    prior: Prior = "published"
+    """How the costs of intervals announce them."""
     separates_missing: ClassVar[bool] = False
     """Whether missing values always have an interval of their own."""
     must_pay: ClassVar[bool] = False
@@ -196,6 +198,7 @@ class IntervalCoder(ColumnCoder):
 
     def _intervals(self, blocks: ValueBlocks, starts: np.ndarray) -> Intervals:
         n_levels, counts = blocks.n_levels(starts), blocks.level_counts(starts)
+        announced = blocks.announced(self.prior)
         inner = np.ones(starts.size, dtype=bool)
         inner[np.cumsum(n_levels) - n_levels] = False
         return Intervals(
@@ -203,8 +206,8 @@ class IntervalCoder(ColumnCoder):
             cut_points=self.cut_points(blocks, starts[inner]),
             counts=counts,
             missing=np.where(blocks.has_missing, 0, -1),
-            costs=interval_costs(counts, n_levels, blocks.totals),
-            null_costs=interval_costs(blocks.class_totals, np.ones_like(n_levels), blocks.totals),
+            costs=interval_costs(counts, n_levels, announced, self.prior),
+            null_costs=interval_costs(blocks.class_totals, np.ones_like(n_levels), announced, self.prior),
         )
 
     def _set_attributes(self) -> None:

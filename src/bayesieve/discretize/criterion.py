@@ -1,19 +1,27 @@
-"""The terms of the published MODL criteria that do not depend on where the bounds are.
+"""The MODL criteria: costs of announcing parts by two priors, and of the class labels of a part.
 
-Intervals:  log N + log C(N+I-1, I-1) + sum_i part_i        (Boulle 2007, section 2.3, after Boulle 2006)
-Groups:     log V + log B(V, G)       + sum_g part_g        (Boulle 2007, section 2.3, after Boulle 2005)
+"published" (Boulle 2007, section 2.3, after Boulle 2005 and 2006):
+    intervals   log N + log C(N+I-1, I-1)                                    + sum_i part_i
+    groups      log V + log B(V, G)                                          + sum_g part_g
+"sizes", which announces how many values each part has, and for groups also which ones:
+    intervals   log V + log C(V-1, I-1)                                      + sum_i part_i
+    groups      log V + log C(V-1, G-1) + log(V! / (G! prod_g v_g!))         + sum_g part_g
 part(N_1..N_J) = log C(N+J-1, J-1) + log(N! / prod_j N_j!)
 
-N rows, J classes, I intervals, V distinct values, G groups; B(V, G) is the number of partitions of V values into at
-most G groups. All costs are in nats.
+N rows, J classes, I intervals, V distinct values (missing is one), G groups of v_g values; B(V, G) is the number of
+partitions of V values into at most G groups. All costs are in nats.
 """
 
 from __future__ import annotations
 
 import threading
+from typing import Literal
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
+
+Prior = Literal["sizes", "published"]
+PRIORS = ("sizes", "published")
 
 _TABLE_LIMIT = 1 << 24  # entries (128 MiB): beyond, counts are treated as real numbers and log n! is computed each time
 _MANY_COUNTS = 500  # beyond, whole counts are looked up in the table
@@ -21,6 +29,12 @@ _TOLERANCE = 1e-9  # nats
 _EXACT_PARTITIONS = 25  # values up to which the numbers of partitions are summed exactly
 _table = np.zeros(0)
 _table_lock = threading.Lock()
+
+
+def check_prior(prior: object) -> None:
+    """Raise ValueError if ``prior`` is no name of one."""
+    if not (isinstance(prior, str) and prior in PRIORS):
+        raise ValueError(f"prior must be 'sizes' or 'published', got {prior!r}.")
 
 
 def log_factorials(n: int) -> np.ndarray | None:
@@ -36,15 +50,26 @@ def log_factorials(n: int) -> np.ndarray | None:
         return _table
 
 
-def interval_prior(n: float, max_parts: int) -> np.ndarray:
-    """Cost in nats of announcing i intervals among n rows and their bounds, for i = 0..max_parts (0 is impossible).
+def interval_prior(n: float, max_parts: int, prior: Prior = "published") -> np.ndarray:
+    """Cost in nats of announcing i intervals and their bounds, for i = 0..max_parts (0 is impossible).
 
-    log n + log C(n+i-1, i-1), the binomial accumulated term by term so that no digits cancel.
+    Published: log n + log C(n+i-1, i-1) among n rows; by sizes: log n + log C(n-1, i-1) among n distinct values. The
+    binomial is accumulated term by term so that no digits cancel.
     """
     i = np.arange(1, max_parts)
-    prior = np.full(max_parts + 1, np.inf)
-    prior[1:] = np.log(n) + np.concatenate([[0.0], np.cumsum(np.log((n + i) / i))])
-    return prior
+    costs = np.full(max_parts + 1, np.inf)
+    ratios = (n - i) / i if prior == "sizes" else (n + i) / i
+    costs[1:] = np.log(n) + np.concatenate([[0.0], np.cumsum(np.log(ratios))])
+    return costs
+
+
+def most_parts(n_rows: float) -> int:
+    """Parts up to which the prior by sizes is searched: two rows a part on average.
+
+    With every value alone this prior is free. Parts of single rows, as identifiers have them, cost as little as a
+    single part of balanced classes, and say nothing of new rows.
+    """
+    return max(2, int(n_rows / 2))
 
 
 def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
@@ -71,13 +96,18 @@ def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
     return result
 
 
-def group_prior(n_values: int, max_groups: int) -> np.ndarray:
-    """Cost in nats of announcing g groups of the values, for g = 0..max_groups: log V + log B(V, g) (0 groups are
-    impossible).
+def group_prior(n_values: int, max_groups: int, prior: Prior = "published") -> np.ndarray:
+    """Cost in nats of announcing g groups of the values, for g = 0..max_groups (0 groups are impossible).
+
+    Published: log V + log B(V, g). By sizes: log V + log C(V-1, g-1) + log(V! / g!), from which log v! of the number of
+    values of each group is to be taken.
     """
-    prior = np.log(n_values) + log_partitions(n_values, max_groups)
-    prior[0] = np.inf
-    return prior
+    if prior == "sizes":
+        costs = interval_prior(n_values, max_groups, "sizes") + gammaln(n_values + 1.0)
+        return costs - gammaln(np.arange(1.0, max_groups + 2.0))
+    costs = np.log(n_values) + log_partitions(n_values, max_groups)
+    costs[0] = np.inf
+    return costs
 
 
 def part_cost(counts: np.ndarray) -> np.ndarray:
@@ -107,12 +137,14 @@ def total_costs(counts: np.ndarray, sizes: np.ndarray, priors: np.ndarray) -> np
     return priors + np.bincount(column, weights=part_cost(counts), minlength=sizes.size)
 
 
-def interval_costs(counts: np.ndarray, sizes: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    """`total_costs` of intervals among ``totals`` (n_columns,) rows."""
-    priors = np.empty(totals.size)
-    for total in set(totals.tolist()):
-        columns = totals == total
-        priors[columns] = interval_prior(total, int(sizes.max()))[sizes[columns]]
+def interval_costs(
+    counts: np.ndarray, sizes: np.ndarray, announced: np.ndarray, prior: Prior = "published"
+) -> np.ndarray:
+    """`total_costs` of intervals among ``announced`` (n_columns,) rows, or distinct values with the prior by sizes."""
+    priors = np.empty(announced.size)
+    for n in set(announced.tolist()):
+        columns = announced == n
+        priors[columns] = interval_prior(n, int(sizes[columns].max()), prior)[sizes[columns]]
     return total_costs(counts, sizes, priors)
 
 

@@ -20,6 +20,7 @@ from bayesieve.discretize.column_blocks import (
     fit_counts,
 )
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
+from bayesieve.discretize.criterion import Prior, check_prior
 from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
@@ -51,6 +52,8 @@ class TableEncoder(TableCoder):
         Discretization of numeric columns: a name, or a discretizer of this package with its own options.
     categorical : {"modl", "values"} or estimator, default="modl"
         ``"modl"`` groups values; ``"values"`` gives every value a level of its own.
+    prior : {"sizes", "published"}, default="published"
+        As `MODLDiscretizer` and `MODLGrouper` have it, for both kinds of ``"modl"``.
     missing : {"level", "ignore"}, default="level"
         ``"level"``: missing values seen in training are a level of their own (unless the feature is uninformative).
         ``"ignore"``: they add nothing to any class, in training and prediction.
@@ -92,6 +95,7 @@ class TableEncoder(TableCoder):
         *,
         numeric: str | ColumnCoder = "modl",
         categorical: str | ColumnCoder = "modl",
+        prior: Prior = "published",
         missing: Literal["level", "ignore"] = "level",
         unseen: Literal["ignore"] = "ignore",
         kinds: Mapping[str, str] | None = None,
@@ -100,6 +104,7 @@ class TableEncoder(TableCoder):
     ) -> None:
         self.numeric = numeric
         self.categorical = categorical
+        self.prior = prior
         self.missing = missing
         self.unseen = unseen
         self.kinds = kinds
@@ -186,9 +191,10 @@ class TableEncoder(TableCoder):
 
     def _read_for_fit(self, X: Any) -> tuple[Table, list[ColumnCoder], MODLGrouper]:
         """The table, the coder of each column, and that of the cells of pairs."""
+        check_prior(self.prior)
         coders = {
-            "numeric": _coder(self.numeric, _NUMERIC, "numeric"),
-            "categorical": _coder(self.categorical, _CATEGORICAL, "categorical"),
+            "numeric": _coder(self.numeric, _NUMERIC, "numeric", self.prior),
+            "categorical": _coder(self.categorical, _CATEGORICAL, "categorical", self.prior),
         }
         if not is_choice(self.missing, ("level", "ignore")):
             raise ValueError(f"missing must be 'level' or 'ignore', got {self.missing!r}.")
@@ -201,7 +207,7 @@ class TableEncoder(TableCoder):
             )
         check_pairs(self.pairs)
         table = fit_table(self, X, kinds=self.kinds)
-        return table, [coders[kind] for kind in table.kinds()], grouper_of(coders["categorical"])
+        return table, [coders[kind] for kind in table.kinds()], grouper_of(coders["categorical"], self.prior)
 
     def _remember(self, levels: TableLevels, classes: np.ndarray) -> None:
         self.levels_ = levels
@@ -261,7 +267,7 @@ def _options(coder: ColumnCoder) -> dict[str, Any]:
     return {name: value for name, value in sorted(coder.get_params().items()) if name != "n_jobs"}
 
 
-def _coder(choice: str | ColumnCoder, known: dict[str, Any], kind: str) -> ColumnCoder:
+def _coder(choice: str | ColumnCoder, known: dict[str, Any], kind: str, prior: Prior) -> ColumnCoder:
     if isinstance(choice, ColumnCoder):
         if choice.kind != kind:
             raise ValueError(f"{type(choice).__name__} does not code {kind} columns; pass another coder as {kind}=.")
@@ -269,4 +275,4 @@ def _coder(choice: str | ColumnCoder, known: dict[str, Any], kind: str) -> Colum
         return choice
     if not is_choice(choice, known):
         raise ValueError(f"{kind} must be one of {', '.join(map(repr, known))} or a coder, got {choice!r}.")
-    return known[str(choice)]()
+    return known[str(choice)](**{"prior": prior} if choice == "modl" else {})

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from bayesieve.discretize.criterion import interval_prior, log_factorials
+from bayesieve.discretize.criterion import Prior, interval_prior, log_factorials, most_parts
 from bayesieve.discretize.value_counts import ValueBlocks
 
 Method = Literal["greedy", "optimal"]
@@ -23,7 +23,9 @@ class TooManyBlocks(ValueError):
     """A column has too many distinct values for the exact search."""
 
 
-def search_intervals(blocks: ValueBlocks, method: Method, *, apart: bool = False) -> np.ndarray:
+def search_intervals(
+    blocks: ValueBlocks, method: Method, *, prior: Prior = "published", apart: bool = False
+) -> np.ndarray:
     """Rows of ``blocks`` at which the best MODL intervals begin.
 
     Parameters
@@ -31,15 +33,19 @@ def search_intervals(blocks: ValueBlocks, method: Method, *, apart: bool = False
     blocks : the columns, neighbours of one class joined.
     method : ``"greedy"`` (bottom-up merges, then splits and boundary moves until nothing falls; columns small enough
         are solved exactly) or ``"optimal"`` (exact).
+    prior : how the cost announces intervals.
     apart : False: missing is the smallest value and may share the lowest interval. True: missing values, where there
         are any, always are an interval of their own.
     """
     most = int(np.diff(blocks.starts).max())
-    intervals = []
-    for total in set(blocks.totals.tolist()):
-        columns = np.flatnonzero(blocks.totals == total)
-        prior = interval_prior(total, most if method == "optimal" else min(most, _MAX_QUEUED_BLOCKS + 1))
-        intervals.append(_search(blocks.starts, blocks.cumulated, prior, method, columns, blocks.has_missing & apart))
+    if method != "optimal":
+        most = min(most, _MAX_QUEUED_BLOCKS + 1)
+    announced, intervals = blocks.announced(prior), []
+    for n, total in set(zip(announced.tolist(), blocks.totals.tolist(), strict=True)):
+        columns = np.flatnonzero((announced == n) & (blocks.totals == total))
+        parts = min(most, int(n), most_parts(total)) if prior == "sizes" else most
+        costs = interval_prior(n, parts, prior)
+        intervals.append(_search(blocks.starts, blocks.cumulated, costs, method, columns, blocks.has_missing & apart))
     return np.sort(np.concatenate(intervals))
 
 

@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder, IntervalCoder
+from bayesieve.discretize.criterion import Prior, check_prior
 from bayesieve.discretize.grouping import group_values
 from bayesieve.discretize.intervals import search_intervals
 from bayesieve.discretize.partition import Groups
 from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
 from bayesieve.table.choices import is_choice
 
+_LEAST_JOINED = 61
+"""Distinct values from which neighbours of one class stay together with the prior by sizes. It falls beyond half as
+many intervals as values, so that few values may be worth an interval each.
+"""
+
 
 class _MODLCoder(ColumnCoder):
     """Options of both coders."""
 
-    def __init__(self, *, method: Literal["greedy", "optimal"] = "greedy", n_jobs: int | None = -1) -> None:
+    earlier_options: ClassVar[dict[str, Any]] = {"prior": "published"}
+    """Options that files of the first versions lack."""
+
+    def __init__(
+        self,
+        *,
+        method: Literal["greedy", "optimal"] = "greedy",
+        prior: Prior = "published",
+        n_jobs: int | None = -1,
+    ) -> None:
         self.method = method
+        self.prior = prior
         self.n_jobs = n_jobs
 
     def _check_options(self) -> None:
         if not is_choice(self.method, ("greedy", "optimal")):
             raise ValueError(f"method must be 'greedy' or 'optimal', got {self.method!r}.")
+        check_prior(self.prior)
 
 
 class MODLDiscretizer(_MODLCoder, IntervalCoder):
     """Supervised discretization with the MODL criterion.
 
-    Cuts every numeric column into the intervals of lowest cost:
-    log N + log C(N+I-1, I-1) + sum_i [log C(N_i+J-1, J-1) + log(N_i! / prod_j N_ij!)] nats. Only the ranks of the
-    values matter, equal values are never separated, and a column without a cut that pays for itself is left in
-    one interval. Missing values are the smallest value of all. In a table of mixed columns, only the numeric ones are
-    coded.
+    Cuts every numeric column into the intervals of lowest cost: that of announcing I intervals, plus
+    sum_i [log C(N_i+J-1, J-1) + log(N_i! / prod_j N_ij!)] nats for the labels of J classes in intervals of N_i rows.
+    Only the ranks of the values matter, equal values are never separated, and a column without a cut that pays for
+    itself is left in one interval. Missing values are the smallest value of all. In a table of mixed columns, only the
+    numeric ones are coded.
 
     Parameters
     ----------
@@ -41,6 +58,10 @@ class MODLDiscretizer(_MODLCoder, IntervalCoder):
         ``"greedy"``: bottom-up merges, then splits and boundary moves until nothing falls; columns small enough to be
         solved exactly in a few milliseconds are (with two classes, up to 2200 distinct values once neighbours of one
         class are joined). ``"optimal"``: exact dynamic programming for up to 20,000 of these.
+    prior : {"sizes", "published"}, default="published"
+        How intervals are announced. ``"published"``: log N + log C(N+I-1, I-1), bounds anywhere between N rows.
+        ``"sizes"``: log V + log C(V-1, I-1), bounds between V distinct values, of which missing is one: finer where
+        rows are many and values few. It looks for as many intervals as there are pairs of rows at most.
 
     Attributes
     ----------
@@ -69,24 +90,33 @@ class MODLDiscretizer(_MODLCoder, IntervalCoder):
 
     must_pay = True
 
+    @property
+    def joins(self) -> int:  # type: ignore[override]
+        return _LEAST_JOINED if self.prior == "sizes" else 0
+
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        return search_intervals(blocks, self.method, apart=apart)
+        return search_intervals(blocks, self.method, prior=self.prior, apart=apart)
 
 
 class MODLGrouper(_MODLCoder, GroupCoder):
     """Supervised grouping of the values of categorical columns with the MODL criterion.
 
-    Puts the values of every column into the groups that cost least: log V + log B(V, G) + sum over groups of the same
-    terms as `MODLDiscretizer`. A missing value is a value like any other. In a table of mixed columns, only the
-    categorical ones are coded; a table without any is read as categorical throughout.
+    Puts the V values of every column into the groups that cost least: that of announcing G groups, plus the sum over
+    groups of the same terms as `MODLDiscretizer`. A missing value is a value like any other. In a table of mixed
+    columns, only the categorical ones are coded; a table without any is read as categorical throughout.
 
     Parameters
     ----------
     method : {"greedy", "optimal"}, default="greedy"
-        Two classes: dynamic programming over the values in order of their class ratio, for both methods (``"greedy"``
-        puts values of nearly equal ratio together beyond 2048 distinct ratios). More classes: ``"greedy"`` merges pairs
-        of groups, then moves single values (beyond 512 values the rarest are first joined by majority class);
-        ``"optimal"`` tries all partitions, for up to 16 values.
+        ``"greedy"`` merges pairs of groups, then moves single values, and with ``prior="sizes"`` starts again with all
+        values of at most 0, 1, 2, 4, ... rows in one group. ``"optimal"`` tries all partitions, for up to 16 values.
+        With two classes and the published prior, both use dynamic programming over the values in order of their class
+        ratio.
+    prior : {"sizes", "published"}, default="published"
+        How groups are announced. ``"published"``: log V + log B(V, G), B(V, G) the number of partitions of V values
+        into at most G groups, which costs nearly V log G. ``"sizes"``: log V + log C(V-1, G-1) +
+        log(V! / (G! prod_g v_g!)), first how many values v_g each group has, then which ones: a group that catches all
+        rare values costs only the choice of the others. It looks for as many groups as there are pairs of rows at most.
 
     Attributes
     ----------
@@ -109,4 +139,5 @@ class MODLGrouper(_MODLCoder, GroupCoder):
     """
 
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
-        return group_values(table.with_missing, method=self.method, apart=len(table.values) if apart else None)
+        missing = len(table.values) if apart else None
+        return group_values(table.with_missing, method=self.method, prior=self.prior, apart=missing)

@@ -15,7 +15,7 @@ from bayesieve.counts.pairs import PairInformation
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder
-from bayesieve.discretize.criterion import part_cost
+from bayesieve.discretize.criterion import Prior, part_cost
 from bayesieve.discretize.modl import MODLGrouper
 from bayesieve.discretize.partition import Groups
 from bayesieve.discretize.value_counts import ValueCounts
@@ -80,11 +80,11 @@ def check_pairs(pairs: Any) -> None:
     raise ValueError(f"pairs must be 'auto', a number of pairs or a list of pairs of names, got {pairs!r:.80}.")
 
 
-def grouper_of(categorical: ColumnCoder) -> MODLGrouper:
+def grouper_of(categorical: ColumnCoder, prior: Prior) -> MODLGrouper:
     """What groups cells where ``categorical`` codes categories; an optimal grouping of so many takes too long."""
     if isinstance(categorical, MODLGrouper):
         return clone(categorical).set_params(method="greedy")
-    return MODLGrouper()
+    return MODLGrouper(prior=prior)
 
 
 def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[tuple[int, int]]:

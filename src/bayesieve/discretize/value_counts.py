@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.criterion import Prior
 from bayesieve.table import Categories
 from bayesieve.table.values import merge_values
 
 _ROWS_PER_DISTINCT = 12  # counting distinct values in a hash table beats sorting when each comes at least this often
 LEAST_HASHED = 5000
 """Rows below which sorting takes no time either."""
+NEVER = 1 << 62
+"""Distinct values that no column has."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class ValueCounts:
         counted = _count_few(values, order)
         if counted is not None:
             return counted
-        blocks = ValueBlocks.of_rows(values[None, :], order, joined=False)
+        blocks = ValueBlocks.of_rows(values[None, :], order, joined=NEVER)
         first = int(blocks.has_missing[0])
         counts = np.diff(blocks.cumulated, axis=0)
         return cls(blocks.lower[first:-1], counts[first:], counts[:first].sum(axis=0, dtype=counts.dtype))
@@ -83,8 +86,8 @@ class ValueCounts:
 class ValueBlocks:
     """Numeric columns as blocks of neighbouring distinct values, column after column.
 
-    Equal values are never separated. Neighbours that are pure in one class never are either in a partition of least
-    cost or entropy, and share a block if ``joined``.
+    Equal values are never separated. Neighbours that are pure in one class hardly ever are either in a partition of
+    least cost or entropy, and share a block if ``joined``.
 
     Attributes
     ----------
@@ -96,6 +99,8 @@ class ValueBlocks:
         Lowest and highest value of the block that begins at a row.
     has_missing : bool array, shape (n_columns,)
         Whether the first block holds missing values; its value is -inf.
+    n_values : int array, shape (n_columns,)
+        Distinct values; missing is one of them where the first block holds missing values.
     class_totals : float array, shape (n_columns, n_classes)
     totals : float array, shape (n_columns,)
         Rows (or weight) by class, and of all classes.
@@ -106,18 +111,19 @@ class ValueBlocks:
     lower: np.ndarray
     upper: np.ndarray
     has_missing: np.ndarray
+    n_values: np.ndarray
     class_totals: np.ndarray
     totals: np.ndarray
 
     @classmethod
     def of_rows(
-        cls, values: np.ndarray, order: ClassOrder, *, joined: bool = True, apart: bool = True, ignore: bool = False
+        cls, values: np.ndarray, order: ClassOrder, *, joined: int = 0, apart: bool = True, ignore: bool = False
     ) -> ValueBlocks:
         """Blocks of (n_columns, n_rows) numbers, NaN for missing values.
 
         Parameters
         ----------
-        joined : whether neighbouring values of one class share a block.
+        joined : neighbouring values of one class share a block in columns of at least so many distinct values.
         apart : whether missing values never share one with others.
         ignore : whether missing values are left out, unless there are no others.
         """
@@ -133,16 +139,16 @@ class ValueBlocks:
                 missing[c], class_totals[c], totals[c] = 0, known.class_totals(), known.total
         # Memory that is never written is never used.
         most = len(values) * (order.rows.size + 2)
-        starts = np.empty(len(values) + 1, dtype=np.int64)
+        starts, n_values = np.empty(len(values) + 1, dtype=np.int64), np.empty(len(values), dtype=np.int64)
         cumulated: np.ndarray = np.empty((most, order.n_classes), dtype=order.count_type)
         lower, upper = np.empty(most), np.empty(most)
-        n = merge_classes(by_class, weights, order.offsets, missing, joined, apart, starts, cumulated, lower, upper)
-        return cls(starts, cumulated[:n], lower[:n], upper[:n], missing.max(axis=1) > 0, class_totals, totals)
+        options = (order.offsets, missing, joined, apart)
+        n = merge_classes(by_class, weights, *options, starts, n_values, cumulated, lower, upper)
+        has_missing = missing.max(axis=1) > 0
+        return cls(starts, cumulated[:n], lower[:n], upper[:n], has_missing, n_values, class_totals, totals)
 
     @classmethod
-    def of_counts(
-        cls, table: ValueCounts, *, joined: bool = True, apart: bool = True, ignore: bool = False
-    ) -> ValueBlocks:
+    def of_counts(cls, table: ValueCounts, *, joined: int = 0, apart: bool = True, ignore: bool = False) -> ValueBlocks:
         """Blocks of the distinct values of one column; parameters as for `of_rows`."""
         counts, values, has_missing = table.counts, table.values, bool(table.missing.any())
         if has_missing and not (ignore and len(values)):
@@ -151,7 +157,7 @@ class ValueBlocks:
             has_missing = False
         class_totals = counts.sum(axis=0, dtype=float)
         begins = np.ones(len(counts), dtype=bool)
-        if joined:
+        if len(counts) >= joined:
             only = np.where((counts > 0).sum(axis=1) == 1, counts.argmax(axis=1), -1)
             begins[1:] = (only[1:] != only[:-1]) | (only[1:] < 0)
             begins[1:2] |= has_missing and apart
@@ -164,6 +170,7 @@ class ValueBlocks:
             lower=np.append(values[first[:-1]], np.nan),
             upper=np.append(values[first[1:] - 1], np.nan),
             has_missing=np.array([has_missing]),
+            n_values=np.array([len(counts)]),
             class_totals=class_totals[None, :],
             totals=np.array([class_totals.sum()]),
         )
@@ -171,6 +178,10 @@ class ValueBlocks:
     @property
     def n_columns(self) -> int:
         return self.starts.size - 1
+
+    def announced(self, prior: Prior) -> np.ndarray:
+        """Among how many rows or distinct values a prior announces intervals, (n_columns,)."""
+        return self.n_values.astype(float) if prior == "sizes" else self.totals
 
     def known_starts(self) -> np.ndarray:
         """First row of the known values of each column; a column of missing values alone is taken for known."""

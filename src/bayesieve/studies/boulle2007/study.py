@@ -130,9 +130,10 @@ class Boulle2007(CrossValidatedStudy):
             "NB(EF)": "all",
         }
         encoders = {"NB(EF)": TableEncoder(numeric="equal-frequency", categorical="values")}
-        options: dict[str, Any] = {"calibrate": False, **smooth}
-        chosen = {name: MeasuredNB(selectors[name], encoder=encoders.get(name, "modl"), **options) for name in METHODS}
-        return {**chosen, OURS: MeasuredNB(**smooth)}
+        options: dict[str, Any] = {"prior": "published", **smooth}
+        raw = {"calibrate": False, **options}
+        chosen = {name: MeasuredNB(selectors[name], encoder=encoders.get(name, "modl"), **raw) for name in METHODS}
+        return {**chosen, OURS: MeasuredNB(**options)}
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
         """The paper's rows of a data set, and their classes, numbered from 0 in the order of their labels."""

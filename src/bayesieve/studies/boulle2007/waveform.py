@@ -175,7 +175,7 @@ class _Split:
     ) -> None:
         self._began = time.perf_counter()
         self._seed, self._n_jobs = seed, n_jobs
-        self._encoder = TableEncoder(n_jobs=n_jobs)
+        self._encoder = TableEncoder(prior="published", n_jobs=n_jobs)
         self._coded = self._encoder.fit_transform_coded(take_rows(X, train), codes[train]).by_class
         self._test = self._encoder.transform_coded(take_rows(X, test))
         self._test_codes, self._train_counts = codes[test], np.bincount(codes[train])
@@ -188,7 +188,7 @@ class _Split:
         subsets, coded = self._subsets, self._coded
         largest, area = subsets.largest_area()
         trace = subsets.trace()
-        default = SelectiveNB(random_state=self._seed, n_jobs=self._n_jobs)
+        default = SelectiveNB(prior="published", random_state=self._seed, n_jobs=self._n_jobs)
         default.fit_coded(coded, self._encoder)
         weights = {
             "NB": self._indicator(subsets.problem.candidates),
