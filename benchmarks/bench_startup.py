@@ -70,6 +70,16 @@ def main() -> None:
     arguments = options(__doc__).parse_args()
     report = Report("startup", "Starting up", arguments)
     rounds = 2 if arguments.quick else 11
+    with tempfile.TemporaryDirectory() as folder:  # of bytecode, which every installation has
+        os.environ |= {"PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": ""}
+        imports(report, rounds)
+        first_fits(report)
+        first_commands(report)
+    report.close(["polars", "narwhals"])
+
+
+def imports(report: Report, rounds: int) -> None:
+    """Seconds of processes that import the package, or something else."""
     tasks = {name: (lambda code=code: in_fresh_process(code)) for name, code in IMPORTS.items()}
     alternate(tasks, 1)
     runs = alternate(tasks, rounds)
@@ -77,14 +87,11 @@ def main() -> None:
     rows = [
         [LABELS[name], spread(times), f"{medians[name] - medians['sklearn']:+.3f} s"] for name, times in runs.items()
     ]
-    report.add(f"Whole processes, {rounds} rounds in turns, files in the system's cache.\n")
+    report.add(f"Whole processes, {rounds} rounds in turns, files in the system's cache, bytecode saved.\n")
     report.add(markdown_table(["a process that does", "median (range)", "more than scikit-learn"], rows))
     for name in ("package", "classifier"):
         more = medians[name] - medians["sklearn"]
         report.add(f"\n{LABELS[name]} costs more than {LABELS['sklearn']}: {verdict(more, SECONDS_MORE, unit=' s')}.")
-    first_fits(report)
-    first_commands(report)
-    report.close(["polars", "narwhals"])
 
 
 def first_fits(report: Report) -> None:
