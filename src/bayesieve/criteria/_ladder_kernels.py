@@ -65,23 +65,20 @@ def list_rows(scores, begin, end):
     return ordered, numbers, different[: n_different + PADDING], number
 
 
-@jit
-def bucket_width(scores, tolerance):
+def bucket_width(scores: np.ndarray, tolerance: int) -> tuple[int, int]:
     """(shift, low) of buckets of 2^shift steps from ``low`` on, the first of them empty, so that scores that tie share
     one; a shift of -1 where there are none.
     """
     shift = 0
-    while (scores[-1] - scores[0]) >> shift >= _BUCKETS * scores.size or (np.int64(1) << shift) < 64 * tolerance:
+    lowest, highest = int(scores[0]), int(scores[-1])
+    while (highest - lowest) >> shift >= _BUCKETS * scores.size or 1 << shift < 64 * tolerance:
         shift += 1
-    width = np.int64(1) << shift
+    width = 1 << shift
     for attempt in range(1, _ATTEMPTS):
-        low = scores[0] - attempt * (width // _ATTEMPTS)  # never below the first bucket
-        nearest = width
-        for k in range(scores.size):
-            nearest = min(nearest, (scores[k] - low) & (width - 1))
-        if nearest > 2 * tolerance:
+        low = lowest - attempt * (width // _ATTEMPTS)  # never below the first bucket
+        if ((scores - low) & (width - 1)).min() > 2 * tolerance:
             return shift, low - width
-    return -1, np.int64(0)
+    return -1, 0
 
 
 @jit
