@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesieve.compiling import jit_inner
 from bayesieve.counts._pair_kernels import count_bits
-from bayesieve.criteria._auc_kernels import BLOCK, bucket_range
+from bayesieve.criteria._auc_kernels import bucket_range
 
 _BUCKETS_PER_ROW = 32  # of the bit map, at most; half of it at least
 _LOW = (1 << 32) - 1
@@ -48,22 +48,24 @@ def _number_buckets(buckets, offsets, positive, words):
 
 
 @jit_inner
-def _enter(keys, buckets, words, first, tolerance, places, slots, extras, n_extras):
-    """Count negative rows in their slots: all above bit 32 of slots[2 k], twice those of the slot's key below. Rows
-    of another key are listed in ``extras``.
-    """
-    is_new = np.array([0, -1])  # looked up, not chosen: a choice would be compiled to a jump that no processor foresees
-    within = np.uint64(2 * tolerance)
+def _set_keys(keys, buckets, words, places, slots):
+    """Places of negative rows; the last row of a slot gives it its key."""
     for i in range(keys.size):
         places[i] = np.int32(_slot(buckets[i], words))
     for i in range(keys.size):
+        slots[(np.uint64(places[i]) << np.uint64(1)) | np.uint64(1)] = keys[i]
+
+
+@jit_inner
+def _enter(keys, places, first, tolerance, slots, extras, n_extras):
+    """Count negative rows in their slots: all above bit 32 of slots[2 k], twice those of the slot's key below. Rows
+    of another key are listed in ``extras``.
+    """
+    within = np.uint64(2 * tolerance)
+    for i in range(keys.size):
         at = np.uint64(places[i]) << np.uint64(1)
-        entry = slots[at]
-        own = slots[at | np.uint64(1)]
-        own += (keys[i] - own) & is_new[np.uint64(entry == 0)]
-        same = np.int64(np.uint64(keys[i] - own + tolerance) <= within)
-        slots[at] = entry + (1 << 32) + 2 * same
-        slots[at | np.uint64(1)] = own
+        same = np.int64(np.uint64(keys[i] - slots[at | np.uint64(1)] + tolerance) <= within)
+        slots[at] += (1 << 32) + 2 * same
         extras[np.uint64(n_extras)] = first + i
         n_extras += 1 - same
     return n_extras
@@ -97,7 +99,7 @@ def _chain_extras(keys, buckets, words, extras, tolerance, heads, nodes, left):
 
 
 @jit_inner
-def _count_below(keys, buckets, words, first, tolerance, places, flags, slots, unsure, n_unsure):
+def _count_below(keys, buckets, words, first, tolerance, places, slots, unsure, n_unsure):
     """Twice the negatives below the positive rows, without the other keys of slots that have some; their rows are
     listed in ``unsure``.
     """
@@ -109,11 +111,9 @@ def _count_below(keys, buckets, words, first, tolerance, places, flags, slots, u
         entry = slots[at]
         above = keys[i] - slots[at | np.uint64(1)]
         own = (entry & _LOW) >> 1
-        twice += 2 * (entry >> 32) + (own if above > tolerance else 0) + (own if above >= -tolerance else 0)
-        flags[i] = entry & 1
-    for i in range(keys.size):
+        twice += 2 * (entry >> 32) + own * (np.int64(above > tolerance) + np.int64(above >= -tolerance))
         unsure[np.uint64(n_unsure)] = first + i
-        n_unsure += np.int64(flags[i])
+        n_unsure += entry & 1
     return twice, n_unsure
 
 
@@ -162,13 +162,15 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
     words[:] = 0
     n_slots = _number_buckets(buckets, offsets, positive, words)
     slots[: 2 * n_slots] = 0
-    place, flags = places[: keys.size], places[keys.size :]  # of a block
     n_extras = 0
     for s in range(positive.size):
         if not positive[s]:
-            for begin in range(offsets[s], offsets[s + 1], BLOCK):
-                rows = slice(begin, min(begin + BLOCK, offsets[s + 1]))
-                n_extras = _enter(keys[rows], buckets[rows], words, begin, tolerance, place, slots, unsure, n_extras)
+            rows = slice(offsets[s], offsets[s + 1])
+            _set_keys(keys[rows], buckets[rows], words, places[rows], slots)
+    for s in range(positive.size):
+        if not positive[s]:
+            rows = slice(offsets[s], offsets[s + 1])
+            n_extras = _enter(keys[rows], places[rows], offsets[s], tolerance, slots, unsure, n_extras)
     total = 0  # from now on above bit 32: the rows in the slots before; bit 0: whether the slot has other keys, too
     for k in range(n_slots):
         entry = slots[2 * k]
@@ -184,11 +186,10 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
     twice, n_unsure = 0, 0
     for s in range(positive.size):
         if positive[s]:
-            for begin in range(offsets[s], offsets[s + 1], BLOCK):
-                rows = slice(begin, min(begin + BLOCK, offsets[s + 1]))
-                below, n_unsure = _count_below(
-                    keys[rows], buckets[rows], words, begin, tolerance, place, flags, slots, unsure, n_unsure
-                )
-                twice += below
+            rows = slice(offsets[s], offsets[s + 1])
+            below, n_unsure = _count_below(
+                keys[rows], buckets[rows], words, offsets[s], tolerance, places[rows], slots, unsure, n_unsure
+            )
+            twice += below
     left, more = _count_extras(keys, buckets, words, unsure[:n_unsure], tolerance, heads, nodes, left)
     return left >= 0, twice + more
