@@ -105,10 +105,7 @@ class FoldRun:
     def _fit(self, model: Any) -> dict[str, Any]:
         began = time.perf_counter()
         model.fit(self._train_X, self._labels, **self._weight_option(model))
-        fitted = time.perf_counter()
-        log_proba = self._log_probabilities(model, self._test_X)
-        predicted = time.perf_counter()
-        return self._measured(model, self._test_X, log_proba, fitted - began, predicted - fitted)
+        return self._measured(model, self._test_X, time.perf_counter() - began, 0.0)
 
     def _fit_coded(self, model: Any) -> dict[str, Any]:
         encoder = model.new_encoder()
@@ -121,17 +118,7 @@ class FoldRun:
         model.fit_coded(coded, encoder)
         fit_seconds = time.perf_counter() - began + train_seconds
         rows, test_seconds = coding.once("test", lambda: encoder.transform_coded(self._test_X))
-        began = time.perf_counter()
-        log_proba = self._log_probabilities(model, rows)
-        predict_seconds = time.perf_counter() - began + test_seconds
-        return self._measured(model, rows, log_proba, fit_seconds, predict_seconds)
-
-    def _log_probabilities(self, model: Any, X: Any) -> np.ndarray:
-        predicted = log_probabilities(model, X, self._data.classes, self._fold.train.size)
-        if len(predicted) != self._fold.test.size:
-            n_rows = self._fold.test.size
-            raise ValueError(f"Probabilities were predicted for {len(predicted)} of {n_rows} rows.")
-        return predicted
+        return self._measured(model, rows, fit_seconds, test_seconds)
 
     def _weight_option(self, model: Any) -> dict[str, Any]:
         if self._train_weights is None:
@@ -140,22 +127,23 @@ class FoldRun:
             raise ValueError(f"{type(model).__name__}.fit does not accept sample_weight.")
         return {"sample_weight": self._train_weights}
 
-    def _measured(self, model: Any, rows: Any, log_proba: np.ndarray, fit: float, predict: float) -> dict[str, Any]:
-        codes = self._data.codes
-        counts = np.bincount(codes[self._fold.train], weights=self._train_weights, minlength=self._data.classes.size)
-        measures = fold_measures(log_proba, codes[self._fold.test], counts, self._test_weights)
+    def _measured(self, model: Any, rows: Any, fit_seconds: float, test_seconds: float) -> dict[str, Any]:
+        """Results on the test rows, in the form the model predicts, which took ``test_seconds`` to get."""
+        codes, train, test = self._data.codes, self._fold.train, self._fold.test
+        began = time.perf_counter()
+        log_proba = log_probabilities(model, rows, self._data.classes, train.size)
+        predict_seconds = time.perf_counter() - began + test_seconds
+        if len(log_proba) != test.size:
+            raise ValueError(f"Probabilities were predicted for {len(log_proba)} of {test.size} rows.")
+        counts = np.bincount(codes[train], weights=self._train_weights, minlength=self._data.classes.size)
         n_features = getattr(model, "n_features_selected_", None)
-        return _finite(measures) | {
+        has_figures = isinstance(model, FiguresOfItsOwn)
+        return _finite(fold_measures(log_proba, codes[test], counts, self._test_weights)) | {
             "n_features": None if n_features is None else int(n_features),
-            "fit_seconds": round(fit, 6),
-            "predict_seconds": round(predict, 6),
-            "figures": self._figures(model, rows),
+            "fit_seconds": round(fit_seconds, 6),
+            "predict_seconds": round(predict_seconds, 6),
+            "figures": _finite(model.fold_figures(rows, codes[test])) if has_figures else None,
         }
-
-    def _figures(self, model: Any, rows: Any) -> dict[str, Any] | None:
-        if not isinstance(model, FiguresOfItsOwn):
-            return None
-        return _finite(model.fold_figures(rows, self._data.codes[self._fold.test]))
 
 
 class _Coding:

@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from bayesieve.studies.data_sets import DataFacts
+
 MEASURES = ("accuracy", "auc", "compression_rate")
 """The criteria of section 5.2; `SHORT` has the paper's names."""
 SHORT = {"accuracy": "ACC", "auc": "AUC", "compression_rate": "CR"}
@@ -29,23 +31,17 @@ class Cell:
     losses: int | None = None
 
 
-@dataclass(frozen=True)
-class PaperSet:
-    """A data set of table 1 or 2: rows, numerical and categorical variables, classes, share of the most frequent one.
+@dataclass(frozen=True, kw_only=True)
+class PaperSet(DataFacts):
+    """A data set of table 1 or 2: its facts in the paper, and a note on where ours differs, or why.
 
     ``ours`` is our version of it, None if there is none; ``first_rows`` is how many of our rows belong to the paper's
-    set, None for all; ``note`` says where the two differ, or why.
+    set, None for all.
     """
 
     name: str
-    rows: int
-    n_numeric: int
-    n_categorical: int
-    n_classes: int
-    majority_share: float
     ours: str | None
     first_rows: int | None
-    note: str | None
 
 
 def _lines(file: str, table: str) -> list[dict[str, Any]]:
@@ -62,7 +58,9 @@ def _results(table: str) -> dict[str, dict[str, Cell]]:
     return cells
 
 
-UCI, CHALLENGE = (tuple(PaperSet(**line) for line in _lines("data_sets.csv", table)) for table in "12")
+UCI, CHALLENGE = (
+    tuple(PaperSet(**line | {"note": line["note"] or ""}) for line in _lines("data_sets.csv", table)) for table in "12"
+)
 """Tables 1 and 2."""
 TABLE_3, TABLE_4 = _results("3"), _results("4")
 """By criterion and method: table 3 on the 30 data sets of table 1, table 4 on the 10 of table 2."""
