@@ -24,6 +24,7 @@ from bayesieve import (
     BayesianAveraging,
     CFSSelector,
     CompressionAveraging,
+    DependenceClusterSelector,
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,
     ImpreciseInformationGainSelector,
@@ -104,7 +105,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, BaseEstimator):
         return type(value), {name: plain(item) for name, item in value.get_params(deep=False).items()}
     if isinstance(
-        value, (c.Criterion, Dependence, model_selection.BaseCrossValidator, model_selection.BaseShuffleSplit)
+        value,
+        (c.Criterion, Dependence, s.ClusterSearch, model_selection.BaseCrossValidator, model_selection.BaseShuffleSplit),
     ):
         options = {name: plain(item) for name, item in vars(value).items() if not name.startswith("_")}
         return type(value), options
@@ -145,7 +147,17 @@ def criterion_objects(labels: Any) -> st.SearchStrategy[Any]:
     last = np.unique(np.asarray(labels))[-1]
     return st.sampled_from(
         [
-            *(c.AUC, c.BalancedError, c.Brier, c.Error, c.ErrorProbability, c.LogLoss, lambda: c.MAPCost(4)),
+            *(
+                c.Accuracy,
+                c.BalancedAccuracy,
+                c.AUC,
+                c.BalancedError,
+                c.Brier,
+                c.Error,
+                c.ErrorProbability,
+                c.LogLoss,
+                lambda: c.MAPCost(4),
+            ),
             *(lambda: c.Recall(last), lambda: c.Precision(last), lambda: c.Precision(last.item())),
             *(lambda: c.ExpectedCost([[0, 1], [5, 0]]), lambda: c.ExpectedCost(np.array([[0.0, 1.5], [3.0, -0.1]]))),
         ]
@@ -203,6 +215,18 @@ SEARCHES: dict[type, dict[str, st.SearchStrategy[Any]]] = {
         "tol": st.sampled_from([0.0, 1e-3]),
     },
     s.ExhaustiveSearch: {"max_seconds": limits},
+    s.ClusterSearch: {
+        "dependence": measures,
+        "linkage": st.sampled_from(["complete", "average", "single", "weighted"]),
+        "n_cuts": st.sampled_from([None, 1, np.int64(2)]),
+        "n_combinations": st.integers(1, 30),
+        "q": st.sampled_from(["auto", 0.5, 1, np.float64(0.3)]),
+        "diagonal": st.booleans() | st.just(np.True_),
+        "seed": st.integers(0, 5),
+        "max_seconds": limits,
+        "n_jobs": jobs,
+        "matrix": st.sampled_from([None, np.eye(4), [[1.0, 0.5, 0, 0], [0.5, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]]),
+    },
 }
 
 
@@ -213,6 +237,7 @@ def built(kind: type, options: dict[str, st.SearchStrategy[Any]]) -> st.SearchSt
 
 
 searches = st.sampled_from(list(SEARCHES)).flatmap(lambda kind: built(kind, SEARCHES[kind]))
+other_searches = searches.filter(lambda search: not isinstance(search, s.ClusterSearch))  # which needs coded rows
 
 
 def constraints(labels: Any) -> st.SearchStrategy[Any]:
@@ -259,6 +284,20 @@ def options_of(kind: type, labels: Any) -> dict[str, st.SearchStrategy[Any]]:
             **validation,
             **search,
         },
+        DependenceClusterSelector: {
+            "dependence": measures,
+            "n_cuts": st.sampled_from([None, 1, np.int64(2)]),
+            "n_combinations": st.integers(1, 30),
+            "q": st.sampled_from(["auto", 0.5, 1, np.float64(0.3)]),
+            "linkage": st.sampled_from(["complete", "average", "single", "weighted"]),
+            "diagonal": st.booleans() | st.just(np.True_),
+            "scoring": criteria | st.sampled_from(["accuracy", "balanced_accuracy", "f1_macro", c.Scorer("f1_macro")]),
+            "constraints": constraints(labels),
+            "evaluation": st.sampled_from(["train", "holdout", "loo", 2, np.int64(3)]) | splitters,
+            "random_state": seeds,
+            **{name: validation[name] for name in ("validation_size", "recode")},
+            **search,
+        },
         InformationGainSelector: {
             "threshold": st.sampled_from([0.0, 0.01, np.float32(0.5)]),
             "alpha": st.sampled_from([None, 0, 0.25]),
@@ -280,7 +319,7 @@ def options_of(kind: type, labels: Any) -> dict[str, st.SearchStrategy[Any]]:
             **machine,
         },
         CFSSelector: {
-            "search": st.sampled_from(["best-first", "forward", "backward"]) | searches,
+            "search": st.sampled_from(["best-first", "forward", "backward"]) | other_searches,
             "dependence": measures,
             "locally_predictive": st.booleans() | st.just(np.True_),
             "independent_as_redundant": st.booleans(),
@@ -414,7 +453,8 @@ def test_searches_and_constraints_come_back(tmp_path: Path, kind: type[s.Search]
     assert again.selector.search == selector.search
     assert plain(again.selector.constraints) == plain(bounds)
     np.testing.assert_array_equal(again.trace_.chosen, model.trace_.chosen)
-    by_merit = SelectiveNB(CFSSelector(search=kind())) if kind is not s.MultiStart else SelectiveNB("cfs")
+    of_models = kind in (s.MultiStart, s.ClusterSearch)
+    by_merit = SelectiveNB("cfs") if of_models else SelectiveNB(CFSSelector(search=kind()))
     check_round_trip(by_merit.fit(table(), y), tmp_path, table(), y)
 
 

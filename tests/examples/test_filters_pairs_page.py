@@ -1,4 +1,4 @@
-"""The page on filters that look at pairs: its code runs, and prints what it should."""
+"""The pages on filters that look at pairs and on clusters: their code runs, and prints what it should."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "filters-pairs.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("name", "n_shown"), [("filters-pairs.md", 4), ("clusters.md", 3)])
+def test_the_page_runs(
+    name: str, n_shown: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     (block,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
     monkeypatch.chdir(tmp_path)
-    exec(compile(block, "filters-pairs.md", "exec"), {})
+    exec(compile(block, name, "exec"), {})
     shown = re.findall(r"#> (.*)", block)
-    assert len(shown) == 4
+    assert len(shown) == n_shown
     assert capsys.readouterr().out.splitlines() == shown

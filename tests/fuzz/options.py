@@ -14,12 +14,24 @@ from tests.fuzz.case import Case
 
 SELECTORS = (
     *("all", "map", "bayesian", "compression", "wrapper", "accuracy", "auc", "information-gain"),
-    *("imprecise-information-gain", "mrmr", "cfs"),
+    *("imprecise-information-gain", "mrmr", "cfs", "clusters"),
 )
 MEASURES = (
     *("mutual_information", "symmetrical_uncertainty", "pearson", "spearman", "hoeffding", "distance_correlation"),
 )
-CRITERIA = ("error", "error_probability", "brier", "log_loss", "auc", "balanced_error", "map")
+CRITERIA = (
+    *(
+        "error",
+        "accuracy",
+        "error_probability",
+        "brier",
+        "log_loss",
+        "auc",
+        "balanced_error",
+        "balanced_accuracy",
+        "map",
+    ),
+)
 ODD_VALUES: tuple[Callable[[], Any], ...] = (
     *(
         lambda: -1,
@@ -139,10 +151,32 @@ def _averaged(kind: Any) -> Callable[[Case], Any]:
     )
 
 
+def _clusters(case: Case) -> Any:
+    objects = (Recall(1), Precision(1), ExpectedCost([[0, 1], [5, 0]]))
+    return bs.DependenceClusterSelector(
+        case.pick(MEASURES),
+        n_cuts=case.pick((None, None, 1, 3, 1000)),
+        n_combinations=case.pick((25, 25, 1, 3)),
+        q=case.pick(("auto", "auto", 0.5, 1, 1e-3)),
+        linkage=case.pick(("complete", "complete", "average", "single", "weighted")),
+        diagonal=case.chance(0.7),
+        scoring=case.pick((*CRITERIA, "f1_macro", "recall:1", "precision:x"))
+        if case.chance(0.85)
+        else case.pick(objects),
+        constraints=case.pick((None, None, {"recall:1": 0.5}, {"accuracy": 0.9}, {"log_loss": 0.5, "auc": 0.5})),
+        evaluation=case.pick(("holdout", "holdout", "train", "loo", 2, KFold(2), ShuffleSplit(2))),
+        validation_size=case.pick((1 / 3, 1 / 3, 0.3, 0.9, 0.01)),
+        max_seconds=case.pick((None, None, None, 0.0, 0.05)),
+        smoothing=smoothing(case),
+        random_state=random_state(case),
+    )
+
+
 _MAKERS: tuple[Callable[[Case], Any], ...] = (
     *(
         _wrapper,
         _wrapper,
+        _clusters,
         _averaged(bs.MAPSelector),
         _averaged(bs.BayesianAveraging),
         _averaged(bs.CompressionAveraging),

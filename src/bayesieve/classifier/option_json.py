@@ -23,7 +23,7 @@ _PARTS: dict[str, dict[str, type]] = {
             discretize,
             "EqualFrequencyDiscretizer EqualWidthDiscretizer MDLPDiscretizer MODLDiscretizer MODLGrouper",
         ),
-        ("search", search, "BestFirst ExhaustiveSearch GreedySearch MultiStart"),
+        ("search", search, "BestFirst ClusterSearch ExhaustiveSearch GreedySearch MultiStart"),
         (
             "splitter",
             model_selection,

@@ -4,16 +4,27 @@ from bayesieve.criteria.auc import AUC
 from bayesieve.criteria.base import Criterion
 from bayesieve.criteria.brier import Brier
 from bayesieve.criteria.class_block import ClassBlock
-from bayesieve.criteria.decisions import BalancedError, Error, ExpectedCost, Precision, Recall
+from bayesieve.criteria.decisions import (
+    Accuracy,
+    BalancedAccuracy,
+    BalancedError,
+    Error,
+    ExpectedCost,
+    Precision,
+    Recall,
+)
 from bayesieve.criteria.error_probability import ErrorProbability
 from bayesieve.criteria.log_loss import LogLoss
 from bayesieve.criteria.map_cost import MAPCost
 from bayesieve.criteria.ratio_tables import RatioTables
 from bayesieve.criteria.row_loss import RowLoss
 from bayesieve.criteria.row_ratios import RowRatios
+from bayesieve.criteria.scorer import Scorer
 
 __all__ = [
     "AUC",
+    "Accuracy",
+    "BalancedAccuracy",
     "BalancedError",
     "Brier",
     "ClassBlock",
@@ -28,4 +39,5 @@ __all__ = [
     "Recall",
     "RowLoss",
     "RowRatios",
+    "Scorer",
 ]

@@ -31,6 +31,18 @@ class Error(ScanCriterion):
         return sums.sum(axis=1) / class_totals.sum()
 
 
+class Accuracy(Error):
+    """Share of rows whose most probable class is the true one; higher is better. 1 - `Error`."""
+
+    name = "accuracy"
+    title = "accuracy"
+    lower_is_better = False
+    best = 1.0
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        return 1.0 - super().values(sums, n_selected, class_totals)
+
+
 class BalancedError(Error):
     """Mean over the classes of the share of their rows that is given another class."""
 
@@ -40,6 +52,18 @@ class BalancedError(Error):
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         present = class_totals > 0
         return (sums[:, present] / class_totals[present]).mean(axis=1)
+
+
+class BalancedAccuracy(BalancedError):
+    """Mean over the classes of the share of their rows that is given them; higher is better. 1 - `BalancedError`."""
+
+    name = "balanced_accuracy"
+    title = "balanced accuracy"
+    lower_is_better = False
+    best = 1.0
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        return 1.0 - super().values(sums, n_selected, class_totals)
 
 
 class _OneClass(Error):

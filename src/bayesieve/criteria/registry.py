@@ -8,25 +8,37 @@ from typing import Any
 from bayesieve.criteria.auc import AUC
 from bayesieve.criteria.base import Criterion
 from bayesieve.criteria.brier import Brier
-from bayesieve.criteria.decisions import BalancedError, Error, ExpectedCost, Precision, Recall
+from bayesieve.criteria.decisions import (
+    Accuracy,
+    BalancedAccuracy,
+    BalancedError,
+    Error,
+    ExpectedCost,
+    Precision,
+    Recall,
+)
 from bayesieve.criteria.error_probability import ErrorProbability
 from bayesieve.criteria.log_loss import LogLoss
 from bayesieve.criteria.map_cost import MAPCost
+from bayesieve.criteria.scorer import Scorer
 from bayesieve.parts import Registry
 
 CRITERIA: Registry[type[Criterion]] = Registry(
     "bayesieve.criteria",
     Criterion,
     Error,
+    Accuracy,
     ErrorProbability,
     Brier,
     LogLoss,
     AUC,
     BalancedError,
+    BalancedAccuracy,
     MAPCost,
     Recall,
     Precision,
     ExpectedCost,
+    Scorer,
 )
 
 

@@ -1,6 +1,7 @@
 """How subsets of features are walked: problems, objectives, states of subsets, searches, and the trace they leave."""
 
 from bayesieve.search.best_first import BestFirst
+from bayesieve.search.clusters import ClusterCandidates, ClusterSearch, FeatureClusters
 from bayesieve.search.exhaustive import ExhaustiveSearch
 from bayesieve.search.greedy import DIRECTIONS, GreedySearch
 from bayesieve.search.multi_start import MultiStart
@@ -16,8 +17,11 @@ __all__ = [
     "DIRECTIONS",
     "BestFirst",
     "Clock",
+    "ClusterCandidates",
+    "ClusterSearch",
     "Constraint",
     "ExhaustiveSearch",
+    "FeatureClusters",
     "GreedySearch",
     "MultiStart",
     "Objective",

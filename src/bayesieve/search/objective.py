@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 
 import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.criteria import Criterion, Precision, Recall
+from bayesieve.criteria import Criterion, Precision, Recall, Scorer
 from bayesieve.criteria.registry import CRITERIA, make_criterion
 from bayesieve.search.scored_rows import ScoredRows
 
@@ -98,29 +98,63 @@ class Objective:
 
 
 def make_constraints(constraints: Mapping[str | Criterion, float] | None, coded: CodedTable) -> tuple[Constraint, ...]:
-    """Constraints from bounds by measures: names of criteria, ``"recall:LABEL"``, ``"precision:LABEL"``, or objects.
+    """Constraints from bounds by measures, as `make_measure` takes them.
 
     Raises
     ------
     ValueError
         For an unknown measure or class.
     """
-    made = []
-    for measure, bound in (constraints or {}).items():
-        criterion: str | Criterion = measure
-        if isinstance(measure, str) and ":" in measure:
-            kind, label = measure.split(":", 1)
-            labels = [] if coded.classes is None else np.asarray(coded.classes).tolist()
-            same = [known for known in labels if str(known) == label]
-            if kind not in _OF_CLASS or not same:
-                raise ValueError(
-                    f"constraints: {measure!r} must be 'recall:' or 'precision:' and one of the classes "
-                    f"{', '.join(map(repr, labels))}."
-                )
-            criterion = _OF_CLASS[kind](same[0])
-        name = measure if isinstance(measure, str) else repr(measure)
-        made.append(Constraint(name, make_criterion(criterion, coded.n_features, coded.classes), float(bound)))
-    return tuple(made)
+    return tuple(
+        Constraint(
+            measure if isinstance(measure, str) else repr(measure),
+            make_measure(measure, coded, "constraints"),
+            float(bound),
+        )
+        for measure, bound in (constraints or {}).items()
+    )
+
+
+def make_measure(measure: str | Criterion | Callable[..., float], coded: CodedTable, option: str) -> Criterion:
+    """A criterion by its name, ``"recall:LABEL"``, ``"precision:LABEL"``, the name of a scorer of scikit-learn, or the
+    one given.
+
+    Raises
+    ------
+    ValueError
+        For an unknown measure or class; the sentence names the option.
+    """
+    if isinstance(measure, str) and ":" in measure:
+        kind, label = measure.split(":", 1)
+        labels = [] if coded.classes is None else np.asarray(coded.classes).tolist()
+        same = [known for known in labels if str(known) == label]
+        if kind not in _OF_CLASS or not same:
+            raise ValueError(
+                f"{option}: {measure!r} must be 'recall:' or 'precision:' and one of the classes "
+                f"{', '.join(map(repr, labels))}."
+            )
+        measure = _OF_CLASS[kind](same[0])
+    elif not isinstance(measure, Criterion) and measure not in CRITERIA:
+        measure = Scorer(measure)
+    return make_criterion(measure, coded.n_features, coded.classes)
+
+
+def check_measure(measure: object, option: str) -> None:
+    """Raise ValueError unless `make_measure` may take it."""
+    by_name = [name for name, part in CRITERIA.items() if not part.needs_options]
+    if isinstance(measure, Criterion) or (callable(measure) and not isinstance(measure, type)):
+        return
+    if isinstance(measure, str):
+        if measure in by_name or (":" in measure and measure.split(":")[0] in _OF_CLASS):
+            return
+        from sklearn.metrics import get_scorer_names
+
+        if measure in get_scorer_names() and measure not in CRITERIA:
+            return
+    raise ValueError(
+        f"{option}: {measure!r} must be one of {', '.join(map(repr, by_name))}, 'recall:CLASS', 'precision:CLASS', a "
+        "Criterion or a scorer of scikit-learn."
+    )
 
 
 def check_constraints(constraints: object) -> None:
@@ -131,15 +165,7 @@ def check_constraints(constraints: object) -> None:
         raise ValueError(
             f"constraints must map measures to bounds, such as {{'recall:yes': 0.9}}, got {constraints!r}."
         )
-    by_name = [name for name, part in CRITERIA.items() if not part.needs_options]
     for measure, bound in constraints.items():
-        known = isinstance(measure, Criterion) or (
-            isinstance(measure, str) and (measure in by_name or (":" in measure and measure.split(":")[0] in _OF_CLASS))
-        )
-        if not known:
-            raise ValueError(
-                f"constraints: {measure!r} must be one of {', '.join(map(repr, by_name))}, 'recall:CLASS', "
-                "'precision:CLASS' or a Criterion."
-            )
+        check_measure(measure, "constraints")
         if isinstance(bound, bool) or not isinstance(bound, Real) or not np.isfinite(float(bound)):
             raise ValueError(f"constraints: the bound of {measure!r} must be a finite number, got {bound!r}.")

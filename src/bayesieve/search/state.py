@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -32,6 +33,7 @@ class SubsetProblem(Problem):
     names : of all features; candidates : positions of those with at least two levels, unless said otherwise.
     validation : objective that chooses among the subsets met, on rows of its own, if any.
     evaluation, recoded : what a trace says of the rows.
+    learnt : the rows that the probabilities are learnt from, for searches that need more than an objective.
     total : number of rows that guide the search, or the sum of their weights.
     """
 
@@ -41,6 +43,7 @@ class SubsetProblem(Problem):
     validation: Objective | None = None
     evaluation: str | None = None
     recoded: bool | None = None
+    learnt: CodedTable | None = None
 
     @classmethod
     def of(
@@ -72,6 +75,7 @@ class SubsetProblem(Problem):
         validation: Objective | None = None,
         evaluation: str | None = None,
         recoded: bool | None = None,
+        learnt: CodedTable | None = None,
     ) -> SubsetProblem:
         """Search the features of a coded table by an objective on any rows with the same features."""
         return cls(
@@ -81,6 +85,7 @@ class SubsetProblem(Problem):
             validation=validation,
             evaluation=evaluation,
             recoded=recoded,
+            learnt=coded if learnt is None else learnt,
         )
 
     @property
@@ -166,8 +171,8 @@ class _Measured:
     def reset(self) -> None:
         self._state.update(_reset, self._rows.priors)
 
-    def move(self, feature: int, adding: bool) -> None:
-        self._state.update(_multiply, self._rows.tables, feature, adding)
+    def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        self._state.update(_multiply, self._rows.tables, features, adding)
 
     def expect_moves(self) -> None:
         self._state.update(_expect_moves)
@@ -234,9 +239,9 @@ class _Followed:
         for measured in self._measured:
             measured.expect_moves()
 
-    def move(self, feature: int, adding: bool) -> None:
+    def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
         for measured in self._measured:
-            measured.move(feature, adding)
+            measured.move(features, adding)
 
     def measures(self, size: int) -> list[float]:
         return [measured.sign * measured.own(size) for _, measured in self._bounds]
@@ -284,8 +289,7 @@ class SearchState(State):
             self._validation.reset()
         self.selected[:] = False if selected is None else selected
         self.n_selected = int(self.selected.sum())
-        for feature in np.flatnonzero(self.selected):
-            self._apply(int(feature), True)
+        self._apply(np.flatnonzero(self.selected).tolist(), [True] * self.n_selected)
         self.cost = self._guide.criterion.own(self.n_selected)
 
     def go_to(self, selected: np.ndarray) -> None:
@@ -295,8 +299,7 @@ class SearchState(State):
         elif changed.size:
             if changed.size >= _MANY_MOVES:
                 self._guide.expect_moves()
-            for feature in changed.tolist():
-                self._apply(feature, bool(selected[feature]))
+            self._apply(changed.tolist(), selected[changed].tolist())
             self.selected[:] = selected
             self.n_selected = int(self.selected.sum())
             self.cost = self._guide.criterion.own(self.n_selected)
@@ -352,23 +355,24 @@ class SearchState(State):
         self._move(feature, not self.selected[feature], cost)
 
     def _move(self, feature: int, adding: bool, cost: float | None) -> None:
-        self._apply(int(feature), adding)
+        self._apply((int(feature),), (adding,))
         self.selected[feature] = adding
         self.n_selected += 1 if adding else -1
         self.cost = self._guide.criterion.own(self.n_selected) if cost is None else cost
 
-    def _apply(self, feature: int, adding: bool) -> None:
-        self._guide.move(feature, adding)
+    def _apply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        self._guide.move(features, adding)
         if self._validation is not None:
-            self._validation.move(feature, adding)
+            self._validation.move(features, adding)
 
 
 def _reset(block: Any, priors: np.ndarray) -> None:
     block.reset(priors)
 
 
-def _multiply(block: Any, tables: RatioTables, feature: int, adding: bool) -> None:
-    block.multiply(tables, feature, adding)
+def _multiply(block: Any, tables: RatioTables, features: Sequence[int], adding: Sequence[bool]) -> None:
+    for feature, add in zip(features, adding, strict=True):
+        block.multiply(tables, feature, add)
 
 
 def _expect_moves(block: Any) -> None:

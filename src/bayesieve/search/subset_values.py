@@ -8,9 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.engine import effective_jobs, map_in_threads
+from bayesieve.engine.progress import Progress
 from bayesieve.search.objective import Objective
-from bayesieve.search.state import SearchState, SubsetProblem
+from bayesieve.search.recorder import Clock
+from bayesieve.search.state import SubsetProblem
 
+_PIECE = 64  # subsets that a thread walks through before it takes up others
+_PARALLEL_WORK = 20_000_000  # rows x features x subsets below which threads cost more than they bring
 _AT_ONCE = 1024  # subsets among which the nearest is looked for: more take longer to look than the moves saved
 
 
@@ -24,8 +29,10 @@ class SubsetValues:
     measures : measures of the constraints (n_subsets,) by their names.
     violations : (n_subsets,) how far each subset is from the constraints; 0 where it satisfies them.
     sizes : (n_subsets,) number of features.
-    best : position of the best subset: the one nearest to the constraints, then by the criterion, then the smallest
-        one, then the first.
+    best : position of the best subset: the one nearest to the constraints, then by the criterion, or its value on
+        validation rows where there are any (within 1e-12), then the smallest one, then the first.
+    validations : (n_subsets,) values on validation rows; NaN without such rows. All is NaN for a subset that was not
+        evaluated, because the time was up.
     """
 
     values: np.ndarray
@@ -33,6 +40,12 @@ class SubsetValues:
     violations: np.ndarray
     sizes: np.ndarray
     best: int
+    validations: np.ndarray
+
+    @property
+    def evaluated(self) -> np.ndarray:
+        """(n_subsets,) bool: the subsets that were evaluated."""
+        return np.asarray(~np.isnan(self.values))
 
     @property
     def feasible(self) -> np.ndarray:
@@ -63,23 +76,56 @@ def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None =
         For subsets of other features than the objective's.
     """
     n_features = int(objective.rows.tables.n_codes.size)
-    chosen = as_subsets(subsets, n_features)
     problem = SubsetProblem(objective, tuple(map(str, range(n_features))), np.arange(n_features))
-    state = SearchState(problem, n_jobs=n_jobs)
-    values = np.empty(len(chosen))
-    measured = np.empty((len(chosen), len(objective.constraints)))
-    for number in in_short_steps(chosen).tolist():
-        state.go_to(chosen[number])
-        values[number] = objective.sign * state.cost
-        measured[number] = state.measures()
-    violations = np.zeros(len(chosen))
-    for constraint, column in zip(objective.constraints, measured.T, strict=True):
-        violations += constraint.violation(column)
-    sizes = chosen.sum(axis=1)
-    order = np.lexsort((sizes, objective.sign * values, violations))
-    names = [constraint.name for constraint in objective.constraints]
-    best = int(order[0]) if order.size else -1
-    return SubsetValues(values, dict(zip(names, measured.T, strict=True)), violations, sizes, best)
+    return walk_subsets(problem, as_subsets(subsets, n_features), n_jobs=n_jobs)
+
+
+def walk_subsets(
+    problem: SubsetProblem,
+    subsets: np.ndarray,
+    *,
+    n_jobs: int | None = None,
+    clock: Clock | None = None,
+    progress: Progress | None = None,
+) -> SubsetValues:
+    """As `evaluate_subsets`, of a whole problem, until the time of ``clock`` is up or the user interrupts; the first
+    subset is evaluated in any case.
+    """
+    guide = problem.objective
+    facts = np.full((3, len(subsets)), np.nan)
+    measured = np.full((len(subsets), len(guide.constraints)), np.nan)
+    order = in_short_steps(subsets[1:]) + 1
+    pieces = [[0] * bool(len(subsets)), *(order[at : at + _PIECE].tolist() for at in range(0, order.size, _PIECE))]
+    parallel = problem.n_rows * problem.n_features * len(subsets) > _PARALLEL_WORK
+    at_once = effective_jobs(n_jobs) if parallel else 1
+
+    def walk(numbers: list[int]) -> None:
+        state = problem.state(n_jobs=1 if at_once > 1 else n_jobs)
+        for number in numbers:
+            state.go_to(subsets[number])
+            measured[number] = state.measures()
+            facts[:, number] = guide.sign * state.cost, state.validation(), state.violation()
+            if clock is not None and clock.is_up:
+                return
+
+    try:  # pieces are fixed, so that threads do not change the way to a subset
+        for at in range(0, len(pieces), at_once):
+            map_in_threads(walk, pieces[at : at + at_once], at_once)
+            done = int(np.count_nonzero(~np.isnan(facts[0])))
+            stopped = progress is not None and progress(
+                done, len(subsets), guide.sign * np.nanmin(guide.sign * facts[0])
+            )
+            if stopped or (clock is not None and clock.is_up):
+                break
+    except KeyboardInterrupt:
+        pass
+    values, validations, violations = facts
+    judge, judged = (guide, values) if problem.validation is None else (problem.validation, validations)
+    sizes = subsets.sum(axis=1)
+    ranks = np.nan_to_num(np.round(judge.sign * judged, 12), nan=np.inf)
+    by_rank = np.lexsort((sizes, ranks, np.nan_to_num(violations, nan=np.inf)))
+    measures = {bound.name: column for bound, column in zip(guide.constraints, measured.T, strict=True)}
+    return SubsetValues(values, measures, violations, sizes, int(by_rank[0]) if by_rank.size else -1, validations)
 
 
 def as_subsets(subsets: Any, n_features: int) -> np.ndarray:

@@ -152,7 +152,9 @@ class SearchTrace(ShortRepr):
         if self.evaluation is None:
             return None
         where = _EVALUATIONS.get(self.evaluation, f"on {self.evaluation}")
-        others = "the fitted rows only" if self.evaluation == "holdout" else "the rows of the other folds"
+        others = (
+            "the fitted rows only" if self.evaluation in ("holdout", "validation") else "the rows of the other folds"
+        )
         return (
             where if self.recoded is None else f"{where}, levels learnt from {others if self.recoded else 'these rows'}"
         )
@@ -307,7 +309,12 @@ class SearchTrace(ShortRepr):
         return polars_frame({name: columns[name] for name in names}, schema_overrides=schema)
 
 
-_EVALUATIONS = {"train": "on training rows", "holdout": "on fitted and held-out rows", "loo": "by leave-one-out"}
+_EVALUATIONS = {
+    "train": "on training rows",
+    "holdout": "on fitted and held-out rows",
+    "validation": "on held-out rows",
+    "loo": "by leave-one-out",
+}
 _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "validation", "seconds", "accepted")
 
 

@@ -5,6 +5,7 @@ from bayesieve.selection.all_features import AllFeatures
 from bayesieve.selection.averaging import BayesianAveraging, CompressionAveraging
 from bayesieve.selection.base import CodedSelector
 from bayesieve.selection.cfs import CFSSelector
+from bayesieve.selection.clusters import DependenceClusterSelector
 from bayesieve.selection.filters import FilterSelector
 from bayesieve.selection.imprecise_information_gain import ImpreciseInformationGainSelector
 from bayesieve.selection.information_gain import InformationGainSelector
@@ -24,6 +25,7 @@ __all__ = [
     "CFSSelector",
     "CodedSelector",
     "CompressionAveraging",
+    "DependenceClusterSelector",
     "FilterSelector",
     "ImpreciseInformationGainSelector",
     "InformationGainSelector",

@@ -31,13 +31,15 @@ class EvaluationRows:
     """The rows that guide a search, and those that choose the size of the subset.
 
     evaluation : where that is, as a `SearchTrace` has it; recoded : whether the levels were learnt without the rows
-    that are scored, None where levels do not depend on the classes, or all rows are training rows.
+    that are scored, None where levels do not depend on the classes, or all rows are training rows; learnt : the rows
+    that the probabilities are learnt from, None for all.
     """
 
     guide: ScoredRows
     validation: ScoredRows | None = None
     evaluation: str = "train"
     recoded: bool | None = None
+    learnt: CodedTable | None = None
 
 
 def evaluation_rows(
@@ -52,7 +54,7 @@ def evaluation_rows(
 ) -> EvaluationRows:
     """Rows and tables for ``evaluation``: a name, a number of folds, a splitter or pairs of (train, test) rows.
 
-    ``recode`` is `WrapperSelector`'s.
+    Of ``"holdout"`` the fitted half guides, of ``"validation"`` the rows held out. ``recode`` is `WrapperSelector`'s.
 
     ValueError if the rows cannot be split that way, or their levels cannot be learnt again.
     """
@@ -60,7 +62,11 @@ def evaluation_rows(
         recoder, recoded = recoder_for(coded, recode, 1)
         fit, rest = hold_out(coded, validation_size, seed, recoder=recoder)
         guide, validation = (ScoredRows.training(half, fit.counts, smoothing) for half in (fit, rest))
-        return EvaluationRows(guide, validation, "holdout", recoded)
+        return EvaluationRows(guide, validation, "holdout", recoded, fit)
+    if isinstance(evaluation, str) and evaluation == "validation":
+        recoder, recoded = recoder_for(coded, recode, 1)
+        fit, rest = hold_out(coded, validation_size, seed, recoder=recoder)
+        return EvaluationRows(ScoredRows.training(rest, fit.counts, smoothing), None, evaluation, recoded, fit)
     if isinstance(evaluation, str) and evaluation == "train":
         return EvaluationRows(ScoredRows.training(coded, coded.counts, smoothing))
     if isinstance(evaluation, str):

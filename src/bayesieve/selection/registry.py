@@ -9,6 +9,7 @@ from bayesieve.selection.all_features import AllFeatures
 from bayesieve.selection.averaging import BayesianAveraging, CompressionAveraging
 from bayesieve.selection.base import CodedSelector
 from bayesieve.selection.cfs import CFSSelector
+from bayesieve.selection.clusters import DependenceClusterSelector
 from bayesieve.selection.imprecise_information_gain import ImpreciseInformationGainSelector
 from bayesieve.selection.information_gain import InformationGainSelector
 from bayesieve.selection.map import MAPSelector
@@ -24,6 +25,7 @@ SELECTORS: Registry[type[CodedSelector]] = Registry(
     BayesianAveraging,
     CompressionAveraging,
     WrapperSelector,
+    DependenceClusterSelector,
     AccuracySelector,
     AUCSelector,
     InformationGainSelector,

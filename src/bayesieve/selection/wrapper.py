@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion
 from bayesieve.criteria.registry import make_criterion
-from bayesieve.engine.progress import SearchProgress
+from bayesieve.engine.progress import Progress, SearchProgress
 from bayesieve.search import (
     DIRECTIONS,
     GreedySearch,
@@ -107,6 +107,8 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     trace_ : SearchTrace
         Every move with the criterion, the value on the held-out half and the time; ``trace_.to_frame()``.
     n_features_selected_ : int
+    feasible_ : bool
+        Whether the features selected keep the constraints.
 
     Notes
     -----
@@ -243,30 +245,18 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         if rows.validation is not None:
             validation = Objective(validation_criterion(self.validation, coded), rows.validation, constraints)
         problem = SubsetProblem.on(
-            Objective(criterion, _with_learnt_classes(rows.guide, coded, criterion), constraints),
+            Objective(criterion, with_learnt_classes(rows.guide, coded, criterion), constraints),
             coded,
             every_feature=coded.levels is None,
             validation=validation,
             evaluation=rows.evaluation,
             recoded=rows.recoded,
+            learnt=rows.learnt,
         )
         search = self._greedy(problem, seed) if self.search is None else self.search
-        with SearchProgress(f"{type(self).__name__}: searching", self.verbose, criterion.name) as progress:
-            shown_progress = progress if tasks is None else tasks.after(progress)
-            self.trace_ = search.run(problem, shown_progress)
-        if self.trace_.was_interrupted(getattr(search, "max_seconds", None)):
-            warnings.warn(
-                f"The search was interrupted after {self.trace_.n_models} models: {type(self).__name__} keeps the best "
-                "so far; pass its trace_ as resume= to go on.",
-                UserWarning,
-                stacklevel=2,
-            )
-        if self.trace_.chosen is None:
-            raise ValueError(
-                f"The trace that {search!r} returns must name the subset chosen; make it by problem.trace()."
-            )
-        _warn_of_violations(validation or problem.objective, self.trace_.chosen)
-        return self.trace_.chosen.astype(float)
+        limit = getattr(search, "max_seconds", None)
+        self.trace_, self.feasible_ = run_search(self, lambda shown: search.run(problem, shown), problem, limit, tasks)
+        return np.asarray(self.trace_.chosen).astype(float)
 
     @property
     def n_features_selected_(self) -> int:
@@ -319,9 +309,38 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
                 raise ValueError(f"{name} is an option of the search object where search is given; leave it out here.")
 
 
-def _warn_of_violations(objective: Objective, chosen: np.ndarray) -> None:
+def run_search(
+    selector: CodedSelector,
+    run: Callable[[Progress | None], SearchTrace],
+    problem: SubsetProblem,
+    max_seconds: float | None,
+    tasks: SearchTasks | None = None,
+) -> tuple[SearchTrace, bool]:
+    """The trace of a search that chose a subset, and whether that keeps the constraints; warns where it does not, and
+    where the search was interrupted.
+    """
+    name = type(selector).__name__
+    verbose = getattr(selector, "verbose", 0)
+    with SearchProgress(f"{name}: searching", verbose, problem.criterion_name) as progress:
+        trace = run(progress if tasks is None else tasks.after(progress))
+    if trace.was_interrupted(max_seconds):
+        resume = "; pass its trace_ as resume= to go on" if hasattr(selector, "resume") else ""
+        warnings.warn(
+            f"The search was interrupted after {trace.n_models} models: {name} keeps the best so far{resume}.",
+            UserWarning,
+            stacklevel=3,
+        )
+    if trace.chosen is None:
+        raise ValueError(
+            f"The trace that the search of {name} returns must name the subset chosen; make it by problem.trace()."
+        )
+    return trace, _keeps_constraints(problem.validation or problem.objective, trace.chosen)
+
+
+def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
+    """Whether a subset keeps all constraints; a warning where it does not."""
     if not objective.constraints:
-        return
+        return True
     evaluated = evaluate_subsets(objective, chosen[None])
     missed = [
         f"{constraint} (got {evaluated.measures[constraint.name][0]:.4g})"
@@ -332,11 +351,12 @@ def _warn_of_violations(objective: Objective, chosen: np.ndarray) -> None:
         warnings.warn(
             f"No subset that the search met satisfies the constraints; the nearest one misses {', '.join(missed)}.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=4,
         )
+    return not missed
 
 
-def _with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:
+def with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:
     """The rows, without those of a class that none of their training rows has where the criterion cannot score them."""
     absent = rows.impossible()
     if absent is None:

@@ -1,0 +1,250 @@
+"""Clusters of dependent features, and subsets that take at most one feature of each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from bayesieve.counts import CodedTable, Dependence
+from bayesieve.counts.dependence import make_dependence
+from bayesieve.counts.within_classes import strongest_within_classes
+from bayesieve.engine.progress import Progress
+from bayesieve.search.problem import Problem, Search
+from bayesieve.search.recorder import Clock, TraceRecorder
+from bayesieve.search.state import SubsetProblem
+from bayesieve.search.subset_values import SubsetValues, walk_subsets
+from bayesieve.search.trace import SearchTrace
+
+LINKAGES = ("complete", "average", "single", "weighted")
+_MOST_CUTS = 100
+_STRONG, _STRONG_SHARE = 0.1, 0.2  # entries of M above the one, in a share of at least the other, ask for a small q
+_Q_OF_MANY, _Q_OF_FEW = 0.4, 0.6
+
+
+@dataclass(frozen=True)
+class FeatureClusters:
+    """Features in a tree of clusters, the most dependent ones together.
+
+    Attributes
+    ----------
+    dependence : (n_features, n_features) M, the strongest dependence within a class.
+    features : (n,) positions of the features in the tree, those that a search may choose.
+    linkage : (n - 1, 4) merges as SciPy has them: heights are dissimilarities, from 0 to 1.
+    """
+
+    dependence: np.ndarray
+    features: np.ndarray
+    linkage: np.ndarray
+
+    @classmethod
+    def of(
+        cls, dependence: np.ndarray, features: np.ndarray, method: str = "complete", *, diagonal: bool = True
+    ) -> FeatureClusters:
+        """Cluster by the dissimilarities H = (M* - M) / M*, with M* the largest entry of M.
+
+        ``diagonal`` : whether the dependence of features and themselves counts for M*.
+        """
+        from scipy.cluster.hierarchy import linkage
+        from scipy.spatial.distance import squareform
+
+        pairs = dependence[np.ix_(features, features)]
+        distances = squareform(pairs, checks=False)
+        largest = max(pairs.max(initial=0.0) if diagonal else distances.max(initial=0.0), 0.0)
+        heights = (largest - distances) / largest if largest > 0 else np.ones_like(distances)
+        tree = linkage(heights, method) if heights.size else np.zeros((0, 4))
+        return cls(dependence, features, tree)
+
+    @property
+    def q(self) -> float:
+        """The share of clusters that give a feature: 0.4 where at least 20 % of the entries of M exceed 0.1, else
+        0.6.
+        """
+        entries = self.dependence[np.ix_(self.features, self.features)]
+        return _Q_OF_MANY if entries.size and np.mean(entries > _STRONG) >= _STRONG_SHARE else _Q_OF_FEW
+
+    @property
+    def order(self) -> np.ndarray:
+        """(n,) the features as the leaves of the tree, from left to right."""
+        from scipy.cluster.hierarchy import leaves_list
+
+        return self.features[leaves_list(self.linkage)] if len(self.linkage) else self.features
+
+    def cuts(self, n_cuts: int | None = None) -> list[tuple[float, list[np.ndarray]]]:
+        """Heights of merges and the clusters after each, by their first feature: ``n_cuts`` of them, evenly spread over
+        the list of the merges, the first and the last one included; None: all, but at most 100.
+        """
+        n_merges = len(self.linkage)
+        n_chosen = min(n_merges, _MOST_CUTS if n_cuts is None else n_cuts)
+        chosen = set(np.rint(np.linspace(1, n_merges, n_chosen)).astype(int).tolist()) if n_chosen else set()
+        clusters = {leaf: self.features[[leaf]] for leaf in range(self.features.size)}
+        cuts = []
+        for merge, (left, right, height, _) in enumerate(self.linkage.tolist(), start=1):
+            joined = np.concatenate([clusters.pop(int(left)), clusters.pop(int(right))])
+            clusters[self.features.size + merge - 1] = np.sort(joined)
+            if merge in chosen:
+                cuts.append((height, sorted(clusters.values(), key=lambda cluster: int(cluster[0]))))
+        return cuts
+
+    def draw(
+        self, n_cuts: int | None, n_combinations: int, q: float, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Subsets that algorithm 1 of Blanquero et al. (2021) evaluates.
+
+        Returns
+        -------
+        subsets : bool array, shape (n_subsets, n_features)
+            The full set first; then those of each cut, the empty ones left out.
+        cut : float array, shape (n_subsets,)
+            Height of the cut of each; NaN for the full set.
+        """
+        full = np.zeros((1, len(self.dependence)), dtype=bool)
+        full[0, self.features] = True
+        parts, cut_of = [full], [np.array([np.nan])]
+        for height, clusters in self.cuts(n_cuts):
+            subsets = _combinations(clusters, n_combinations, q, rng, full.shape[1])
+            parts.append(subsets[subsets.any(axis=1)])
+            cut_of.append(np.full(len(parts[-1]), height))
+        return np.concatenate(parts), np.concatenate(cut_of)
+
+
+def _combinations(
+    clusters: list[np.ndarray], most: int, q: float, rng: np.random.Generator, n_features: int
+) -> np.ndarray:
+    """(n, n_features) one feature of every cluster, with probability q; all combinations where there are no more than
+    ``most``, else so many drawn at random.
+    """
+    sizes = np.array([cluster.size for cluster in clusters])
+    if math.prod(sizes.tolist()) <= most:
+        picked = np.array(list(itertools.product(*clusters)))
+    else:
+        places = (rng.random((most, sizes.size)) * sizes).astype(np.int64)
+        picked = np.concatenate(clusters)[np.cumsum(sizes) - sizes + places]
+    given = rng.random(picked.shape) < q
+    subsets = np.zeros((len(picked), n_features), dtype=bool)
+    rows = np.broadcast_to(np.arange(len(picked))[:, None], picked.shape)
+    subsets[rows[given], picked[given]] = True
+    return subsets
+
+
+@dataclass(frozen=True)
+class ClusterCandidates:
+    """What a search through clusters met.
+
+    clusters : the tree; subsets : (n, n_features) bool, each once; cut : (n,) height of the cut that first drew it, NaN
+    for the full set; q : the share of clusters that gave a feature; values : what the subsets are worth; trace : of the
+    search.
+    """
+
+    clusters: FeatureClusters
+    subsets: np.ndarray
+    cut: np.ndarray
+    q: float
+    values: SubsetValues
+    trace: SearchTrace
+
+
+@dataclass(frozen=True)
+class ClusterSearch(Search):
+    """Evaluate subsets of features that depend little on each other (Blanquero et al. 2021, algorithm 1).
+
+    Features are clustered by their dependence within the classes. At each cut through the tree, combinations are drawn:
+    every cluster gives one of its features, at random, with probability ``q``. The best of all, and of the full set,
+    that keeps the constraints is chosen; of equals the smallest one.
+
+    Parameters
+    ----------
+    dependence : str, Dependence or function
+        Measure of two features within a class, as `pair_statistics` takes it; the strongest of all classes counts.
+    linkage : "complete", "average", "single" or "weighted"
+        Dissimilarity of two clusters, as SciPy has it.
+    n_cuts : int or None
+        Cuts through the tree, where features merge; None: at every merge, at most 100.
+    n_combinations : int
+        Combinations at each cut; where there are no more of them, all.
+    q : float or "auto"
+        Probability that a cluster gives a feature. "auto": 0.4 where at least 20 % of the entries of the matrix of
+        dependences exceed 0.1, else 0.6.
+    diagonal : bool
+        Whether the largest entry of the matrix, by which dissimilarities are scaled, may be on its diagonal.
+    seed : int
+    max_seconds : float or None
+    n_jobs : int or None
+        Threads; the results do not depend on it.
+    matrix : array-like, shape (n_features, n_features), or None
+        Dependences to use in place of measured ones.
+
+    References
+    ----------
+    Blanquero, Carrizosa, Ramirez-Cobo & Sillero-Denamiel (2021), Variable selection for naive Bayes classification,
+    Computers & Operations Research 135.
+
+    Examples
+    --------
+    >>> from bayesieve import TableEncoder
+    >>> from bayesieve.search import ClusterSearch, Objective, SubsetProblem
+    >>> from sklearn.datasets import load_iris
+    >>> coded = TableEncoder().fit_transform_coded(*load_iris(return_X_y=True, as_frame=True))
+    >>> trace = ClusterSearch().run(SubsetProblem.on(Objective.of(coded, "accuracy"), coded))
+    >>> trace.chosen.tolist(), trace.n_models
+    ([False, False, False, True], 5)
+    """
+
+    dependence: str | Dependence | Callable[[np.ndarray, np.ndarray], float] = "mutual_information"
+    linkage: str = "complete"
+    n_cuts: int | None = None
+    n_combinations: int = 25
+    q: float | Literal["auto"] = "auto"
+    diagonal: bool = True
+    seed: int = 0
+    max_seconds: float | None = None
+    n_jobs: int | None = -1
+    matrix: Any = None
+
+    def run(self, problem: Problem, progress: Progress | None = None) -> SearchTrace:
+        """Search; Ctrl-C or the end of ``max_seconds`` keeps the best so far."""
+        return self.explore(problem, progress).trace
+
+    def explore(self, problem: Problem, progress: Progress | None = None) -> ClusterCandidates:
+        """As ``run``, with the clusters and the candidates."""
+        if not isinstance(problem, SubsetProblem):
+            raise ValueError("ClusterSearch evaluates naive Bayes: it needs a SubsetProblem; choose another search.")
+        clock = Clock(self.max_seconds)
+        clusters = FeatureClusters.of(
+            self._matrix(problem), problem.candidates, self.linkage, diagonal=bool(self.diagonal)
+        )
+        q = clusters.q if isinstance(self.q, str) else float(self.q)
+        drawn, cut = clusters.draw(self.n_cuts, int(self.n_combinations), q, np.random.default_rng(self.seed))
+        first = np.sort(np.unique(np.packbits(drawn, axis=1), axis=0, return_index=True)[1])
+        subsets, cut = drawn[first], cut[first]
+        values = walk_subsets(problem, subsets, n_jobs=self.n_jobs, clock=clock, progress=progress)
+        met = np.flatnonzero(values.evaluated)
+        facts = zip(values.values[met], subsets[met], values.validations[met], values.violations[met], strict=True)
+        walks = [TraceRecorder(float(v), np.flatnonzero(s), float(w), float(x)) for v, s, w, x in facts]
+        trace = problem.trace(
+            walks,
+            subsets[values.best],
+            complete=met.size == len(subsets),
+            seconds=clock.seconds,
+            null_criterion=problem.sign * problem.state().cost,
+            n_models=int(met.size),
+        )
+        return ClusterCandidates(clusters, subsets, cut, q, values, trace)
+
+    def _matrix(self, problem: SubsetProblem) -> np.ndarray:
+        n = problem.n_features
+        if self.matrix is not None:
+            matrix = np.asarray(self.matrix, dtype=float)
+            if matrix.shape != (n, n) or not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):
+                raise ValueError(f"matrix must be a symmetric array of {n} x {n} finite numbers, got {matrix.shape}.")
+            return matrix
+        learnt: CodedTable | None = problem.learnt
+        if learnt is None:
+            raise ValueError(
+                "The problem has no coded rows to measure dependence on; pass them as learnt, or a matrix."
+            )
+        return strongest_within_classes(learnt, make_dependence(self.dependence, grows=True), self.n_jobs)

@@ -1,0 +1,209 @@
+"""Clusters of features and the subsets drawn from them: algorithm 1 of Blanquero et al. (2021)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.stats import chisquare
+from sklearn.metrics import accuracy_score, f1_score, recall_score
+
+from bayesieve import DiscreteNB
+from bayesieve.counts import CodedTable
+from bayesieve.counts.pairs import PairInformation
+from bayesieve.criteria import Accuracy, Recall, Scorer
+from bayesieve.search import ClusterSearch, FeatureClusters, Objective, ScoredRows, SubsetProblem, subset_values
+from bayesieve.search.objective import Constraint
+from tests.criteria.coded_tables import coded_table
+
+
+def matrix(seed: int, n: int) -> np.ndarray:
+    half = np.random.default_rng(seed).random((n, n))
+    return (half + half.T) / 2
+
+
+def held_out(coded: CodedTable) -> tuple[CodedTable, CodedTable]:
+    rows = np.arange(coded.n_rows)
+    return coded.take(rows[rows % 3 > 0]), coded.take(rows[rows % 3 == 0])
+
+
+def problem_of(coded: CodedTable, criterion: Any = None, bound: float | None = None) -> SubsetProblem:
+    fit, rest = held_out(coded)
+    rows = ScoredRows.training(rest, fit.counts, 1.0)
+    criterion = Accuracy() if criterion is None else criterion
+    criterion.check(coded.classes)
+    recall = Recall(1)
+    recall.check(coded.classes)
+    constraints = () if bound is None else (Constraint("recall:1", recall, bound),)
+    return SubsetProblem.on(Objective(criterion, rows, constraints), coded, learnt=fit)
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def coded(request: pytest.FixtureRequest) -> CodedTable:
+    return coded_table(3, n_rows=240, n_features=11, n_classes=request.param, strength=0.7)
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+@pytest.mark.parametrize("method", ["complete", "average"])
+def test_the_tree_is_that_of_scipy(method: str, diagonal: bool) -> None:
+    dependence = matrix(0, 9)
+    np.fill_diagonal(dependence, 2.0)
+    features = np.array([0, 1, 3, 4, 7, 8])
+    of_features = dependence[np.ix_(features, features)]
+    off = of_features[np.triu_indices(6, 1)]
+    largest = 2.0 if diagonal else off.max()
+    clusters = FeatureClusters.of(dependence, features, method, diagonal=diagonal)
+    np.testing.assert_array_equal(clusters.linkage, linkage((largest - off) / largest, method))
+    assert sorted(clusters.order.tolist()) == features.tolist()
+    cuts = clusters.cuts()
+    assert [len(parts) for _, parts in cuts] == [5, 4, 3, 2, 1]
+    for height, parts in cuts:
+        labels = fcluster(clusters.linkage, height, "distance")
+        expected = {tuple(features[labels == label].tolist()) for label in labels}
+        assert {tuple(part.tolist()) for part in parts} == expected
+
+
+def test_cuts_are_spread_evenly_over_the_merges() -> None:
+    clusters = FeatureClusters.of(matrix(1, 301), np.arange(301))
+    assert len(clusters.cuts()) == 100
+    sizes = [301 - len(parts) for _, parts in clusters.cuts(n_cuts=11)]
+    assert sizes == np.rint(np.linspace(1, 300, 11)).tolist()
+    assert FeatureClusters.of(matrix(1, 1), np.arange(1)).cuts() == []
+    constant = FeatureClusters.of(np.zeros((4, 4)), np.arange(4))
+    assert constant.linkage[:, 2].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_q_follows_the_share_of_strong_dependences() -> None:
+    dependence = np.zeros((10, 10))
+    np.fill_diagonal(dependence, 1.0)  # 10 % of the entries
+    assert FeatureClusters.of(dependence, np.arange(10)).q == 0.6
+    dependence[:5, 5:] = dependence[5:, :5] = np.where(np.eye(5), 0.11, 0.0)  # 20 %
+    assert FeatureClusters.of(dependence, np.arange(10)).q == 0.4
+    dependence[0, 5] = dependence[5, 0] = 0.1
+    assert FeatureClusters.of(dependence, np.arange(10)).q == 0.6
+
+
+def probabilities(clusters: list[list[int]], q: float) -> dict[tuple[int, ...], float]:
+    """Of every subset, when each cluster gives one of its features, at random, with probability q."""
+    found: Counter[tuple[int, ...]] = Counter()
+    options = [[((), 1 - q), *(((feature,), q / len(cluster)) for feature in cluster)] for cluster in clusters]
+    for choice in product(*options):
+        found[tuple(sorted(sum((part for part, _ in choice), ())))] += float(np.prod([p for _, p in choice]))
+    return dict(found)
+
+
+@pytest.mark.parametrize(("most", "q"), [(25, 0.4), (25, 0.6), (2, 0.6), (1, 0.4)])
+def test_every_combination_is_as_frequent_as_algorithm_1_says(most: int, q: float) -> None:
+    dependence = np.eye(4)
+    dependence[0, 2] = dependence[2, 0] = 0.9
+    dependence[1, 3] = dependence[3, 1] = 0.8
+    tree = FeatureClusters.of(dependence, np.arange(4))
+    partitions = [[[0, 2], [1], [3]], [[0, 2], [1, 3]], [[0, 1, 2, 3]]]
+    n_draws = [min(2, most), min(4, most), min(4, most)]
+    met: list[Counter[tuple[int, ...]]] = [Counter() for _ in partitions]
+    seeds = 3000
+    for seed in range(seeds):
+        subsets, cut = tree.draw(None, most, q, np.random.default_rng(seed))
+        assert np.isnan(cut[0])
+        assert subsets[0].all()
+        for number, height in enumerate(tree.linkage[:, 2]):
+            for subset in subsets[cut == height]:
+                met[number][tuple(np.flatnonzero(subset).tolist())] += 1
+    for clusters, counted, draws in zip(partitions, met, n_draws, strict=True):
+        expected = probabilities(clusters, q)
+        n = seeds * draws
+        assert not counted[()]  # skipped
+        assert set(counted) - {()} == set(expected) - {()}
+        counted[()] = n - sum(counted.values())
+        keys = sorted(expected)
+        observed = np.array([counted[key] for key in keys])
+        assert chisquare(observed, np.array([expected[key] * n for key in keys])).pvalue > 1e-4
+
+
+def test_all_combinations_come_in_a_fixed_order_and_each_once() -> None:
+    dependence = np.eye(4)
+    dependence[0, 2] = dependence[2, 0] = 0.9
+    dependence[1, 3] = dependence[3, 1] = 0.8
+    tree = FeatureClusters.of(dependence, np.arange(4))
+    subsets, cut = tree.draw(None, 25, 1.0, np.random.default_rng(0))
+    of_second = [np.flatnonzero(subset).tolist() for subset in subsets[cut == tree.linkage[1, 2]]]
+    assert of_second == [[0, 1], [0, 3], [1, 2], [2, 3]]
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "f1_macro"])
+def test_values_are_those_of_refitted_models(coded: CodedTable, scoring: str) -> None:
+    found = ClusterSearch().explore(problem_of(coded, Scorer(scoring), bound=0.6))
+    fit, rest = held_out(coded)
+    truth = np.asarray(rest.class_codes)
+    assert len(found.subsets) > 40
+    for number, subset in enumerate(found.subsets):
+        model = DiscreteNB(smoothing=1.0).fit(fit.select(subset))
+        predicted = np.searchsorted(model.classes_, model.predict(rest.select(subset)))
+        of_refitted = (
+            accuracy_score(truth, predicted) if scoring == "accuracy" else f1_score(truth, predicted, average="macro")
+        )
+        assert found.values.values[number] == pytest.approx(of_refitted, abs=1e-12)
+        recall = recall_score(truth, predicted, labels=[1], average="macro")
+        assert found.values.measures["recall:1"][number] == pytest.approx(recall, abs=1e-12)
+    keep = found.values.measures["recall:1"] >= 0.6
+    np.testing.assert_array_equal(found.values.feasible, keep)
+    assert keep.any()
+    best = found.values.values[keep].max()
+    chosen = np.asarray(found.trace.chosen)
+    at = int(np.flatnonzero((found.subsets == chosen).all(axis=1))[0])
+    assert found.values.values[at] == best
+    assert chosen.sum() == found.values.sizes[keep & (found.values.values == best)].min()
+
+
+def test_the_matrix_is_the_largest_information_within_a_class(coded: CodedTable) -> None:
+    found = ClusterSearch().explore(problem_of(coded))
+    fit, _ = held_out(coded)
+    within = [
+        PairInformation(fit.take(np.asarray(fit.class_codes) == c)).mutual_information() for c in range(fit.n_classes)
+    ]
+    np.testing.assert_allclose(found.clusters.dependence, np.max(within, axis=0), atol=1e-14)
+    again = ClusterSearch(matrix=found.clusters.dependence).explore(problem_of(coded))
+    np.testing.assert_array_equal(again.subsets, found.subsets)
+
+
+def test_threads_do_not_change_the_answer(coded: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = ClusterSearch(n_jobs=1, dependence="spearman").explore(problem_of(coded, bound=0.5))
+    monkeypatch.setattr(subset_values, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(subset_values, "_PIECE", 7)
+    for n_jobs in (1, 3, -1):
+        found = ClusterSearch(n_jobs=n_jobs, dependence="spearman").explore(problem_of(coded, bound=0.5))
+        np.testing.assert_array_equal(found.values.values, alone.values.values)
+        np.testing.assert_array_equal(found.trace.chosen, alone.trace.chosen)
+
+
+def test_the_end_of_time_and_the_user_keep_the_best_so_far(coded: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subset_values, "_PIECE", 7)
+    trace = ClusterSearch(max_seconds=0.0).run(problem_of(coded))
+    assert not trace.complete
+    assert trace.n_models == 1
+    assert trace.chosen is not None
+    assert trace.chosen.tolist() == (coded.n_levels > 1).tolist()
+
+    def interrupt(done: int, total: int, best: float) -> bool:
+        if done > 1:
+            raise KeyboardInterrupt
+        return False
+
+    trace = ClusterSearch().run(problem_of(coded), interrupt)
+    assert not trace.complete
+    assert trace.n_models == 8
+    assert not ClusterSearch().run(problem_of(coded), lambda *_: True).complete
+
+
+def test_problems_that_cannot_be_searched(coded: CodedTable) -> None:
+    objective = problem_of(coded).objective
+    bare = SubsetProblem(objective, coded.names, np.arange(coded.n_features))
+    with pytest.raises(ValueError, match="no coded rows to measure dependence on"):
+        ClusterSearch().run(bare)
+    assert ClusterSearch(matrix=np.eye(coded.n_features)).run(bare).n_models > 1
+    with pytest.raises(ValueError, match="matrix must be a symmetric array of 11 x 11 finite numbers"):
+        ClusterSearch(matrix=np.triu(np.ones((11, 11)))).run(bare)

@@ -1,0 +1,161 @@
+"""`DependenceClusterSelector`: constraints, rows, options, and the model behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import make_scorer, matthews_corrcoef
+from sklearn.model_selection import GroupKFold
+
+import bayesieve
+from bayesieve import DependenceClusterSelector, SelectiveNB, WrapperSelector
+from bayesieve.criteria import ExpectedCost
+from bayesieve.search import ClusterSearch
+
+
+def table(seed: int = 0, n_rows: int = 400) -> tuple[pl.DataFrame, np.ndarray]:
+    """Three pairs of near copies, of falling use, and noise; 30 % of the rows are bad."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n_rows) < 0.3).astype(int)
+    columns: dict[str, Any] = {}
+    for name, strength in (("a", 1.6), ("b", 1.2), ("c", 0.8)):
+        columns[name] = rng.normal(strength * y)
+        columns[f"{name} copy"] = columns[name] + 0.05 * rng.normal(size=n_rows)
+    columns["noise"] = rng.random(n_rows)
+    columns["town"] = np.array(["Ulm", "Jena", "Köln"])[np.clip(y + rng.integers(0, 2, n_rows), 0, 2)]
+    return pl.DataFrame(columns), np.array(["good", "bad"])[y]
+
+
+def test_copies_share_a_cluster_and_one_of_them_is_selected() -> None:
+    X, y = table()
+    selector = DependenceClusterSelector().fit(X, y)
+    first = {tuple(sorted(selector.clustered_[pair.astype(int)].tolist())) for pair in selector.linkage_[:3, :2]}
+    assert first == {(0, 1), (2, 3), (4, 5)}
+    assert 0 < selector.n_features_selected_ < X.width
+    frame = selector.candidates_
+    assert frame.height == selector.trace_.n_models == frame["features"].n_unique()
+    best = frame.filter(pl.col("accuracy") == frame["accuracy"].max()).sort("n_features")
+    assert best["features"].to_list()[0] == selector.get_feature_names_out().tolist()
+    assert frame["cut"].null_count() == 1
+    assert selector.trace_.measured == "on held-out rows, levels learnt from the fitted rows only"
+
+
+def test_constraints_are_kept_or_missed_by_as_little_as_possible() -> None:
+    X, y = table()
+    free = DependenceClusterSelector().fit(X, y)
+    recall = DependenceClusterSelector(scoring="recall:bad").fit(X, y).candidates_["recall"].max()
+    bound = float(recall) - 0.02
+    selector = DependenceClusterSelector(constraints={"recall:bad": bound}).fit(X, y)
+    assert selector.feasible_ is True
+    frame = selector.candidates_
+    chosen = frame.filter(pl.col("features") == selector.get_feature_names_out().tolist())
+    assert chosen["recall:bad"][0] >= bound
+    assert chosen["accuracy"][0] == frame.filter("feasible")["accuracy"].max() <= free.candidates_["accuracy"].max()
+    with pytest.warns(UserWarning, match=r"the nearest one misses recall:bad >= 1 \(got 0\.\d+\)"):
+        selector = DependenceClusterSelector(constraints={"recall:bad": 1.0, "recall:good": 0.5}).fit(X, y)
+    assert selector.feasible_ is False
+    frame = selector.candidates_
+    chosen = frame.filter(pl.col("features") == selector.get_feature_names_out().tolist())
+    assert chosen["violation"][0] == frame["violation"].min() > 0
+    with pytest.warns(UserWarning, match="No subset"):
+        assert not WrapperSelector(constraints={"recall:bad": 1.0}).fit(X, y).feasible_
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    ["auc", "balanced_accuracy", "log_loss", "precision:bad", "f1_weighted", ExpectedCost([[0, 1], [5, 0]]),
+     make_scorer(matthews_corrcoef)],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("evaluation", ["holdout", "loo", 3])
+def test_measures_and_rows(scoring: Any, evaluation: Any) -> None:
+    X, y = table(1, 150)
+    selector = DependenceClusterSelector(scoring=scoring, evaluation=evaluation, n_cuts=3).fit(X, y)
+    trace = selector.trace_
+    sign = 1 if trace.lower_is_better else -1
+    values = selector.candidates_[trace.criterion_name]
+    assert trace.best_criterion == sign * (sign * values).min() or trace.null_criterion == trace.best_criterion
+    assert selector.feasible_
+    again = DependenceClusterSelector(scoring=scoring, evaluation=evaluation, n_cuts=3, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(selector.support_, again.support_)
+
+
+@pytest.mark.parametrize("dependence", ["mutual_information", "spearman", "hoeffding"])
+def test_a_weight_of_two_is_the_row_repeated(dependence: str) -> None:
+    X, y = table(2, 120)
+    weights = np.random.default_rng(0).integers(1, 3, 120)
+    options: dict[str, Any] = {"evaluation": "train", "dependence": dependence, "recode": False}
+    weighted = DependenceClusterSelector(**options).fit(X, y, sample_weight=weights)
+    rows = np.repeat(np.arange(120), weights)
+    repeated = DependenceClusterSelector(**options).fit(X[rows.tolist()], y[rows])
+    np.testing.assert_allclose(weighted.dependence_, repeated.dependence_, atol=1e-9)
+    np.testing.assert_array_equal(weighted.support_, repeated.support_)
+
+
+def test_the_classifier_and_its_file(tmp_path: Path) -> None:
+    X, y = table(3)
+    model = SelectiveNB(DependenceClusterSelector(constraints={"recall:bad": 0.5}, scoring="auc")).fit(X, y)
+    model.save(tmp_path / "model.json")
+    again = bayesieve.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(again.trace_.chosen, model.trace_.chosen)
+    assert again.selector.constraints == {"recall:bad": 0.5}
+    model.report(tmp_path / "report.html", X, y, cv=0)
+    assert "clusters" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert SelectiveNB("clusters").fit(X, y).selected_features_
+
+
+def test_a_wrapper_takes_the_search() -> None:
+    X, y = table(4)
+    wrapper = WrapperSelector("log_loss", search=ClusterSearch(), validation="error").fit(X, y)
+    trace = wrapper.trace_
+    assert trace.validation_name == "error"
+    best = min(trace.path()["validation"])
+    assert trace.chosen is not None
+    assert trace.best_on_path().tolist() == trace.chosen.tolist()
+    assert best == min(point.value for start in range(trace.n_starts) for point in trace.points(start))
+
+
+def test_groups_stay_together_or_are_refused() -> None:
+    X, y = table(5)
+    groups = np.arange(400) // 4
+    selector = DependenceClusterSelector(evaluation=GroupKFold(3), n_cuts=2).fit_coded(
+        bayesieve.TableEncoder().fit_transform_coded(X, y), groups=groups
+    )
+    assert selector.trace_.evaluation == "3 folds"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dependence": "rho"}, "dependence must be one of 'mutual_information'"),
+        ({"n_cuts": 0}, "n_cuts must be a whole number of at least 1, got 0"),
+        ({"n_combinations": None}, "n_combinations must be a whole number of at least 1, got None"),
+        ({"q": 0}, "q must be 'auto' or a number above 0 and up to 1, got 0"),
+        ({"q": "half"}, "q must be 'auto' or"),
+        ({"linkage": "ward"}, "linkage must be one of 'complete', 'average', 'single', 'weighted', got 'ward'"),
+        ({"diagonal": 1}, "diagonal must be True or False, got 1"),
+        ({"scoring": "best"}, "scoring: 'best' must be one of 'error', 'accuracy'"),
+        ({"scoring": "recall"}, "scoring: 'recall' must be one of"),
+        ({"scoring": "recall:ugly"}, "scoring: 'recall:ugly' must be 'recall:' or 'precision:' and one of the classes"),
+        ({"constraints": {"recall:bad": "high"}}, "the bound of 'recall:bad' must be a finite number"),
+        ({"evaluation": "test"}, "evaluation must be 'train', 'holdout', 'loo'"),
+        ({"validation_size": 1}, "validation_size must lie between 0 and 1"),
+    ],
+)
+def test_options_that_cannot_be_used(options: dict[str, Any], message: str) -> None:
+    X, y = table(0, 60)
+    with pytest.raises(ValueError, match=message):
+        DependenceClusterSelector(**options).fit(X, y)
+
+
+def test_one_column_and_columns_without_use() -> None:
+    X, y = table(0, 90)
+    assert DependenceClusterSelector().fit(X[["a"]], y).support_.tolist() == [True]
+    selector = DependenceClusterSelector().fit(X[["noise"]], y)
+    assert selector.support_.tolist() == [False]
+    assert selector.linkage_.shape == (0, 4)
