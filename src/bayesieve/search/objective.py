@@ -134,7 +134,7 @@ def make_measure(measure: str | Criterion | Callable[..., float], coded: CodedTa
                 f"{', '.join(map(repr, labels))}."
             )
         measure = _OF_CLASS[kind](same[0])
-    elif not isinstance(measure, Criterion) and measure not in CRITERIA:
+    elif callable(measure) or (isinstance(measure, str) and measure not in CRITERIA):
         measure = Scorer(measure)
     return make_criterion(measure, coded.n_features, coded.classes)
 
