@@ -104,10 +104,8 @@ def plain(value: Any) -> Any:
         return [[plain(item) for item in pair] for pair in value.items()]
     if isinstance(value, BaseEstimator):
         return type(value), {name: plain(item) for name, item in value.get_params(deep=False).items()}
-    if isinstance(
-        value,
-        (c.Criterion, Dependence, s.ClusterSearch, model_selection.BaseCrossValidator, model_selection.BaseShuffleSplit),
-    ):
+    parts = c.Criterion, Dependence, s.ClusterSearch
+    if isinstance(value, (*parts, model_selection.BaseCrossValidator, model_selection.BaseShuffleSplit)):
         options = {name: plain(item) for name, item in vars(value).items() if not name.startswith("_")}
         return type(value), options
     return value
