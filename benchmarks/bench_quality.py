@@ -1,170 +1,358 @@
-"""Real tables, the same stratified folds for all: AUC, log loss, accuracy, compression rate, size and seconds."""
+"""Quality of our default and of other classifiers on real tables: accuracy, AUC, log loss, features, seconds."""
 
 from __future__ import annotations
 
 import csv
+import json
+import resource
 import time
-import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import numpy as np
 import polars as pl
-from khiops_peer import NOT_INSTALLED, as_khiops_frame, khiops_classifier, khiops_core, n_features_used
-from measuring import ROOT, Report, markdown_table, options
-from scores import scores
-from sklearn.model_selection import StratifiedKFold
+from measuring import RESULTS, ROOT, Report, markdown_table, options, version
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from threadpoolctl import threadpool_limits
 
-TABLES = (
-    "spambase",
-    "german_credit",
-    "page_blocks",
-    "satimage",
-    "segment",
-    "waveform21",
-    "hypothyroid_uci",
-    "mushroom_8124",
-    "kr_vs_kp",
-    "credit_approval_crx",
-    "letter",
-)
-METHODS: dict[str, dict[str, Any]] = {
-    "compression": {"selector": "compression"},
-    "compression, smoothing=0.1": {"selector": "compression", "smoothing": 0.1},
-    "compression, calibrate=False": {"selector": "compression", "calibrate": False},
-    "map": {"selector": "map"},
-    "all": {"selector": "all"},
+from bayesieve import RepeatedFolds, SelectiveNB
+from bayesieve.evaluation.comparison_file import ComparisonFile, Key
+from bayesieve.evaluation.fold_run import DataSet, FoldRun
+from bayesieve.evaluation.folds import FixedSplit, Fold
+from bayesieve.evaluation.identity import describe, fingerprint
+from bayesieve.report.tradeoff_figure import tradeoff_figure
+from bayesieve.studies import boulle2007
+from bayesieve.studies.data_sets import DataSets
+from bayesieve.studies.peers import PEERS
+from bayesieve.table import as_target
+
+OURS: dict[str, dict[str, Any]] = {
+    "bayesieve": {},
+    "bayesieve before": {"prior": "published", "pairs": 0, "calibrate": "weights"},
 }
-KHIOPS = "Khiops"
-# Higher is better, and by how much two means must differ to count as different.
-MEASURES = {"auc": (True, 5e-4), "log loss": (False, 1e-3), "accuracy": (True, 1e-3), "compression": (True, 1e-3)}
+"""Options of `SelectiveNB`: the default now, and before pairs and fitted evidence."""
+TWO_CLASS_PEERS = ("scorecard", "ebm")
+MULTI_CLASS_PEERS = ("hist-gradient-boosting", "l1-logistic", "khiops", "khiops-trees-pairs")
+METHODS = (*OURS, *MULTI_CLASS_PEERS, *TWO_CLASS_PEERS)
+FOLDS = RepeatedFolds(n_folds=5)
+OFFICIAL = "adult by official rows"
+_OFFICIAL_SPLIT = FixedSplit(32561)
+_LEAKS = {"pva97nk": ("TargetD",)}  # known only once the target is
+_PACKAGES = {"khiops": "khiops", "khiops-trees-pairs": "khiops", "scorecard": "optbinning", "ebm": "interpret-core"}
+_FIRST_FOLD_ONLY = (("l1-logistic", "letter"),)
+_MEASURES = {"accuracy": "accuracy", "auc": "AUC", "compression_rate": "compression rate", "log_loss": "log loss"}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tables whose means stand in one table, over the first folds of each."""
+
+    title: str
+    tables: tuple[str, ...]
+    peers: tuple[str, ...] = MULTI_CLASS_PEERS
+    n_folds: int = FOLDS.n_folds
+
+
+with open(Path(boulle2007.__file__).parent / "data_sets.csv", encoding="utf-8", newline="") as _file:
+    _BOULLE = tuple(row["ours"] for row in csv.DictReader(_file) if row["table"] == "1")
+_PEERS_SETS = (
+    "adult anneal_orig australian breast_wisconsin_original car cmc credit_approval_crx german_credit glass "
+    "heart_cleveland hepatitis horse_colic hypothyroid_uci ionosphere kr_vs_kp letter mushroom_8124 nursery "
+    "page_blocks pendigits pima_diabetes satimage segment sick_euthyroid spambase thyroid_ann vehicle waveform40 "
+    "wine yeast"
+)
+_PAIRS = ("kr_vs_kp", "vehicle", "nursery", "car", "satimage", "vowel")
+_SMALL = ("sonar", "hepatitis", "autos", "german_credit")
+_TEN = ("german_credit", "kr_vs_kp", "hypothyroid_uci", "sick_euthyroid", "sick", "ada", "spambase", "mushroom_8416")
+_TEN += ("pva97nk", "adult")
+_ALL_PEERS = (*MULTI_CLASS_PEERS, *TWO_CLASS_PEERS)
+GROUPS = (
+    Group("30 UCI sets of Boullé (2007)", _BOULLE),
+    Group("30 UCI sets of Boullé (2007), first fold", _BOULLE, n_folds=1),
+    Group("30 sets of peers.md", tuple(_PEERS_SETS.split())),
+    Group("30 sets of peers.md, first fold", tuple(_PEERS_SETS.split()), n_folds=1),
+    Group(", ".join(_PAIRS), _PAIRS),
+    Group(", ".join(_SMALL), _SMALL),
+    Group("ten tables of two classes, first fold", _TEN, _ALL_PEERS, 1),
+    Group("Adult, official test rows", (OFFICIAL,), _ALL_PEERS, 1),
+)
+
+
+class Clocked(ClassifierMixin, BaseEstimator):
+    """A classifier whose fits are timed in seconds of processor, those of its child processes included."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> Clocked:
+        began = _processor_seconds()
+        self.model_ = clone(self.model).fit(X, y)
+        self.seconds_ = _processor_seconds() - began
+        self.classes_ = self.model_.classes_
+        self.n_features_selected_ = getattr(self.model_, "n_features_selected_", None)
+        return self
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        return self.model_.predict_log_proba(X)
+
+    def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float]:
+        return {"processor_seconds": round(self.seconds_, 6)}
+
+
+def _processor_seconds() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def main() -> None:
-    """Cross-validate every method on every table: means, wins and losses."""
-    parser = options(__doc__)
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=ROOT.parent / "shared" / "data",
-        help="folder with catalogue.csv (columns name, file, target) and Parquet files; default ../shared/data",
-    )
-    parser.add_argument("--folds", type=int, help="folds (default 5; 2 with --quick)")
-    parser.add_argument("--tables", help="names from the catalogue, separated by commas")
-    arguments = parser.parse_args()
-    catalogue = arguments.data / "catalogue.csv"
-    if not catalogue.exists():
-        print("The tables are not there: pass --data DIR, a folder with catalogue.csv and the Parquet files it names.")
+    """Run the folds that the results lack, then write the tables."""
+    arguments = _arguments()
+    if not (arguments.data / "catalogue.csv").exists():
+        print("The tables are not there: pass --data DIR, a folder with catalogue.csv and the files it names.")
         return
-    with open(catalogue, encoding="utf-8", newline="") as file:
-        known = {row["name"]: row for row in csv.DictReader(file)}
-    names = arguments.tables.split(",") if arguments.tables else TABLES[1:6:4] if arguments.quick else TABLES
-    n_folds = arguments.folds or (2 if arguments.quick else 5)
-    report = Report("quality", "Quality on real tables", arguments)
-    methods = [*METHODS, KHIOPS] if khiops_core() is not None else list(METHODS)
-    if KHIOPS not in methods:
-        report.add(f"{NOT_INSTALLED}\n")
-    report.add(
-        f"{n_folds} stratified folds (shuffled, seed 0), the same rows for all; means over the folds on rows held out. "
-        "AUC: one class against the rest, weighted by class share. Log loss in nats. Compression rate: 1 - log loss / "
-        "entropy of the classes. Kept: features of positive weight. Seconds: one fit. Khiops on its default number of "
-        "cores, without trees, pairs and constructed features; its fit has a fixed cost of seconds for processes and "
-        "files.\n"
-    )
-    warm_up(methods)
-    results: dict[tuple[str, str], dict[str, float]] = {}
-    for name in names:
-        frame = pl.read_parquet(arguments.data / known[name]["file"])
-        for method, figures in cross_validate(frame, known[name]["target"], methods, n_folds).items():
-            results[name, method] = figures
-        report.add(_table_of(name, frame, methods, results))
-    summarise(report, list(names), methods, results)
-    report.close(["polars", "khiops", "khiops-core"])
+    data_sets = DataSets(arguments.data)
+    again = _listed(arguments.again)
+    models = dict(_models(_listed(arguments.methods) or again or METHODS))
+    names = _listed(arguments.tables) or (("hepatitis", "german_credit") if arguments.quick else _all_tables())
+    results = ROOT / "build" / "bench-quality-quick.jsonl" if arguments.quick else arguments.results
+    results.parent.mkdir(parents=True, exist_ok=True)
+    _forget(results, again)
+    described = {name: _described(name, model.model) for name, model in models.items()}
+    try:
+        file = ComparisonFile(results, {"folds": FOLDS.n_folds, "seed": FOLDS.seed}, {}, described)
+        with threadpool_limits(1):
+            _run(models, names, data_sets, file, arguments.folds)
+    except ValueError as error:
+        raise SystemExit(f"bench_quality.py: {error} Or forget these results with --again NAME.") from None
+    except KeyboardInterrupt:
+        raise SystemExit(f"Interrupted; the same command goes on from what {results} has.") from None
+    if arguments.write or arguments.show or arguments.quick:
+        report = Report("quality", "Quality on real tables", arguments)
+        write(report, file.rows, data_sets)
+        report.add(_packages(results))
+        report.close(["polars"])
 
 
-def warm_up(methods: list[str]) -> None:
-    """One small fit each, so that compiling or reading compiled code is not counted with the first table."""
-    rng = np.random.default_rng(0)
-    frame = pl.DataFrame({"number": rng.normal(size=300), "word": rng.choice(["a", "b", "c"], 300)})
-    for n_classes in (2, 3):
-        labels = pl.Series("class", rng.integers(0, n_classes, 300))
-        cross_validate(frame.with_columns(labels), "class", methods, 2)
+def _arguments() -> Any:
+    parser = options(__doc__)
+    add = parser.add_argument
+    add("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with catalogue.csv and its files")
+    add("--methods", help=f"of {', '.join(METHODS)}; separated by commas")
+    add("--tables", help="names from the catalogue, separated by commas")
+    add("--folds", type=int, default=FOLDS.n_folds, help="run only so many of the five folds")
+    add("--again", help="run these methods again, separated by commas: bayesieve after every change of the default")
+    add("--results", type=Path, default=RESULTS / "quality.jsonl", help="finished folds, which are not run again")
+    add("--show", action="store_true", help="print the tables; --write also writes them")
+    return parser.parse_args()
 
 
-def cross_validate(frame: pl.DataFrame, target: str, methods: list[str], n_folds: int) -> dict[str, dict[str, float]]:
-    """Mean figures of every method over the folds; the methods take turns within each fold."""
-    frame = frame.filter(pl.col(target).is_not_null())
-    X, labels = frame.drop(target), frame[target].cast(pl.String).to_numpy().astype(object)
-    kinds = {name: "numeric" if kind.is_numeric() else "categorical" for name, kind in X.schema.items()}
-    # Khiops is given what it takes for missing and for strings; booleans and categories become strings for all.
-    X = X.with_columns(pl.col([n for n, kind in kinds.items() if kind == "categorical"]).cast(pl.String))
-    khiops_X = as_khiops_frame(X, kinds) if KHIOPS in methods else None
-    figures: dict[str, list[dict[str, float]]] = {method: [] for method in methods}
-    for train, test in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(labels, labels):
-        for method in methods:
-            if method == KHIOPS:
-                one = _fold(khiops_classifier(), khiops_X.iloc[train], labels[train], khiops_X.iloc[test], labels[test])
-            else:
-                one = _fold(_ours(method), X[train], labels[train], X[test], labels[test])
-            figures[method].append(one)
-    return {method: {key: mean(one[key] for one in folds) for key in folds[0]} for method, folds in figures.items()}
+def _listed(text: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
 
 
-def _ours(method: str) -> Any:
-    from bayesieve import SelectiveNB
-
-    return SelectiveNB(**METHODS[method])
+def _all_tables() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for group in GROUPS for name in group.tables))
 
 
-def _fold(model: Any, X: Any, y: np.ndarray, X_test: Any, truth: np.ndarray) -> dict[str, float]:
-    begin = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(X, y)
-    seconds = time.perf_counter() - begin
-    kept = getattr(model, "n_features_selected_", None)
-    figures = scores(model.predict_proba(X_test), model.classes_, truth)
-    return {**figures, "kept": n_features_used(model) if kept is None else kept, "seconds": seconds}
+def _models(methods: Sequence[str]) -> Iterator[tuple[str, Clocked]]:
+    """Classifiers by name, on one core each; those that are not installed are left out, with a note."""
+    for name in methods:
+        try:
+            model = SelectiveNB(**OURS[name]) if name in OURS else PEERS[name](random_state=0)
+        except ValueError as error:
+            print(f"{name} is left out: {error}")
+            continue
+        yield name, Clocked(model.set_params(n_jobs=1) if "n_jobs" in model.get_params() else model)
 
 
-def _table_of(
-    name: str, frame: pl.DataFrame, methods: list[str], results: dict[tuple[str, str], dict[str, float]]
-) -> str:
-    rows = []
-    for method in methods:
-        one = results[name, method]
-        figures = [f"{one[measure]:.4f}" for measure in MEASURES]
-        rows.append([method, *figures, f"{one['kept']:.1f}", f"{one['seconds']:.3g}"])
-    header = ["AUC", "log loss", "accuracy", "compression rate", "kept", "seconds"]
-    return markdown_table([f"{name}: {frame.height:,} x {frame.width - 1}", *header], rows) + "\n"
+def _described(name: str, model: Any) -> str:
+    """A method as the results file describes it; ours change from version to version, see --again."""
+    if name in OURS:
+        return "bayesieve"
+    package = _PACKAGES.get(name, "scikit-learn")
+    return f"{describe(model)} of {package} {version(package)}"
 
 
-def summarise(
-    report: Report, names: list[str], methods: list[str], results: dict[tuple[str, str], dict[str, float]]
+def _packages(path: Path) -> str:
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    packages = {line["is"].rpartition(" of ")[2] for line in lines if "method" in line and " of " in line["is"]}
+    return f"Results of the others are those of {', '.join(sorted(packages))}."
+
+
+def _forget(path: Path, methods: Sequence[str]) -> None:
+    """Drop results of these methods from a file of lines."""
+    marks = [text for name in methods for text in (f'"method": "{name}", "repeat"', f'{{"method": "{name}", "is"')]
+    if marks and path.exists():
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if not any(mark in line for mark in marks)), encoding="utf-8")
+
+
+def _run(
+    models: dict[str, Clocked], names: Sequence[str], data_sets: DataSets, file: ComparisonFile, n_folds: int
 ) -> None:
-    """Means over the tables; per measure, tables won, tied and lost by "compression" against the other methods."""
-    rows = []
-    for method in methods:
-        ours = [results[name, method] for name in names]
-        figures = [f"{mean(one[measure] for one in ours):.4f}" for measure in MEASURES]
-        rows.append([method, *figures, *(f"{mean(one[key] for one in ours):.3g}" for key in ("kept", "seconds"))])
-    header = ["AUC", "log loss", "accuracy", "compression rate", "kept", "seconds"]
-    report.add(markdown_table([f"Means over {len(names)} tables", *header], rows))
-    rows = []
-    pairs = [
-        (one, other) for other in methods[::-1] for one in methods[:2] if one != other and other not in methods[:2]
-    ]
-    for one, other in pairs:
-        row: list[Any] = [f'"{one}" against {other}']
-        for measure, (higher, margin) in MEASURES.items():
-            sign = 1.0 if higher else -1.0
-            gains = [sign * (results[name, one][measure] - results[name, other][measure]) for name in names]
-            won, lost = sum(gain > margin for gain in gains), sum(gain < -margin for gain in gains)
-            row.append(f"{won} / {len(names) - won - lost} / {lost}")
-        rows.append(row)
-    margins = [f"{measure} (margin {margin:g})" for measure, (_, margin) in MEASURES.items()]
-    report.add("\n" + markdown_table(["tables won / level / lost", *margins], rows))
+    for method, model in models.items():
+        warm = False
+        for name in names:
+            missing = [key for key in _wanted(method, name, data_sets, n_folds) if key not in file.rows]
+            if not missing:
+                continue
+            if not warm:
+                _warm_up(model)
+                warm = True
+            data, folds = _load(data_sets, name)
+            file.add_data(name, fingerprint(data.X, data.codes, data.classes, None))
+            for key in missing:
+                row = FoldRun(data, folds[key[3]])(method, model)
+                file.append(row)
+                print(f"{method}, {name}, fold {key[3] + 1}: {row['error'] or row['figures']}", flush=True)
+
+
+def _wanted(method: str, name: str, data_sets: DataSets, n_folds: int) -> list[Key]:
+    """The folds of a method on a table, as keys of results."""
+    two_classes = method in TWO_CLASS_PEERS
+    groups = [group for group in GROUPS if name in group.tables and (method in OURS or method in group.peers)]
+    most = max((group.n_folds for group in groups), default=0)
+    if two_classes or (method, name) in _FIRST_FOLD_ONLY:
+        most = min(most, 1)
+    return [(name, method, 0, fold) for fold in range(min(most, n_folds))]
+
+
+def _load(data_sets: DataSets, name: str) -> tuple[DataSet, list[Fold]]:
+    features, labels = data_sets.load("adult" if name == OFFICIAL else name)
+    target = as_target(labels)
+    data = DataSet(name, features.drop(_LEAKS.get(name, ())), target.codes.astype(np.int64), target.classes, None)
+    return data, (_OFFICIAL_SPLIT if name == OFFICIAL else FOLDS).split(data.codes)
+
+
+def _warm_up(model: Clocked) -> None:
+    """Small fits, so that compiling and imports are not counted with the first table."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"number": rng.normal(size=200), "word": rng.choice(["a", "b", "c"], 200)})
+    for n_classes in (2, 3):
+        codes = rng.integers(0, n_classes, 200)
+        data = DataSet("warm", frame, codes, np.arange(n_classes), None)
+        FoldRun(data, Fold(0, 0, np.arange(100), np.arange(100, 200)))("warm", model)
+
+
+_INTRODUCTION = """\
+Means over held-out rows of five stratified folds (shuffled, seed 0), the same for all. `bayesieve` is `SelectiveNB()`,
+`bayesieve before` the same with published priors, without pairs and fitted evidence; the others are those of `bayesieve
+compare --peers`, as [described](../../docs/comparing-methods.md#other-classifiers).
+
+* AUC: one class against the rest, weighted by class share. Compression rate: 1 - log loss / log loss of the class
+  shares. Log loss in nats.
+* Features: columns, pairs and trees that a method uses, if it reports them.
+* Seconds: processor time of one fit on one core, child processes included, which other work on the machine changes
+  little. Khiops has a fixed cost for its processes and files.
+* Folds: those finished of each table, out of the same five. `ebm`, `scorecard`, and `l1-logistic` on letter are run on
+  the first only; the means over the first fold compare all methods on the same rows.
+* `ebm` and `scorecard` are run on tables of two classes only: pairs of the one and the other itself need them.
+* Adult's official split trains on its first 32,561 rows.
+
+![Methods by accuracy, AUC and compression rate](quality.svg)
+"""
+
+
+def write(report: Report, rows: dict[Key, dict[str, Any]], data_sets: DataSets) -> None:
+    """Means of the groups, then single tables."""
+    report.add(_INTRODUCTION)
+    for group in GROUPS:
+        report.add(_means(group, rows) + "\n")
+    report.add(_lost(rows))
+    if report.writes:
+        figure(rows).save(RESULTS / "quality.svg")
+    for name, method in sorted({(row["data"], row["method"]) for row in rows.values() if row["error"]}):
+        errors = [
+            row["error"] for row in rows.values() if row["error"] and (row["data"], row["method"]) == (name, method)
+        ]
+        report.add(f"{method} failed on {len(errors)} folds of {name}: {errors[0]}\n")
+    ten = next(group for group in GROUPS if group.tables == _TEN)
+    report.add(f"## {ten.title}\n")
+    for measure in ("auc", "log_loss", "times"):
+        report.add(_matrix(ten, rows, measure, data_sets) + "\n")
+    report.add("## Single tables, five folds\n")
+    every = Group("all", tuple(name for name in _all_tables() if name != OFFICIAL))
+    for measure in (*_MEASURES, "n_features", "seconds"):
+        report.add(_matrix(every, rows, measure, data_sets) + "\n")
+
+
+def _values(rows: dict[Key, dict[str, Any]], name: str, method: str, measure: str, n_folds: int) -> list[float]:
+    """Values of the finished folds of a method on a table; empty if there are none."""
+    folds = [rows[key] for fold in range(n_folds) if (key := (name, method, 0, fold)) in rows]
+    finished = [row for row in folds if row["error"] is None]
+    if measure == "seconds":
+        return [row["figures"]["processor_seconds"] for row in finished]
+    return [row[measure] for row in finished if row[measure] is not None]
+
+
+def _means(group: Group, rows: dict[Key, dict[str, Any]]) -> str:
+    lines, absent = [], []
+    for method in (*OURS, *group.peers):
+        figures = []
+        for measure in (*_MEASURES, "n_features", "seconds"):
+            values = [_values(rows, name, method, measure, group.n_folds) for name in group.tables]
+            figures.append(mean(map(mean, values)) if all(values) else None)
+        if figures[0] is None:
+            n_known = sum(bool(_values(rows, name, method, "accuracy", group.n_folds)) for name in group.tables)
+            absent.append(f"{method} (on {n_known} of {len(group.tables)})")
+        else:
+            folds = {len(_values(rows, name, method, "accuracy", group.n_folds)) for name in group.tables}
+            counted = " to ".join(map(str, sorted({min(folds), max(folds)})))
+            lines.append([method, *map(_shown, figures, (*_MEASURES, "n_features", "seconds")), counted])
+    header = [group.title, *_MEASURES.values(), "features", "seconds", "folds"]
+    return markdown_table(header, lines) + (f"\n\nLeft out: {', '.join(absent)}." if absent else "")
+
+
+def figure(rows: dict[Key, dict[str, Any]]) -> Any:
+    """The means of the first group by pairs of measures."""
+    group, criteria = GROUPS[0], ("accuracy", "auc", "compression_rate")
+    values = {}
+    for method in (*OURS, *group.peers):
+        means = {c: [_values(rows, name, method, c, group.n_folds) for name in group.tables] for c in criteria}
+        if all(map(all, means.values())):
+            values[method] = {_MEASURES[c]: mean(map(mean, of_tables)) for c, of_tables in means.items()}
+    planes = [("accuracy", "AUC"), ("compression rate", "accuracy")]
+    return tradeoff_figure(values, planes, title=group.title, caption="Means of five folds; higher is better for all.")
+
+
+def _shown(value: float | None, measure: str) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4f}" if measure in _MEASURES else f"{value:.1f}" if measure == "n_features" else f"{value:.3g}"
+
+
+def _matrix(group: Group, rows: dict[Key, dict[str, Any]], measure: str, data_sets: DataSets) -> str:
+    """A table by tables and methods; `times` are seconds over those of our default."""
+    titles = _MEASURES | {"n_features": "features", "seconds": "seconds", "times": "times the seconds of bayesieve"}
+    lines = []
+    for name in group.tables:
+        facts, cells = data_sets.facts(name), []
+        for method in (*OURS, *group.peers):
+            values = _values(rows, name, method, "seconds" if measure == "times" else measure, group.n_folds)
+            ours = _values(rows, name, "bayesieve", "seconds", group.n_folds)
+            if measure == "times":
+                values = [mean(values) / mean(ours)] if values and ours else []
+            cells.append(_shown(mean(values) if values else None, measure))
+        lines.append([f"{name}: {facts.rows:,} x {facts.n_numeric + facts.n_categorical}, {facts.n_classes}", *cells])
+    return markdown_table([f"{titles[measure]}; rows x features, classes", *OURS, *group.peers], lines)
+
+
+def _lost(rows: dict[Key, dict[str, Any]]) -> str:
+    """Tables on which the default has a clearly smaller AUC than before."""
+    changes = {}
+    for name in _all_tables():
+        new, old = (_values(rows, name, method, "auc", FOLDS.n_folds) for method in OURS)
+        if new and old:
+            changes[name] = mean(new) - mean(old)
+    worse = [f"{name} ({change:+.4f})" for name, change in changes.items() if change < -0.005]
+    better = sum(change > 0.005 for change in changes.values())
+    words = (
+        f"AUC of bayesieve against before, by more than 0.005: larger on {better} of {len(changes)} tables, smaller on "
+    )
+    return words + (", ".join(worse) or "none") + ".\n"
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ class Report:
 
     def __init__(self, name: str, title: str, arguments: argparse.Namespace) -> None:
         self._name = name
-        self._write = arguments.write
+        self.writes = arguments.write
         self._lines: list[str] = []
         self.add(f"# {title}\n")
         if arguments.quick:
@@ -145,7 +145,7 @@ class Report:
     def close(self, packages: Iterable[str] = ()) -> None:
         """Add the machine and versions, and write the file with ``--write``."""
         self.add(f"\nMeasured on {date.today().isoformat()}: {machine(packages)}.")
-        if self._write:
+        if self.writes:
             RESULTS.mkdir(exist_ok=True)
             (RESULTS / f"{self._name}.md").write_text("\n".join(self._lines) + "\n", encoding="utf-8")
             print(f"Written: benchmarks/results/{self._name}.md", file=sys.stderr)
