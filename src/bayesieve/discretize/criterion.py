@@ -15,6 +15,7 @@ partitions of V values into at most G groups. All costs are in nats.
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -72,6 +73,7 @@ def most_parts(n_rows: float) -> int:
     return max(2, int(n_rows / 2))
 
 
+@lru_cache(maxsize=256)  # the grids of many pairs of columns are of few sizes
 def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
     """log B(n_values, g) for g = 0..max_groups (minus infinity at 0): partitions of the values into at most g groups.
 
@@ -85,6 +87,7 @@ def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
             stirling = [0] + [stirling[g - 1] + g * stirling[g] for g in range(1, n_values + 1)]
         for g in range(1, max_groups + 1):
             result[g] = np.log(float(sum(stirling[1 : g + 1])))
+        result.flags.writeable = False
         return result
     i = np.arange(1, max_groups + 1)
     alternating = np.cumsum((-1.0) ** np.arange(max_groups) * np.exp(-gammaln(np.arange(1.0, max_groups + 1.0))))
@@ -93,6 +96,7 @@ def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
     terms = n_values * np.log(i) - gammaln(i + 1.0)
     for g in range(1, max_groups + 1):
         result[g] = logsumexp(terms[:g] + log_alternating[:g][::-1])
+    result.flags.writeable = False
     return result
 
 

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import xlogy
 from sklearn.base import clone
 
 from bayesieve.counts import CodedTable
@@ -38,7 +39,7 @@ N_BINS, N_VALUES = 6, 12
 
 _MOST_CELLS = 4096  # of a pair that is looked at unasked
 _MOST_ASKED_CELLS = 1 << 22
-_MOST_GROUPED = 2000  # pairs whose cells are grouped; of more, those that promise most
+_MOST_GROUPED = 400  # pairs whose cells are grouped; of more, those that promise most
 _MOST_RANKED_ROWS = 50_000  # by which they are ranked
 _RANKED_AT_ONCE = 1 << 22  # pairs
 _COUNTED_AT_ONCE = 1 << 24  # codes
@@ -100,18 +101,17 @@ def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[t
     return list(asked.values())[::-1]
 
 
-def gain_of(cells: np.ndarray, groups: Groups, n_looked_at: int) -> float:
-    """What groups of cells save in nats, beyond what the levels of both columns fit, as one of so many pairs looked at.
+def fit_of_columns(cells: np.ndarray) -> tuple[float, float]:
+    """Nats of the labels of all rows in one part, and what the levels of both columns fit of them.
 
-    The columns are credited with all they fit: the price of their levels is none that a pair could save.
+    The columns are credited with all they fit: pairs do not save the price of their levels.
 
     Parameters
     ----------
     cells : (levels of the first, levels of the second, n_classes) rows.
     """
-    null = part_cost(cells.sum(axis=(0, 1)))
-    fit_by_columns = sum(max(0.0, float(null - part_cost(cells.sum(axis=axis)).sum())) for axis in (0, 1))
-    return groups.null_cost - groups.cost - fit_by_columns - float(np.log(n_looked_at))
+    null = float(part_cost(cells.sum(axis=(0, 1))))
+    return null, sum(max(0.0, null - float(part_cost(cells.sum(axis=axis)).sum())) for axis in (0, 1))
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,9 @@ class PairFinder:
         if named is None:
             chosen = self._best(parts, MOST_PAIRS if isinstance(pairs, str) else int(pairs))
         else:
-            chosen = list(self._grouped(parts, named, _MOST_ASKED_CELLS))
+            chosen = [
+                (i, j, cells, self._groups(cells)) for i, j, cells in self._counted(parts, named, _MOST_ASKED_CELLS)
+            ]
         taken = set(fitted.levels.names)
         made = [self._levels(parts, *one, taken) for one in chosen]
         if not made:
@@ -188,11 +190,17 @@ class PairFinder:
             candidates = np.array(columns)[np.stack(np.triu_indices(len(columns), 1), axis=1)]
         sizes = np.array([[parts[i].n_levels for i in pair] for pair in candidates.tolist()])
         candidates = candidates[sizes.prod(axis=1) <= _MOST_CELLS]
+        price = float(np.log(n_looked_at))
         found = []
-        for grouped in self._grouped(parts, candidates.tolist()):
-            gain = gain_of(*grouped[-2:], n_looked_at)
-            if gain > 0.0:
-                found.append((gain, grouped))
+        for i, j, cells in self._counted(parts, candidates.tolist()):
+            null, fit = fit_of_columns(cells)
+            rows = cells.sum(axis=2)
+            entropy = float(xlogy(rows, rows).sum() - xlogy(cells, cells).sum())
+            if null - entropy > fit + price:  # no groups of cells fit more than every cell by itself
+                groups = self._groups(cells)
+                gain = groups.null_cost - groups.cost - fit - price
+                if gain > 0.0:
+                    found.append((gain, (i, j, cells, groups)))
         return [grouped for _, grouped in sorted(found, key=lambda one: -one[0])[:most]]
 
     def _promising(self, parts: Sequence[_Part], most: int) -> np.ndarray:
@@ -224,10 +232,10 @@ class PairFinder:
             first, second, scores = first[best], second[best], scores[best]
         return np.stack([first, second], axis=1)
 
-    def _grouped(
+    def _counted(
         self, parts: dict[int, _Part], pairs: Sequence[Sequence[int]], most: int = _MOST_CELLS
-    ) -> Iterator[_Grouped]:
-        """Positions, counts of the cells and their groups, of each pair; ValueError for more than ``most`` cells."""
+    ) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Positions of each pair, and counts of its cells; ValueError for more than ``most`` cells."""
         for i, j in pairs:
             if parts[i].n_levels * parts[j].n_levels > most:
                 one, other = (parts[k].levels.names[parts[k].at] for k in (i, j))
@@ -245,9 +253,12 @@ class PairFinder:
             counts = CodedTable(codes, n_cells, [""] * len(some), rows=self.rows).counts
             for k, (i, j) in enumerate(some):
                 cells: np.ndarray = counts.feature(k).astype(self.order.count_type)
-                values = ValueCounts(range(len(cells)), cells, np.zeros_like(cells[0]))
-                grid = cells.reshape(parts[i].n_levels, parts[j].n_levels, -1)
-                yield i, j, grid, self.grouper.fit_values(values, apart=False)
+                yield i, j, cells.reshape(parts[i].n_levels, parts[j].n_levels, -1)
+
+    def _groups(self, cells: np.ndarray) -> Groups:
+        values = cells.reshape(-1, cells.shape[2])
+        table = ValueCounts(range(len(values)), values, np.zeros_like(values[0]))
+        return self.grouper.fit_values(table, apart=False)
 
     def _levels(
         self, parts: dict[int, _Part], i: int, j: int, cells: np.ndarray, groups: Groups, taken: set[str]
