@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import bayesieve
 from tests.cli.conftest import GERMAN, Run
 
 
@@ -128,6 +129,21 @@ def test_columns_left_out_and_kinds(succeeds: Run, toy: Path) -> None:
     features = pl.read_csv("bayesieve-output/features.csv")
     assert set(features["feature"]) == {"größe", "farbe 色", "noise"}
     assert features.filter(pl.col("feature") == "noise")["kind"].item() == "categorical"
+
+
+@pytest.mark.parametrize("selector", ["clusters", "wrapper"])
+def test_constraints(succeeds: Run, fails: Run, selector: str) -> None:
+    common = ("fit", GERMAN, "-t", "class", "--no-report", "-s", selector)
+    succeeds(*common, "--constraint", "recall:bad=0.3", "--constraint", "log_loss=0.7")
+    model = bayesieve.load(Path("bayesieve-output") / "model.json")
+    assert model.selector.constraints == {"recall:bad": 0.3, "log_loss": 0.7}
+    missed = succeeds(*common, "--constraint", "recall:bad=1", "--constraint", "accuracy=0.6").stderr
+    assert "misses recall:bad >= 1" in " ".join(missed.split())
+    of_no_class = fails(*common, "--constraint", "recall:ugly=1")
+    assert "must be 'recall:' or 'precision:' and one of the classes 'bad', 'good'" in of_no_class
+    assert "such as recall:bad=0.85, got 'recall:bad'" in fails(*common, "--constraint", "recall:bad")
+    others = fails(*common[:-1], "map", "--constraint", "accuracy=0.5")
+    assert "--constraint needs --selector clusters or wrapper, got 'map'" in others
 
 
 def test_pairs(succeeds: Run) -> None:

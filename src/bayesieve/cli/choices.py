@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection
 from typing import Any
 
@@ -56,6 +57,24 @@ def require_seed(seed: int) -> None:
     """Raise CommandError unless NumPy accepts the seed."""
     if not 0 <= seed < 2**32:
         raise CommandError(f"--seed must be a whole number from 0 to {2**32 - 1}, got {seed}")
+
+
+def constraints_in(given: list[str], name: str, selector: type) -> dict[str, float]:
+    """Bounds by measures from texts such as recall:bad=0.85; CommandError unless the selector takes constraints."""
+    if given and "constraints" not in inspect.signature(selector).parameters:
+        raise CommandError(f"--constraint needs --selector clusters or wrapper, got {quoted(name)}")
+    bounds: dict[str, float] = {}
+    for text in given:
+        measure, _, bound = text.rpartition("=")
+        try:
+            bounds[measure.strip()] = float(bound)
+        except ValueError:
+            measure = ""
+        if not measure.strip():
+            raise CommandError(
+                f"--constraint must be a measure and its bound, such as recall:bad=0.85, got {quoted(text)}"
+            )
+    return bounds
 
 
 SELECTOR_TITLES = {

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from bayesieve.cli import compiling, files, options
-from bayesieve.cli.choices import CALIBRATIONS, pairs_in, require_choice, require_jobs, require_seed
+from bayesieve.cli.choices import CALIBRATIONS, constraints_in, pairs_in, require_choice, require_jobs, require_seed
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.fit_summary import show_summary
 from bayesieve.cli.screen import Screen
@@ -32,6 +32,14 @@ def fit(
     selector: Annotated[
         str, search_option("--selector", "-s", metavar="NAME", help="Method to weigh features: {selectors}.")
     ] = "compression",
+    constraint: Annotated[
+        list[str],
+        search_option(
+            metavar="MEASURE=BOUND",
+            help="Bound that a measure must keep, such as recall:bad=0.85; may be repeated; for the selectors clusters "
+            "and wrapper.",
+        ),
+    ] = [],  # noqa: B006
     pairs: options.Pairs = "0",
     max_seconds: Annotated[
         float | None,
@@ -82,8 +90,9 @@ def fit(
     files.check_folder(output)
     frame = files.read_table(table, screen)
     data = training_table(frame, columns, table, screen)
+    bounds = constraints_in(constraint, selector, SELECTORS[selector])
     model = SelectiveNB(
-        selector,
+        SELECTORS[selector](constraints=bounds) if bounds else selector,  # type: ignore[call-arg]
         encoder=TableEncoder(kinds=columns.kinds, n_jobs=jobs) if columns.kinds else "modl",
         calibrate=False if calibrate == "none" else calibrate,  # type: ignore[arg-type]
         pairs=pairs_in(pairs, data.X.columns),
