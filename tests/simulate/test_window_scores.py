@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bayesieve.simulate import WindowScore, engine_series, window_p_values, window_scores
-from bayesieve.simulate.two_sample_tests import critical_statistic, smallest_p_value
-from bayesieve.simulate.two_sample_tests import p_values as from_statistics
+from bayesieve.simulate.window_scores import critical_statistic, smallest_p_value
+from bayesieve.simulate.window_scores import p_values as from_statistics
 from tests.simulate import direct
 
 TESTS = ("U", "KS", "F")

@@ -16,8 +16,7 @@ import numpy as np
 
 from bayesieve.simulate.engine_series import EngineSeries
 from bayesieve.simulate.randomness import as_count
-from bayesieve.simulate.two_sample_tests import TESTS, smallest_p_value
-from bayesieve.simulate.window_scores import WindowScore, window_scores
+from bayesieve.simulate.window_scores import TESTS, WindowScore, smallest_p_value, window_scores
 
 N_INDICATORS = 814
 WIDTHS = (20, 30, 40, 50, 60)

@@ -17,7 +17,6 @@ Verdict = Literal["holds", "open", "reversed", "does not hold"]
 NAMES = {**SHORT, FLOORED: "CR, floored"}
 OTHERS = tuple(method for method in METHODS if method != REFERENCE)
 BOTH_RATES = ("compression_rate", FLOORED)
-_Better = tuple[str, tuple[tuple[str, str], ...], tuple[str, ...]]  # claim, pairs, criteria
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Finding:
 
 def findings(group: Group, paper: Paper) -> list[Finding]:
     """All claims about the paper's table 3, tested on a group of data sets."""
-    better: tuple[_Better, ...] = (
+    better = (
         ("NB with MODL preprocessing is better than NB(EF)", (("NB", "NB(EF)"),), CRITERIA),
         ("SNB(BMA) is slightly better than SNB(MAP)", (("SNB(BMA)", "SNB(MAP)"),), CRITERIA),
         (
@@ -50,11 +49,12 @@ def findings(group: Group, paper: Paper) -> list[Finding]:
     results = [_first(group, paper, criterion) for criterion in CRITERIA]
     for corrected in (False, True):
         results += [_wins(group, paper, criterion, corrected=corrected) for criterion in CRITERIA]
-    results += [one for claim in better for criterion in claim[2] for one in _tested(group, paper, claim, criterion)]
-    sentence = "SNB(MAP) is no better than SNB(ACC) and SNB(AUC)"
+    for sentence, pairs, criteria in better:
+        for criterion in criteria:
+            results += _tested(group, paper, Claim(sentence, pairs, criterion))
     pairs = (("SNB(MAP)", "SNB(ACC)"), ("SNB(MAP)", "SNB(AUC)"))
     for criterion in ("accuracy", "auc"):
-        for one in _tested(group, paper, (sentence, pairs, ()), criterion):
+        for one in _tested(group, paper, Claim("SNB(MAP) is no better than SNB(ACC) and SNB(AUC)", pairs, criterion)):
             results.append(replace(one, verdict="does not hold" if one.verdict == "holds" else "holds"))
     return results
 
@@ -112,17 +112,16 @@ def _wins(group: Group, paper: Paper, criterion: str, *, corrected: bool) -> Fin
     )
 
 
-def _tested(group: Group, paper: Paper, claim: _Better, criterion: str) -> list[Finding]:
+def _tested(group: Group, paper: Paper, claim: Claim) -> list[Finding]:
     """In each pair the first method is better on the data sets, by an exact signed-rank test."""
-    sentence, pairs, _ = claim
-    matrix, published = group.matrix(criterion), paper[of_paper(criterion)]
+    matrix, published = group.matrix(claim.what), paper[of_paper(claim.what)]
     # `compare` treats lower values as better.
     values = {method: -matrix[:, place] for place, method in enumerate(METHODS)}
     tested = []
-    for pair in compare(Claim("", pairs, what=criterion), values):
+    for pair in compare(claim, values):
         theirs = signed(published[pair.first].mean - published[pair.second].mean, 3)
         ours = f"{signed(-pair.mean, 3)}, p = {p_text(pair.p_value)}".replace("= <", "<")
         counts = f"better on {pair.lower}, worse on {pair.higher}"
         text = f"{pair.first} - {pair.second}: {theirs}"
-        tested.append(Finding(sentence, NAMES[criterion], text, f"{ours}; {counts}", pair.verdict))
+        tested.append(Finding(claim.sentence, NAMES[claim.what], text, f"{ours}; {counts}", pair.verdict))
     return tested
