@@ -73,7 +73,7 @@ def gain(pair: PairLevels, n_looked_at: int) -> float:
     total = pair.cells.sum(axis=(0, 1))
     columns = [sum(part_of(level) for level in pair.cells.sum(axis=axis)) for axis in (0, 1)]
     fit = sum(max(0.0, part_of(total) - column) for column in columns)
-    return groups.null_cost - groups.cost - fit - math.log(n_looked_at)
+    return groups.null_cost - groups.cost - fit - math.log(n_looked_at) - math.log(100)
 
 
 def named_pairs(encoder: TableEncoder) -> list[tuple[str, str]]:

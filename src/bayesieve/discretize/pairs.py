@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -37,9 +38,11 @@ MOST_PAIRS = 60
 N_BINS, N_VALUES = 6, 12
 """Quantile bins, and most frequent values, by which a column with one level takes part."""
 
+_SAFETY = math.log(100)  # nats: about one table of pure noise in a hundred gets a pair, however many are looked at
 _MOST_CELLS = 4096  # of a pair that is looked at unasked
 _MOST_ASKED_CELLS = 1 << 22
 _MOST_GROUPED = 400  # pairs whose cells are grouped; of more, those that promise most
+_PATIENCE = 100  # pairs grouped in vain after which less promising ones are not looked at
 _MOST_RANKED_ROWS = 50_000  # by which they are ranked
 _RANKED_AT_ONCE = 1 << 22  # pairs
 _COUNTED_AT_ONCE = 1 << 24  # codes
@@ -114,6 +117,12 @@ def fit_of_columns(cells: np.ndarray) -> tuple[float, float]:
     return null, sum(max(0.0, null - float(part_cost(cells.sum(axis=axis)).sum())) for axis in (0, 1))
 
 
+def entropy_within(cells: np.ndarray) -> float:
+    """Nats of the labels of all rows where every cell has its own shares of the classes."""
+    rows = cells.sum(axis=2)
+    return float(xlogy(rows, rows).sum() - xlogy(cells, cells).sum())
+
+
 @dataclass(frozen=True)
 class PairFinder:
     """Looks for pairs of columns that say more together than each alone, and finds their levels.
@@ -183,29 +192,33 @@ class PairFinder:
         n_looked_at = len(columns) * (len(columns) - 1) // 2
         if n_looked_at == 0 or most == 0:
             return []
-        if n_looked_at > _MOST_GROUPED:
+        if n_looked_at > _PATIENCE:
             candidates = self._promising([parts[i] for i in columns], max(most, _MOST_GROUPED))
-            candidates = np.array(columns)[candidates]
         else:
-            candidates = np.array(columns)[np.stack(np.triu_indices(len(columns), 1), axis=1)]
-        sizes = np.array([[parts[i].n_levels for i in pair] for pair in candidates.tolist()])
-        candidates = candidates[sizes.prod(axis=1) <= _MOST_CELLS]
-        price = float(np.log(n_looked_at))
-        found = []
-        for i, j, cells in self._counted(parts, candidates.tolist()):
+            candidates = np.stack(np.triu_indices(len(columns), 1), axis=1)
+        candidates = np.array(columns)[candidates]
+        n_levels = np.array([parts[i].n_levels if i in parts else 0 for i in range(columns[-1] + 1)])
+        candidates = candidates[n_levels[candidates].prod(axis=1) <= _MOST_CELLS]
+        price = float(np.log(n_looked_at)) + _SAFETY
+        found, last = [], 0
+        for rank, (i, j, cells) in enumerate(self._counted(parts, candidates.tolist())):
             null, fit = fit_of_columns(cells)
-            rows = cells.sum(axis=2)
-            entropy = float(xlogy(rows, rows).sum() - xlogy(cells, cells).sum())
-            if null - entropy > fit + price:  # no groups of cells fit more than every cell by itself
+            n_values = np.count_nonzero(cells.any(axis=2))
+            least = float(np.log(max(1.0, n_values * (n_values - 1) / 2)))  # of announcing groups, by either prior
+            if null - entropy_within(cells) > fit + price + least:  # no groups fit more than every cell by itself
                 groups = self._groups(cells)
                 gain = groups.null_cost - groups.cost - fit - price
                 if gain > 0.0:
                     found.append((gain, (i, j, cells, groups)))
-        return [grouped for _, grouped in sorted(found, key=lambda one: -one[0])[:most]]
+                    last = rank
+            if rank - last >= _PATIENCE:
+                break
+        found.sort(key=lambda one: (-one[0], *one[1][:2]))
+        return [grouped for _, grouped in found[:most]]
 
     def _promising(self, parts: Sequence[_Part], most: int) -> np.ndarray:
         """(most, 2) positions of the pairs whose columns say most about each other within the classes, beyond what
-        they say without and by chance.
+        they say without and by chance, the best first.
         """
         rows = self.rows
         taken: Any = slice(None)
@@ -228,7 +241,7 @@ class PairFinder:
             i, j = np.triu_indices(here.size, 1, later.size)
             first, second = np.append(first, here[i]), np.append(second, later[j])
             scores = np.append(scores, score[i, j])
-            best = np.sort(np.argsort(-scores, kind="stable")[:most])
+            best = np.argsort(-scores, kind="stable")[:most]
             first, second, scores = first[best], second[best], scores[best]
         return np.stack([first, second], axis=1)
 
@@ -243,7 +256,7 @@ class PairFinder:
                     f"The pair of {one!r} and {other!r} has {parts[i].n_levels:,} x {parts[j].n_levels:,} cells, more "
                     "than fit in memory; give these columns fewer levels, or leave the pair out."
                 )
-        at_once = max(1, _COUNTED_AT_ONCE // max(1, self.order.n_rows))
+        at_once = min(_PATIENCE, max(1, _COUNTED_AT_ONCE // max(1, self.order.n_rows)))
         for begin in range(0, len(pairs), at_once):
             some = pairs[begin : begin + at_once]
             n_cells = np.array([parts[i].n_levels * parts[j].n_levels for i, j in some])
