@@ -11,7 +11,8 @@ import pytest
 
 from bayesieve import SelectiveNB, TableEncoder
 from bayesieve.naive_bayes import evidence
-from bayesieve.naive_bayes.evidence import EvidenceProblem, Shape, fit_evidence, shapes_of_levels
+from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
+from bayesieve.naive_bayes.shapes import Shape
 from bayesieve.search.recorder import Clock
 from tests.reference.evidence import optimum, penalised_loss
 

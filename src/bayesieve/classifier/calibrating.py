@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Container, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesieve.counts import CodedTable
+from bayesieve.discretize.cells import coarser_codes
 from bayesieve.naive_bayes import DiscreteNB
-from bayesieve.naive_bayes.calibration import Calibration, calibrate
-from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence, shapes_of_levels
+from bayesieve.naive_bayes.calibration import Calibration, CalibrationRows, calibrate
+from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
+from bayesieve.naive_bayes.shapes import N_WAVES, Shape, most_directions, shapes_within
 from bayesieve.search.recorder import Clock
 from bayesieve.selection import CompressionAveraging
+from bayesieve.table import FeatureLevels
+from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
+_LEAST_EVIDENCE = 0.02  # mean deviation in nats below which a feature without weight stays out
 
-def calibrated_predictor(model: SelectiveNB, coded: CodedTable, clock: Clock) -> tuple[DiscreteNB, float]:
-    """The predictor with the weights of the search or of calibration, and the common factor on them."""
+
+def calibrated_predictor(
+    model: SelectiveNB, coded: CodedTable, clock: Clock
+) -> tuple[DiscreteNB, float, TableLevels | None]:
+    """The predictor with the weights of the search or of calibration, the common factor on them, and the cells that
+    the predictor reads, None where it reads levels.
+    """
     weights = model.selector_.weights_
     predictor = DiscreteNB(smoothing=model.smoothing, feature_weights=weights).fit(coded)
-    wanted = _wanted(model)
+    wanted, cells = _wanted(model), None
     if wanted is None or not weights.any():
-        return predictor, 1.0
+        return predictor, 1.0, None
     calibration = _calibrated(coded, predictor, clock)
     predictor.set_params(smoothing=calibration.smoothing, feature_weights=calibration.weights).update()
     if calibration.complete and wanted != "weights":
-        _set_fitted_evidence(predictor, coded, calibration, clock)
-    return predictor, calibration.factor
+        cells = _set_fitted_evidence(predictor, coded, calibration, clock, within_levels=wanted == "cells")
+    return predictor, calibration.factor, cells
 
 
 def _wanted(model: SelectiveNB) -> str | None:
@@ -57,25 +70,100 @@ def _calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock) -> Calib
     return calibration
 
 
-def _set_fitted_evidence(predictor: DiscreteNB, coded: CodedTable, calibration: Calibration, clock: Clock) -> None:
-    """Let a calibrated predictor predict with the evidence of its levels fitted to the rows of calibration, with a
-    warning where that was ended early.
+def _set_fitted_evidence(
+    predictor: DiscreteNB, coded: CodedTable, calibration: Calibration, clock: Clock, *, within_levels: bool
+) -> TableLevels | None:
+    """Let a calibrated predictor predict with evidence fitted to the rows of calibration, with a warning where that was
+    ended early. Returns the cells that it reads in place of levels, None where it reads levels.
     """
     rows = calibration.rows
     assert rows is not None
     assert calibration.joint is not None
-    features = np.flatnonzero(predictor.feature_weights_)
+    weights = predictor.feature_weights_
+    cells: dict[int, FeatureLevels] = {}
+    if within_levels and coded.recoder is not None and coded.levels is not None:
+        features, cells, codes = _cells(coded, weights, rows)
+    else:
+        features = np.flatnonzero(weights)
+        codes = np.stack([np.take(coded.codes_of([k])[0], rows.positions) for k in features])
     n_levels = coded.n_levels[features].tolist()
-    codes = np.stack([np.take(coded.codes_of([k])[0], rows.positions) for k in features])
-    shapes = shapes_of_levels(n_levels, predictor.feature_weights_[features], rows.counts_of_folds, coded.n_classes)
+    of_level = [
+        coarser_codes(cells[k], coded.levels[k]) if k in cells else np.arange(n)  # type: ignore[index]
+        for k, n in zip(features.tolist(), n_levels, strict=True)
+    ]
+    counts = [_counts(own, line.size, rows) for own, line in zip(codes, of_level, strict=True)]
+    recoded = set(np.flatnonzero(weights)[list(rows.counts_of_folds)].tolist())  # their groups know the rows
+    shapes = _shapes(features.tolist(), cells, of_level, counts, recoded, weights, coded.n_classes)
     fitted = fit_evidence(EvidenceProblem(codes, shapes, calibration.joint, rows.classes, rows.weights), clock)
-    evidence = {
-        k: predictor.feature_weights_[k] * predictor.feature_log_prob_[k] + deviation
-        for k, deviation in zip(features.tolist(), fitted.tables, strict=True)
-    }
-    predictor.set_evidence(evidence, predictor.class_log_prior_ + fitted.intercept)
+    evidence, finer = {}, {}
+    for k, line, deviation, count in zip(features.tolist(), of_level, fitted.tables, counts, strict=True):
+        if weights[k] > 0 or count.sum(axis=1) @ np.abs(deviation).max(axis=1) > _LEAST_EVIDENCE * count.sum():
+            evidence[k] = weights[k] * predictor.feature_log_prob_[k][line] + deviation
+            if k in cells:
+                finer[k] = count
+    predictor.set_evidence(evidence, predictor.class_log_prior_ + fitted.intercept, finer)
     if not fitted.complete:
         reason = "ran out of time (max_seconds)" if clock.is_up else "was interrupted"
         warnings.warn(
             f"The fit of the evidence {reason}: the model keeps the best evidence so far.", UserWarning, stacklevel=5
         )
+    if not finer:
+        return None
+    assert coded.levels is not None
+    return TableLevels.of(
+        [replace(cells[k], counts=finer[k]) if k in finer else coded.levels[k] for k in range(coded.n_features)]
+    )
+
+
+def _cells(
+    coded: CodedTable, weights: np.ndarray, rows: CalibrationRows
+) -> tuple[np.ndarray, dict[int, FeatureLevels], np.ndarray]:
+    """Features of positive weight, and those that may come back through their cells; the cells of those that have
+    finer ones than their levels; and codes of both (n_features, n_rows).
+    """
+    assert coded.levels is not None
+    assert coded.recoder is not None
+    heaviest = np.argsort(-weights, kind="stable")
+    most = np.count_nonzero(weights) + most_directions(coded.n_classes) // N_WAVES
+    features = np.sort(heaviest[:most])
+    levels = [coded.levels[k] for k in features.tolist()]
+    refined, codes = coded.recoder.select(features).take(rows.positions).refine(levels, rows.weights)
+    split = [cell is not level for cell, level in zip(refined, levels, strict=True)]
+    usable = np.array(split) | (weights[features] > 0)
+    cells = {k: refined[i] for i, k in enumerate(features.tolist()) if split[i]}
+    return features[usable], cells, codes[usable]
+
+
+def _counts(codes: np.ndarray, n_cells: int, rows: CalibrationRows) -> np.ndarray:
+    """Weight of the rows of each cell and class."""
+    n_classes = int(rows.classes.max()) + 1
+    at = np.minimum(codes, n_cells).astype(np.int64) * n_classes + rows.classes
+    return np.bincount(at, rows.weights, (n_cells + 1) * n_classes).reshape(n_cells + 1, n_classes)[:-1]
+
+
+def _shapes(
+    features: list[int],
+    cells: Mapping[int, FeatureLevels],
+    of_level: list[np.ndarray],
+    counts: list[np.ndarray],
+    recoded: Container[int],
+    weights: np.ndarray,
+    n_classes: int,
+) -> list[Shape]:
+    """How each feature may deviate, the heaviest first where not all can be looked at together."""
+
+    def shape(i: int) -> Shape:
+        k, line = features[i], of_level[i]
+        if k not in cells:
+            return Shape.fixed(line.size) if k in recoded else Shape.free(line.size)
+        if cells[k].kind == "numeric":
+            return Shape.of_curve(line, counts[i].sum(axis=1), cells[k].missing_code)
+        return Shape.of_values(line, int(line.max()) + 1, with_groups=k not in recoded)
+
+    within = shapes_within([partial(shape, i) for i in range(len(features))], weights[features], n_classes)
+    return [
+        (Shape.apart_only if weights[k] > 0 and k not in recoded and k not in cells else Shape.fixed)(line.size)
+        if known is None
+        else known
+        for k, line, known in zip(features, of_level, within, strict=True)
+    ]

@@ -38,7 +38,7 @@ def model_cautions(model: SelectiveNB, seen: Sequence[Caution] = ()) -> tuple[Ca
 
 
 def _nothing_kept(model: SelectiveNB) -> list[Caution]:
-    if model.feature_weights_.any():
+    if model.naive_bayes_.used_.size:
         return []
     remedy = (
         "Check that the rows of the target are those of the columns, or add rows."
@@ -51,7 +51,7 @@ def _nothing_kept(model: SelectiveNB) -> list[Caution]:
 
 def _dates(model: SelectiveNB) -> list[Caution]:
     """Columns of dates, which are cut into intervals: new rows are later than all training rows."""
-    levels = [model.encoder_.levels_[k] for k in np.flatnonzero(model.feature_weights_ > 0).tolist()]
+    levels = [model.encoder_.levels_[k] for k in model.naive_bayes_.used_.tolist()]
     columns = tuple(level.name for level in levels if level.kind == "numeric" and level.type in ("date", "datetime"))
     if not columns:
         return []
@@ -282,7 +282,7 @@ def pattern(values: np.ndarray) -> bytes:
 
 
 def unseen_caution(
-    levels: Sequence[FeatureLevels], unseen: np.ndarray | None, n_rows: int, weights: np.ndarray, most: int = 5
+    levels: Sequence[FeatureLevels], unseen: np.ndarray | None, n_rows: int, used: np.ndarray, most: int = 5
 ) -> Caution | None:
     """Columns of positive weight without a level in more than a few per cent of the rows to be predicted.
 
@@ -293,7 +293,9 @@ def unseen_caution(
     """
     if unseen is None or n_rows < _FEWEST_UNSEEN:
         return None
-    needed = columns_behind(levels, weights > 0)
+    marked = np.zeros(len(levels), dtype=bool)
+    marked[used] = True
+    needed = columns_behind(levels, marked)
     unseen = unseen[: needed.size]  # a pair is unseen where its columns are, or their values never met
     features = np.flatnonzero((unseen >= max(_FEWEST_UNSEEN, _MANY_UNSEEN * n_rows)) & needed)
     features = features[np.argsort(-unseen[features], kind="stable")]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
 
-CALIBRATIONS = ("auto", "weights", "levels")
+CALIBRATIONS = ("auto", "weights", "levels", "cells")
 
 
 def check_options(model: SelectiveNB) -> None:
@@ -101,6 +101,18 @@ def groups_of(selector: CodedSelector, groups: Any) -> dict[str, Any]:
         stacklevel=4,
     )
     return {}
+
+
+def coded_by(cells: TableLevels, coded: CodedTable) -> CodedTable:
+    """Rows coded by the cells that a model reads; ValueError for codes of levels without their raw values."""
+    if np.array_equal(coded.n_levels, cells.n_levels):
+        return coded
+    if coded.recoder is None:
+        raise ValueError(
+            "This model predicts by parts of levels, and these codes are of whole levels; pass the rows as a table, or "
+            "fit the model with calibrate='levels'."
+        )
+    return coded.recoder.code(cells)
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:

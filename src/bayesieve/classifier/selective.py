@@ -88,6 +88,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         Share of the evidence that comes from each feature.
     selector_, encoder_, trace_
         The fitted selector, the fitted encoder, and the record of the search.
+    cells_ : sequence of FeatureLevels, or None
+        Parts of the levels that predictions tell apart, by feature; None where they tell levels apart.
     naive_bayes_ : DiscreteNB
         The predictor on codes.
     n_rows_ : int
@@ -115,6 +117,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
     classes_: np.ndarray
     cautions_: tuple[Caution, ...]
+    cells_: TableLevels | None = None  # as in models pickled by earlier versions
 
     def __init__(
         self,
@@ -124,7 +127,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         pairs: Literal["auto"] | int | Sequence[Sequence[str]] = 0,
         prior: Prior = "published",
         smoothing: Smoothing = "m-estimate",
-        calibrate: bool | Literal["auto", "weights", "levels"] = "auto",
+        calibrate: bool | Literal["auto", "weights", "levels", "cells"] = "auto",
         max_seconds: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = -1,
@@ -235,7 +238,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         clock = Clock(getattr(self.selector_, "max_seconds", None))
         self.selector_.fit_coded(coded, **options)
         self.trace_ = self.selector_.trace_
-        predictor, self.weight_factor_ = calibrated_predictor(self, coded, clock)
+        predictor, self.weight_factor_, self.cells_ = calibrated_predictor(self, coded, clock)
         self._adopt(predictor)
         weighing = weights_caution(coded.weights)
         self.cautions_ = model_cautions(self, seen if weighing is None else (weighing, *seen))
@@ -259,9 +262,10 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     def _coded(self, X: Any) -> CodedTable:
         check_is_fitted(self, "naive_bayes_")
         if isinstance(X, CodedTable):
-            return X
-        coded = self.encoder_.transform_coded(X, owner=self)
-        issue([unseen_caution(self.encoder_.levels_, coded.unseen, coded.n_rows, self.feature_weights_)])
+            return X if self.cells_ is None else parts.coded_by(self.cells_, X)
+        levels = {} if self.cells_ is None else {"levels": self.cells_}
+        coded = self.encoder_.transform_coded(X, owner=self, **levels)
+        issue([unseen_caution(self.encoder_.levels_, coded.unseen, coded.n_rows, self.naive_bayes_.used_)])
         return coded
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:

@@ -53,8 +53,8 @@ def _predictions(model: Any, X: Any, screen: Screen) -> pl.DataFrame:
 
     with silenced():
         probability = model.predict_proba(X)
-    unseen, weights = model.encoder_.unseen_counts_, model.feature_weights_
-    caution = unseen_caution(model.encoder_.levels_, unseen, len(probability), weights, most=_MOST_UNSEEN)
+    unseen, used = model.encoder_.unseen_counts_, model.naive_bayes_.used_
+    caution = unseen_caution(model.encoder_.levels_, unseen, len(probability), used, most=_MOST_UNSEEN)
     if caution is not None:
         screen.warn(caution.sentence)
     labels = pl.Series("prediction", model.classes_.tolist())

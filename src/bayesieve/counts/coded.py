@@ -37,6 +37,14 @@ class Recoder(Protocol):
     def numbers(self) -> list[np.ndarray | None]:
         """(n_rows,) values of each feature of numbers, NaN where missing; None for the others."""
 
+    def code(self, levels: Sequence[FeatureLevels]) -> CodedTable:
+        """The rows coded by other levels of the same columns, without classes."""
+
+    def refine(self, levels: Sequence[FeatureLevels], weights: np.ndarray) -> tuple[list[FeatureLevels], np.ndarray]:
+        """Cells nested in these levels, learnt from the rows and their positive weights, and the rows coded by them;
+        levels that cannot be split stay as they are.
+        """
+
     def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
         """The rows at the positions ``fit``, which the levels are learnt from, and those at ``rows`` (None: all)."""
 

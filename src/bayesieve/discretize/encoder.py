@@ -231,14 +231,21 @@ class TableEncoder(TableCoder):
         """
         return new_table(self if owner is None else owner, X)  # the levels know of what kind their columns are
 
-    def transform_coded(self, X: Any, owner: Any = None) -> CodedTable:
-        """As ``transform``, as a `CodedTable` without classes; ``X`` may be a `Table` that was read already."""
+    def transform_coded(self, X: Any, owner: Any = None, levels: TableLevels | None = None) -> CodedTable:
+        """As ``transform``, as a `CodedTable` without classes; ``X`` may be a `Table` that was read already.
+
+        ``levels``: other levels of the same columns to code them by.
+        """
         check_is_fitted(self, "levels_")
         table = X if isinstance(X, Table) else self.read(X, owner)
-        levels = TableLevels.of(self.levels_)
+        levels = TableLevels.of(self.levels_) if levels is None else levels
         codes, unseen = code_columns(table, levels, self.n_jobs)
         self._add_unseen(unseen)
-        return CodedTable(codes=codes, n_levels=levels.n_levels, names=levels.names, levels=self.levels_, unseen=unseen)
+        own = {"names": levels.names, "levels": levels, "unseen": unseen}
+        if owner is None:  # the codes may be all that a model of finer levels is given
+            of_rows = (table, (), MODLGrouper(), self.missing, Rows(), self.n_jobs)
+            own["recoder"] = TableRecoder.of(TableLevels.of(self.levels_), *of_rows)
+        return CodedTable(codes=codes, n_levels=levels.n_levels, **own)
 
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
         return {

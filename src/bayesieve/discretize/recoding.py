@@ -10,16 +10,18 @@ from zlib import crc32
 import numpy as np
 
 from bayesieve.counts import CodedTable
+from bayesieve.discretize.cells import cells_of
 from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.codes import Codes
 from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_columns
 from bayesieve.discretize.pairs import PairFinder, positions_of
-from bayesieve.table import Rows, Table
+from bayesieve.table import FeatureLevels, Rows, Table
+from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.values import canonical_text
 
 if TYPE_CHECKING:
     from bayesieve.discretize.column_coder import ColumnCoder
     from bayesieve.discretize.modl import MODLGrouper
-    from bayesieve.table.table_levels import TableLevels
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: every bit of a value has a say in the high bits
 
@@ -113,6 +115,23 @@ class TableRecoder:
         levels, own = self._learnt(every[fit])
         codes, _ = code_columns(self.table.take(others), levels, self.n_jobs)
         return self._coded(own, levels, every[fit]), self._coded(codes, levels, others)
+
+    def code(self, levels: Sequence[FeatureLevels]) -> CodedTable:
+        table = self.table if self.rows is None else self.table.take(self.rows)
+        of_table = TableLevels.of(levels)
+        codes, unseen = code_columns(table, of_table, self.n_jobs)
+        return CodedTable(codes, of_table.n_levels, of_table.names, levels=of_table, unseen=unseen)
+
+    def refine(self, levels: Sequence[FeatureLevels], weights: np.ndarray) -> tuple[list[FeatureLevels], np.ndarray]:
+        table = self.table if self.rows is None else self.table.take(self.rows)
+        columns = [[table.column(i) for i in feature] for feature in self.features]
+        cells = [
+            cells_of(level, of[0], weights) if len(of) == 1 else level for level, of in zip(levels, columns, strict=True)
+        ]
+        codes = Codes(len(cells), table.n_rows)
+        for k, (cell, of) in enumerate(zip(cells, columns, strict=True)):
+            codes.put(k, cell.code(of[0] if len(of) == 1 else of, []))
+        return cells, codes.matrix(highest=max(cell.n_levels for cell in cells))
 
     def _learnt(self, rows: np.ndarray) -> tuple[TableLevels, np.ndarray]:
         """Levels of the columns and pairs from these rows, and their codes, as if the other rows did not exist."""

@@ -75,6 +75,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
     feature_count_: list[np.ndarray]
     _fitted: Mapping[int, np.ndarray] = MappingProxyType({})  # fitted evidence by position of the feature,
     _fitted_intercept: np.ndarray | None = None  # and the intercept that goes with it
+    _fitted_count: Mapping[int, np.ndarray] = MappingProxyType({})  # of levels finer than those counted
 
     def __init__(
         self,
@@ -188,11 +189,16 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
     def update_weights(self) -> DiscreteNB:
         """Apply changed ``feature_weights`` without counting again."""
         self.feature_weights_ = check_weights(self.feature_weights, len(self.feature_count_))
-        self.__dict__.pop("_fitted", None)
-        self.__dict__.pop("_fitted_intercept", None)
+        for name in ("_fitted", "_fitted_intercept", "_fitted_count"):
+            self.__dict__.pop(name, None)
         return self
 
-    def set_evidence(self, evidence: Mapping[int, np.ndarray], intercept: np.ndarray) -> DiscreteNB:
+    def set_evidence(
+        self,
+        evidence: Mapping[int, np.ndarray],
+        intercept: np.ndarray,
+        counts: Mapping[int, np.ndarray] = MappingProxyType({}),
+    ) -> DiscreteNB:
         """Predict with evidence that was fitted, until parameters change or rows are added.
 
         Parameters
@@ -200,14 +206,20 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         evidence : by position of the feature, (n_levels, n_classes) nats. Levels may be finer than those counted: then
             codes to be predicted are codes of these. All other features add weight * log P(level | class) as before.
         intercept : (n_classes,) what all evidence is added to.
+        counts : (n_levels, n_classes) rows (or weight) of the levels that are finer than those counted.
         """
-        self._fitted, self._fitted_intercept = dict(evidence), intercept
+        self._fitted, self._fitted_intercept, self._fitted_count = dict(evidence), intercept, dict(counts)
         return self
 
     @property
     def fitted_(self) -> Mapping[int, np.ndarray]:
         """The evidence that `set_evidence` set, by position of the feature; empty if all of it is counted."""
         return self._fitted
+
+    @property
+    def evidence_count_(self) -> list[np.ndarray]:
+        """Rows (or weight) behind each line of `evidence_`, by class."""
+        return [self._fitted_count.get(k, counts) for k, counts in enumerate(self.feature_count_)]
 
     @property
     def evidence_(self) -> list[np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy.linalg.lapack import dtrtri
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from bayesieve.naive_bayes.shapes import Shape
 from bayesieve.search.recorder import Clock
 
 _FIRST_DEVIATION = 0.2
@@ -21,39 +22,6 @@ _MOST_ROUNDS = 15
 _STEPS_OF_ROUND, _LAST_STEPS = 4, 100
 _INTERCEPT_PRECISION = 1.0
 _CURVATURE_ROWS = 4000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
-_MOST_CURVATURES = 1_500_000  # entries of the curvatures of all classes
-
-
-@dataclass(frozen=True)
-class Shape:
-    """How the evidence of one feature may deviate from what was counted.
-
-    Parameters
-    ----------
-    basis : (n_cells, n_directions) float; the deviation of a cell for a class is its line times one number for each
-        direction.
-    groups : (n_directions,) int from 0; directions of one group share the variance of their prior.
-    apart : whether each cell deviates on its own, too, all with one more variance.
-    """
-
-    basis: np.ndarray
-    groups: np.ndarray
-    apart: bool = False
-
-    @classmethod
-    def free(cls, n_levels: int) -> Shape:
-        """Every level deviates on its own."""
-        return cls(np.eye(n_levels), np.zeros(n_levels, dtype=np.int64))
-
-    @classmethod
-    def apart_only(cls, n_cells: int) -> Shape:
-        """Every cell deviates on its own, and there are many: correlations between them are not looked at."""
-        return cls(np.zeros((n_cells, 0)), np.zeros(0, dtype=np.int64), apart=True)
-
-    @classmethod
-    def fixed(cls, n_cells: int) -> Shape:
-        """No deviation."""
-        return cls(np.zeros((n_cells, 0)), np.zeros(0, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -66,21 +34,6 @@ class FittedEvidence:
     intercept: np.ndarray
     deviations: np.ndarray
     complete: bool
-
-
-def shapes_of_levels(
-    n_levels: Sequence[int], weights: np.ndarray, fixed: Container[int], n_classes: int
-) -> list[Shape]:
-    """Every level of every feature may deviate, except those of features at the positions ``fixed``. Where there are
-    more levels than can be fitted together in reasonable time, correlations are looked at between those of the
-    features of most weight.
-    """
-    shapes, left = [Shape.fixed(n) for n in n_levels], np.sqrt(_MOST_CURVATURES / max(1, n_classes - 1))
-    for k in np.argsort(-weights, kind="stable").tolist():
-        if k not in fixed:
-            shapes[k] = Shape.free(n_levels[k]) if n_levels[k] <= left else Shape.apart_only(n_levels[k])
-            left -= len(shapes[k].groups)
-    return shapes
 
 
 def fit_evidence(problem: EvidenceProblem, clock: Clock | None = None) -> FittedEvidence:

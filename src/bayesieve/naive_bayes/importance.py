@@ -14,7 +14,7 @@ def importances_of(predictor: DiscreteNB) -> np.ndarray:
     """The importances of the features of a predictor: of its evidence where that was fitted, else of its counts."""
     counts, class_counts = predictor.feature_count_, predictor.class_count_
     if predictor.fitted_:
-        return _importances_of_fitted(predictor.evidence_, counts, class_counts)
+        return _importances_of_fitted(predictor.evidence_, predictor.evidence_count_, class_counts)
     return importances(counts, class_counts, predictor.feature_weights_)
 
 

@@ -1,0 +1,98 @@
+"""Shapes of fitted evidence: how the evidence of a feature may deviate from what was counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+N_WAVES = 8
+"""Cosines that a curve is made of."""
+_MOST_STEPS = 64
+_MOST_CURVATURES = 1_500_000  # entries of the curvatures of all classes
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the evidence of one feature may deviate from what was counted.
+
+    Parameters
+    ----------
+    basis : (n_cells, n_directions) float; the deviation of a cell for a class is its line times one number for each
+        direction.
+    groups : (n_directions,) int from 0; directions of one group share the variance of their prior.
+    apart : whether each cell deviates on its own, too, all with one more variance.
+    """
+
+    basis: np.ndarray
+    groups: np.ndarray
+    apart: bool = False
+
+    @classmethod
+    def free(cls, n_levels: int) -> Shape:
+        """Every level deviates on its own."""
+        return cls(np.eye(n_levels), np.zeros(n_levels, dtype=np.int64))
+
+    @classmethod
+    def apart_only(cls, n_cells: int) -> Shape:
+        """Every cell deviates on its own, and there are many: correlations between them are not looked at."""
+        return cls(np.zeros((n_cells, 0)), np.zeros(0, dtype=np.int64), apart=True)
+
+    @classmethod
+    def of_values(cls, of_group: np.ndarray, n_groups: int, *, with_groups: bool) -> Shape:
+        """Every value deviates on its own, and all values of a group together unless the group is not to be trusted.
+
+        ``of_group``: (n_values,), the group of each value.
+        """
+        if not with_groups or n_groups == 1:
+            return cls.apart_only(of_group.size)
+        return cls(np.eye(n_groups)[of_group], np.zeros(n_groups, dtype=np.int64), apart=True)
+
+    @classmethod
+    def of_curve(cls, of_level: np.ndarray, rows: np.ndarray, missing: int | None) -> Shape:
+        """A smooth curve over ordered cells, and steps between the levels that they are nested in.
+
+        The curve is a sum of cosines of 1/2, 1, 3/2, ... periods over the ranks of the rows, with amplitudes of
+        standard deviation s, s/2, s/3, ...: a random walk over the ranks without its finest detail.
+
+        Parameters
+        ----------
+        of_level : (n_cells,), the level of each cell.
+        rows : (n_cells,) rows (or weight) of each cell.
+        missing : cell of missing values, which is not on the curve.
+        """
+        ordered = np.flatnonzero(np.arange(of_level.size) != (-1 if missing is None else missing))
+        shares = rows[ordered] / rows[ordered].sum()
+        order = np.arange(1, min(N_WAVES, ordered.size - 1) + 1)
+        waves = np.zeros((of_level.size, order.size))
+        waves[ordered] = np.cos(np.pi * order * (np.cumsum(shares) - shares / 2)[:, None]) / order
+        waves[ordered] -= shares @ waves[ordered]
+        n_levels = int(of_level.max()) + 1
+        steps = np.eye(n_levels)[of_level] if 1 < n_levels <= _MOST_STEPS else np.zeros((of_level.size, 0))
+        groups = np.repeat([0, int(steps.size > 0)], [steps.shape[1], order.size])
+        return cls(np.concatenate([steps, waves], axis=1), groups)
+
+    @classmethod
+    def fixed(cls, n_cells: int) -> Shape:
+        """No deviation."""
+        return cls(np.zeros((n_cells, 0)), np.zeros(0, dtype=np.int64))
+
+
+def most_directions(n_classes: int) -> int:
+    """How many directions of all features can be fitted together in reasonable time."""
+    return int(np.sqrt(_MOST_CURVATURES / max(1, n_classes - 1)))
+
+
+def shapes_within(
+    shapes: Sequence[Callable[[], Shape]], weights: np.ndarray, n_classes: int
+) -> list[Shape | None]:
+    """The shapes as far as `most_directions` allows, features of most weight first; None where it does not."""
+    result: list[Shape | None] = [None] * len(shapes)
+    left = most_directions(n_classes)
+    for k in np.argsort(-weights, kind="stable").tolist():
+        shape = shapes[k]()
+        if shape.groups.size <= left:
+            result[k] = shape
+            left -= shape.groups.size
+    return result
