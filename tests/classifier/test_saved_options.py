@@ -367,7 +367,9 @@ MODEL: dict[str, st.SearchStrategy[Any]] = {
     "pairs": pairs,
     "prior": priors,
     "smoothing": smoothings,
-    "calibrate": st.sampled_from([True, False, "auto", "weights", "levels", np.str_("levels"), np.True_, np.False_]),
+    "calibrate": st.sampled_from(
+        [True, False, "auto", "weights", "levels", "cells", np.str_("cells"), np.True_, np.False_]
+    ),
     "max_seconds": limits,
     "random_state": seeds | st.just(5).map(np.random.RandomState) | st.just(5).map(np.random.default_rng),
     "n_jobs": jobs,

@@ -450,9 +450,9 @@ def test_calibration_has_no_more_time_than_the_search_left_it(monkeypatch: pytes
         ({"verbose": -1}, "verbose must be .* got -1"),
         ({"smoothing": -1}, "smoothing must be"),
         ({"smoothing": float("inf")}, "smoothing must be"),
-        ({"calibrate": "no"}, "calibrate must be True, False or one of 'auto', 'weights', 'levels', got 'no'"),
-        ({"calibrate": 1}, "calibrate must be True, False or one of 'auto', 'weights', 'levels', got 1"),
-        ({"calibrate": None}, "calibrate must be True, False or one of 'auto', 'weights', 'levels', got None"),
+        ({"calibrate": "no"}, "calibrate must be True, False or one of 'auto', 'weights', 'levels', 'cells', got 'no'"),
+        ({"calibrate": 1}, "calibrate must be True, False or one of 'auto', 'weights', 'levels', 'cells', got 1"),
+        ({"calibrate": None}, "calibrate must be True, False or one of 'auto', 'weights', 'levels', 'cells', got None"),
     ],
 )
 def test_options_are_checked_whatever_the_selector(options: dict[str, Any], message: str) -> None:

@@ -225,7 +225,7 @@ def model(case: Case, names: list[Any]) -> Any:
         pairs=pairs(case, names),
         prior=prior(case),
         smoothing=smoothing(case),
-        calibrate=case.pick(("auto", "auto", "weights", "levels", "levels", True, False)),
+        calibrate=case.pick(("auto", "auto", "weights", "levels", "cells", "cells", True, False)),
         max_seconds=None if case.chance(0.85) else case.pick((0.0, 0.05, float("inf"))),
         random_state=random_state(case),
         n_jobs=case.pick((-1, -1, 1, 2, None)),

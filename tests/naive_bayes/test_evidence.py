@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import polars as pl
 import pytest
 
 from bayesieve import SelectiveNB, TableEncoder
-from bayesieve.naive_bayes import evidence
+from bayesieve.naive_bayes import shapes
 from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
 from bayesieve.naive_bayes.shapes import Shape
 from bayesieve.search.recorder import Clock
@@ -115,11 +116,10 @@ def test_variances_tell_features_that_are_worth_it_from_others() -> None:
     np.testing.assert_allclose(others.tables[0][:, 1] - others.tables[0][:, 0], contrast, atol=0.1)
 
 
-def test_too_many_levels_deviate_on_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "_MOST_CURVATURES", 49)
-    shapes = shapes_of_levels([4, 4, 3, 2], np.array([0.2, 0.9, 0.5, 0.1]), {3}, 2)
-    assert [shape.apart for shape in shapes] == [True, False, False, False]
-    assert shapes[3].groups.size == 0
+def test_as_many_directions_as_can_be_fitted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shapes, "_MOST_CURVATURES", 49)
+    within = shapes.shapes_within([partial(Shape.free, n) for n in (4, 4, 3, 2)], np.array([0.2, 0.9, 0.5, 0.1]), 2)
+    assert [shape is None for shape in within] == [True, False, False, True]
 
 
 def frame(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
@@ -209,3 +209,87 @@ def test_the_report_shows_what_counting_gives(tmp_path: Any) -> None:
     text = (tmp_path / "report.html").read_text("utf-8")
     assert 'class="counted"' in text
     assert "fitted to the rows, all features together" in text
+
+
+def smooth(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
+    """A number that matters smoothly, one that matters at both ends only, values within groups, and noise."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n_rows, 3))
+    of_value = np.random.default_rng(7).normal(size=40)
+    value = rng.integers(0, 40, n_rows)
+    score = 1.2 * x[:, 0] + 0.8 * (x[:, 1] ** 2 - 1) + of_value[value] + rng.logistic(size=n_rows)
+    number = np.where(rng.random(n_rows) < 0.05, np.nan, x[:, 0])
+    columns = {"number": number, "ends": x[:, 1], "noise": x[:, 2], "id": np.char.add("v", value.astype(str))}
+    return pl.DataFrame(columns), np.where(score > 0, "yes", "no")
+
+
+def losses(calibrate: str, X: pl.DataFrame, y: np.ndarray, new: pl.DataFrame, truth: np.ndarray) -> float:
+    model = SelectiveNB(calibrate=calibrate).fit(X, y)  # type: ignore[arg-type]
+    proba = model.predict_proba(new)
+    return float(-np.log(proba[np.arange(len(truth)), np.searchsorted(model.classes_, truth)]).mean())
+
+
+def test_cells_predict_better_than_levels_where_evidence_is_smooth() -> None:
+    (X, y), (new, truth) = smooth(0, 2000), smooth(1, 4000)
+    assert losses("cells", X, y, new, truth) < losses("levels", X, y, new, truth) - 0.01
+
+
+def test_cells_are_nested_in_levels_and_contributions_add_up(tmp_path: Any) -> None:
+    from bayesieve import load
+    from bayesieve.discretize.cells import coarser_codes
+
+    X, y = smooth(2, 800)
+    model = SelectiveNB(calibrate="cells").fit(X, y)
+    assert model.cells_ is not None
+    by_level, by_cell = model.encoder_.transform(X), model.encoder_.transform_coded(X, levels=model.cells_).codes.T
+    for k, (cells, level) in enumerate(zip(model.cells_, model.encoder_.levels_, strict=True)):
+        np.testing.assert_array_equal(coarser_codes(cells, level)[by_cell[:, k]], by_level[:, k])
+    joint = model.predict_joint_log_proba(X)
+    np.testing.assert_array_equal(model.explanation(X).joint_log_proba(), joint)
+    coded = model.encoder_.transform_coded(X)
+    np.testing.assert_array_equal(model.predict_joint_log_proba(coded), joint)
+    np.testing.assert_array_equal(model.predict_joint_log_proba(coded.take(np.arange(9, 4, -1))), joint[9:4:-1])
+    with pytest.raises(ValueError, match="predicts by parts of levels"):
+        model.predict(coded.with_rows())
+    model.save(tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict_joint_log_proba(X), joint)
+    np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
+    assert again.selected_features_ == model.selected_features_
+    np.testing.assert_array_equal(again.fit(X, y).predict_joint_log_proba(X), joint)
+    model.report(tmp_path / "report.html", X, y, cv=0)
+    assert 'class="curve"' in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_rows_coded_once_give_the_model_of_the_table() -> None:
+    X, y = smooth(3, 500)
+    encoder = TableEncoder()
+    coded = encoder.fit_transform_coded(X, y)
+    joint = SelectiveNB(calibrate="cells").fit_coded(coded, encoder).predict_joint_log_proba(coded)
+    np.testing.assert_array_equal(joint, SelectiveNB(calibrate="cells").fit(X, y).predict_joint_log_proba(X))
+
+
+def test_a_feature_without_weight_comes_back_through_its_cells() -> None:
+    X, y = smooth(4, 3000)
+    rare = X.select("noise", "id").with_columns(wave=pl.Series(np.sin(np.linspace(0, 300, 3000))))
+    model = SelectiveNB(calibrate="cells").fit(rare, y)
+    weightless = [k for k in model.naive_bayes_.used_.tolist() if model.feature_weights_[k] == 0]
+    used = {rare.columns[k] for k in model.naive_bayes_.used_.tolist()}
+    assert set(model.selected_features_) == used
+    assert "wave" not in used
+    for k in weightless:
+        assert model.feature_importances_[k] > 0
+
+
+def test_weights_of_rows_count_in_cells() -> None:
+    X, y = smooth(5, 400)
+    weights = np.where(np.arange(400) % 4 == 0, 2.0, 1.0)
+    rows = np.repeat(np.arange(400), weights.astype(int))
+    new, _ = smooth(6, 100)
+    weighted = SelectiveNB(calibrate="cells").fit(X, y, sample_weight=weights)
+    repeated = SelectiveNB(calibrate="cells").fit(X[rows], y[rows])
+    assert weighted.cells_ is not None
+    assert repeated.cells_ is not None
+    for one, other in zip(weighted.cells_, repeated.cells_, strict=True):
+        assert one.labels == other.labels
+    np.testing.assert_allclose(weighted.predict_log_proba(new), repeated.predict_log_proba(new), atol=2e-2)

@@ -64,6 +64,8 @@ def describe(model: SelectiveNB) -> str:
 def feature_note(model: SelectiveNB, k: int) -> str | None:
     """A remark on a feature, None where there is nothing to remark."""
     level = model.encoder_.levels_[k]
+    if model.feature_weights_[k] == 0 and k in model.naive_bayes_.fitted_:
+        return "Its levels have no weight, but its evidence within levels adds to the other features."
     if level.n_levels == 1:
         return _single_level(level, model.n_rows_)
     if model.feature_weights_[k] == 0 and isinstance(model.selector_, RankedSelector):
@@ -90,7 +92,8 @@ def _single_level(level: FeatureLevels, n_rows: int) -> str:
 def weights_in_words(model: SelectiveNB) -> str:
     """The effect of calibration on the weights, for a list of settings."""
     if model.naive_bayes_.fitted_:
-        return "evidence of the levels fitted to the rows, all features together"
+        finer = "" if model.cells_ is None else ", and of parts of them,"
+        return f"evidence of the levels{finer} fitted to the rows, all features together"
     if np.array_equal(model.feature_weights_, model.selector_.weights_):
         return "weights of the selector as they are"
     return f"weights fitted once more to the rows, around {model.weight_factor_:.3g} times those of the selector"

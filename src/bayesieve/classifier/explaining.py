@@ -28,7 +28,8 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
         raise ValueError(f"by must be 'feature' or 'score', got {by!r}.")
     table = model.encoder_.read(X, owner=model)
     coded = model.encoder_.transform_coded(table)
-    used, contributions = model.naive_bayes_.contributions(coded.codes)
+    cells = coded if model.cells_ is None else model.encoder_.transform_coded(table, model, levels=model.cells_)
+    used, contributions = model.naive_bayes_.contributions(cells.codes)
     # The score that each indicator is made from.
     sources = (np.arange(coded.n_features) if coded.families is None else coded.families.family_of)[used]
     levels = dict(zip(sources.tolist(), (model.encoder_.levels_[k] for k in used.tolist()), strict=True))

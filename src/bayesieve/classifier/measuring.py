@@ -33,13 +33,16 @@ class Unmeasured(Exception):
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """Rows to judge a model by, checked, and coded once; ``codes`` are their classes as positions in its classes."""
+    """Rows to judge a model by, checked, and coded once: by levels, and by the cells that the model predicts by;
+    ``codes`` are their classes as positions in its classes.
+    """
 
     X: Any
     labels: np.ndarray
     codes: np.ndarray
     weights: np.ndarray | None
     coded: CodedTable
+    cells: CodedTable
 
     @property
     def n_rows(self) -> int:
@@ -48,7 +51,8 @@ class JudgedRows:
     def take(self, rows: np.ndarray) -> JudgedRows:
         """These rows only, by position."""
         weights = None if self.weights is None else self.weights[rows]
-        return JudgedRows(take_rows(self.X, rows), self.labels[rows], self.codes[rows], weights, self.coded.take(rows))
+        coded, cells = self.coded.take(rows), self.cells.take(rows)
+        return JudgedRows(take_rows(self.X, rows), self.labels[rows], self.codes[rows], weights, coded, cells)
 
     def counts(self, classes: np.ndarray, *, weighted: bool) -> ContingencyCounts:
         """Levels by classes, as a model counts its training rows."""
@@ -75,7 +79,9 @@ def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -
     if unknown:
         raise ValueError(f"y holds the class {unknown[0]!r} that the model does not know; leave its rows out.")
     codes = np.array([positions[label] for label in labels], dtype=np.int64)[target.codes]
-    return JudgedRows(X, target.classes[target.codes], codes, weights, model.encoder_.transform_coded(table))
+    coded = model.encoder_.transform_coded(table)
+    cells = coded if model.cells_ is None else model.encoder_.transform_coded(table, model, levels=model.cells_)
+    return JudgedRows(X, target.classes[target.codes], codes, weights, coded, cells)
 
 
 def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
@@ -108,9 +114,9 @@ def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Pe
         return None
     trained_on = are_training_rows(model, rows)
     if held_out or (cv is None and not trained_on):
-        log_proba = model.predict_log_proba(rows.coded)
+        log_proba = model.predict_log_proba(rows.cells)
         return _performance(
-            model, rows, log_proba, model.predict_proba(rows.coded), *_of_this_model(model, rows, trained_on, held_out)
+            model, rows, log_proba, model.predict_proba(rows.cells), *_of_this_model(model, rows, trained_on, held_out)
         )
     return _of_folds(model, rows, cv, trained_on)
 

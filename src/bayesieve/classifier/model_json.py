@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from bayesieve.classifier.cautions import model_cautions
 from bayesieve.classifier.encoder_json import encoder_from_json, encoder_to_json, levels_from_json
+from bayesieve.classifier.evidence_json import LEAST_LOG, check_range, evidence_to_json, set_evidence_from_json
 from bayesieve.classifier.label_json import labels_from_json, labels_to_json
 from bayesieve.classifier.model_parts import check_options, encoder_asked_for, new_encoder_of, new_selector_of
 from bayesieve.classifier.option_json import option_from_json, option_to_json
@@ -41,8 +42,7 @@ from bayesieve.table.cautions import Caution
 from bayesieve.table.estimator_input import copy_features
 from bayesieve.table.pair_levels import features_to_json
 
-_MOST_WEIGHT = 1e100  # counts, and
-_LEAST_LOG = -1e5  # log probabilities beyond which sums could overflow: no table has them
+_MOST_WEIGHT = 1e100  # of counts beyond which sums could overflow: no table has them
 
 _RESTORED_0_1 = (
     *("n_starts", "max_iter", "exhaustive", "max_seconds", "random_state", "smoothing"),
@@ -74,7 +74,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
                 "selector_weight": selector_weight,
                 "weight": weight,
                 "log_prob": log_prob.tolist(),
-                **({"evidence": predictor.fitted_[k].tolist()} if k in predictor.fitted_ else {}),
+                **evidence_to_json(model, k),
             }
             for k, (level, selector_weight, weight, log_prob) in enumerate(
                 zip(
@@ -120,6 +120,7 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
     plain = TableEncoder(prior="published", n_jobs=encoder.n_jobs)
     by_default = version == 1 and encoder.get_params() == plain.get_params()
+    model.cells_ = set_evidence_from_json(predictor, data, levels)
     if not (by_default or (version > 1 and member(parameters, "encoder_by_name", bool))):
         model.encoder = clone(encoder)
     model._adopt(predictor)
@@ -274,32 +275,6 @@ def _predictor(
     predictor.feature_count_ = [
         table(level.counts, (level.n_levels, n_classes), f"counts of {level.name!r}") for level in levels
     ]
-    _check_range(predictor.feature_log_prob_, levels, "log probabilities", _LEAST_LOG, 0.0)
-    _check_range(predictor.feature_count_, levels, "counts", 0.0, _MOST_WEIGHT)
-    predictor.update_weights()
-    if "intercept" in data:
-        _read_evidence(predictor, data, levels)
-    return predictor
-
-
-def _read_evidence(predictor: DiscreteNB, data: dict[str, Any], levels: Sequence[FeatureLevels]) -> None:
-    n_classes = predictor.class_count_.size
-    intercept = numbers(numbers_from_json(member(data, "intercept", list), "intercepts"), (n_classes,), "intercepts")
-    if not np.array_equal(np.isneginf(intercept), np.isneginf(predictor.class_log_prior_)):
-        raise Damaged("its intercepts and class priors contradict each other")
-    evidence = {
-        k: table(feature["evidence"], (levels[k].n_levels, n_classes), f"evidence of {levels[k].name!r}")
-        for k, feature in enumerate(data["features"])
-        if "evidence" in feature
-    }
-    if evidence:
-        _check_range(list(evidence.values()), [levels[k] for k in evidence], "evidence", _LEAST_LOG, -_LEAST_LOG)
-    predictor.set_evidence(evidence, intercept)
-
-
-def _check_range(tables: list[np.ndarray], levels: Sequence[FeatureLevels], what: str, low: float, high: float) -> None:
-    joined = np.concatenate([part.ravel() for part in tables])
-    wrong = ~((joined >= low) & (joined <= high))
-    if wrong.any():
-        feature = int(np.searchsorted(np.cumsum([part.size for part in tables]), int(np.argmax(wrong)), side="right"))
-        raise Damaged(f"its {what} of {levels[feature].name!r} are out of range")
+    check_range(predictor.feature_log_prob_, levels, "log probabilities", LEAST_LOG, 0.0)
+    check_range(predictor.feature_count_, levels, "counts", 0.0, _MOST_WEIGHT)
+    return predictor.update_weights()

@@ -22,9 +22,11 @@ from bayesieve.classifier.explaining import on_scores
 from bayesieve.classifier.measuring import JudgedRows, Unmeasured, judged_rows, measure
 from bayesieve.counts import log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
+from bayesieve.discretize.cells import coarser_codes
 from bayesieve.evaluation import take_rows
 from bayesieve.report.data import (
     Contribution,
+    CurvePart,
     ExplainedRow,
     FeatureSummary,
     LevelRow,
@@ -102,7 +104,8 @@ def report_data(
 
 
 def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
-    order = np.lexsort((-model.encoder_.level_scores_, -model.feature_weights_))
+    used = np.isin(np.arange(model.feature_weights_.size), model.naive_bayes_.used_)
+    order = np.lexsort((-model.encoder_.level_scores_, ~used, -model.feature_weights_))
     levels = model.encoder_.levels_
     return tuple(
         FeatureSummary(
@@ -115,6 +118,7 @@ def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
             importance=float(model.feature_importances_[k]),
             note=feature_note(model, k),
             levels=_levels(model, k) if rank < _MOST_DETAILED else (),
+            curve=_curve(model, k) if rank < _MOST_DETAILED else (),
         )
         for rank, k in enumerate(order.tolist())
     )
@@ -130,7 +134,7 @@ def _levels(model: SelectiveNB, k: int) -> tuple[LevelRow, ...]:
     probabilities = np.exp(smoothed - smoothed.max(axis=1, keepdims=True))
     probabilities /= probabilities.sum(axis=1, keepdims=True)
     counted = _centred(model.feature_weights_[k] * predictor.feature_log_prob_[k])
-    evidence = _centred(predictor.fitted_[k]) if k in predictor.fitted_ else counted
+    evidence = _centred(_by_level(model, k)) if k in predictor.fitted_ else counted
     return tuple(
         LevelRow(
             label=label,
@@ -144,6 +148,32 @@ def _levels(model: SelectiveNB, k: int) -> tuple[LevelRow, ...]:
         )
         for code, label in enumerate(level.all_labels)
     )
+
+
+def _curve(model: SelectiveNB, k: int) -> tuple[CurvePart, ...]:
+    """The fitted evidence of a numeric feature within its levels, without missing values."""
+    predictor, level = model.naive_bayes_, model.encoder_.levels_[k]
+    if model.cells_ is None or k not in predictor.fitted_ or level.kind != "numeric":
+        return ()
+    cells = model.cells_[k]
+    rows = predictor.evidence_count_[k].sum(axis=1)
+    if cells.missing_code is not None:
+        rows[cells.missing_code] = 0.0
+    evidence = _centred(predictor.fitted_[k]).tolist()
+    counted = model.feature_weights_[k] * predictor.feature_log_prob_[k][coarser_codes(cells, level)]
+    parts = zip((rows / max(rows.sum(), 1.0)).tolist(), evidence, _centred(counted).tolist(), strict=True)
+    return tuple(CurvePart(share, tuple(own), tuple(by_counts)) for share, own, by_counts in parts if share > 0)
+
+
+def _by_level(model: SelectiveNB, k: int) -> np.ndarray:
+    """Fitted evidence of each level, (n_levels, n_classes): the mean over the rows of its cells."""
+    evidence = model.naive_bayes_.fitted_[k]
+    if model.cells_ is None:
+        return evidence
+    line = coarser_codes(model.cells_[k], model.encoder_.levels_[k])
+    rows = model.naive_bayes_.evidence_count_[k].sum(axis=1) + np.finfo(float).tiny  # a level may have no rows here
+    of_level = np.bincount(line, rows)
+    return np.stack([np.bincount(line, rows * column) / of_level for column in evidence.T], axis=1)
 
 
 def _centred(evidence: np.ndarray) -> np.ndarray:
@@ -168,7 +198,7 @@ def _explained_rows(model: SelectiveNB, rows: JudgedRows, n_explained: int) -> t
     """
     if n_explained < 1:
         return ()
-    probability = model.predict_proba(rows.coded)
+    probability = model.predict_proba(rows.cells)
     chosen = _rows_worth_explaining(probability, rows.codes, n_explained)
     explanation = model.explanation(take_rows(rows.X, np.array([row for _, row in chosen])), by="score")
     explained = []

@@ -94,7 +94,7 @@ SELECTOR_TITLES = {
 """Title of each selector of bayesieve. The help shows them without importing the selectors, which takes a second."""
 
 
-CALIBRATIONS = ("auto", "weights", "levels", "none")
+CALIBRATIONS = ("auto", "weights", "levels", "cells", "none")
 """What ``fit --calibrate`` takes."""
 
 

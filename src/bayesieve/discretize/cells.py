@@ -87,6 +87,4 @@ def _cells_of_values(level: FeatureLevels, column: Column, weights: np.ndarray) 
     if len(groups) == level.n_levels:
         return level
     missing = next((code for code, group in enumerate(groups) if group[0] is None), None)
-    return FeatureLevels(
-        name=level.name, kind=level.kind, type=level.type, groups=tuple(groups), missing_code=missing
-    )
+    return FeatureLevels(name=level.name, kind=level.kind, type=level.type, groups=tuple(groups), missing_code=missing)

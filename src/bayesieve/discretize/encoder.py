@@ -241,11 +241,11 @@ class TableEncoder(TableCoder):
         levels = TableLevels.of(self.levels_) if levels is None else levels
         codes, unseen = code_columns(table, levels, self.n_jobs)
         self._add_unseen(unseen)
-        own = {"names": levels.names, "levels": levels, "unseen": unseen}
+        recoder = None
         if owner is None:  # the codes may be all that a model of finer levels is given
             of_rows = (table, (), MODLGrouper(), self.missing, Rows(), self.n_jobs)
-            own["recoder"] = TableRecoder.of(TableLevels.of(self.levels_), *of_rows)
-        return CodedTable(codes=codes, n_levels=levels.n_levels, **own)
+            recoder = TableRecoder.of(TableLevels.of(self.levels_), *of_rows)
+        return CodedTable(codes, levels.n_levels, levels.names, levels=levels, unseen=unseen, recoder=recoder)
 
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -12,10 +12,11 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import cells_of
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.codes import Codes
 from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_columns
 from bayesieve.discretize.pairs import PairFinder, positions_of
 from bayesieve.table import FeatureLevels, Rows, Table
+from bayesieve.table.columns import Column
+from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.values import canonical_text
 
@@ -124,14 +125,15 @@ class TableRecoder:
 
     def refine(self, levels: Sequence[FeatureLevels], weights: np.ndarray) -> tuple[list[FeatureLevels], np.ndarray]:
         table = self.table if self.rows is None else self.table.take(self.rows)
-        columns = [[table.column(i) for i in feature] for feature in self.features]
+        columns: list[Any] = [[table.column(i) for i in feature] for feature in self.features]
+        columns = [both if len(both) > 1 else both[0] for both in columns]
         cells = [
-            cells_of(level, of[0], weights) if len(of) == 1 else level for level, of in zip(levels, columns, strict=True)
+            cells_of(level, column, weights) if isinstance(column, Column) else level
+            for level, column in zip(levels, columns, strict=True)
         ]
-        codes = Codes(len(cells), table.n_rows)
-        for k, (cell, of) in enumerate(zip(cells, columns, strict=True)):
-            codes.put(k, cell.code(of[0] if len(of) == 1 else of, []))
-        return cells, codes.matrix(highest=max(cell.n_levels for cell in cells))
+        codes = [cell.code(column, []) for cell, column in zip(cells, columns, strict=True)]
+        highest = smallest_unsigned(max(cell.n_levels for cell in cells))
+        return cells, np.array(codes, dtype=highest)
 
     def _learnt(self, rows: np.ndarray) -> tuple[TableLevels, np.ndarray]:
         """Levels of the columns and pairs from these rows, and their codes, as if the other rows did not exist."""

@@ -84,9 +84,7 @@ def most_directions(n_classes: int) -> int:
     return int(np.sqrt(_MOST_CURVATURES / max(1, n_classes - 1)))
 
 
-def shapes_within(
-    shapes: Sequence[Callable[[], Shape]], weights: np.ndarray, n_classes: int
-) -> list[Shape | None]:
+def shapes_within(shapes: Sequence[Callable[[], Shape]], weights: np.ndarray, n_classes: int) -> list[Shape | None]:
     """The shapes as far as `most_directions` allows, features of most weight first; None where it does not."""
     result: list[Shape | None] = [None] * len(shapes)
     left = most_directions(n_classes)

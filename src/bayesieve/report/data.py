@@ -39,6 +39,17 @@ class LevelRow(ShortRepr):
     counted: tuple[float, ...] | None = None
 
 
+@dataclass(frozen=True)
+class CurvePart:
+    """A part of an interval: its `share` of the rows, and its `evidence` and that `counted` for its level, as in
+    `LevelRow`.
+    """
+
+    share: float
+    evidence: tuple[float, ...]
+    counted: tuple[float, ...]
+
+
 @dataclass(frozen=True, repr=False)
 class FeatureSummary(ShortRepr):
     """One feature of the table, selected or not.
@@ -49,13 +60,14 @@ class FeatureSummary(ShortRepr):
     kind : ``"numeric"`` or ``"categorical"``
     type : ``"number"``, ``"boolean"``, ``"text"``, ``"category"``, ``"date"``, ``"datetime"``, ``"duration"``,
         ``"time"`` or ``"mixed"``
-    weight : in [0, 1]; 0 means that the feature is not used
+    weight : in [0, 1]; a feature of weight 0 is used only if its evidence within levels was fitted
     level_score : 1 - cost / null cost of its levels, in [0, 1)
     n_levels : int
     importance : share of the model's evidence that comes from the feature, in [0, 1]: mean absolute contribution,
         summing to 1 over the features
     note : one sentence that a reader should not miss, for example why the feature has a single level
     levels : tuple of LevelRow
+    curve : tuple of CurvePart, in the order of the values; empty where levels are not divided
     """
 
     name: str
@@ -67,6 +79,12 @@ class FeatureSummary(ShortRepr):
     importance: float
     note: str | None
     levels: tuple[LevelRow, ...]
+    curve: tuple[CurvePart, ...] = ()
+
+    @property
+    def selected(self) -> bool:
+        """Whether predictions depend on the feature."""
+        return self.weight > 0 or self.importance > 0
 
 
 @dataclass(frozen=True)

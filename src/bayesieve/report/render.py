@@ -80,7 +80,7 @@ def render_card(data: ReportData) -> str:
         A fragment without scripts. Colours are taken from the page around it, so that it fits light and dark themes;
         all styles are inline, so that it leaves the page as it was.
     """
-    selected = [feature for feature in data.features if feature.weight > 0]
+    selected = [feature for feature in data.features if feature.selected]
     heaviest = selected[:N_CARD_FEATURES]
     return fill(
         "card.html", data=data, tiles=key_figures(data), heaviest=heaviest, n_more=len(selected) - len(heaviest)

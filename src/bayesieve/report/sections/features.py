@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bayesieve.report.data import FeatureSummary, LevelRow, ReportData
+from bayesieve.report.data import CurvePart, FeatureSummary, LevelRow, ReportData
 from bayesieve.report.figures.bars import (
     Bar,
     Segment,
@@ -22,6 +22,7 @@ MAX_DETAILS = 100
 MAX_LEVELS = 50
 MAX_LABEL = 64
 MAX_FULL_LABEL = 1000
+MAX_CURVES = 3
 N_OPEN = 5
 
 
@@ -52,6 +53,17 @@ class LevelLine:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """Steps over the ranks of the rows, in a picture of width and height 100: (class, fitted, counted) as path data,
+    the height of no evidence, and the evidence at the upper edge.
+    """
+
+    steps: tuple[tuple[int, str, str], ...]
+    zero: float
+    limit: float
+
+
+@dataclass(frozen=True)
 class FeatureDetail:
     """A selected feature with its levels."""
 
@@ -59,6 +71,7 @@ class FeatureDetail:
     levels: tuple[LevelLine, ...]
     is_open: bool
     hidden: str | None
+    curve: Curve | None
 
 
 @dataclass(frozen=True)
@@ -77,7 +90,7 @@ class FeatureSection:
 def feature_section(data: ReportData) -> FeatureSection:
     """Heaviest features first, as given; the table and the details are capped."""
     largest = max((f.importance for f in data.features if math.isfinite(f.importance)), default=0.0)
-    selected = [i for i, feature in enumerate(data.features) if feature.weight > 0]
+    selected = [i for i, feature in enumerate(data.features) if feature.selected]
     detailed = {i for i in selected[:MAX_DETAILS] if data.features[i].levels}
     shown = data.features[:MAX_TABLE_ROWS]
     lines = tuple(_line(i, f, i in detailed, largest) for i, f in enumerate(shown))
@@ -133,7 +146,34 @@ def _detail(line: FeatureLine, limit: float, is_open: bool) -> FeatureDetail:
             f"The {len(shown)} levels with most rows, of {len(levels):,}; "
             f"the others hold {format_percent(rows)} of the rows."
         )
-    return FeatureDetail(line, tuple(_level_line(levels[i], largest, limit) for i in shown), is_open, hidden)
+    lines = tuple(_level_line(levels[i], largest, limit) for i in shown)
+    return FeatureDetail(line, lines, is_open, hidden, _curve(line.feature.curve))
+
+
+def _curve(parts: Sequence[CurvePart]) -> Curve | None:
+    """Two classes: the second against the first. More: the classes whose evidence varies most."""
+    if not parts:
+        return None
+    n_classes = len(parts[0].evidence)
+    fitted = {j: [_of_class(part.evidence, j) for part in parts] for j in range(n_classes)}
+    varies = sorted(range(n_classes), key=lambda j: (min(fitted[j]) - max(fitted[j]), j))
+    shown = [1] if n_classes == 2 else sorted(varies[:MAX_CURVES])
+    counted = {j: [_of_class(part.counted, j) for part in parts] for j in shown}
+    limit = max(abs(value) for j in shown for value in (*fitted[j], *counted[j])) or 1.0
+    shares = [part.share for part in parts]
+    return Curve(
+        tuple((j, _steps(shares, fitted[j], limit), _steps(shares, counted[j], limit)) for j in shown), 50.0, limit
+    )
+
+
+def _steps(shares: Sequence[float], values: Sequence[float], limit: float) -> str:
+    """Path data of horizontal steps as wide as the shares."""
+    moves: list[str] = []
+    at = 0.0
+    for share, value in zip(shares, values, strict=True):
+        moves.append(f"{'L' if moves else 'M'}{100 * at:.2f} {50 - 48 * value / limit:.2f}H{100 * (at + share):.2f}")
+        at += share
+    return "".join(moves)
 
 
 def _shown_levels(levels: Sequence[LevelRow]) -> list[int]:

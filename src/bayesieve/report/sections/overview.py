@@ -29,7 +29,7 @@ class ClassBalance:
 
 
 def n_selected(data: ReportData) -> int:
-    return sum(feature.weight > 0 for feature in data.features)
+    return sum(feature.selected for feature in data.features)
 
 
 def key_figures(data: ReportData) -> tuple[Tile, ...]:
