@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesieve.classifier.cautions import unseen_caution
 from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
@@ -14,6 +15,7 @@ from bayesieve.engine import IN_MEMORY, Cache, Engine
 from bayesieve.parts import arguments
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
+from bayesieve.table.cautions import issue
 from bayesieve.table.choices import is_choice
 from bayesieve.table.table_levels import TableLevels
 
@@ -103,16 +105,24 @@ def groups_of(selector: CodedSelector, groups: Any) -> dict[str, Any]:
     return {}
 
 
-def coded_by(cells: TableLevels, coded: CodedTable) -> CodedTable:
-    """Rows coded by the cells that a model reads; ValueError for codes of levels without their raw values."""
-    if np.array_equal(coded.n_levels, cells.n_levels):
+def coded_for(model: SelectiveNB, X: Any) -> CodedTable:
+    """Rows as codes that the predictor of a fitted model reads, with a warning about values without a level.
+
+    ValueError for codes of levels without their raw values, where the model predicts by parts of levels.
+    """
+    cells = model.cells_
+    if not isinstance(X, CodedTable):
+        coded = model.encoder_.transform_coded(X, owner=model, **({} if cells is None else {"levels": cells}))
+        issue([unseen_caution(model.encoder_.levels_, coded.unseen, coded.n_rows, model.naive_bayes_.used_)])
         return coded
-    if coded.recoder is None:
+    if cells is None or np.array_equal(X.n_levels, cells.n_levels):
+        return X
+    if X.recoder is None:
         raise ValueError(
             "This model predicts by parts of levels, and these codes are of whole levels; pass the rows as a table, or "
             "fit the model with calibrate='levels'."
         )
-    return coded.recoder.code(cells)
+    return X.recoder.code(cells)
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import model_parts as parts
 from bayesieve.classifier.calibrating import calibrated_predictor
-from bayesieve.classifier.cautions import model_cautions, table_cautions, unseen_caution
+from bayesieve.classifier.cautions import model_cautions, table_cautions
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
@@ -56,13 +56,14 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         `TableEncoder` that leaves it at its default.
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it; also used by a selector given by name.
-    calibrate : {"auto", "weights", "levels"} or bool, default="auto"
+    calibrate : {"auto", "weights", "levels", "cells"} or bool, default="auto"
         "weights" or True: the weights are fitted once more to the training rows, each predicted from all others, within
         [0, 1] and close to the selector's times a common factor, which corrects the overconfidence left after
         averaging; and the m-estimate gives way to Laplace's smoothing where that predicts the rows better. "levels":
         then the evidence of every level, weight times log probability, is fitted to the rows, all features together,
-        and moves as far from what was counted as the rows pay for. "auto": "weights", with compression-based averaging
-        only. False: weights of the selector and smoothing are used as they are.
+        and moves as far from what was counted as the rows pay for. "cells": the same, finer than levels, with smooth
+        curves of numbers and single values of groups; columns without weight may come back. "auto": "weights", with
+        compression-based averaging only. False: weights of the selector and smoothing are used as they are.
     max_seconds : float or None, default=None
         The search, and the calibration after it, stop after this many seconds and keep the best so far. Like the
         options below it also holds for a selector object that leaves it at its default. Filters have no limit.
@@ -261,32 +262,23 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
     def _coded(self, X: Any) -> CodedTable:
         check_is_fitted(self, "naive_bayes_")
-        if isinstance(X, CodedTable):
-            return X if self.cells_ is None else parts.coded_by(self.cells_, X)
-        levels = {} if self.cells_ is None else {"levels": self.cells_}
-        coded = self.encoder_.transform_coded(X, owner=self, **levels)
-        issue([unseen_caution(self.encoder_.levels_, coded.unseen, coded.n_rows, self.naive_bayes_.used_)])
-        return coded
+        return parts.coded_for(self, X)
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Intercept (log prior) plus the evidence of the levels, in nats, shape (n_rows, n_classes)."""
-        coded = self._coded(X)
-        return self.naive_bayes_.predict_joint_log_proba(coded)
+        return self.naive_bayes_.predict_joint_log_proba(self._coded(X))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probabilities of the classes, shape (n_rows, n_classes)."""
-        coded = self._coded(X)
-        return self.naive_bayes_.predict_log_proba(coded)
+        return self.naive_bayes_.predict_log_proba(self._coded(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, shape (n_rows, n_classes)."""
-        coded = self._coded(X)
-        return self.naive_bayes_.predict_proba(coded)
+        return self.naive_bayes_.predict_proba(self._coded(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable class of each row; the first one on ties."""
-        coded = self._coded(X)
-        return self.naive_bayes_.predict(coded)
+        return self.naive_bayes_.predict(self._coded(X))
 
     def explain(self, X: Any, *, by: Literal["feature", "score"] = "feature") -> Any:
         """What each feature of positive weight adds to the log joint probability of each class.
