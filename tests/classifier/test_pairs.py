@@ -85,7 +85,11 @@ def test_descriptions(tmp_path: Path) -> None:
     summary = model.summary()
     assert summary.filter(pl.col("kind") == "pair")["feature"].to_list() == ["left × right", "left × town"]
     model.report(tmp_path / "report.html", X, y, cv=2)
-    assert "left × right" in (tmp_path / "report.html").read_text("utf-8")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert page.count('class="matrix cells"') == sum(name.count("×") for name in model.selected_features_)
+    pair = next(level for level in model.encoder_.levels_ if level.name == "left × right")
+    for rows, group in zip(pair.cells.sum(axis=2).astype(int).ravel(), pair.grid.ravel() + 1, strict=True):
+        assert f'>{rows} <span class="number">{group}</span></td>' in page
     frame = model.encoder_.to_frame()
     assert frame.filter(pl.col("feature") == "left × right")["count"].sum() == N
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 
 from bayesieve.report import LevelRow
+from bayesieve.report.data import CellGrid
+from bayesieve.report.figures.cells import MOST_LEVELS, cell_map
 from bayesieve.report.sections import features as feature_table
 from bayesieve.report.sections.explained import MAX_CONTRIBUTIONS, explained_sections
 from bayesieve.report.sections.features import evidence_amounts, feature_section, kind_label, shortened_label
@@ -129,3 +131,30 @@ def test_contributions_beyond_the_limit_are_summed_up():
     section = explained_sections(synthetic(n_classes=2, n_features=60))[0]
     assert section.lines[-1].source is None
     assert section.lines[-1].name.endswith("other features")
+
+
+def test_a_map_of_cells_has_groups_rows_and_favoured_classes() -> None:
+    grid = CellGrid(
+        ("age", "job"), (("<= 30", "> 30"), ("a", "b", "c")), ((0, 1, None), (1, 1, 0)), ((5, 2, 0), (1, 4, 3))
+    )
+    drawn = cell_map(grid, [[(1, 2.0)], [(1, -1.0)]], 4.0)
+    assert drawn.names == ("age", "job")
+    assert drawn.across == ("a", "b", "c")
+    assert not drawn.is_cut
+    assert [label for label, _ in drawn.lines] == ["<= 30", "> 30"]
+    (first, second, empty), last = (cells for _, cells in drawn.lines)
+    assert (first.group, first.rows, first.favoured, first.strength) == (1, 5, 1, 50.0)
+    assert (second.group, second.rows, second.favoured, second.strength) == (2, 2, 0, 25.0)
+    assert (empty.group, empty.rows) == (None, 0)
+    assert [cell.group for cell in last] == [2, 2, 1]
+
+
+def test_a_map_of_cells_of_several_classes_and_many_levels() -> None:
+    n = MOST_LEVELS + 6
+    labels = tuple(f"v{k}" for k in range(n))
+    grid = CellGrid(("x", "y"), (labels, ("u", "v")), ((0, 0),) * n, tuple((float(k), 1.0) for k in range(n)))
+    drawn = cell_map(grid, [[(2, -3.0), (0, 1.0)]], 2.0)
+    assert drawn.is_cut
+    assert [label for label, _ in drawn.lines] == list(labels[6:])
+    assert drawn.lines[0][1][0].favoured == 0
+    assert drawn.lines[0][1][0].strength == 50.0

@@ -25,6 +25,7 @@ from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.evaluation import take_rows
 from bayesieve.report.data import (
+    CellGrid,
     Contribution,
     CurvePart,
     ExplainedRow,
@@ -35,8 +36,9 @@ from bayesieve.report.data import (
     SearchSummary,
 )
 from bayesieve.report.traces import summarise_trace
+from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import silenced
-from bayesieve.table.pair_levels import columns_of
+from bayesieve.table.pair_levels import PairLevels, columns_of
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -119,6 +121,7 @@ def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
             note=feature_note(model, k),
             levels=_levels(model, k) if rank < _MOST_DETAILED else (),
             curve=_curve(model, k) if rank < _MOST_DETAILED else (),
+            grid=_grid(levels[k]) if rank < _MOST_DETAILED else None,
         )
         for rank, k in enumerate(order.tolist())
     )
@@ -174,6 +177,20 @@ def _by_level(model: SelectiveNB, k: int) -> np.ndarray:
     rows = model.naive_bayes_.evidence_count_[k].sum(axis=1) + np.finfo(float).tiny  # a level may have no rows here
     of_level = np.bincount(line, rows)
     return np.stack([np.bincount(line, rows * column) / of_level for column in evidence.T], axis=1)
+
+
+def _grid(level: FeatureLevels) -> CellGrid | None:
+    if not isinstance(level, PairLevels):
+        return None
+    first, second = level.parts
+    counts = level.cells.sum(axis=2)
+    levels = np.where(counts > 0, level.grid, -1).tolist()
+    return CellGrid(
+        names=(first.name, second.name),
+        labels=(first.labels, second.labels),
+        levels=tuple(tuple(None if code < 0 else code for code in line) for line in levels),
+        counts=tuple(map(tuple, counts.tolist())),
+    )
 
 
 def _centred(evidence: np.ndarray) -> np.ndarray:

@@ -51,15 +51,33 @@ class CurvePart:
 
 
 @dataclass(frozen=True, repr=False)
+class CellGrid(ShortRepr):
+    """The cells of a pair of columns, a line for each level of the first.
+
+    Attributes
+    ----------
+    names : of both columns
+    labels : of the levels of each
+    levels : the level of the pair that each cell belongs to; None without training rows
+    counts : training rows of each cell (sum of their weights)
+    """
+
+    names: tuple[str, str]
+    labels: tuple[tuple[str, ...], tuple[str, ...]]
+    levels: tuple[tuple[int | None, ...], ...]
+    counts: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, repr=False)
 class FeatureSummary(ShortRepr):
     """One feature of the table, selected or not.
 
     Attributes
     ----------
     name : str
-    kind : ``"numeric"`` or ``"categorical"``
+    kind : ``"numeric"``, ``"categorical"`` or ``"pair"``
     type : ``"number"``, ``"boolean"``, ``"text"``, ``"category"``, ``"date"``, ``"datetime"``, ``"duration"``,
-        ``"time"`` or ``"mixed"``
+        ``"time"``, ``"mixed"`` or ``"pair"``
     weight : in [0, 1]; a feature of weight 0 is used only if its evidence within levels was fitted
     level_score : 1 - cost / null cost of its levels, in [0, 1)
     n_levels : int
@@ -68,6 +86,7 @@ class FeatureSummary(ShortRepr):
     note : one sentence that a reader should not miss, for example why the feature has a single level
     levels : tuple of LevelRow
     curve : tuple of CurvePart, in the order of the values; empty where levels are not divided
+    grid : the cells of a pair of columns
     """
 
     name: str
@@ -80,6 +99,7 @@ class FeatureSummary(ShortRepr):
     note: str | None
     levels: tuple[LevelRow, ...]
     curve: tuple[CurvePart, ...] = ()
+    grid: CellGrid | None = None
 
     @property
     def selected(self) -> bool:

@@ -15,6 +15,7 @@ from bayesieve.report.figures.bars import (
     evidence_limit,
     stacked_segments,
 )
+from bayesieve.report.figures.cells import CellMap, cell_map
 from bayesieve.report.formats import format_percent, plural
 
 MAX_TABLE_ROWS = 1000
@@ -44,6 +45,7 @@ class LevelLine:
 
     label: str
     full_label: str | None
+    number: int
     level: LevelRow
     share_width: float
     probability: float
@@ -65,10 +67,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class FeatureDetail:
-    """A selected feature with its levels."""
+    """A selected feature with its levels, and the cells of a pair of columns."""
 
     line: FeatureLine
     levels: tuple[LevelLine, ...]
+    cells: CellMap | None
     is_open: bool
     hidden: str | None
     curve: Curve | None
@@ -146,8 +149,11 @@ def _detail(line: FeatureLine, limit: float, is_open: bool) -> FeatureDetail:
             f"The {len(shown)} levels with most rows, of {len(levels):,}; "
             f"the others hold {format_percent(rows)} of the rows."
         )
-    lines = tuple(_level_line(levels[i], largest, limit) for i in shown)
-    return FeatureDetail(line, lines, is_open, hidden, _curve(line.feature.curve))
+    grid = line.feature.grid
+    amounts = [evidence_amounts(level.evidence) for level in levels]
+    cells = None if grid is None else cell_map(grid, amounts, limit)
+    lines = tuple(_level_line(levels[i], i + 1, largest, limit) for i in shown)
+    return FeatureDetail(line, lines, cells, is_open, hidden, _curve(line.feature.curve))
 
 
 def _curve(parts: Sequence[CurvePart]) -> Curve | None:
@@ -182,13 +188,14 @@ def _shown_levels(levels: Sequence[LevelRow]) -> list[int]:
     return sorted(by_count[:MAX_LEVELS])
 
 
-def _level_line(level: LevelRow, largest_share: float, limit: float) -> LevelLine:
+def _level_line(level: LevelRow, number: int, largest_share: float, limit: float) -> LevelLine:
     short, full = shortened_label(level.label)
     amounts = evidence_amounts(level.evidence)
     two_classes = len(level.class_probabilities) == 2
     return LevelLine(
         label=short,
         full_label=full,
+        number=number,
         level=level,
         share_width=bar_width(level.share, largest_share),
         probability=level.class_probabilities[1] if two_classes else math.nan,
