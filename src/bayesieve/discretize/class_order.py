@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,13 +12,13 @@ import numpy as np
 class ClassOrder:
     """Rows sorted by class, those of weight zero left out.
 
-    codes : (n_rows,) class codes; rows : (n,) row numbers, class after class; offsets : (n_classes + 1,) where each
-    class starts; weights : (n,) in that order, or empty when every row counts once; integral : whether all weights are
-    whole numbers, so that counts stay exact integers.
+    codes : (n_rows,) class codes; listed : (n,) row numbers, class after class, or None of all rows; offsets :
+    (n_classes + 1,) where each class starts; weights : (n,) in that order, or empty when every row counts once;
+    integral : whether all weights are whole numbers, so that counts stay exact integers.
     """
 
     codes: np.ndarray
-    rows: np.ndarray
+    listed: np.ndarray | None
     offsets: np.ndarray
     weights: np.ndarray
     integral: bool
@@ -25,18 +26,23 @@ class ClassOrder:
 
     @classmethod
     def of(cls, class_codes: np.ndarray, n_classes: int, weights: np.ndarray | None) -> ClassOrder:
-        if weights is None:
-            rows = np.argsort(class_codes, kind="stable")  # a radix sort for small codes
-            codes, own_weights, integral = class_codes, np.zeros(0), True
-        else:
+        listed: np.ndarray | None = None
+        codes, own_weights, integral = class_codes, np.zeros(0), True
+        if weights is not None:
             counted = np.flatnonzero(weights > 0.0)
-            rows = counted[np.argsort(class_codes[counted], kind="stable")]
-            codes, own_weights = class_codes[counted], weights[rows]
+            codes = class_codes[counted]
+            listed = counted[np.argsort(codes, kind="stable")].astype(_row_type(class_codes))
+            own_weights = weights[listed]
             integral = bool(np.all(own_weights == np.floor(own_weights))) and own_weights.sum() < 2**31
-        if len(class_codes) < 2**31:
-            rows = rows.astype(np.int32)
         offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_classes))])
-        return cls(class_codes, rows, offsets, own_weights, integral, len(class_codes))
+        return cls(class_codes, listed, offsets, own_weights, integral, len(class_codes))
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """(n,) row numbers, class after class."""
+        if self.listed is not None:
+            return self.listed
+        return np.argsort(self.codes, kind="stable").astype(_row_type(self.codes))  # a radix sort for small codes
 
     @property
     def n_classes(self) -> int:
@@ -49,7 +55,7 @@ class ClassOrder:
     @property
     def total(self) -> float:
         """Number of rows, or sum of the weights."""
-        return float(self.weights.sum()) if self.weights.size else float(self.rows.size)
+        return float(self.weights.sum()) if self.weights.size else float(self.offsets[-1])
 
     def class_codes(self) -> np.ndarray:
         """Class code of every listed row."""
@@ -67,3 +73,7 @@ class ClassOrder:
         offsets = np.concatenate([[0], np.cumsum(mine)])[self.offsets]
         weights = self.weights[mine] if self.weights.size else self.weights
         return ClassOrder(self.codes, self.rows[mine], offsets, weights, self.integral, self.n_rows)
+
+
+def _row_type(codes: np.ndarray) -> type:
+    return np.int32 if len(codes) < 2**31 else np.int64

@@ -250,6 +250,6 @@ def read_classes(
         check_consistent_length(target.codes, np.empty(table.n_rows))
         target = target.counted(weights)
     order = ClassOrder.of(target.codes, target.n_classes, weights)
-    if order.rows.size == 0:
+    if order.total == 0:
         raise ValueError("All values of sample_weight are zero: no row is left to learn from.")
     return target, weights, order

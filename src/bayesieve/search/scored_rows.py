@@ -13,6 +13,7 @@ from bayesieve.counts.probabilities import log_probabilities_of_all, smoothed_lo
 from bayesieve.criteria import ClassBlock, RatioTables
 from bayesieve.criteria.ratio_tables import keeps
 from bayesieve.criteria.row_ratios import IMPOSSIBLE
+from bayesieve.table.levels import smallest_unsigned
 
 _MOST_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
 _MOST_GIBIBYTES = 4  # of the log factors of one feature
@@ -87,28 +88,24 @@ class ScoredRows:
 
         ``recoder`` learns the levels of each split from its training rows; without it they are those of ``coded``.
         """
-        learnt, rows, which, tests = [], [], [], []
-        for number, (train, test) in enumerate(splits):
-            rows.append(test)
-            which.append(number * coded.n_classes + np.asarray(coded.class_codes)[test].astype(np.int64))
-            if recoder is not None:
-                fit, rest = recoder.learn(train, test)
-                learnt.append(_Learnt(fit.counts, smoothing, prior))
-                tests.append(rest)
-                continue
-            met = np.bincount(train, minlength=coded.n_rows) + np.bincount(test, minlength=coded.n_rows)
-            complement = bool(np.all(met == 1))
-            # Usually the training rows are all but the test rows: counting the few is enough.
-            part = coded.take(test if complement else train).counts
-            learnt.append(_Learnt(counts - part if complement else part, smoothing, prior))
-        n_segments = len(splits) * coded.n_classes
-        order, offsets = _by_segment(np.concatenate(which), n_segments)
-        classes = np.tile(np.arange(coded.n_classes), len(splits))
+        n_classes, n_segments = coded.n_classes, len(splits) * coded.n_classes
+        codes = np.asarray(coded.class_codes).astype(smallest_unsigned(n_segments))
+        which = np.concatenate([codes[test] + codes.dtype.type(f * n_classes) for f, (_, test) in enumerate(splits)])
+        order, offsets = _by_segment(which, n_segments)
+        classes = np.tile(np.arange(n_classes), len(splits))
         if recoder is None:
-            block = ClassBlock.gather(coded, np.concatenate(rows)[order], offsets, classes)
+            rows = np.concatenate([test for _, test in splits])[order]
+            block = ClassBlock.gather(coded, rows, offsets, classes)
+            learnt = _counts_without(coded, counts, splits, block)
         else:
+            learnt, tests = [], []
+            for train, test in splits:
+                fit, rest = recoder.learn(train, test)
+                learnt.append(fit.counts)
+                tests.append(rest)
             block = ClassBlock.gather(_joined(tests), order, offsets, classes)
-        return cls._of(block, learnt, np.repeat(np.arange(len(splits)), coded.n_classes))
+        tables = [_Learnt(of_split, smoothing, prior) for of_split in learnt]
+        return cls._of(block, tables, np.repeat(np.arange(len(splits)), n_classes))
 
     @classmethod
     def _of(cls, block: ClassBlock, learnt: Sequence[_Learnt], source: np.ndarray) -> ScoredRows:
@@ -254,6 +251,37 @@ def _in_places(logs: np.ndarray, starts: np.ndarray, offsets: np.ndarray) -> np.
     n_levels = np.diff(starts)
     wide[np.arange(len(logs)) + np.repeat(offsets[:-1] - starts[:-1], n_levels)] = logs
     return wide
+
+
+def _counts_without(
+    coded: CodedTable, counts: ContingencyCounts, splits: Sequence[tuple[np.ndarray, np.ndarray]], block: ClassBlock
+) -> list[ContingencyCounts]:
+    """Counts of the training rows of every split, whose test rows are the segments of ``block``. Usually they are all
+    others: then the test rows of all splits are counted in one pass.
+    """
+    n_segments, n_classes = block.n_segments, coded.n_classes
+    segments = np.repeat(np.arange(n_segments, dtype=smallest_unsigned(n_segments)), np.diff(block.offsets))
+    tested = CodedTable(
+        block.codes[: len(coded.stored)],
+        coded.n_levels,
+        coded.names,
+        class_codes=segments,
+        classes=np.arange(n_segments),
+        weights=block.weights if block.weights.size else None,
+        families=coded.families,
+        engine=coded.engine,
+    )
+    learnt = []
+    for number, (train, test) in enumerate(splits):
+        met = np.zeros(coded.n_rows, dtype=bool)
+        met[train] = met[test] = True
+        if met.all() and train.size + test.size == coded.n_rows:
+            own, every = slice(number * n_classes, (number + 1) * n_classes), tested.counts
+            part = ContingencyCounts(every.counts[:, own], every.offsets, every.class_counts[own])
+            learnt.append(counts - part)
+        else:
+            learnt.append(coded.take(train).counts)
+    return learnt
 
 
 def _joined(parts: Sequence[CodedTable]) -> CodedTable:
