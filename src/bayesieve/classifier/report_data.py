@@ -35,6 +35,7 @@ from bayesieve.report.data import (
     ReportData,
     SearchSummary,
 )
+from bayesieve.report.figures.clusters import cluster_drawing
 from bayesieve.report.traces import summarise_trace
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import silenced
@@ -200,7 +201,9 @@ def _centred(evidence: np.ndarray) -> np.ndarray:
 def _search(model: SelectiveNB) -> SearchSummary:
     trace, name, description = model.trace_, selector_name(model), selector_sentence(model)
     if model.selector_.chooses_on_path:
-        return summarise_trace(trace, model.selector_.support_, name=name, description=description)
+        search = summarise_trace(trace, model.selector_.support_, name=name, description=description)
+        found = getattr(model.selector_, "_found", None)  # of clusters that were searched in this process
+        return search if found is None else replace(search, clusters=cluster_drawing(model.selector_))
     search = summarise_trace(trace, name=name, description=description)
     if len(search.path) > _MOST_STEPS:
         last_whole = search.path[_MOST_STEPS].start

@@ -4,7 +4,7 @@ subset.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -195,6 +195,14 @@ class RowRatios:
                     np.exp(self._highest),
                 )
         self._scan = None if beyond else scan
+
+    def multiply_all(self, tables: RatioTables, features: Sequence[int], adding: Sequence[bool]) -> None:
+        """Add features, or drop them, one after another."""
+        if self._scan is None:
+            self._pending += zip(features, adding, strict=True)
+            return
+        for feature, add in zip(features, adding, strict=True):
+            self.multiply(tables, feature, add)
 
     def expect_moves(self) -> None:
         """Several moves follow: the ratios are taken from the logarithms once after them, not after each."""

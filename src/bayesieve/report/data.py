@@ -8,9 +8,12 @@ because rows may carry weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from bayesieve.short_repr import ShortRepr
+
+if TYPE_CHECKING:
+    from bayesieve.report.figures.clusters import ClusterDrawing
 
 
 @dataclass(frozen=True, repr=False)
@@ -145,6 +148,7 @@ class SearchSummary(ShortRepr):
     chosen : start and step at which the path met the selected subset; None where weights are read from all models
     measured : where the criterion was measured, and which rows the levels were learnt from, for example ``"on 10
         folds, levels learnt from the rows of the other folds"``
+    clusters : the tree of dependent features and the candidates drawn from it, where a search began with one
     """
 
     name: str
@@ -163,6 +167,7 @@ class SearchSummary(ShortRepr):
     validation_total: float | None = None
     chosen: tuple[int, int] | None = None
     measured: str | None = None
+    clusters: ClusterDrawing | None = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,13 @@ from typing import Any
 
 from bayesieve.report.data import PathStep, SearchSummary
 
-_OWN = ("name", "description", "path", "chosen")  # fields that are not attributes of a trace, or differ from them
+_OWN = (
+    "name",
+    "description",
+    "path",
+    "chosen",
+    "clusters",
+)  # fields that are not attributes of a trace, or differ from them
 
 
 def summarise_trace(

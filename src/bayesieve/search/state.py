@@ -371,6 +371,10 @@ def _reset(block: Any, priors: np.ndarray) -> None:
 
 
 def _multiply(block: Any, tables: RatioTables, features: Sequence[int], adding: Sequence[bool]) -> None:
+    together = getattr(block, "multiply_all", None)
+    if together is not None and len(features) > 1:
+        together(tables, features, adding)
+        return
     for feature, add in zip(features, adding, strict=True):
         block.multiply(tables, feature, add)
 

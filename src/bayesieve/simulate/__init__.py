@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bayesieve.simulate.breiman import led_display, waveform
+from bayesieve.simulate.correlated import correlated_blocks
 from bayesieve.simulate.engine_indicators import (
     engine_grid,
     engine_scores,
@@ -16,6 +17,7 @@ from bayesieve.simulate.window_scores import WindowScore, window_p_values, windo
 __all__ = [
     "EngineSeries",
     "WindowScore",
+    "correlated_blocks",
     "engine_grid",
     "engine_scores",
     "engine_series",

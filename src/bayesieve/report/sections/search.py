@@ -37,6 +37,8 @@ def search_section(search: SearchSummary | None) -> SearchSection | None:
     """None without a search."""
     if search is None:
         return None
+    if search.clusters is not None or (search.n_starts == len(search.path) > 1 and search.criterion_name != "map"):
+        return SearchSection(search, path_sentence(search))  # candidates, without a path from one to the other
     if search.chosen is not None or search.criterion_name != "map":
         return SearchSection(search, path_sentence(search), drawing=phase_drawing(search), table=moves_table(search))
     chart, start = path_chart(search), best_start(search)
@@ -58,7 +60,7 @@ def path_sentence(search: SearchSummary) -> str:
     parts = plural(len(walks), "phase" if alternates(search) else "start")
     text = [
         f"{plural(search.n_models, guide.evaluated)} evaluated in {format_seconds(search.seconds)}"
-        f"{f', in {parts}' if len(walks) > 1 else ''}. {_end(search)}",
+        f"{f', in {parts}' if 1 < len(walks) < len(search.path) else ''}. {_end(search)}",
         f"On the rows that guide the search, the {guide.title} is {guide.text(search.null_criterion)} without features "
         f"and {guide.text(search.best_criterion)} at best.",
     ]
