@@ -7,7 +7,7 @@ import json
 import resource
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -249,6 +249,7 @@ compare --peers`, as [described](../../docs/comparing-methods.md#other-classifie
   little. Khiops has a fixed cost for its processes and files.
 * Folds: those finished of each table, out of the same five. `ebm`, `scorecard`, and `l1-logistic` on letter are run on
   the first only; the means over the first fold compare all methods on the same rows.
+* A second table over fewer sets follows where a method lacks some of them, with the methods that have all of these.
 * `ebm` and `scorecard` are run on tables of two classes only: pairs of the one and the other itself need them.
 * Adult's official split trains on its first 32,561 rows.
 
@@ -261,6 +262,10 @@ def write(report: Report, rows: dict[Key, dict[str, Any]], data_sets: DataSets) 
     report.add(_INTRODUCTION)
     for group in GROUPS:
         report.add(_means(group, rows) + "\n")
+        common = _common(group, rows)
+        if 0 < len(common) < len(group.tables):
+            part = replace(group, title=f"{len(common)} of these {len(group.tables)}", tables=common)
+            report.add(_means(part, rows) + "\n")
     report.add(_lost(rows))
     if report.writes:
         figure(rows).save(RESULTS / "quality.svg")
@@ -286,6 +291,16 @@ def _values(rows: dict[Key, dict[str, Any]], name: str, method: str, measure: st
     if measure == "seconds":
         return [row["figures"]["processor_seconds"] for row in finished]
     return [row[measure] for row in finished if row[measure] is not None]
+
+
+def _common(group: Group, rows: dict[Key, dict[str, Any]]) -> tuple[str, ...]:
+    """The tables of a group on which all methods finished that lack few of them."""
+    done = [
+        {name for name in group.tables if _values(rows, name, method, "accuracy", group.n_folds)}
+        for method in (*OURS, *group.peers)
+    ]
+    many = [tables for tables in done if len(tables) >= 0.8 * len(group.tables)]
+    return tuple(name for name in group.tables if all(name in tables for tables in many))
 
 
 def _means(group: Group, rows: dict[Key, dict[str, Any]]) -> str:
@@ -315,7 +330,9 @@ def figure(rows: dict[Key, dict[str, Any]]) -> Any:
         if all(map(all, means.values())):
             values[method] = {_MEASURES[c]: mean(map(mean, of_tables)) for c, of_tables in means.items()}
     planes = [("accuracy", "AUC"), ("compression rate", "accuracy")]
-    return tradeoff_figure(values, planes, title=group.title, caption="Means of five folds; higher is better for all.")
+    return tradeoff_figure(
+        values, planes, title=group.title, caption="Means over held-out rows; higher is better for all."
+    )
 
 
 def _shown(value: float | None, measure: str) -> str:
