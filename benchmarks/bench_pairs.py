@@ -6,15 +6,18 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
+import polars as pl
 from measuring import Report, alternate, in_fresh_process, markdown_table, options, seconds_of, spread, verdict, version
 from sklearn.metrics import mutual_info_score
+from tables import mixed_table
 from wrapper_tables import categories, engine_indicators, redundant_indicators
 
-from bayesieve import CFSSelector, MRMRSelector
+from bayesieve import CFSSelector, MRMRSelector, TableEncoder
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.selection.mrmr import rank_by_mrmr
@@ -49,6 +52,8 @@ def main() -> None:
     all_pairs(report, coded, rounds)
     report.add("\n## Other tables\n")
     other_tables(report, n_rows, 30 if arguments.quick else 200, rounds)
+    report.add("\n## Pairs of columns as features\n")
+    chosen_pairs(report, n_rows, 100 if arguments.quick else 1_000)
     report.add(f"\n## Rankings of the {coded.n_features} indicators\n")
     rankings(report, coded, rounds)
     instructions(report)
@@ -95,6 +100,31 @@ def by_products(coded: CodedTable) -> np.ndarray:
     sums = np.add.reduceat(np.add.reduceat(terms, starts, axis=0), starts, axis=1)
     own = np.add.reduceat(np.diag(terms), starts)
     return np.maximum((sums - own[:, None] - own[None, :] + coded.n_rows * np.log(coded.n_rows)) / coded.n_rows, 0.0)
+
+
+def chosen_pairs(report: Report, n_rows: int, n_features: int) -> None:
+    """Seconds to code tables with and without pairs chosen from all pairs of columns."""
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(n_rows, n_features))
+    y = ((numbers[:, 0] * numbers[:, 1] > 0) ^ (numbers[:, 2] > 0.5)).astype(int)
+    numbers[:, 3 : n_features // 5] += 0.3 * y[:, None]
+    german = pl.read_csv(Path(__file__).parents[1] / "examples/data/german_credit.csv")
+    mixed, classes, _ = mixed_table(20 * n_rows)
+    tables: dict[str, tuple[Any, Any]] = {
+        "german_credit": (german.drop("class"), german["class"]),
+        "numbers": (numbers, y),
+        "mixed": (mixed, classes),
+    }
+    rows = []
+    for name, (X, labels) in tables.items():
+        tasks: dict[Any, Callable[[], Any]] = {
+            pairs: lambda X=X, labels=labels, pairs=pairs: TableEncoder(pairs=pairs).fit(X, labels)
+            for pairs in (0, "auto")
+        }
+        n_pairs = len(tasks["auto"]().levels_) - X.shape[1]
+        runs = alternate(tasks, 3)
+        rows.append([f"{name}, {X.shape[0]:,} x {X.shape[1]:,}", n_pairs, spread(runs[0]), spread(runs["auto"])])
+    report.add(markdown_table(["table", "pairs chosen", "without pairs", 'pairs="auto"'], rows))
 
 
 def other_tables(report: Report, n_rows: int, n_features: int, rounds: int) -> None:
