@@ -24,7 +24,7 @@ from bayesieve.table.table_levels import TableLevels
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
-_LEAST_EVIDENCE = 0.02  # mean deviation in nats below which a feature without weight stays out
+_LEAST_EVIDENCE = 0.05  # mean deviation in nats below which a feature without weight stays out
 
 
 def calibrated_predictor(

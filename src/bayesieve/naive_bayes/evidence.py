@@ -18,10 +18,11 @@ _FIRST_DEVIATION = 0.2
 _LEAST_VARIANCE, _MOST_VARIANCE = 1e-7, 9.0
 _NEGLIGIBLE_VARIANCE = 1e-4  # deviations of 0.01: whether such a variance has converged makes no difference
 _SAME_LOGARITHM = 0.1  # of a variance in two rounds
-_MOST_ROUNDS = 15
-_STEPS_OF_ROUND, _LAST_STEPS = 4, 100
+_MOST_ROUNDS = 10
+_STEPS_OF_ROUND, _LAST_STEPS = 4, 30
+_LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
 _INTERCEPT_PRECISION = 1.0
-_CURVATURE_ROWS = 4000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
+_CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
 
 
 @dataclass(frozen=True)
@@ -227,7 +228,7 @@ class EvidenceProblem:
     def better_variances(
         self, point: np.ndarray, variances: np.ndarray, factors: list[tuple[np.ndarray, np.ndarray]]
     ) -> np.ndarray:
-        """Sum of squares of the deviations of each group over their effective number."""
+        """Sum of squares of the deviations of each group over their effective number, and somewhat further."""
         effective = np.zeros(self.n_groups + 1)
         precisions = self._precisions(variances)
         for factor, roots in factors:
@@ -236,5 +237,5 @@ class EvidenceProblem:
             effective += np.bincount(self._group, 1.0 - precisions * posterior, self.n_groups + 1)
         effective *= (self.n_classes - 1) / self.n_classes
         squares = np.bincount(self._group, (point * point).sum(axis=1), self.n_groups + 1)
-        best = squares[:-1] / np.maximum(effective[:-1], 1e-9)
-        return np.clip(best, _LEAST_VARIANCE, _MOST_VARIANCE)
+        best = np.maximum(squares[:-1] / np.maximum(effective[:-1], 1e-9), _LEAST_VARIANCE)
+        return np.clip(variances * (best / variances) ** _LONGER_STEPS, _LEAST_VARIANCE, _MOST_VARIANCE)
