@@ -266,19 +266,23 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Intercept (log prior) plus the evidence of the levels, in nats, shape (n_rows, n_classes)."""
-        return self.naive_bayes_.predict_joint_log_proba(self._coded(X))
+        coded = self._coded(X)
+        return self.naive_bayes_.predict_joint_log_proba(coded)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probabilities of the classes, shape (n_rows, n_classes)."""
-        return self.naive_bayes_.predict_log_proba(self._coded(X))
+        coded = self._coded(X)
+        return self.naive_bayes_.predict_log_proba(coded)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, shape (n_rows, n_classes)."""
-        return self.naive_bayes_.predict_proba(self._coded(X))
+        coded = self._coded(X)
+        return self.naive_bayes_.predict_proba(coded)
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable class of each row; the first one on ties."""
-        return self.naive_bayes_.predict(self._coded(X))
+        coded = self._coded(X)
+        return self.naive_bayes_.predict(coded)
 
     def explain(self, X: Any, *, by: Literal["feature", "score"] = "feature") -> Any:
         """What each feature of positive weight adds to the log joint probability of each class.
