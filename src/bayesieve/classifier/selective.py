@@ -159,8 +159,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts: a weight of 2 equals the row repeated, unless ``normalize`` is True.
         groups : array-like, shape (n_rows,), optional
-            For a `WrapperSelector` whose splitter keeps the rows of a group together; other selectors have no use
-            for them.
+            For selectors whose splitter keeps the rows of a group together; others have no use for them.
 
         Returns
         -------
@@ -250,8 +249,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.feature_weights_ = predictor.feature_weights_
         self.smoothing_ = predictor.smoothing
         heaviest = np.argsort(-self.feature_weights_, kind="stable")
-        names = self._names()
-        used = set(predictor.used_.tolist())
+        names, used = self._names(), set(predictor.used_.tolist())
         self.selected_features_ = [names[k] for k in heaviest.tolist() if k in used]
         self.n_features_selected_ = len(self.selected_features_)
         self.feature_importances_ = importances_of(predictor)
