@@ -201,7 +201,7 @@ def selection_stability(
     if different is not None:
         raise ValueError(
             f"The features differ from fold to fold ({len(names)} here, {len(different.names)} there, or other names) "
-            "and cannot be compared; give the encoder fixed thresholds instead of a number to learn."
+            "and cannot be compared; give the encoder fixed thresholds, or pairs by name, instead of a number to learn."
         )
     return SelectionStability(
         names=names,
