@@ -56,7 +56,7 @@ def _column(frame: pl.DataFrame, name: str) -> Any:
 def check_pair(encoder: TableEncoder, pair: PairLevels, frame: pl.DataFrame, y: np.ndarray, weights: Any) -> None:
     cells = cells_of(encoder, pair, frame, y, weights)
     values = sorted(cells)
-    groups = group_values(np.array([cells[cell] for cell in values])) if values else None
+    groups = group_values(np.array([cells[cell] for cell in values]), prior=encoder.prior) if values else None
     expected = {values[v]: g for g, group in enumerate(groups.groups) for v in group.tolist()} if groups else {}
     for cell in itertools.product(*(range(part.n_levels) for part in pair.parts)):
         np.testing.assert_allclose(pair.cells[cell], cells.get(cell, np.zeros(len(encoder.classes_))))
@@ -66,10 +66,10 @@ def check_pair(encoder: TableEncoder, pair: PairLevels, frame: pl.DataFrame, y: 
         assert pair.level_score == pytest.approx(groups.level_score, abs=1e-12)
 
 
-def gain(pair: PairLevels, n_looked_at: int) -> float:
+def gain(pair: PairLevels, n_looked_at: int, prior: Any) -> float:
     """By the formulas, from the counts of cells."""
     values = [cell for cell in itertools.product(*map(range, pair.grid.shape)) if pair.cells[cell].any()]
-    groups = group_values(np.array([pair.cells[cell] for cell in values]))
+    groups = group_values(np.array([pair.cells[cell] for cell in values]), prior=prior)
     total = pair.cells.sum(axis=(0, 1))
     columns = [sum(part_of(level) for level in pair.cells.sum(axis=axis)) for axis in (0, 1)]
     fit = sum(max(0.0, part_of(total) - column) for column in columns)
@@ -103,15 +103,17 @@ def test_levels_of_named_pairs_are_those_of_loops(missing: Any, n_classes: int) 
                 assert part.n_levels <= 7
 
 
-def test_the_pairs_of_best_gain_are_chosen() -> None:
-    frame, y = table()
+@pytest.mark.parametrize("prior", ["sizes", "published"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_pairs_of_best_gain_are_chosen(prior: Any, seed: int) -> None:
+    frame, y = table(seed)
     names = list(itertools.combinations([name for name in frame.columns if name != "same"], 2))
-    every = TableEncoder(pairs=names).fit(frame, y)
-    gains = {name: gain(pair, len(names)) for name, pair in zip(names, pairs_of(every), strict=True)}
+    every = TableEncoder(pairs=names, prior=prior).fit(frame, y)
+    gains = {name: gain(pair, len(names), prior) for name, pair in zip(names, pairs_of(every), strict=True)}
     best = [name for name in sorted(names, key=lambda name: -gains[name]) if gains[name] > 0]
     assert best[0] == ("left", "right")
-    assert named_pairs(TableEncoder(pairs="auto").fit(frame, y)) == best
-    assert named_pairs(TableEncoder(pairs=1).fit(frame, y)) == best[:1]
+    assert named_pairs(TableEncoder(pairs="auto", prior=prior).fit(frame, y)) == best
+    assert named_pairs(TableEncoder(pairs=1, prior=prior).fit(frame, y)) == best[:1]
 
 
 def test_of_many_columns_the_promising_pairs_are_looked_at() -> None:

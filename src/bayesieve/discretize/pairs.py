@@ -203,9 +203,7 @@ class PairFinder:
         found, last = [], 0
         for rank, (i, j, cells) in enumerate(self._counted(parts, candidates.tolist())):
             null, fit = fit_of_columns(cells)
-            n_values = np.count_nonzero(cells.any(axis=2))
-            least = float(np.log(max(1.0, n_values * (n_values - 1) / 2)))  # of announcing groups, by either prior
-            if null - entropy_within(cells) > fit + price + least:  # no groups fit more than every cell by itself
+            if null - entropy_within(cells) > fit + price:  # no groups fit more than every cell by itself
                 groups = self._groups(cells)
                 gain = groups.null_cost - groups.cost - fit - price
                 if gain > 0.0:
