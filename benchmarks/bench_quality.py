@@ -88,12 +88,17 @@ class Clocked(ClassifierMixin, BaseEstimator):
         self.model = model
 
     def fit(self, X: Any, y: Any) -> Clocked:
-        began = _processor_seconds()
-        self.model_ = clone(self.model).fit(X, y)
-        self.seconds_ = _processor_seconds() - began
+        self.seconds_ = self._timed(X, y)
+        if self.seconds_ < 2.0:  # without what is loaded or compiled for the first table of its kind
+            self.seconds_ = min(self.seconds_, self._timed(X, y))
         self.classes_ = self.model_.classes_
         self.n_features_selected_ = getattr(self.model_, "n_features_selected_", None)
         return self
+
+    def _timed(self, X: Any, y: Any) -> float:
+        began = _processor_seconds()
+        self.model_ = clone(self.model).fit(X, y)
+        return _processor_seconds() - began
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         return self.model_.predict_log_proba(X)
@@ -246,7 +251,7 @@ compare --peers`, as [described](../../docs/comparing-methods.md#other-classifie
   shares. Log loss in nats.
 * Features: columns, pairs and trees that a method uses, if it reports them.
 * Seconds: processor time of one fit on one core, child processes included, which other work on the machine changes
-  little. Khiops has a fixed cost for its processes and files.
+  little; the less of two fits if they are short. Khiops has a fixed cost for its processes and files.
 * Folds: those finished of each table, out of the same five. `ebm`, `scorecard`, and `l1-logistic` on letter are run on
   the first only; the means over the first fold compare all methods on the same rows.
 * A second table over fewer sets follows where a method lacks some of them, with the methods that have all of these.
@@ -278,7 +283,7 @@ def write(report: Report, rows: dict[Key, dict[str, Any]], data_sets: DataSets) 
     report.add(f"## {ten.title}\n")
     for measure in ("auc", "log_loss", "times"):
         report.add(_matrix(ten, rows, measure, data_sets) + "\n")
-    report.add("## Single tables, five folds\n")
+    report.add("## Single tables, finished folds\n")
     every = Group("all", tuple(name for name in _all_tables() if name != OFFICIAL))
     for measure in (*_MEASURES, "n_features", "seconds"):
         report.add(_matrix(every, rows, measure, data_sets) + "\n")
