@@ -48,7 +48,7 @@ def correlated_blocks(
     >>> import numpy as np
     >>> from bayesieve.simulate import correlated_blocks
     >>> X, y = correlated_blocks(2000, 8, correlation=0.9)
-    >>> np.corrcoef(X.T)[[0, 0, 2], [1, 2, 3]].round(1).tolist()
+    >>> np.abs(np.corrcoef(X.T))[[0, 0, 2], [1, 2, 3]].round(1).tolist()
     [0.9, 0.0, 0.9]
     """
     n_rows, n_features = as_count("n_rows", n_rows, 1), as_count("n_features", n_features, 4)
