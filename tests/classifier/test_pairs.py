@@ -81,7 +81,7 @@ def test_contributions_add_up_and_both_values_are_shown() -> None:
 
 def test_descriptions(tmp_path: Path) -> None:
     X, y = table()
-    model = SelectiveNB(pairs="auto").fit(X, y)
+    model = SelectiveNB(prior="published", pairs="auto").fit(X, y)
     summary = model.summary()
     assert summary.filter(pl.col("kind") == "pair")["feature"].to_list() == ["left × right", "left × town"]
     model.report(tmp_path / "report.html", X, y, cv=2)

@@ -93,7 +93,7 @@ def test_selectors(succeeds: Run, toy: Path, name: str, done: str) -> None:
 
 def test_further_features_are_counted(succeeds: Run) -> None:
     printed = succeeds("fit", GERMAN, "-t", "class", "--selector", "information-gain", "--no-report").stdout
-    assert "\nand 1 more feature\n" in printed
+    assert "\nand 2 more features\n" in printed
 
 
 def test_help_names_every_selector(succeeds: Run) -> None:

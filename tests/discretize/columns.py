@@ -49,12 +49,13 @@ def intervals_of(
     weights: np.ndarray | None = None,
     *,
     method: Literal["greedy", "optimal"] = "greedy",
+    prior: Literal["sizes", "published"] = "published",
     missing_apart: bool = False,
 ) -> Found:
     """The MODL intervals of one column."""
     order = ClassOrder.of(codes.astype(np.uint8), n_classes, weights)
     values = np.asarray(values, dtype=float)[None, :]
-    return Found.each(fit_intervals(MODLDiscretizer(method=method), values, order, missing_apart))[0]
+    return Found.each(fit_intervals(MODLDiscretizer(method=method, prior=prior), values, order, missing_apart))[0]
 
 
 def counts_of(values: np.ndarray, codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None) -> np.ndarray:

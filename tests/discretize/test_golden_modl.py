@@ -31,7 +31,7 @@ CATEGORICAL = [key for key in ALL if ENTRIES[key]["kind"] == "categorical"]
 @functools.cache
 def fitted(name: str, kind: str, method: str) -> Any:
     """The discretizer or grouper of all columns of one kind of a table."""
-    estimator = (MODLDiscretizer if kind == "numeric" else MODLGrouper)(method=method)
+    estimator = (MODLDiscretizer if kind == "numeric" else MODLGrouper)(method=method, prior="published")
     return estimator.fit(golden.frame(name, kind), golden.target(name))
 
 

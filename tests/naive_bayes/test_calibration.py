@@ -261,7 +261,7 @@ def many_values(n_rows: int = 540, seed: int = 0) -> tuple[pl.DataFrame, np.ndar
 
 def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> None:
     X, y = many_values()
-    coded = TableEncoder().fit_transform_coded(X, y)
+    coded = TableEncoder(prior="published").fit_transform_coded(X, y)
     rows = CalibrationRows(coded, np.arange(5), 2)
     assert list(rows.counts_of_folds) == [0, 1, 2, 3]  # numbers keep the levels of all rows
     assert all(len(tables) == calibration.FOLDS for tables in rows.counts_of_folds.values())
@@ -271,7 +271,7 @@ def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> N
     for number in range(calibration.FOLDS):
         own = folds == number
         assert abs(own.sum() - y.size / calibration.FOLDS) <= 2
-        encoder = TableEncoder()
+        encoder = TableEncoder(prior="published")
         fit = encoder.fit_transform_coded(X.filter(~own), y[~own])
         part = encoder.transform_coded(X.filter(own))
         for k in range(4):

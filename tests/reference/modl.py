@@ -1,6 +1,8 @@
 """The published MODL costs and their exact optima: intervals, Boullé (2006), Machine Learning 65; groups of values,
 Boullé (2005), JMLR 6. They are the preprocessing of Boullé (2007), JMLR 8.
 
+With ``prior="sizes"``, parts are announced by how many distinct values each of them has.
+
 A *part* is an interval or a group, given by its counts per class. A *table* is a sequence of parts.
 """
 
@@ -62,6 +64,18 @@ def log_bell(n_values: int, n_groups: int) -> float:
     return math.log(sum(stirling_second(n_values, q) for q in range(1, n_groups + 1)))
 
 
+def sizes_cost(table: Sequence[Sequence[int]], sizes: Sequence[int], *, ordered: bool) -> float:
+    """log V + log C(V - 1, I - 1) + the cost of each part, and without an order log(V! / (I! prod v_i!)), from exact
+    integers; V is the sum of the sizes.
+    """
+    n_values, n_parts = sum(sizes), len(sizes)
+    ways = math.comb(n_values - 1, n_parts - 1)
+    if not ordered:
+        ways *= math.factorial(n_values) // math.prod(map(math.factorial, sizes))
+    prior = math.log(n_values) + math.log(ways) - (0.0 if ordered else math.log(math.factorial(n_parts)))
+    return prior + math.fsum(part_cost(tuple(part)) for part in table)
+
+
 def group_cost(table: Sequence[Sequence[int]], n_values: int) -> float:
     """log V + log B(V, G) + the cost of each group."""
     prior = math.log(n_values) + log_bell(n_values, len(table))
@@ -76,7 +90,7 @@ def group_null_cost(class_counts: Sequence[int], n_values: int) -> float:
 # --------------------------------------------------------------------------------------------------------------- optima
 
 
-def optimal_intervals(counts: Sequence[Sequence[int]]) -> tuple[float, list[int]]:
+def optimal_intervals(counts: Sequence[Sequence[int]], prior_name: str = "published") -> tuple[float, list[int]]:
     """The cheapest intervals over the distinct values in ascending order, by dynamic programming.
 
     Parameters
@@ -105,13 +119,15 @@ def optimal_intervals(counts: Sequence[Sequence[int]]) -> tuple[float, list[int]
         )
 
     def prior(n_intervals: int) -> float:
+        if prior_name == "sizes":
+            return math.log(n_values) + math.log(math.comb(n_values - 1, n_intervals - 1))
         return math.log(n) + math.log(math.comb(n + n_intervals - 1, n_intervals - 1))
 
     cheapest = part[0].copy()  # cheapest[b]: the values 0..b-1 cut into exactly k intervals; here k = 1
     starts: list[np.ndarray] = [np.zeros(n_values + 1, dtype=np.int64)]
     best_cost, best_k = prior(1) + cheapest[n_values], 1
     for k in range(2, n_values + 1):
-        if prior(k) >= best_cost:  # the intervals themselves never cost less than 0
+        if prior(k) >= best_cost and prior_name == "published":  # the intervals themselves never cost less than 0
             break
         extended = cheapest[:, None] + part
         starts.append(extended.argmin(axis=0))
@@ -142,7 +158,7 @@ def group_table(counts: Sequence[Sequence[int]], groups: Sequence[Sequence[int]]
     return [tuple(sum(column) for column in zip(*(counts[v] for v in group), strict=True)) for group in groups]
 
 
-def optimal_groups(counts: Sequence[Sequence[int]]) -> tuple[float, list[list[int]]]:
+def optimal_groups(counts: Sequence[Sequence[int]], prior_name: str = "published") -> tuple[float, list[list[int]]]:
     """The cheapest groups, by trying every partition of the values: affordable up to about 10 of them.
 
     Parameters
@@ -161,9 +177,17 @@ def optimal_groups(counts: Sequence[Sequence[int]]) -> tuple[float, list[list[in
     def cost_of(group: tuple[int, ...]) -> float:
         return part_cost(group_table(counts, [group])[0])
 
+    def announce(sizes: list[int]) -> float:
+        if prior_name == "sizes":
+            return sizes_cost([], sizes, ordered=False)
+        return priors[len(sizes) - 1]
+
     best_cost, best_groups = math.inf, [list(range(len(counts)))]
     for groups in set_partitions(len(counts)):
-        cost = priors[len(groups) - 1] + sum(cost_of(tuple(group)) for group in groups)
+        cost = announce([len(group) for group in groups]) + sum(cost_of(tuple(group)) for group in groups)
         if cost < best_cost:
             best_cost, best_groups = cost, groups
+    if prior_name == "sizes":
+        sizes = [len(group) for group in best_groups]
+        return sizes_cost(group_table(counts, best_groups), sizes, ordered=False), best_groups
     return group_cost(group_table(counts, best_groups), len(counts)), best_groups

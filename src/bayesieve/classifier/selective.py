@@ -51,7 +51,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         The encoder of a selector object is used where this one is left at ``"modl"``.
     pairs : "auto", int or list of pairs of names, default=0
         Pairs of columns that are features, too, as `TableEncoder` takes it; for an encoder that leaves it at 0.
-    prior : {"sizes", "published"}, default="published"
+    prior : {"sizes", "published"}, default="sizes"
         How the MODL criterion announces intervals and groups, see `MODLDiscretizer` and `MODLGrouper`. Also holds for a
         `TableEncoder` that leaves it at its default.
     smoothing : "m-estimate" or float, default="m-estimate"
@@ -126,7 +126,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         *,
         encoder: Any = "modl",
         pairs: Literal["auto"] | int | Sequence[Sequence[str]] = 0,
-        prior: Prior = "published",
+        prior: Prior = "sizes",
         smoothing: Smoothing = "m-estimate",
         calibrate: bool | Literal["auto", "weights", "levels", "cells"] = "auto",
         max_seconds: float | None = None,

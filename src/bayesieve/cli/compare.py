@@ -37,7 +37,7 @@ def compare(
     ignore: options.Ignore = [],  # noqa: B006
     numeric: options.Numeric = [],  # noqa: B006
     categorical: options.Categorical = [],  # noqa: B006
-    prior: options.Prior = "published",
+    prior: options.Prior = "sizes",
     selectors: Annotated[
         str | None,
         method_option("--selectors", "-s", metavar="A,B,...", help="Selectors to compare.", show_default="all"),

@@ -28,7 +28,7 @@ def fit(
     ignore: options.Ignore = [],  # noqa: B006
     numeric: options.Numeric = [],  # noqa: B006
     categorical: options.Categorical = [],  # noqa: B006
-    prior: options.Prior = "published",
+    prior: options.Prior = "sizes",
     selector: Annotated[
         str, search_option("--selector", "-s", metavar="NAME", help="Method to weigh features: {selectors}.")
     ] = "compression",

@@ -54,12 +54,12 @@ def _most_parts(cumulated, prior, log_factorials):
     n = cumulated.shape[0] - 1
     most_announced = min(n, prior.size - 1)
     constant = log_factorial(cumulated.shape[1] - 1, log_factorials)
-    penalties = np.empty(24)
-    n_penalties, k = 0, 1
-    while k < most_announced:
-        penalties[n_penalties] = prior[k + 1] - prior[k]
-        n_penalties += 1
-        k = 8 * k if 8 * k < most_announced or k == most_announced - 1 else most_announced - 1
+    penalties, n_penalties, last = np.empty(6), 0, 0
+    for k in (1, 16, most_announced // 8, most_announced // 2, 3 * most_announced // 4, most_announced - 1):
+        if last < k < most_announced:
+            penalties[n_penalties] = prior[k + 1] - prior[k]
+            n_penalties += 1
+            last = k
     least, parts = np.zeros((n + 1, n_penalties)), np.zeros(n + 1, dtype=np.int64)
     for stop in range(1, n + 1):
         own = least[stop]

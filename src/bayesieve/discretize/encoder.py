@@ -52,7 +52,7 @@ class TableEncoder(TableCoder):
         Discretization of numeric columns: a name, or a discretizer of this package with its own options.
     categorical : {"modl", "values"} or estimator, default="modl"
         ``"modl"`` groups values; ``"values"`` gives every value a level of its own.
-    prior : {"sizes", "published"}, default="published"
+    prior : {"sizes", "published"}, default="sizes"
         As `MODLDiscretizer` and `MODLGrouper` have it, for both kinds of ``"modl"``.
     missing : {"level", "ignore"}, default="level"
         ``"level"``: missing values seen in training are a level of their own (unless the feature is uninformative).
@@ -95,7 +95,7 @@ class TableEncoder(TableCoder):
         *,
         numeric: str | ColumnCoder = "modl",
         categorical: str | ColumnCoder = "modl",
-        prior: Prior = "published",
+        prior: Prior = "sizes",
         missing: Literal["level", "ignore"] = "level",
         unseen: Literal["ignore"] = "ignore",
         kinds: Mapping[str, str] | None = None,

@@ -30,7 +30,7 @@ class _MODLCoder(ColumnCoder):
         self,
         *,
         method: Literal["greedy", "optimal"] = "greedy",
-        prior: Prior = "published",
+        prior: Prior = "sizes",
         n_jobs: int | None = -1,
     ) -> None:
         self.method = method
@@ -58,7 +58,7 @@ class MODLDiscretizer(_MODLCoder, IntervalCoder):
         ``"greedy"``: bottom-up merges, then splits and boundary moves until nothing falls; columns small enough to be
         solved exactly in a few milliseconds are (with two classes, up to 2200 distinct values once neighbours of one
         class are joined). ``"optimal"``: exact dynamic programming for up to 20,000 of these.
-    prior : {"sizes", "published"}, default="published"
+    prior : {"sizes", "published"}, default="sizes"
         How intervals are announced. ``"published"``: log N + log C(N+I-1, I-1), bounds anywhere between N rows.
         ``"sizes"``: log V + log C(V-1, I-1), bounds between V distinct values, of which missing is one: finer where
         rows are many and values few. It looks for as many intervals as there are pairs of rows at most.
@@ -112,7 +112,7 @@ class MODLGrouper(_MODLCoder, GroupCoder):
         values of at most 0, 1, 2, 4, ... rows in one group. ``"optimal"`` tries all partitions, for up to 16 values.
         With two classes and the published prior, both use dynamic programming over the values in order of their class
         ratio.
-    prior : {"sizes", "published"}, default="published"
+    prior : {"sizes", "published"}, default="sizes"
         How groups are announced. ``"published"``: log V + log B(V, G), B(V, G) the number of partitions of V values
         into at most G groups, which costs nearly V log G. ``"sizes"``: log V + log C(V-1, G-1) +
         log(V! / (G! prod_g v_g!)), first how many values v_g each group has, then which ones: a group that catches all

@@ -131,7 +131,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     >>> selector.get_feature_names_out().tolist()
     ['petal length (cm)', 'petal width (cm)']
     >>> selector.trace_.to_frame()["criterion"].round(3).to_list()
-    [0.671, 0.081, 0.054, 0.059, 0.064]
+    [0.671, 0.081, 0.054, 0.061, 0.066]
     >>> selector.trace_.measured
     'by leave-one-out, levels learnt from the rows of the other folds'
     """

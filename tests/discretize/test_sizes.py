@@ -1,0 +1,127 @@
+"""Intervals and groups by the prior of sizes against their exact optima."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayesieve import MODLDiscretizer, MODLGrouper, TableEncoder
+from bayesieve.discretize.grouping import group_values
+from tests import golden
+from tests.discretize.columns import columns, counts_of, intervals_of
+from tests.discretize.test_grouping import tables
+from tests.reference import modl
+
+COST = 1e-8
+ENTRIES = [
+    pytest.param(name, column, entry, id=f"{name}-{column}")
+    for name in golden.MODL_TABLES
+    for column, entry in golden.values("sizes_exact", name)["variables"].items()
+]
+
+
+@pytest.mark.parametrize("method", ["optimal", "greedy"])
+@pytest.mark.parametrize(("name", "column", "entry"), ENTRIES)
+def test_golden_costs(name: str, column: str, entry: dict[str, Any], method: Any) -> None:
+    if entry["kind"] == "numeric":
+        found: Any = MODLDiscretizer(method=method, prior="sizes")
+        found.fit(golden.numeric_column(name, column)[:, None], golden.target(name))
+    else:
+        found = MODLGrouper(method=method, prior="sizes")
+        found.fit(np.array(golden.raw_column(name, column), dtype=object)[:, None], golden.target(name))
+    assert found.costs_[0] == pytest.approx(entry["cost"], rel=0, abs=COST)
+    assert found.null_costs_[0] == pytest.approx(entry["null_cost"], rel=0, abs=COST)
+
+
+@given(columns())
+def test_intervals_are_exact(column: tuple[np.ndarray, np.ndarray, int]) -> None:
+    # More than one interval for every two rows is not looked for: an identifier would be cut between all rows.
+    values, codes, n_classes = column
+    counts = counts_of(values, codes, n_classes)
+    best, ends = modl.optimal_intervals(counts, "sizes")
+    for method in ("optimal", "greedy"):
+        found = intervals_of(values, codes, n_classes, method=method, prior="sizes")
+        assert found.cost >= best - COST
+        if len(ends) <= values.size // 2:
+            assert found.cost == pytest.approx(best, abs=COST)
+        starts = [0, *np.searchsorted(np.unique(np.where(np.isnan(values), -np.inf, values)), found.cut_points)]
+        sizes = np.diff([*starts, len(counts)]).tolist()
+        assert found.cost == pytest.approx(modl.sizes_cost(found.counts.astype(int).tolist(), sizes, ordered=True))
+
+
+@given(tables())
+def test_groups_are_exact(counts: np.ndarray) -> None:
+    best, groups = modl.optimal_groups(counts.tolist(), "sizes")
+    for method in ("optimal", "greedy"):
+        found = group_values(counts, method=method, prior="sizes")
+        assert found.cost >= best - COST
+        if len(groups) <= counts.sum() // 2:
+            assert found.cost == pytest.approx(best, abs=COST)
+        sizes = [group.size for group in found.groups]
+        assert found.cost == pytest.approx(modl.sizes_cost(found.counts.astype(int).tolist(), sizes, ordered=False))
+        assert found.null_cost == pytest.approx(
+            np.log(len(counts)) + modl.part_cost(tuple(counts.sum(axis=0).tolist()))
+        )
+
+
+def test_greedy_groups_of_more_values_are_nearly_always_the_best() -> None:
+    rng, missed = np.random.default_rng(3), 0
+    for _ in range(60):
+        kinds = rng.dirichlet(np.ones(3), size=3)
+        counts = [rng.multinomial(rng.integers(1, rng.choice([10, 200])), kinds[rng.integers(3)]) for _ in range(11)]
+        found, best = (group_values(np.array(counts), method=m, prior="sizes").cost for m in ("greedy", "optimal"))
+        assert best - COST <= found <= best * 1.001
+        missed += found > best + 1e-6
+    assert missed <= 1
+
+
+def test_rare_values_are_caught_by_one_group() -> None:
+    # 50 of 1,000 values say something; as many rare ones are as extreme by chance.
+    rng = np.random.default_rng(0)
+    frequent = [rng.multinomial(80, [0.9, 0.1] if v % 2 else [0.2, 0.8]) for v in range(50)]
+    rare = [rng.multinomial(6, [0.5, 0.5]) for _ in range(950)]
+    counts = np.array([*frequent, *rare], dtype=np.int32)
+    groups = group_values(counts, prior="sizes").groups
+    assert len(group_values(counts).groups) < len(groups) == 3
+    caught = max(groups, key=len)
+    assert (caught >= 50).sum() > 900
+    for parity in (0, 1):
+        assert any(np.isin(np.arange(2 + parity, 50, 2), group).mean() > 0.9 for group in groups)
+
+
+def test_identifiers_say_nothing() -> None:
+    y = np.arange(200) % 2
+    ids = np.array([f"row {i}" for i in range(200)], dtype=object)[:, None]
+    assert len(MODLGrouper(prior="sizes").fit(ids, y).groups_[0]) == 1
+    assert MODLDiscretizer(prior="sizes").fit(np.arange(50.0)[:, None], y[:50]).cut_points_[0].size == 0
+
+
+@given(columns(max_rows=30), st.integers(0, 2**32 - 1))
+def test_values_are_counted_whatever_their_weights(column: tuple[np.ndarray, np.ndarray, int], seed: int) -> None:
+    values, codes, n_classes = column
+    weights = np.random.default_rng(seed).integers(0, 4, values.size)
+    weights[0] = 1
+    weighted = intervals_of(values, codes, n_classes, weights.astype(float), prior="sizes")
+    repeated = intervals_of(np.repeat(values, weights), np.repeat(codes, weights), n_classes, prior="sizes")
+    assert weighted.cost == pytest.approx(repeated.cost, abs=COST)
+    half = intervals_of(values, codes, n_classes, weights / 2, prior="sizes")
+    n_values = np.unique(values[weights > 0]).size
+    null = modl.part_cost_lgamma(np.bincount(codes, weights / 2, n_classes))
+    assert half.null_cost == pytest.approx(np.log(n_values) + null, abs=COST)
+
+
+def test_blocks_of_rows_give_the_same_levels() -> None:
+    from bayesieve.engine import InMemory
+
+    rng = np.random.default_rng(4)
+    X = np.array([[f"v{v}", v % 7 + 0.5] for v in rng.zipf(1.5, 3000) % 400], dtype=object)
+    y = (rng.random(3000) < 0.2 + 0.6 * (X[:, 1].astype(float) > 3)).astype(int)
+    whole = TableEncoder(prior="sizes", kinds={"x1": "numeric"}).fit(X, y)
+    blocks = TableEncoder(prior="sizes", kinds={"x1": "numeric"})
+    blocks.fit_transform_coded(X, y, engine=InMemory(block_rows=256))
+    assert [level.labels for level in whole.levels_] == [level.labels for level in blocks.levels_]
+    assert whole.level_scores_.tolist() == blocks.level_scores_.tolist()
