@@ -37,7 +37,7 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
     >>> from sklearn.datasets import load_iris
     >>> selector = DependenceClusterSelector().fit(*load_iris(return_X_y=True))
     >>> clusters_figure(selector).caption.split(".")[0]
-    '1 of 4 features chosen from 4 candidates'
+    '1 of 4 features chosen from 5 candidates'
     """
     found = getattr(selector, "_found", None)
     if found is None:
