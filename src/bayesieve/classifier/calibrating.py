@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesieve.classifier.model_parts import is_averaged
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.naive_bayes import DiscreteNB
@@ -17,7 +18,6 @@ from bayesieve.naive_bayes.calibration import Calibration, CalibrationRows, cali
 from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
 from bayesieve.naive_bayes.shapes import N_WAVES, Shape, most_directions, shapes_within
 from bayesieve.search.recorder import Clock
-from bayesieve.selection import CompressionAveraging
 from bayesieve.table import FeatureLevels
 from bayesieve.table.table_levels import TableLevels
 
@@ -47,12 +47,11 @@ def calibrated_predictor(
 
 def _wanted(model: SelectiveNB) -> str | None:
     """What to fit once more: "weights", "levels", or nothing."""
-    if isinstance(model.calibrate, str) and model.calibrate != "auto":
-        return str(model.calibrate)
-    wanted = (
-        model.calibrate if not isinstance(model.calibrate, str) else isinstance(model.selector_, CompressionAveraging)
-    )
-    return "weights" if wanted else None
+    if not isinstance(model.calibrate, str):
+        return "weights" if model.calibrate else None
+    if model.calibrate == "auto":
+        return "cells" if is_averaged(model) else None
+    return str(model.calibrate)
 
 
 def _calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock) -> Calibration:

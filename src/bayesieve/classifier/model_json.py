@@ -35,7 +35,7 @@ from bayesieve.plain_values import (
     table,
 )
 from bayesieve.search import SearchTrace
-from bayesieve.selection import SELECTORS, CodedSelector
+from bayesieve.selection import SELECTORS, CodedSelector, CompressionAveraging
 from bayesieve.selection.evaluation_rows import NAMES as EVALUATIONS
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution
@@ -180,14 +180,21 @@ def _encoder_is_default(model: SelectiveNB) -> bool:
 def _unfitted(parameters: dict[str, Any]) -> SelectiveNB:
     own = ("selector", "selector_by_name", "selector_options", "encoder_by_name")
     options = _known(SelectiveNB, {name: value for name, value in parameters.items() if name not in own})
-    options = {"prior": "published"} | options  # files of the first versions have no other
     selector = _selector_of(parameters)
     if not member(parameters, "selector_by_name", bool):
         selector.set_params(**_known(type(selector), member(parameters, "selector_options", dict)))
         _check(selector.check_options)
+    if "prior" not in options:
+        options |= _first_versions(options.get("calibrate", "auto"), selector)
     model = SelectiveNB(parameters["selector"] if parameters["selector_by_name"] else selector, **options)
     _check(check_options, model)
     return model
+
+
+def _first_versions(calibrate: Any, selector: CodedSelector) -> dict[str, Any]:
+    """Options of `SelectiveNB` by which models of the first versions were fitted, where these had no choice."""
+    averaged = isinstance(selector, CompressionAveraging)
+    return {"pairs": 0, "prior": "published", "calibrate": averaged if calibrate == "auto" else calibrate}
 
 
 def _known(kind: type, options: dict[str, Any]) -> dict[str, Any]:
@@ -229,9 +236,8 @@ def _unfitted_0_1(parameters: dict[str, Any]) -> SelectiveNB:
     by_name = member(parameters, "selector_by_name", bool)
     model = SelectiveNB(
         parameters["selector"] if by_name else selector,
-        prior="published",
         smoothing=_smoothing(member(parameters, "smoothing")),
-        calibrate=calibrate,
+        **_first_versions(calibrate, selector),
         max_seconds=options.get("max_seconds") if by_name else None,
         random_state=state if usable else None,
     )

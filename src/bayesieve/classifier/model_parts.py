@@ -13,7 +13,7 @@ from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.engine import IN_MEMORY, Cache, Engine
 from bayesieve.parts import arguments
-from bayesieve.selection import CodedSelector, make_selector
+from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table.cautions import issue
 from bayesieve.table.choices import is_choice
@@ -54,8 +54,14 @@ def new_selector_of(model: SelectiveNB) -> CodedSelector:
 
 def new_encoder_of(model: SelectiveNB) -> Any:
     """The encoder, not fitted yet, that ``fit`` would code rows with."""
-    own = {"n_jobs": model.n_jobs, "prior": model.prior, "pairs": model.pairs}
+    pairs = 0 if _is_text(model.pairs, "auto") and not is_averaged(model) else model.pairs
+    own = {"n_jobs": model.n_jobs, "prior": model.prior, "pairs": pairs}
     return _with_options(make_encoder(encoder_asked_for(model)), own)
+
+
+def is_averaged(model: SelectiveNB) -> bool:
+    """Whether the weights are averaged by compression, which options that are "auto" are for."""
+    return isinstance(model.selector, CompressionAveraging) or _is_text(model.selector, CompressionAveraging.name)
 
 
 def encoder_asked_for(model: SelectiveNB) -> Any:

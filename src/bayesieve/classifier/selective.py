@@ -49,8 +49,9 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     encoder : "modl", TableEncoder or IndicatorEncoder, default="modl"
         How columns are coded; an `IndicatorEncoder` makes features of scores at thresholds.
         The encoder of a selector object is used where this one is left at ``"modl"``.
-    pairs : "auto", int or list of pairs of names, default=0
-        Pairs of columns that are features, too, as `TableEncoder` takes it; for an encoder that leaves it at 0.
+    pairs : "auto", int or list of pairs of names, default="auto"
+        Pairs of columns that are features, too, as `TableEncoder` takes it; for an encoder that leaves it at 0. "auto":
+        as many as pay for themselves, with compression-based averaging only.
     prior : {"sizes", "published"}, default="sizes"
         How the MODL criterion announces intervals and groups, see `MODLDiscretizer` and `MODLGrouper`. Also holds for a
         `TableEncoder` that leaves it at its default.
@@ -62,7 +63,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         averaging; and the m-estimate gives way to Laplace's smoothing where that predicts the rows better. "levels":
         then the evidence of every level, weight times log probability, is fitted to the rows, all features together,
         and moves as far from what was counted as the rows pay for. "cells": the same, finer than levels, with smooth
-        curves of numbers and single values of groups; columns without weight may come back. "auto": "weights", with
+        curves of numbers and single values of groups; columns without weight may come back. "auto": "cells", with
         compression-based averaging only. False: weights of the selector and smoothing are used as they are.
     max_seconds : float or None, default=None
         The search, and the calibration after it, stop after this many seconds and keep the best so far. Like the
@@ -125,7 +126,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         selector: str | CodedSelector = "compression",
         *,
         encoder: Any = "modl",
-        pairs: Literal["auto"] | int | Sequence[Sequence[str]] = 0,
+        pairs: Literal["auto"] | int | Sequence[Sequence[str]] = "auto",
         prior: Prior = "sizes",
         smoothing: Smoothing = "m-estimate",
         calibrate: bool | Literal["auto", "weights", "levels", "cells"] = "auto",

@@ -40,7 +40,7 @@ def fit(
             "and wrapper.",
         ),
     ] = [],  # noqa: B006
-    pairs: options.Pairs = "0",
+    pairs: options.Pairs = "auto",
     max_seconds: Annotated[
         float | None,
         search_option(

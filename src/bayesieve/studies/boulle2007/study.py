@@ -133,7 +133,7 @@ class Boulle2007(CrossValidatedStudy):
         options: dict[str, Any] = {"prior": "published", **smooth}
         raw = {"calibrate": False, **options}
         chosen = {name: MeasuredNB(selectors[name], encoder=encoders.get(name, "modl"), **raw) for name in METHODS}
-        return {**chosen, OURS: MeasuredNB(**options)}
+        return {**chosen, OURS: MeasuredNB(pairs=0, calibrate="weights", **options)}
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
         """The paper's rows of a data set, and their classes, numbered from 0 in the order of their labels."""

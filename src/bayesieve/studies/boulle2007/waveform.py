@@ -188,8 +188,10 @@ class _Split:
         subsets, coded = self._subsets, self._coded
         largest, area = subsets.largest_area()
         trace = subsets.trace()
-        default = SelectiveNB(prior="published", random_state=self._seed, n_jobs=self._n_jobs)
-        default.fit_coded(coded, self._encoder)
+        ours = SelectiveNB(
+            pairs=0, prior="published", calibrate="weights", random_state=self._seed, n_jobs=self._n_jobs
+        )
+        ours.fit_coded(coded, self._encoder)
         weights = {
             "NB": self._indicator(subsets.problem.candidates),
             "SNB(ACC)": self._indicator(subsets.features(subsets.fewest_wrong())),
@@ -198,10 +200,10 @@ class _Split:
             "SNB(MAP)": MAPSelector().weigh(trace),
             "SNB(BMA)": BayesianAveraging().weigh(trace),
             "SNB(CMA)": CompressionAveraging().weigh(trace),
-            BY_SEARCH: default.selector_.weights_,
-            OURS: default.feature_weights_,
+            BY_SEARCH: ours.selector_.weights_,
+            OURS: ours.feature_weights_,
         }
-        searched = default.trace_
+        searched = ours.trace_
         return SplitResult(
             seed=self._seed,
             n_train=coded.n_rows,
