@@ -88,10 +88,11 @@ def test_only_averaging_by_compression_is_calibrated_unless_told() -> None:
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_predictions_are_those_of_naive_bayes_on_the_codes(selector: str) -> None:
-    model = fitted(selector)
+    model = SelectiveNB(selector, pairs=0, calibrate="weights").fit(frame(), labels())
     codes = TableEncoder().fit_transform(frame(), labels())
     levels = [level.n_levels for level in model.encoder_.levels_]
-    plain = DiscreteNB(feature_weights=model.feature_weights_, min_categories=levels).fit(codes, labels())
+    options = {"smoothing": model.smoothing_, "feature_weights": model.feature_weights_}
+    plain = DiscreteNB(min_categories=levels, **options).fit(codes, labels())
     np.testing.assert_allclose(model.predict_proba(frame()), plain.predict_proba(codes), rtol=1e-12)
     np.testing.assert_array_equal(model.predict(frame()), plain.predict(codes))
     np.testing.assert_allclose(np.exp(model.predict_log_proba(frame())), model.predict_proba(frame()), rtol=1e-12)

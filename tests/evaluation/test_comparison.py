@@ -145,7 +145,7 @@ def test_a_coding_shared_by_all_changes_nothing(
     if weight is not None:  # rows of weight 0 are in no fold
         counted = np.flatnonzero(weight)
         X, y, weight = X[counted], y.gather(counted), weight[counted]
-    assert sorted(fits) == ["equal-width"] * 3 + ["modl"] * 3
+    assert sorted(fits) == ["equal-width"] * 3 + ["modl"] * 6  # without and with pairs
     assert all(row["error"] is None for row in together.rows)
     for place, (name, method) in enumerate(methods.items()):
         for fold, row in zip(THREE.split(y.to_numpy()), together.rows[place :: len(methods)], strict=True):

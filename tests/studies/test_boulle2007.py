@@ -165,7 +165,8 @@ def test_study_has_the_methods_of_the_paper(folder: Path) -> None:
     methods = Boulle2007(Options(data=folder)).methods()
     assert tuple(methods) == (*METHODS, OURS)
     assert all(methods[name].calibrate is False for name in METHODS)
-    assert methods[OURS].get_params(deep=False) == MeasuredNB(prior="published").get_params(deep=False)
+    ours = MeasuredNB(pairs=0, prior="published", calibrate="weights")
+    assert methods[OURS].get_params(deep=False) == ours.get_params(deep=False)
     assert methods["NB(EF)"].encoder.get_params()["numeric"] == "equal-frequency"
     searched = [methods[name].selector for name in METHODS[:3]]
     assert [(type(one).__name__, one.exhaustive) for one in searched] == [

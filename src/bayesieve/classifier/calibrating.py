@@ -40,7 +40,7 @@ def calibrated_predictor(
         return predictor, 1.0, None
     calibration = _calibrated(coded, predictor, clock)
     predictor.set_params(smoothing=calibration.smoothing, feature_weights=calibration.weights).update()
-    if calibration.complete and wanted != "weights":
+    if calibration.complete and wanted != "weights" and calibration.weights.any():
         cells = _set_fitted_evidence(predictor, coded, calibration, clock, within_levels=wanted == "cells")
     return predictor, calibration.factor, cells
 
@@ -91,7 +91,7 @@ def _set_fitted_evidence(
         for k, n in zip(features.tolist(), n_levels, strict=True)
     ]
     counts = [_counts(own, line.size, rows) for own, line in zip(codes, of_level, strict=True)]
-    recoded = set(np.flatnonzero(weights)[list(rows.counts_of_folds)].tolist())  # their groups know the rows
+    recoded = set(rows.features[list(rows.counts_of_folds)].tolist())  # their groups know the rows
     shapes = _shapes(features.tolist(), cells, of_level, counts, recoded, weights, coded.n_classes)
     fitted = fit_evidence(EvidenceProblem(codes, shapes, calibration.joint, rows.classes, rows.weights), clock)
     evidence, finer = {}, {}

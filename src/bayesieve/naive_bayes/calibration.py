@@ -131,7 +131,7 @@ class CalibrationRows:
         if coded.class_codes is None:
             raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
         rows = _sampled_rows(coded, min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * n_classes))))
-        self.positions = rows
+        self.positions, self.features = rows, features
         self.codes = np.stack([np.take(coded.codes_of([k])[0], rows) for k in features])
         self.classes = coded.class_codes[rows].astype(np.int64)
         self.weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.lapack import dtrtri
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
@@ -191,11 +191,11 @@ class EvidenceProblem:
         for j in range(self.n_classes):
             if j == 1 and self.n_classes == 2:  # as for the other class
                 return factors * 2
-            roots = np.sqrt(self._scale * curvature[self._some, j]).astype(np.float32)
-            design = self._design * roots[:, None]
-            block = (design.T @ design).astype(np.float64)
+            largest = max(float(curvature[self._some, j].max()), 1e-300)  # so that single precision holds any weight
+            design = self._design * np.sqrt(curvature[self._some, j] / largest).astype(np.float32)[:, None]
+            block = (design.T @ design).astype(np.float64) * (self._scale * largest)
             block[np.diag_indices_from(block)] += dense
-            factors.append((cholesky(block, lower=True, overwrite_a=True), np.sqrt(own[:, j] + apart)))
+            factors.append((_factor(block), np.sqrt(own[:, j] + apart)))
         return factors
 
     def descend(
@@ -239,3 +239,16 @@ class EvidenceProblem:
         squares = np.bincount(self._group, (point * point).sum(axis=1), self.n_groups + 1)
         best = np.maximum(squares[:-1] / np.maximum(effective[:-1], 1e-9), _LEAST_VARIANCE)
         return np.clip(variances * (best / variances) ** _LONGER_STEPS, _LEAST_VARIANCE, _MOST_VARIANCE)
+
+
+def _factor(matrix: np.ndarray) -> np.ndarray:
+    """Lower triangular factor of a positive definite matrix that rounding may have made indefinite."""
+    diagonal = np.diag_indices_from(matrix)
+    for share in (0.0, 1e-5, 1e-3):
+        stable = matrix.copy()
+        stable[diagonal] *= 1.0 + share
+        try:
+            return np.asarray(cholesky(stable, lower=True, overwrite_a=True))
+        except LinAlgError:
+            continue
+    return np.diag(np.sqrt(matrix[diagonal]))
