@@ -7,10 +7,11 @@ import io
 import os
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
-from bayesieve import load
+from bayesieve import SelectiveNB, load
 from tests.cli.conftest import GERMAN, Run
 
 
@@ -176,3 +177,14 @@ def test_a_column_that_is_unseen_in_all_rows(succeeds: Run, model: Path, tmp_pat
     table.with_columns(pl.lit("new").alias(name)).write_csv(tmp_path / "odd.csv")
     line = succeeds("predict", model, tmp_path / "odd.csv", "-o", "p.csv").stderr
     assert line.startswith(f"warning: Column '{name}' holds nothing in any of the 1,000 rows that the model has seen ")
+
+
+def test_a_column_whose_evidence_came_back_is_needed(fails: Run, german: pl.DataFrame) -> None:
+    fitted = SelectiveNB(pairs=0).fit(german.drop("class"), german["class"])
+    column = int(np.flatnonzero(fitted.feature_weights_ == 0)[0])
+    evidence = {column: np.zeros((int(fitted.encoder_.levels_[column].n_levels), 2))}
+    fitted.naive_bayes_.set_evidence({**fitted.naive_bayes_.fitted_, **evidence}, fitted.naive_bayes_.intercept_)
+    fitted.save("back.json")
+    name = german.columns[column]
+    german.drop(name).write_csv("less.csv")
+    assert f"lacks a column that the model needs: '{name}'" in fails("predict", "back.json", "less.csv")

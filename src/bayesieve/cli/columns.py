@@ -26,8 +26,9 @@ def levels_of_columns(model: Any) -> dict[str, FeatureLevels]:
 def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
     """The columns that a model was trained on, in its order, without any others, and without names where it had none.
 
-    A missing column of weight 0 is filled with missing values.
+    A missing column that predictions do not depend on is filled with missing values.
     """
+    import numpy as np
     import polars as pl
 
     from bayesieve.table.indicator_levels import scores_of
@@ -36,8 +37,8 @@ def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
     levels = model.encoder_.levels_
     sources = scores_of(columns_of(levels))  # the columns that features are made from
     names = list(dict.fromkeys(sources))
-    weighed = columns_behind(levels, model.feature_weights_ > 0)
-    needed = {name for name, is_needed in zip(sources, weighed, strict=True) if is_needed}
+    used = columns_behind(levels, np.isin(np.arange(len(levels)), model.naive_bayes_.used_))
+    needed = {name for name, is_used in zip(sources, used, strict=True) if is_used}
     missing = [name for name in names if name not in frame.columns]
     lacking = [name for name in missing if name in needed]
     if lacking:
@@ -46,6 +47,4 @@ def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
     chosen = frame.with_columns(pl.lit(None).alias(name) for name in missing)[names]
     if hasattr(model, "feature_names_in_"):
         return chosen
-    import numpy as np
-
     return np.array(chosen.rows(), dtype=object)  # trained on an array
