@@ -370,6 +370,7 @@ MODEL: dict[str, st.SearchStrategy[Any]] = {
     "calibrate": st.sampled_from(
         [True, False, "auto", "weights", "levels", "cells", np.str_("cells"), np.True_, np.False_]
     ),
+    "monotone": st.sampled_from([None, None, {}, {"size": 1}, {"visits": np.int64(-1), "noise": 1}]),
     "max_seconds": limits,
     "random_state": seeds | st.just(5).map(np.random.RandomState) | st.just(5).map(np.random.default_rng),
     "n_jobs": jobs,

@@ -157,6 +157,18 @@ def test_pairs(succeeds: Run) -> None:
     assert "age × duration" in Path("bayesieve-output/report.html").read_text("utf-8")
 
 
+def test_monotone(succeeds: Run) -> None:
+    from bayesieve import load
+
+    options = ("-t", "class", "--calibrate", "cells", "--monotone", "duration=-1", "--monotone", "age = +1")
+    succeeds("fit", GERMAN, *options, "--no-report")
+    assert load("bayesieve-output/model.json").monotone == {"duration": -1, "age": 1}
+    frame = pl.read_csv(GERMAN).head(1)
+    rows = pl.concat([frame.with_columns(pl.lit(n).cast(frame["duration"].dtype).alias("duration")) for n in (4, 80)])
+    short, long = load("bayesieve-output/model.json").predict_proba(rows.drop("class"))[:, 1]
+    assert short > long + 0.1
+
+
 def test_text_read_as_numbers(succeeds: Run, fails: Run) -> None:
     codes = ["10", "20", "30", "40"] * 20
     pl.DataFrame({"code": codes, "y": ["a", "a", "b", "b"] * 20}).write_parquet("codes.parquet")
@@ -281,6 +293,13 @@ def test_targets_that_are_classes(succeeds: Run, labels: list[Any]) -> None:
             "no column 'Duration' of --pairs; did you mean 'duration'",
         ),
         (["-t", "class", "--pairs", "age:age"], "--pairs names the column 'age' twice in one pair"),
+        (
+            ["-t", "class", "--monotone", "age=up"],
+            "--monotone must be a column and +1 or -1, such as income=+1, got 'age=up'",
+        ),
+        (["-t", "class", "--monotone", "Age=1"], "no column 'Age' of --monotone; did you mean 'age'"),
+        (["-t", "class", "--calibrate", "cells", "--monotone", "housing=1"], "'housing', whose categories have no"),
+        (["-t", "class", "--calibrate", "weights", "--monotone", "age=1"], "monotone needs fitted evidence"),
         (["-t", "class", "--jobs", "0"], "--jobs must not be 0"),
         (["-t", "class", "--max-seconds", "nan"], "--max-seconds must be at least 0, got nan"),
         ([], "Missing option '--target'"),

@@ -226,6 +226,7 @@ def model(case: Case, names: list[Any]) -> Any:
         prior=prior(case),
         smoothing=smoothing(case),
         calibrate=case.pick(("auto", "auto", "weights", "levels", "cells", "cells", True, False)),
+        monotone=None if case.chance(0.9) else {name: case.pick((1, -1)) for name in names if case.chance(0.3)},
         max_seconds=None if case.chance(0.85) else case.pick((0.0, 0.05, float("inf"))),
         random_state=random_state(case),
         n_jobs=case.pick((-1, -1, 1, 2, None)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.optimize import minimize
 
@@ -38,8 +40,13 @@ def optimum(
     offset: np.ndarray,
     classes: np.ndarray,
     weights: np.ndarray,
+    rising: Sequence[tuple[int, np.ndarray, np.ndarray]] = (),
 ) -> tuple[float, np.ndarray]:
-    """The least penalised loss and the fitted log joint (n_rows, n_classes)."""
+    """The least penalised loss and the fitted log joint (n_rows, n_classes).
+
+    ``rising``: of two classes, (feature, lines of its basis, evidence of the second class against the first that
+    deviations are added to) for cells over which the sum must not fall.
+    """
     n_classes = offset.shape[1]
     sizes = [design.shape[1] for design in designs]
 
@@ -51,8 +58,16 @@ def optimum(
         deviations, intercept = parts(flat)
         return penalised_loss(designs, deviations, intercept, precisions, offset, classes, weights)
 
+    def rises(flat: np.ndarray) -> np.ndarray:
+        deviations, _ = parts(flat)
+        return np.concatenate([np.diff(counted + lines @ deviations[k] @ [-1, 1]) for k, lines, counted in rising])
+
     start = np.zeros((sum(sizes) + 1) * n_classes)
-    best = minimize(objective, start, method="BFGS", options={"gtol": 1e-6, "maxiter": 2000})
+    if rising:
+        bounds = {"type": "ineq", "fun": rises}
+        best = minimize(objective, start, method="SLSQP", constraints=bounds, options={"ftol": 1e-10, "maxiter": 500})
+    else:
+        best = minimize(objective, start, method="BFGS", options={"gtol": 1e-6, "maxiter": 2000})
     deviations, intercept = parts(best.x)
     fitted = offset + intercept
     for design, deviation in zip(designs, deviations, strict=True):

@@ -16,6 +16,7 @@ from bayesieve.discretize.cells import coarser_codes
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.naive_bayes.calibration import Calibration, CalibrationRows, calibrate
 from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
+from bayesieve.naive_bayes.monotone import monotone, rising_cells
 from bayesieve.naive_bayes.shapes import N_WAVES, Shape, most_directions, shapes_within
 from bayesieve.search.recorder import Clock
 from bayesieve.table import FeatureLevels
@@ -28,12 +29,17 @@ _LEAST_EVIDENCE = 0.05  # mean deviation in nats below which a feature without w
 
 
 def calibrated_predictor(
-    model: SelectiveNB, coded: CodedTable, clock: Clock
+    model: SelectiveNB, coded: CodedTable, clock: Clock, signs: Mapping[int, int]
 ) -> tuple[DiscreteNB, float, TableLevels | None]:
     """The predictor with the weights of the search or of calibration, the common factor on them, and the cells that
-    the predictor reads, None where it reads levels.
+    the predictor reads, None where it reads levels. ``signs``: by position, 1 for features whose evidence must not
+    fall, -1 for those whose evidence must not rise.
     """
-    weights = model.selector_.weights_
+    weights, levels = model.selector_.weights_, TableLevels.of(model.encoder_.levels_)
+    if signs:
+        single = {levels.names[k] for k in signs}
+        pairs = [not single.intersection(part.name for part in pair.parts) for pair in levels.pairs]
+        weights = weights * np.append(np.ones(levels.n_columns), pairs)
     predictor = DiscreteNB(smoothing=model.smoothing, feature_weights=weights).fit(coded)
     wanted, cells = _wanted(model), None
     if wanted is None or not weights.any():
@@ -41,7 +47,12 @@ def calibrated_predictor(
     calibration = _calibrated(coded, predictor, clock)
     predictor.set_params(smoothing=calibration.smoothing, feature_weights=calibration.weights).update()
     if calibration.complete and wanted != "weights" and calibration.weights.any():
-        cells = _set_fitted_evidence(predictor, coded, calibration, clock, within_levels=wanted == "cells")
+        cells = _set_fitted_evidence(model, predictor, coded, calibration, clock, signs)
+    if signs:
+        of_cells = levels if cells is None else cells
+        rising = {k: rising_cells(of_cells[k], sign) for k, sign in signs.items() if k in predictor.used_}
+        evidence, counts = predictor.evidence_, predictor.evidence_count_
+        predictor.replace_evidence({k: monotone(evidence[k], line, counts[k]) for k, line in rising.items()})
     return predictor, calibration.factor, cells
 
 
@@ -70,7 +81,12 @@ def _calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock) -> Calib
 
 
 def _set_fitted_evidence(
-    predictor: DiscreteNB, coded: CodedTable, calibration: Calibration, clock: Clock, *, within_levels: bool
+    model: SelectiveNB,
+    predictor: DiscreteNB,
+    coded: CodedTable,
+    calibration: Calibration,
+    clock: Clock,
+    signs: Mapping[int, int],
 ) -> TableLevels | None:
     """Let a calibrated predictor predict with evidence fitted to the rows of calibration, with a warning where that was
     ended early. Returns the cells that it reads in place of levels, None where it reads levels.
@@ -80,7 +96,7 @@ def _set_fitted_evidence(
     assert calibration.joint is not None
     weights = predictor.feature_weights_
     cells: dict[int, FeatureLevels] = {}
-    if within_levels and coded.recoder is not None and coded.levels is not None:
+    if _wanted(model) == "cells" and coded.recoder is not None and coded.levels is not None:
         features, cells, codes = _cells(coded, weights, rows)
     else:
         features = np.flatnonzero(weights)
@@ -93,11 +109,19 @@ def _set_fitted_evidence(
     counts = [_counts(own, line.size, rows) for own, line in zip(codes, of_level, strict=True)]
     recoded = set(rows.features[list(rows.counts_of_folds)].tolist())  # their groups know the rows
     shapes = _shapes(features.tolist(), cells, of_level, counts, recoded, weights, coded.n_classes)
-    fitted = fit_evidence(EvidenceProblem(codes, shapes, calibration.joint, rows.classes, rows.weights), clock)
+    counted = [weights[k] * predictor.feature_log_prob_[k][line] for k, line in zip(features, of_level, strict=True)]
+    joint = calibration.joint
+    for i, k in enumerate(features.tolist()):
+        if k in signs:
+            rising = rising_cells(cells.get(k, model.encoder_.levels_[k]), signs[k])
+            before, counted[i] = counted[i], monotone(counted[i], rising, counts[i])
+            joint = joint + np.append(counted[i] - before, [[0.0, 0.0]], axis=0)[np.minimum(codes[i], len(before))]
+            shapes[i] = replace(shapes[i], rising=rising, counted=counted[i])
+    fitted = fit_evidence(EvidenceProblem(codes, shapes, joint, rows.classes, rows.weights), clock)
     evidence, finer = {}, {}
-    for k, line, deviation, count in zip(features.tolist(), of_level, fitted.tables, counts, strict=True):
+    for i, (k, deviation, count) in enumerate(zip(features.tolist(), fitted.tables, counts, strict=True)):
         if weights[k] > 0 or count.sum(axis=1) @ np.abs(deviation).max(axis=1) > _LEAST_EVIDENCE * count.sum():
-            evidence[k] = weights[k] * predictor.feature_log_prob_[k][line] + deviation
+            evidence[k] = counted[i] + deviation
             if k in cells:
                 finer[k] = count
     predictor.set_evidence(evidence, predictor.class_log_prior_ + fitted.intercept, finer)

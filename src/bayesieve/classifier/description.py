@@ -9,6 +9,7 @@ import numpy as np
 from bayesieve.selection.ranked_path import RankedSelector
 from bayesieve.table.cautions import listed
 from bayesieve.table.pair_levels import PairLevels
+from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -113,7 +114,7 @@ def summarise(model: SelectiveNB) -> Any:
     levels = model.encoder_.levels_
     frame = polars_frame(
         {
-            "feature": model._names(),
+            "feature": list(TableLevels.of(model.encoder_.levels_).names),
             "kind": [level.kind for level in levels],
             "weight": model.feature_weights_,
             "level_score": model.encoder_.level_scores_,

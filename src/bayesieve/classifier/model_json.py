@@ -16,7 +16,13 @@ from bayesieve.classifier.cautions import model_cautions
 from bayesieve.classifier.encoder_json import encoder_from_json, encoder_to_json, levels_from_json
 from bayesieve.classifier.evidence_json import LEAST_LOG, check_range, evidence_to_json, set_evidence_from_json
 from bayesieve.classifier.label_json import labels_from_json, labels_to_json
-from bayesieve.classifier.model_parts import check_options, encoder_asked_for, new_encoder_of, new_selector_of
+from bayesieve.classifier.model_parts import (
+    check_options,
+    encoder_asked_for,
+    new_encoder_of,
+    new_selector_of,
+    signs_of,
+)
 from bayesieve.classifier.option_json import option_from_json, option_to_json
 from bayesieve.classifier.selective import SelectiveNB
 from bayesieve.counts import check_smoothing
@@ -106,6 +112,7 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     names = tuple(level.name for level in levels)
     if len(set(names)) != len(names) or not names:
         raise Damaged("feature names must be present and differ from each other")
+    _check(signs_of, model, levels, classes.size)
     weights = shares([member(feature, "weight") for feature in features], (len(levels),), "feature weights")
     selector.weights_ = shares([member(f, "selector_weight") for f in features], weights.shape, "weights")
     selector.support_ = selector.weights_ > 0

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesieve.classifier.cautions import unseen_caution
 from bayesieve.counts import CodedTable, check_smoothing
+from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.engine import IN_MEMORY, Cache, Engine
 from bayesieve.parts import arguments
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
+from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import issue
 from bayesieve.table.choices import is_choice
 from bayesieve.table.table_levels import TableLevels
@@ -35,8 +39,41 @@ def check_options(model: SelectiveNB) -> None:
     if not isinstance(model.calibrate, (bool, np.bool_)) and not is_choice(model.calibrate, CALIBRATIONS):
         names = ", ".join(map(repr, CALIBRATIONS))
         raise ValueError(f"calibrate must be True, False or one of {names}, got {model.calibrate!r}.")
+    check_monotone(model)
     if not isinstance(model.normalize, (bool, np.bool_)):
         raise ValueError(f"normalize must be True or False, got {model.normalize!r}.")
+
+
+def check_monotone(model: SelectiveNB) -> None:
+    """Raise ValueError unless ``monotone`` gives signs by names of columns, for evidence that is fitted."""
+    if model.monotone is None:
+        return
+    if not isinstance(model.monotone, Mapping):
+        raise ValueError(f"monotone must be None or a dict from names of columns to +1 or -1, got {model.monotone!r}.")
+    for name, sign in model.monotone.items():
+        if isinstance(sign, (bool, np.bool_)) or not isinstance(sign, Integral) or abs(int(sign)) != 1:
+            raise ValueError(f"monotone must be +1 or -1 for the column {name!r}, got {sign!r:.80}.")
+    if model.monotone and not is_choice(model.calibrate, ("levels", "cells")):
+        raise ValueError(
+            f"monotone needs fitted evidence, which calibrate={model.calibrate!r} does not fit here; set "
+            "calibrate='levels' or 'cells'."
+        )
+
+
+def signs_of(model: SelectiveNB, levels: Sequence[FeatureLevels], n_classes: int) -> dict[int, int]:
+    """The signs of ``monotone`` by position of the feature; ValueError, which names the column, where one cannot be."""
+    if not model.monotone:
+        return {}
+    if n_classes != 2:
+        raise ValueError(f"monotone is for two classes, but the target has {n_classes}; leave it out.")
+    of_table = TableLevels.of(levels)
+    position = {name: k for k, name in enumerate(of_table.names[: of_table.n_columns])}
+    for name in model.monotone:
+        if name not in position:
+            raise ValueError(f"monotone names the column {name!r}, which is not in the table; name its columns only.")
+        if of_table[position[name]].kind != "numeric":
+            raise ValueError(f"monotone names the column {name!r}, whose categories have no order; leave it out.")
+    return {position[name]: int(sign) for name, sign in model.monotone.items()}
 
 
 def new_selector_of(model: SelectiveNB) -> CodedSelector:
@@ -90,6 +127,12 @@ def engine_of(model: SelectiveNB) -> Engine:
     if model.cache is None:
         return IN_MEMORY
     return model.cache if isinstance(model.cache, Engine) else Cache(model.cache)
+
+
+def coding_options_of(model: SelectiveNB, encoder: Any) -> dict[str, Any]:
+    """How ``fit`` codes the rows: where it keeps them, and which columns have no pairs."""
+    single = {"single": tuple(model.monotone)} if model.monotone and isinstance(encoder, TableEncoder) else {}
+    return {"engine": engine_of(model), **single}
 
 
 def name_of(y: Any) -> str | None:

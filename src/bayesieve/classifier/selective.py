@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -65,12 +65,15 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         and moves as far from what was counted as the rows pay for. "cells": the same, finer than levels, with smooth
         curves of numbers and single values of groups; columns without weight may come back. "auto": "cells", with
         compression-based averaging only. False: weights of the selector and smoothing are used as they are.
+    monotone : dict from names of numeric columns to +1 or -1, or None, default=None
+        For two classes and fitted evidence: that of the second class against the first never falls (+1), or never rises
+        (-1), from lower to higher numbers. Missing values are free; pairs with these columns are left out.
     max_seconds : float or None, default=None
-        The search, and the calibration after it, stop after this many seconds and keep the best so far. Like the
-        options below it also holds for a selector object that leaves it at its default. Filters have no limit.
+        The search, and the calibration after it, keep the best so far after this many seconds; filters have no limit.
+        Like the options below it also holds for a selector object that leaves it at its default.
     normalize : bool, default=False
-        True: ``sample_weight`` is divided by its mean over the rows of positive weight, so that these count as many
-        rows as they are. For weights that are no numbers of repeated rows, such as shares or survey weights.
+        True: ``sample_weight`` is divided by its mean over the rows of positive weight. For weights that are no numbers
+        of repeated rows, such as shares or survey weights.
     cache : str, path, Engine or None, default=None
         Folder for codes and the numbers of the search, which then take no memory; codes stay there for later fits.
 
@@ -98,8 +101,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         Training rows.
     cautions_ : tuple of Caution
         Suspicious properties of the data or the model, each with its ``kind``, ``columns`` and ``sentence``. ``fit``
-        warns (`UserWarning`) about the graver ones; a report shows all of them. ``fit_coded`` sees no raw columns: it
-        lists those that follow from the model, and does not warn.
+        warns (`UserWarning`) about the graver ones. ``fit_coded`` lists those that follow from the model, unwarned.
 
     References
     ----------
@@ -130,6 +132,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         prior: Prior = "sizes",
         smoothing: Smoothing = "m-estimate",
         calibrate: bool | Literal["auto", "weights", "levels", "cells"] = "auto",
+        monotone: Mapping[str, int] | None = None,
         max_seconds: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = -1,
@@ -143,6 +146,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.prior = prior
         self.smoothing = smoothing
         self.calibrate = calibrate
+        self.monotone = monotone
         self.max_seconds = max_seconds
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -185,7 +189,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         mixed = isinstance(encoder, TableEncoder)
         table = as_table(X) if mixed else X
         with compiling_elsewhere(self.selector_.kernel_families):
-            coded = encoder.fit_transform_coded(table, y, sample_weight, engine=parts.engine_of(self))
+            coded = encoder.fit_transform_coded(table, y, sample_weight, **parts.coding_options_of(self, encoder))
         seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder.levels_.of_columns) if mixed else []
         del table, X  # its columns may be copies
         self._learn(coded, encoder, seen=seen, groups=groups)
@@ -199,8 +203,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         ----------
         coded : CodedTable
             What ``encoder.fit_transform_coded(X, y)`` returned; it is left as it is.
-        encoder : TableEncoder or IndicatorEncoder
-            The model keeps it (it is not copied) to code rows to be predicted.
+        encoder : TableEncoder or IndicatorEncoder, which the model keeps (not a copy) to code rows to be predicted.
 
         Returns
         -------
@@ -229,6 +232,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
     def _learn(self, coded: CodedTable, encoder: Any, *, seen: Sequence[Caution] = (), groups: Any = None) -> None:
         parts.check_texts(coded, self.target_name_)
+        signs = parts.signs_of(self, encoder.levels_, coded.n_classes)
         self.encoder_ = encoder
         copy_features(self, encoder)
         self.classes_ = np.asarray(coded.classes)
@@ -237,9 +241,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
             coded = coded.by_class
         options = {} if groups is None else parts.groups_of(self.selector_, groups)
         clock = Clock(getattr(self.selector_, "max_seconds", None))
-        self.selector_.fit_coded(coded, **options)
-        self.trace_ = self.selector_.trace_
-        predictor, self.weight_factor_, self.cells_ = calibrated_predictor(self, coded, clock)
+        self.trace_ = self.selector_.fit_coded(coded, **options).trace_
+        predictor, self.weight_factor_, self.cells_ = calibrated_predictor(self, coded, clock, signs)
         self._adopt(predictor)
         weighing = weights_caution(coded.weights)
         self.cautions_ = model_cautions(self, seen if weighing is None else (weighing, *seen))
@@ -250,14 +253,10 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.feature_weights_ = predictor.feature_weights_
         self.smoothing_ = predictor.smoothing
         heaviest = np.argsort(-self.feature_weights_, kind="stable")
-        names, used = self._names(), set(predictor.used_.tolist())
+        names, used = TableLevels.of(self.encoder_.levels_).names, set(predictor.used_.tolist())
         self.selected_features_ = [names[k] for k in heaviest.tolist() if k in used]
         self.n_features_selected_ = len(self.selected_features_)
         self.feature_importances_ = importances_of(predictor)
-
-    def _names(self) -> Sequence[str]:
-        levels = self.encoder_.levels_
-        return levels.names if isinstance(levels, TableLevels) else [level.name for level in levels]
 
     def _coded(self, X: Any) -> CodedTable:
         check_is_fitted(self, "naive_bayes_")

@@ -39,6 +39,18 @@ def pairs_in(text: str, names: Collection[str]) -> Any:
     return pairs
 
 
+def signs_in(given: list[str], names: Collection[str]) -> dict[str, int]:
+    """Signs by column from texts such as income=+1; CommandError for anything else."""
+    signs = {}
+    for text in given:
+        name, _, sign = text.rpartition("=")
+        if sign.strip() not in ("+1", "1", "-1"):
+            raise CommandError(f"--monotone must be a column and +1 or -1, such as income=+1, got {quoted(text)}")
+        require_choice(name.strip(), names, "column", " of --monotone")
+        signs[name.strip()] = int(sign)
+    return signs
+
+
 def names_in(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 

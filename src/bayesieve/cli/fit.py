@@ -10,7 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from bayesieve.cli import compiling, files, options
-from bayesieve.cli.choices import CALIBRATIONS, constraints_in, pairs_in, require_choice, require_jobs, require_seed
+from bayesieve.cli.choices import (
+    CALIBRATIONS,
+    constraints_in,
+    pairs_in,
+    require_choice,
+    require_jobs,
+    require_seed,
+    signs_in,
+)
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.fit_summary import show_summary
 from bayesieve.cli.screen import Screen
@@ -53,6 +61,14 @@ def fit(
         str,
         search_option(metavar="NAME", help=f"What is fitted to the rows after the search: {', '.join(CALIBRATIONS)}."),
     ] = "auto",
+    monotone: Annotated[
+        list[str],
+        search_option(
+            metavar="COLUMN=SIGN",
+            help="Evidence of the second of two classes never falls over the numbers of COLUMN (+1), or never rises "
+            "(-1); may be repeated; where evidence is fitted.",
+        ),
+    ] = [],  # noqa: B006
     seed: Annotated[int, search_option(metavar="N", help="Seed of the search.")] = 0,
     jobs: Annotated[int, search_option("--jobs", "-j", metavar="N", help="Threads; -1 is one per core.")] = -1,
     cache: Annotated[
@@ -95,6 +111,7 @@ def fit(
         SELECTORS[selector](constraints=bounds) if bounds else selector,  # type: ignore[call-arg]
         encoder=TableEncoder(kinds=columns.kinds, n_jobs=jobs) if columns.kinds else "modl",
         calibrate=False if calibrate == "none" else calibrate,  # type: ignore[arg-type]
+        monotone=signs_in(monotone, data.X.columns) or None,
         pairs=pairs_in(pairs, data.X.columns),
         prior=prior,  # type: ignore[arg-type]
         max_seconds=max_seconds,

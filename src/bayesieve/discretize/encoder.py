@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -127,12 +127,13 @@ class TableEncoder(TableCoder):
         return self.fit_transform_coded(X, y, sample_weight).codes.T
 
     def fit_transform_coded(
-        self, X: Any, y: Any, sample_weight: Any = None, *, engine: Engine = IN_MEMORY
+        self, X: Any, y: Any, sample_weight: Any = None, *, engine: Engine = IN_MEMORY, single: Collection[str] = ()
     ) -> CodedTable:
         """Fit, and return the same rows as a `CodedTable` with classes, weights and levels.
 
         ``engine`` is where the codes live, such as `bayesieve.engine.Mapped` for files. Where it has several blocks,
-        the values of one block of rows are converted at a time, unless there are fractional weights.
+        the values of one block of rows are converted at a time, unless there are fractional weights. ``single`` names
+        columns that no pair is looked for with.
         """
         table, coders, grouper = self._read_for_fit(X)
         target, weights, order = read_classes(self, table, y, sample_weight)
@@ -150,11 +151,11 @@ class TableEncoder(TableCoder):
             if not self.pairs:
                 return fitted.levels, codes
             finder = PairFinder(table.kinds(), grouper, order, rows, self.n_jobs)
-            return finder.add(self.pairs, fitted, codes, lambda i, by: fit(table.select(i), by), engine)
+            return finder.add(self.pairs, fitted, codes, lambda i, by: fit(table.select(i), by), engine, single)
 
         def facts() -> Iterator[Any]:
             yield repr(
-                [self.missing, self.pairs, *((type(coder).__name__, _options(coder)) for coder in coders)]
+                [self.missing, self.pairs, *single, *((type(coder).__name__, _options(coder)) for coder in coders)]
             ).encode()
             for block in blocks:
                 yield from _contents(table.take(block))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -143,7 +143,13 @@ class PairFinder:
     n_jobs: int | None
 
     def add(
-        self, pairs: Any, fitted: FittedColumns, codes: np.ndarray, finer: Finer, engine: Engine = IN_MEMORY
+        self,
+        pairs: Any,
+        fitted: FittedColumns,
+        codes: np.ndarray,
+        finer: Finer,
+        engine: Engine = IN_MEMORY,
+        single: Collection[str] = (),
     ) -> tuple[TableLevels, np.ndarray]:
         """Levels and codes, (n_features, n_rows), of the columns and of their pairs, which come after them.
 
@@ -153,10 +159,15 @@ class PairFinder:
         fitted, codes : levels, and codes (n_columns, n_rows), of the columns.
         finer : fits and codes columns, given their positions, by other coders.
         engine : where the codes live.
+        single : columns that are in no pair unless named.
         """
         named = None if isinstance(pairs, (str, Integral)) else positions_of(pairs, fitted.levels.names)
         n_columns = len(fitted.levels)
-        columns = list(range(n_columns)) if named is None else sorted({i for pair in named for i in pair})
+        columns = (
+            [i for i, name in enumerate(fitted.levels.names) if name not in single]
+            if named is None
+            else sorted({i for pair in named for i in pair})
+        )
         parts = self._parts(fitted.levels, codes, columns, finer)
         if named is None:
             chosen = self._best(parts, MOST_PAIRS if isinstance(pairs, str) else int(pairs))

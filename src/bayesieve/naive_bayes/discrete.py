@@ -211,6 +211,12 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         self._fitted, self._fitted_intercept, self._fitted_count = dict(evidence), intercept, dict(counts)
         return self
 
+    def replace_evidence(self, evidence: Mapping[int, np.ndarray]) -> DiscreteNB:
+        """As `set_evidence` for some features, of the levels that are predicted by now; the others stay as they are."""
+        return (
+            self.set_evidence({**self._fitted, **evidence}, self.intercept_, self._fitted_count) if evidence else self
+        )
+
     @property
     def fitted_(self) -> Mapping[int, np.ndarray]:
         """The evidence that `set_evidence` set, by position of the feature; empty if all of it is counted."""

@@ -22,7 +22,10 @@ _MOST_ROUNDS = 10
 _STEPS_OF_ROUND, _LAST_STEPS = 4, 30
 _LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
 _INTERCEPT_PRECISION = 1.0
+_STIFFNESS = 10.0  # curvature per row of the price of evidence that falls where it must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
+_NEIGHBOURS = (slice(-1), slice(1, None))
+_AGAINST_FIRST = np.array([-1.0, 1.0])
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,7 @@ class EvidenceProblem:
         self._number_groups()
         self.n_parameters = self._group.size
         self._look_at_some(np.arange(classes.size))
+        self._order_cells()
 
     def _number_groups(self) -> None:
         """Parameters are the directions of all features, the intercept, and the cells that deviate on their own."""
@@ -126,6 +130,26 @@ class EvidenceProblem:
             lines = np.concatenate([shape.basis, np.zeros((1, shape.basis.shape[1]))]).astype(np.float32)
             codes = np.minimum(self._codes[k, rows], len(shape.basis))
             self._design[:, self._first[k] : self._first[k + 1]] = lines[codes]
+
+    def _order_cells(self) -> None:
+        """Neighbours among cells over which evidence must not fall, ``_lower`` and ``_upper``; the counted rise between
+        them, and the directions of its change.
+        """
+        rising = [s.rising + first for s, first in zip(self._shapes, self._first_cell[:-1], strict=True)]
+        self._lower, self._upper = (np.concatenate([cells[part] for cells in rising]) for part in _NEIGHBOURS)
+        counted = [np.diff(s.counted[s.rising] @ _AGAINST_FIRST) for s in self._shapes]
+        self._counted_rise = np.concatenate(counted)
+        self._stiffness = _STIFFNESS * float(self._weights.sum())
+        self._rises = np.zeros((self._lower.size, self.intercept + 1))
+        stops = np.cumsum([rise.size for rise in counted])
+        for k, (shape, stop) in enumerate(zip(self._shapes, stops, strict=True)):
+            lines = slice(stop - counted[k].size, stop)
+            self._rises[lines, self._first[k] : self._first[k + 1]] = np.diff(shape.basis[shape.rising], axis=0)
+
+    def _falls(self, table: np.ndarray) -> np.ndarray:
+        """How much evidence falls between neighbours that must not fall, at deviations (cells, n_classes); <= 0."""
+        contrast = table[:, :2] @ _AGAINST_FIRST
+        return np.minimum(self._counted_rise + contrast[self._upper] - contrast[self._lower], 0.0)
 
     def _table(self, point: np.ndarray) -> np.ndarray:
         """Deviations of the cells of all features, (cells, n_classes)."""
@@ -157,12 +181,20 @@ class EvidenceProblem:
         return sums.reshape(-1, self.n_classes)
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
-        """Sum over rows of -log P(true class) in nats, and its gradient, at parameters (n_parameters, n_classes)."""
+        """Sum over rows of -log P(true class) in nats, with the price of evidence that falls where it must not, and
+        its gradient, at parameters (n_parameters, n_classes).
+        """
         from bayesieve.naive_bayes._kernels import residuals
 
         residual = self._joint(point)
         loss = residuals(residual, self._classes, self._weights)
         sums = self._by_cell(residual)
+        if self._lower.size:
+            falls = self._falls(self._table(point))
+            loss += 0.5 * self._stiffness * float(falls @ falls)
+            push = self._stiffness * falls[:, None] * _AGAINST_FIRST
+            sums[self._upper] += push
+            sums[self._lower] -= push
         gradient = np.empty_like(point)
         for k, shape in enumerate(self._shapes):
             cells = slice(self._first_cell[k], self._first_cell[k + 1])
@@ -187,6 +219,7 @@ class EvidenceProblem:
         own = self._by_cell(curvature)[self._own_cells] if self._own_cells.size else np.zeros((0, self.n_classes))
         precisions = self._precisions(variances)
         dense, apart = precisions[: self.intercept + 1], precisions[self.intercept + 1 :]
+        steep = np.sqrt(2.0 * self._stiffness) * self._rises[self._falls(self._table(point)) < 0]
         factors: list[tuple[np.ndarray, np.ndarray]] = []
         for j in range(self.n_classes):
             if j == 1 and self.n_classes == 2:  # as for the other class
@@ -194,6 +227,7 @@ class EvidenceProblem:
             largest = max(float(curvature[self._some, j].max()), 1e-300)  # so that single precision holds any weight
             design = self._design * np.sqrt(curvature[self._some, j] / largest).astype(np.float32)[:, None]
             block = (design.T @ design).astype(np.float64) * (self._scale * largest)
+            block += steep.T @ steep
             block[np.diag_indices_from(block)] += dense
             factors.append((_factor(block), np.sqrt(own[:, j] + apart)))
         return factors

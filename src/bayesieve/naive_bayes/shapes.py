@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,11 +23,15 @@ class Shape:
         direction.
     groups : (n_directions,) int from 0; directions of one group share the variance of their prior.
     apart : whether each cell deviates on its own, too, all with one more variance.
+    rising : cells over which evidence must not fall in this order, for the second class of two against the first.
+    counted : (n_cells, 2) evidence that deviations are added to, where ``rising`` has cells.
     """
 
     basis: np.ndarray
     groups: np.ndarray
     apart: bool = False
+    rising: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    counted: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
 
     @classmethod
     def free(cls, n_levels: int) -> Shape:
