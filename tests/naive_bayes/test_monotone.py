@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder, load
 from bayesieve.naive_bayes.evidence import EvidenceProblem
-from bayesieve.naive_bayes.monotone import monotone, rising_cells
+from bayesieve.naive_bayes.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.naive_bayes.shapes import Shape
 from bayesieve.table import FeatureLevels
 from tests.naive_bayes.test_evidence import CURVE, designs, precisions, problem
@@ -92,7 +92,7 @@ def test_the_optimum_is_that_of_a_slow_constrained_fit(sign: int) -> None:
     rng = np.random.default_rng(0)
     shapes = [Shape.free(4), CURVE, Shape.free(3)]
     for k, cells in ((0, np.arange(1, 4)[::sign]), (1, np.arange(6)[::sign])):
-        counted = monotone(rng.normal(size=(len(shapes[k].basis), 2)), cells, rng.random((len(shapes[k].basis), 2)))
+        counted = monotone(rng.normal(size=(len(shapes[k].basis), 2)), cells, rng.random(len(shapes[k].basis)))
         shapes[k] = replace(shapes[k], rising=cells, counted=counted)
     of = problem(12, 2, n_rows=60, shapes=shapes)
     variances = np.array([0.3, 0.5, 1.0, 0.2])
@@ -124,21 +124,33 @@ def test_the_gradient_with_an_order_is_that_of_differences() -> None:
 
 def test_the_nearest_monotone_evidence() -> None:
     rng = np.random.default_rng(4)
-    evidence, counts = rng.normal(size=(6, 2)), rng.integers(0, 30, (6, 2)).astype(float)
+    evidence, rows = rng.normal(size=(6, 2)), rng.integers(1, 30, 6).astype(float)
     cells = np.array([4, 1, 2, 5])
-    fitted = monotone(evidence, cells, counts)
+    fitted = monotone(evidence, cells, rows)
     before, after = evidence[:, 1] - evidence[:, 0], fitted[:, 1] - fitted[:, 0]
     np.testing.assert_allclose(after[[0, 3]], before[[0, 3]])
-    some = counts + 0.5
-    weights = (some[:, 0] * some[:, 1] / some.sum(axis=1))[cells]
     best = minimize(
-        lambda z: float(weights @ (z - before[cells]) ** 2),
+        lambda z: float(rows[cells] @ (z - before[cells]) ** 2),
         np.zeros(4),
         method="SLSQP",
         constraints={"type": "ineq", "fun": np.diff},
         options={"ftol": 1e-12},
     )
     np.testing.assert_allclose(after[cells], best.x, atol=1e-4)
+
+
+def test_levels_in_the_wrong_order_are_merged() -> None:
+    probabilities = np.array([[0.1, 0.3], [0.3, 0.1], [0.2, 0.3], [0.1, 0.0999], [0.3, 0.2001]])
+    levels = np.array([1, 2, 3, 4])
+    merged = merged_evidence(np.log(probabilities), levels)
+    contrast = merged[:, 1] - merged[:, 0]
+    together = np.log(0.6 / 0.6)
+    np.testing.assert_allclose(contrast, [np.log(3), -np.log(3), together, together, together], atol=1e-12)
+    rising = np.log(probabilities[[1, 4, 2]])
+    as_counted = merged_evidence(rising, np.arange(3))
+    np.testing.assert_allclose(as_counted[:, 1] - as_counted[:, 0], rising[:, 1] - rising[:, 0])
+    as_one = merged_evidence(rising, np.arange(3)[::-1])
+    np.testing.assert_allclose(as_one[:, 1] - as_one[:, 0], np.log(0.6001 / 0.8))
 
 
 def test_the_order_of_cells() -> None:

@@ -16,7 +16,7 @@ from bayesieve.discretize.cells import coarser_codes
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.naive_bayes.calibration import Calibration, CalibrationRows, calibrate
 from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
-from bayesieve.naive_bayes.monotone import monotone, rising_cells
+from bayesieve.naive_bayes.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.naive_bayes.shapes import N_WAVES, Shape, most_directions, shapes_within
 from bayesieve.search.recorder import Clock
 from bayesieve.table import FeatureLevels
@@ -52,7 +52,10 @@ def calibrated_predictor(
         of_cells = levels if cells is None else cells
         rising = {k: rising_cells(of_cells[k], sign) for k, sign in signs.items() if k in predictor.used_}
         evidence, counts = predictor.evidence_, predictor.evidence_count_
-        predictor.replace_evidence({k: monotone(evidence[k], line, counts[k]) for k, line in rising.items()})
+        for k in rising.keys() - predictor.fitted_.keys():  # calibration ended early
+            evidence[k] = predictor.feature_weights_[k] * merged_evidence(predictor.feature_log_prob_[k], rising[k])
+        lines = {k: monotone(evidence[k], line, counts[k].sum(axis=1)) for k, line in rising.items()}
+        predictor.replace_evidence(lines)
     return predictor, calibration.factor, cells
 
 
@@ -113,8 +116,10 @@ def _set_fitted_evidence(
     joint = calibration.joint
     for i, k in enumerate(features.tolist()):
         if k in signs:
-            rising = rising_cells(cells.get(k, model.encoder_.levels_[k]), signs[k])
-            before, counted[i] = counted[i], monotone(counted[i], rising, counts[i])
+            level = model.encoder_.levels_[k]
+            merged = merged_evidence(predictor.feature_log_prob_[k], rising_cells(level, signs[k]))
+            before, counted[i] = counted[i], weights[k] * merged[of_level[i]]
+            rising = rising_cells(cells.get(k, level), signs[k])
             joint = joint + np.append(counted[i] - before, [[0.0, 0.0]], axis=0)[np.minimum(codes[i], len(before))]
             shapes[i] = replace(shapes[i], rising=rising, counted=counted[i])
     fitted = fit_evidence(EvidenceProblem(codes, shapes, joint, rows.classes, rows.weights), clock)

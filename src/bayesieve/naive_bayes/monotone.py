@@ -6,7 +6,8 @@ import numpy as np
 
 from bayesieve.table import FeatureLevels
 
-_SIDES = np.array([-0.5, 0.5])
+_NO_ROWS = 1e-6  # weight of cells without rows
+_SIDES = np.array([-0.5, 0.5])  # what classes have in common is left out: so sums of floats are monotone, too
 
 
 def rising_cells(levels: FeatureLevels, sign: int) -> np.ndarray:
@@ -18,20 +19,32 @@ def rising_cells(levels: FeatureLevels, sign: int) -> np.ndarray:
     return levels.code_numbers(inside).astype(np.int64)[::sign]
 
 
-def monotone(evidence: np.ndarray, cells: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The nearest evidence that does not fall, for the second class against the first, over ``cells`` in their order.
+def merged_evidence(log_prob: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Evidence of levels, (n_levels, 2) nats, as if levels in the wrong order were one: log P(level | class) of the
+    second class against the first does not fall over ``levels`` in their order.
+    """
+    from sklearn.isotonic import isotonic_regression
 
-    Distances weigh as much as counts determine the log odds of a cell, n_0 n_1 / (n_0 + n_1). What both classes have in
-    common is left out, so that sums of floats, too, are monotone.
+    contrast, probabilities = log_prob[:, 1] - log_prob[:, 0], np.exp(log_prob[levels])
+    both = probabilities.sum(axis=1)
+    shares = isotonic_regression(probabilities[:, 1] / both, sample_weight=both)
+    block = np.cumsum(np.append(False, np.diff(shares) != 0))
+    sums = np.log([np.bincount(block, of_class) for of_class in probabilities.T])
+    contrast[levels] = (sums[1] - sums[0])[block]
+    return contrast[:, None] * _SIDES
+
+
+def monotone(evidence: np.ndarray, cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The nearest evidence that does not fall, for the second class against the first, over ``cells`` in their order.
 
     Parameters
     ----------
-    evidence, counts : (n_cells, 2) nats, and rows (or weight).
+    evidence : (n_cells, 2) nats.
     cells : from `rising_cells`; other cells keep their evidence.
+    rows : (n_cells,) number (or weight) of the rows of each cell, by which distances count.
     """
     from sklearn.isotonic import isotonic_regression
 
     contrast = evidence[:, 1] - evidence[:, 0]
-    some = counts[cells] + 0.5
-    contrast[cells] = isotonic_regression(contrast[cells], sample_weight=some[:, 0] * some[:, 1] / some.sum(axis=1))
+    contrast[cells] = isotonic_regression(contrast[cells], sample_weight=rows[cells] + _NO_ROWS)
     return contrast[:, None] * _SIDES
