@@ -460,6 +460,7 @@ def test_no_part_may_be_missing_or_of_another_type(tmp_path: Path, key: str) -> 
         (("parameters", "smoothing"), "laplace", "smoothing must be"),
         (("parameters", "smoothing"), -1, "smoothing must be"),
         (("parameters", "calibrate"), "maybe", "calibrate"),
+        (("parameters", "monotone"), {"mapping": [["x0", 2]]}, "monotone must be"),
         (("parameters", "random_state"), "dice", "random_state"),
         (("encoder", "missing"), "drop", "missing"),
         (("encoder", "kinds"), {"visites": "ordinal"}, "kinds of its columns must be"),

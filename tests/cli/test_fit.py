@@ -160,7 +160,7 @@ def test_pairs(succeeds: Run) -> None:
 def test_monotone(succeeds: Run) -> None:
     from bayesieve import load
 
-    options = ("-t", "class", "--calibrate", "cells", "--monotone", "duration=-1", "--monotone", "age = +1")
+    options = ("-t", "class", "--monotone", "duration=-1", "--monotone", "age = +1")
     succeeds("fit", GERMAN, *options, "--no-report")
     assert load("bayesieve-output/model.json").monotone == {"duration": -1, "age": 1}
     frame = pl.read_csv(GERMAN).head(1)
@@ -298,7 +298,7 @@ def test_targets_that_are_classes(succeeds: Run, labels: list[Any]) -> None:
             "--monotone must be a column and +1 or -1, such as income=+1, got 'age=up'",
         ),
         (["-t", "class", "--monotone", "Age=1"], "no column 'Age' of --monotone; did you mean 'age'"),
-        (["-t", "class", "--calibrate", "cells", "--monotone", "housing=1"], "'housing', whose categories have no"),
+        (["-t", "class", "--monotone", "housing=1"], "'housing', whose categories have no"),
         (["-t", "class", "--calibrate", "weights", "--monotone", "age=1"], "monotone needs fitted evidence"),
         (["-t", "class", "--jobs", "0"], "--jobs must not be 0"),
         (["-t", "class", "--max-seconds", "nan"], "--max-seconds must be at least 0, got nan"),

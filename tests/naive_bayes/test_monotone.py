@@ -50,7 +50,7 @@ def joint_contrasts(model: SelectiveNB, X: pl.DataFrame, name: str, numbers: np.
     return np.stack([joint[:, 1] - joint[:, 0] for joint in each], axis=1)
 
 
-@pytest.mark.parametrize("calibrate", ["levels", "cells"])
+@pytest.mark.parametrize("calibrate", ["levels", "cells", "auto"])
 @pytest.mark.parametrize("seed", range(4))
 def test_evidence_never_falls_or_never_rises(calibrate: Any, seed: int) -> None:
     X, y = frame(seed, 700)
@@ -225,6 +225,9 @@ def test_a_saved_model_and_its_next_fit_are_the_same(tmp_path: Any, calibrate: A
     assert again.monotone == {"turns": 1, "up": 1}
     np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
     np.testing.assert_array_equal(again.fit(X, y).predict_joint_log_proba(X), model.predict_joint_log_proba(X))
+    model.set_params(monotone={"nowhere": 1})
+    with pytest.raises(ValueError, match="cannot be saved as JSON: monotone names the column 'nowhere'"):
+        model.save(tmp_path / "other.json")
 
 
 @pytest.mark.parametrize(

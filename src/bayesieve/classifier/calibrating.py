@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesieve.classifier.model_parts import is_averaged
+from bayesieve.classifier.model_parts import wanted_fit
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.naive_bayes import DiscreteNB
@@ -41,7 +41,7 @@ def calibrated_predictor(
         pairs = [not single.intersection(part.name for part in pair.parts) for pair in levels.pairs]
         weights = weights * np.append(np.ones(levels.n_columns), pairs)
     predictor = DiscreteNB(smoothing=model.smoothing, feature_weights=weights).fit(coded)
-    wanted, cells = _wanted(model), None
+    wanted, cells = wanted_fit(model), None
     if wanted is None or not weights.any():
         return predictor, 1.0, None
     calibration = _calibrated(coded, predictor, clock)
@@ -57,15 +57,6 @@ def calibrated_predictor(
         lines = {k: monotone(evidence[k], line, counts[k].sum(axis=1)) for k, line in rising.items()}
         predictor.replace_evidence(lines)
     return predictor, calibration.factor, cells
-
-
-def _wanted(model: SelectiveNB) -> str | None:
-    """What to fit once more: "weights", "levels", or nothing."""
-    if not isinstance(model.calibrate, str):
-        return "weights" if model.calibrate else None
-    if model.calibrate == "auto":
-        return "cells" if is_averaged(model) else None
-    return str(model.calibrate)
 
 
 def _calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock) -> Calibration:
@@ -99,7 +90,7 @@ def _set_fitted_evidence(
     assert calibration.joint is not None
     weights = predictor.feature_weights_
     cells: dict[int, FeatureLevels] = {}
-    if _wanted(model) == "cells" and coded.recoder is not None and coded.levels is not None:
+    if wanted_fit(model) == "cells" and coded.recoder is not None and coded.levels is not None:
         features, cells, codes = _cells(coded, weights, rows)
     else:
         features = np.flatnonzero(weights)

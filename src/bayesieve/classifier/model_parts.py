@@ -53,7 +53,7 @@ def check_monotone(model: SelectiveNB) -> None:
     for name, sign in model.monotone.items():
         if isinstance(sign, (bool, np.bool_)) or not isinstance(sign, Integral) or abs(int(sign)) != 1:
             raise ValueError(f"monotone must be +1 or -1 for the column {name!r}, got {sign!r:.80}.")
-    if model.monotone and not is_choice(model.calibrate, ("levels", "cells")):
+    if model.monotone and wanted_fit(model) not in ("levels", "cells"):
         raise ValueError(
             f"monotone needs fitted evidence, which calibrate={model.calibrate!r} does not fit here; set "
             "calibrate='levels' or 'cells'."
@@ -99,6 +99,15 @@ def new_encoder_of(model: SelectiveNB) -> Any:
 def is_averaged(model: SelectiveNB) -> bool:
     """Whether the weights are averaged by compression, which options that are "auto" are for."""
     return isinstance(model.selector, CompressionAveraging) or _is_text(model.selector, CompressionAveraging.name)
+
+
+def wanted_fit(model: SelectiveNB) -> str | None:
+    """What to fit after the search: "weights", "levels", "cells", or nothing."""
+    if not isinstance(model.calibrate, str):
+        return "weights" if model.calibrate else None
+    if model.calibrate == "auto":
+        return "cells" if is_averaged(model) else None
+    return str(model.calibrate)
 
 
 def encoder_asked_for(model: SelectiveNB) -> Any:
