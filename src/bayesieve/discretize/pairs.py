@@ -203,7 +203,8 @@ class PairFinder:
         n_looked_at = len(columns) * (len(columns) - 1) // 2
         if n_looked_at == 0 or most == 0:
             return []
-        if n_looked_at > _PATIENCE:
+        is_ranked = n_looked_at > _MOST_GROUPED
+        if is_ranked:
             candidates = self._promising([parts[i] for i in columns], max(most, _MOST_GROUPED))
         else:
             candidates = np.stack(np.triu_indices(len(columns), 1), axis=1)
@@ -220,7 +221,7 @@ class PairFinder:
                 if gain > 0.0:
                     found.append((gain, (i, j, cells, groups)))
                     last = rank
-            if rank - last >= _PATIENCE:
+            if is_ranked and rank - last >= _PATIENCE:
                 break
         found.sort(key=lambda one: (-one[0], *one[1][:2]))
         return [grouped for _, grouped in found[:most]]
