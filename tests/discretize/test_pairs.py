@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder
+from bayesieve.discretize import pairs
 from bayesieve.discretize.grouping import group_values
 from bayesieve.table.pair_levels import PairLevels, columns_of
 
@@ -122,6 +123,19 @@ def test_of_many_columns_the_promising_pairs_are_looked_at() -> None:
     wide = frame.with_columns(pl.Series(f"n{k}", rng.random(N)) for k in range(80))
     encoder = TableEncoder(pairs="auto").fit(wide, y)
     assert named_pairs(encoder) == [("left", "right")]
+
+
+def test_of_very_many_columns_those_of_highest_level_score_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame, y = table()
+    plain = TableEncoder().fit(frame, y)
+    scores = dict(zip(frame.columns, plain.level_scores_.tolist(), strict=True))
+    low = min(scores["left"], scores["right"])
+    higher = [name for name in frame.columns if scores[name] > low and name not in ("left", "right")]
+    monkeypatch.setattr(pairs, "MOST_COLUMNS", len(higher) + 2)
+    first = frame.select(["left", "right", *(name for name in frame.columns if name not in ("left", "right"))])
+    assert ("left", "right") in named_pairs(TableEncoder(pairs="auto").fit(first, y))
+    monkeypatch.setattr(pairs, "MOST_COLUMNS", 1)
+    assert named_pairs(TableEncoder(pairs="auto").fit(first, y)) == []
 
 
 def test_noise_gives_no_pairs() -> None:

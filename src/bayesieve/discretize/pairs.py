@@ -35,6 +35,8 @@ Finer = Callable[[list[int], list[ColumnCoder]], "tuple[FittedColumns, np.ndarra
 
 MOST_PAIRS = 60
 """Pairs that ``pairs="auto"`` keeps at most."""
+MOST_COLUMNS = 1000
+"""Columns whose pairs are looked at unasked, those of highest level score."""
 N_BINS, N_VALUES = 6, 12
 """Quantile bins, and most frequent values, by which a column with one level takes part."""
 
@@ -163,11 +165,11 @@ class PairFinder:
         """
         named = None if isinstance(pairs, (str, Integral)) else positions_of(pairs, fitted.levels.names)
         n_columns = len(fitted.levels)
-        columns = (
-            [i for i, name in enumerate(fitted.levels.names) if name not in single]
-            if named is None
-            else sorted({i for pair in named for i in pair})
-        )
+        if named is None:
+            best_first = np.argsort(-fitted.levels.level_scores, kind="stable").tolist()
+            columns = sorted([i for i in best_first if fitted.levels.names[i] not in single][:MOST_COLUMNS])
+        else:
+            columns = sorted({i for pair in named for i in pair})
         parts = self._parts(fitted.levels, codes, columns, finer)
         if named is None:
             chosen = self._best(parts, MOST_PAIRS if isinstance(pairs, str) else int(pairs))
