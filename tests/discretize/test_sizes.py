@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesieve import MODLDiscretizer, MODLGrouper, TableEncoder
+from bayesieve.discretize.criterion import part_cost
 from bayesieve.discretize.grouping import group_values
 from tests import golden
 from tests.discretize.columns import columns, counts_of, intervals_of
@@ -125,3 +126,18 @@ def test_blocks_of_rows_give_the_same_levels() -> None:
     blocks.fit_transform_coded(X, y, engine=InMemory(block_rows=256))
     assert [level.labels for level in whole.levels_] == [level.labels for level in blocks.levels_]
     assert whole.level_scores_.tolist() == blocks.level_scores_.tolist()
+
+
+def test_levels_of_many_columns_must_save_more() -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 400)
+    noise = rng.integers(0, 2, (400, 1000)).astype(float)
+    noise[:, 0] = np.where(rng.random(400) < 0.2, 1 - y, y)
+    few, many = (TableEncoder().fit(noise[:, :n], y) for n in (100, 1000))
+    scores = many.level_scores_
+    assert scores[0] == few.level_scores_[0] > 0
+    null = part_cost(np.bincount(y)[None, :])[0] + np.log(2)
+    assert (scores[scores > 0] * null > 2 * np.log(10)).all()
+    assert np.count_nonzero(scores) < np.count_nonzero(
+        TableEncoder(numeric=MODLDiscretizer()).fit(noise, y).level_scores_
+    )

@@ -59,7 +59,7 @@ def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.nda
     last = np.unique(np.searchsorted(rows, rows[-1] * np.arange(1, N_CELLS) / N_CELLS * (1.0 - 1e-12)))
     last = last[last < values.size - 1]
     low, high = values[last], values[last + 1]
-    middle = low + (high - low) / 2
+    middle = low / 2 + high / 2  # their difference may overflow
     cuts = np.where((middle > low) & (middle < high), middle, low)
     assert level.cut_points is not None
     own = level.cut_points[np.isfinite(level.cut_points)]

@@ -95,6 +95,8 @@ class ColumnCoder(LevelsCoder):
     """
 
     kind: ClassVar[Kind]
+    margin: float = 0.0
+    """Nats by which levels must cost less than a single one, set by an encoder of many columns."""
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -190,7 +192,7 @@ class IntervalCoder(ColumnCoder):
         """Intervals of the columns; with ``apart``, missing values have one of their own."""
         starts = self.find_starts(blocks, apart or self.separates_missing)
         intervals = self._intervals(blocks, starts)
-        useless = (intervals.n_levels > 1) & ~pays(intervals.costs, intervals.null_costs)
+        useless = (intervals.n_levels > 1) & ~pays(intervals.costs + self.margin, intervals.null_costs)
         if not self.must_pay or not useless.any():
             return intervals
         useful = ~np.repeat(useless, intervals.n_levels)

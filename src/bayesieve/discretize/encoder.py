@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -33,6 +34,10 @@ from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.table_levels import TableLevels
+
+FREE_COLUMNS = 100
+"""Columns beyond which levels by sizes must cost 2 log(columns / 100) nats less than a single one: of many columns some
+seem informative by chance, and a column of two values pays nothing for being cut."""
 
 _NUMERIC: dict[str, Any] = {
     "modl": MODLDiscretizer,
@@ -208,6 +213,9 @@ class TableEncoder(TableCoder):
             )
         check_pairs(self.pairs)
         table = fit_table(self, X, kinds=self.kinds)
+        for choice, coder in zip((self.numeric, self.categorical), coders.values(), strict=True):
+            if is_choice(choice, ("modl",)) and self.prior == "sizes":
+                coder.margin = max(0.0, 2.0 * math.log(table.n_columns / FREE_COLUMNS))
         return table, [coders[kind] for kind in table.kinds()], grouper_of(coders["categorical"], self.prior)
 
     def _remember(self, levels: TableLevels, classes: np.ndarray) -> None:

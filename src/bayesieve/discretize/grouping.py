@@ -33,7 +33,12 @@ _MAX_ORDERED = 2048  # two classes: distinct class ratios up to which every valu
 
 
 def group_values(
-    counts: np.ndarray, *, method: Method = "greedy", prior: Prior = "published", apart: int | None = None
+    counts: np.ndarray,
+    *,
+    method: Method = "greedy",
+    prior: Prior = "published",
+    apart: int | None = None,
+    margin: float = 0.0,
 ) -> Groups:
     """Best MODL groups of the values of one column.
 
@@ -45,6 +50,7 @@ def group_values(
         always by dynamic programming.
     prior : how the cost announces groups.
     apart : a value, if any, that always is a group of its own (unless all values end in one group).
+    margin : nats by which groups must cost less than a single one.
     """
     present = np.flatnonzero(counts.sum(axis=1) > 0)
     n_values = present.size
@@ -64,7 +70,7 @@ def group_values(
         cost = total_costs(sums, np.array([len(groups)]), announced[[len(groups)]])
         if prior == "sizes":
             cost -= gammaln([group.size + 1.0 for group in groups]).sum()
-        if len(groups) > 1 and pays(cost, null_cost):
+        if len(groups) > 1 and pays(cost + margin, null_cost):
             return Groups(tuple(groups), sums, float(cost[0]), null_cost)
     return Groups((present,), null_counts, null_cost, null_cost)
 

@@ -140,4 +140,4 @@ class MODLGrouper(_MODLCoder, GroupCoder):
 
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
         missing = len(table.values) if apart else None
-        return group_values(table.with_missing, method=self.method, prior=self.prior, apart=missing)
+        return group_values(table.with_missing, method=self.method, prior=self.prior, apart=missing, margin=self.margin)
