@@ -43,6 +43,7 @@ def _write(folder: Path, content: str | bytes, name: str = "table.csv") -> Path:
         ('a,b\n"x,""y""\nz",1\n', {"a": ['x,"y"\nz'], "b": [1]}),
         ('"a;b",c\n"1;2",3\n', {"a;b": ["1;2"], "c": [3]}),
         ("\ufeffa,b\n1,2\n", {"a": [1], "b": [2]}),
+        ("\ufeff\ufeffa,b\n1,2\n", {"a": [1], "b": [2]}),
         ("ä;b\nö;1\n".encode("utf-16"), {"ä": ["ö"], "b": [1]}),
         ("ä;b\nö€;1\n".encode("cp1252"), {"ä": ["ö€"], "b": [1]}),
         (b"a;b\n\x81\xe4;1\n", {"a": ["\x81ä"], "b": [1]}),

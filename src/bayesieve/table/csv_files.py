@@ -238,7 +238,8 @@ def sniff_separator(text: str, prefer: str = ",") -> str:
 
 
 def _checked_header(path: Path, header: list[str]) -> list[str]:
-    names = [name.strip() for name in header]
+    # A byte order mark starts a file, or where tools joined or reordered columns a name.
+    names = [name.strip().lstrip("\ufeff") for name in header]
     repeated = [name for name, count in Counter(names).items() if count > 1 and name]
     if repeated:
         raise ValueError(f"{path} has more than one column named {repeated[0]!r}; give every column its own name.")
