@@ -368,3 +368,11 @@ def test_pairs_keep_both_their_columns() -> None:
         assert selector.get_feature_names_out().tolist() == ["left", "right"]
         assert selector.get_support().tolist() == [True, False, True]
         assert selector.inverse_transform(selector.transform(frame).to_numpy()).shape == (600, 3)
+
+
+def test_a_name_that_arrow_cannot_hold_is_named() -> None:
+    frame = pl.DataFrame({"\0": [0.0, 1.0] * 20, "a": [1.0, 2.0] * 20})
+    selector = AllFeatures().set_output(transform="polars").fit(frame, [0, 1] * 20)
+    assert selector.transform(frame).columns == frame.columns
+    with pytest.raises(ValueError, match=r"cannot become a pandas column \(its name holds the character 0\)"):
+        selector.set_output(transform="pandas").transform(frame)

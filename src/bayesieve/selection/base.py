@@ -204,8 +204,11 @@ def _converted(frame: Any, wanted: str) -> Any:
     import polars as pl
 
     method, other = f"to_{wanted}", "pandas" if wanted == "polars" else "polars"
-    name = ""
+    same = getattr(frame.implementation, f"is_{wanted}")()
+    name = "" if same else next((name for name in frame.columns if "\0" in name), "")
     try:
+        if name:  # Arrow ends names there, and polars panics aloud
+            raise ValueError("its name holds the character 0")
         for name in frame.columns if wanted == "polars" else ():
             frame.get_column(name).to_polars()
         return getattr(frame, method)()
