@@ -330,3 +330,9 @@ def test_to_frame_lists_every_level() -> None:
     totals = frame.group_by("feature", maintain_order=True).agg(pl.col("count").sum())["count"]
     assert totals.to_list() == [N] * 9
     assert first["count_mean"] == ((P_VALUES <= 0.01) & (Y == "mean")).sum()
+
+
+@pytest.mark.parametrize(("n", "sentence"), [(0, "must be at least 1"), (2**32, "must be at most 1,000,000")])
+def test_numbers_of_thresholds_are_in_range(n: int, sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"^thresholds {sentence}"):
+        IndicatorEncoder(n).fit(np.arange(20.0)[:, None], [0, 1] * 10)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+_MOST_QUANTILES = 1_000_000
+
 
 def thresholds_of(thresholds: Any, scores: Sequence[str], groups: Sequence[str]) -> list[np.ndarray | int]:
     """For each score, its ascending thresholds or the number of thresholds to learn.
@@ -74,6 +76,8 @@ def _one(setting: Any, what: str) -> np.ndarray | int:
     if isinstance(setting, Integral) and not isinstance(setting, bool):
         if setting < 1:
             raise ValueError(f"{what} must be at least 1, the number of thresholds to learn, got {setting!r}.")
+        if setting > _MOST_QUANTILES:
+            raise ValueError(f"{what} must be at most {_MOST_QUANTILES:,}, got {setting!r}; list thresholds for more.")
         return int(setting)
     numbers = np.asarray(list(setting) if isinstance(setting, Iterable) and not isinstance(setting, str) else setting)
     if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iuf":
