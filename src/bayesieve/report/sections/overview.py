@@ -35,7 +35,7 @@ def n_selected(data: ReportData) -> int:
 def key_figures(data: ReportData) -> tuple[Tile, ...]:
     """The tiles under the headline; those of performance only if it was measured."""
     n_features = f"of {format_count(len(data.features))}"
-    selected = Tile("Features selected", format_count(n_selected(data)), n_features, "weight above zero")
+    selected = Tile("Features selected", format_count(n_selected(data)), n_features, "with evidence in predictions")
     if data.performance is not None:
         return (selected, *_performance_tiles(data.performance))
     rows = Tile("Rows", format_count(data.n_rows), "", plural(data.n_columns, "column"))
