@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+
+Result = TypeVar("Result")
 
 _WORDS: dict[type, str] = {
     dict: "an object",
@@ -102,10 +104,18 @@ def numbers_from_json(values: Any, what: str) -> np.ndarray:
     return table(values, (len(values),), what) if values else np.zeros(0)
 
 
-def half_sentence(error: ValueError) -> str:
+def _half_sentence(error: ValueError) -> str:
     """What a check of this package complains of, without the value that it names at the end."""
     text = str(error).splitlines()[0] if str(error) else ""
     return text.split(", got ")[0].rstrip(".")[:200]
+
+
+def read_by(function: Callable[..., Result], *values: Any) -> Result:
+    """Call a function on values that were read; the sentence of its ValueError becomes that of a damaged file."""
+    try:
+        return function(*values)
+    except ValueError as error:
+        raise Damaged(_half_sentence(error)) from None
 
 
 def _types(values: Any, depth: int) -> set[type]:

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bayesieve import SelectiveNB, TableEncoder
-from bayesieve.naive_bayes import shapes
+from bayesieve import SelectiveNB, TableEncoder, load
+from bayesieve.naive_bayes import calibration, shapes
 from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
 from bayesieve.naive_bayes.shapes import Shape
 from bayesieve.search.recorder import Clock
@@ -293,3 +293,25 @@ def test_weights_of_rows_count_in_cells() -> None:
     for one, other in zip(weighted.cells_, repeated.cells_, strict=True):
         assert one.labels == other.labels
     np.testing.assert_allclose(weighted.predict_log_proba(new), repeated.predict_log_proba(new), atol=2e-2)
+
+
+def test_a_class_may_be_absent_from_the_sample_that_evidence_is_fitted_to(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    y = (x + rng.normal(size=2000) > 0).astype(int)
+    y[0] = 2
+    sampled = []
+
+    def without_the_last(coded: Any, most: int) -> np.ndarray:
+        sampled.append(coded.n_rows)
+        return np.flatnonzero(coded.class_codes != 2)
+
+    monkeypatch.setattr(calibration, "_sampled_rows", without_the_last)
+    X = pl.DataFrame({"x": x})
+    model = SelectiveNB().fit(X, y)
+    assert sampled
+    assert [counts.shape[1] for counts in model.naive_bayes_.evidence_count_] == [3]
+    model.save(tmp_path / "model.json")
+    np.testing.assert_array_equal(load(tmp_path / "model.json").predict_proba(X), model.predict_proba(X))

@@ -64,14 +64,16 @@ def _calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock) -> Calib
     counts, log_prior = predictor.feature_count_, predictor.class_log_prior_
     calibration = calibrate(coded, counts, log_prior, predictor.feature_weights_, predictor.smoothing, clock)
     if not calibration.complete:
-        reason = "ran out of time (max_seconds)" if clock.is_up else "was interrupted"
-        warnings.warn(
-            f"Calibration {reason}: the model keeps the weights of the search"
-            f"{'' if calibration.factor == 1.0 else f' times {calibration.factor:.2g}'}, and may be overconfident.",
-            UserWarning,
-            stacklevel=5,
+        factor = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
+        _warn_of_end(
+            "Calibration", clock, f"the model keeps the weights of the search{factor}, and may be overconfident"
         )
     return calibration
+
+
+def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
+    reason = "ran out of time (max_seconds)" if clock.is_up else "was interrupted"
+    warnings.warn(f"{fit} {reason}: {consequence}.", UserWarning, stacklevel=6)
 
 
 def _set_fitted_evidence(
@@ -100,7 +102,7 @@ def _set_fitted_evidence(
         coarser_codes(cells[k], coded.levels[k]) if k in cells else np.arange(n)  # type: ignore[index]
         for k, n in zip(features.tolist(), n_levels, strict=True)
     ]
-    counts = [_counts(own, line.size, rows) for own, line in zip(codes, of_level, strict=True)]
+    counts = [_counts(own, line.size, coded.n_classes, rows) for own, line in zip(codes, of_level, strict=True)]
     recoded = set(rows.features[list(rows.counts_of_folds)].tolist())  # their groups know the rows
     shapes = _shapes(features.tolist(), cells, of_level, counts, recoded, weights, coded.n_classes)
     counted = [weights[k] * predictor.feature_log_prob_[k][line] for k, line in zip(features, of_level, strict=True)]
@@ -122,10 +124,7 @@ def _set_fitted_evidence(
                 finer[k] = count
     predictor.set_evidence(evidence, predictor.class_log_prior_ + fitted.intercept, finer)
     if not fitted.complete:
-        reason = "ran out of time (max_seconds)" if clock.is_up else "was interrupted"
-        warnings.warn(
-            f"The fit of the evidence {reason}: the model keeps the best evidence so far.", UserWarning, stacklevel=5
-        )
+        _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
     if not finer:
         return None
     assert coded.levels is not None
@@ -153,9 +152,8 @@ def _cells(
     return features[usable], cells, codes[usable]
 
 
-def _counts(codes: np.ndarray, n_cells: int, rows: CalibrationRows) -> np.ndarray:
-    """Weight of the rows of each cell and class."""
-    n_classes = int(rows.classes.max()) + 1
+def _counts(codes: np.ndarray, n_cells: int, n_classes: int, rows: CalibrationRows) -> np.ndarray:
+    """Weight of the rows of each cell and class; a sample may lack rows of a class."""
     at = np.minimum(codes, n_cells).astype(np.int64) * n_classes + rows.classes
     return np.bincount(at, rows.weights, (n_cells + 1) * n_classes).reshape(n_cells + 1, n_classes)[:-1]
 

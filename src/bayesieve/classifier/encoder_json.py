@@ -16,7 +16,7 @@ from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.thresholds import thresholds_of
 from bayesieve.parts import options_of
-from bayesieve.plain_values import Damaged, half_sentence, member, numbers
+from bayesieve.plain_values import Damaged, member, numbers, read_by
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import KINDS
 from bayesieve.table.indicator_levels import IndicatorLevels
@@ -57,12 +57,9 @@ def encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
 
 def levels_from_json(options: Mapping[str, Any], levels: Sequence[Any]) -> tuple[FeatureLevels, ...]:
     """The levels of the features, of the kind that the encoder makes."""
-    try:
-        if _is_indicators(options):
-            return tuple(map(IndicatorLevels.from_json, levels))
-        return features_from_json(levels)
-    except ValueError as error:
-        raise Damaged(half_sentence(error)) from None
+    if _is_indicators(options):
+        return tuple(read_by(IndicatorLevels.from_json, level) for level in levels)
+    return read_by(features_from_json, levels)
 
 
 def encoder_from_json(
@@ -104,17 +101,11 @@ def _table_encoder(options: Mapping[str, Any], levels: tuple[FeatureLevels, ...]
         if getattr(coder, "kind", kind) != kind or not isinstance(coder, (str, ColumnCoder)):
             raise Damaged(f"{kind} is not a coder of {kind} columns")
     pairs = option_from_json(options.get("pairs", 0))  # files of the first versions have none
-    try:
-        check_pairs(pairs)
-    except ValueError as error:
-        raise Damaged(half_sentence(error)) from None
+    read_by(check_pairs, pairs)
     # Kinds as they were read: a text column of a CSV file must not turn numeric because new rows happen to hold digits
     # only.
     prior = options.get("prior", "published")  # files of the first versions have no other
-    try:
-        check_prior(prior)
-    except ValueError as error:
-        raise Damaged(half_sentence(error)) from None
+    read_by(check_prior, prior)
     return TableEncoder(
         **coders, prior=prior, missing=options["missing"], kinds=kinds, pairs=pairs, n_jobs=_n_jobs(options)
     )
@@ -142,10 +133,7 @@ def _indicator_encoder(options: Mapping[str, Any], levels: tuple[Any, ...]) -> I
     for option in thresholds.values() if isinstance(thresholds, dict) else [thresholds]:
         if type(option) is not int:
             numbers(option, (len(option),) if type(option) is list else (), "thresholds")
-    try:
-        thresholds_of(thresholds, scores, scores)
-    except ValueError as error:
-        raise Damaged(half_sentence(error)) from None
+    read_by(thresholds_of, thresholds, scores, scores)
     encoder.thresholds_ = {score: np.array([level.threshold for level in family]) for score, family in families}
     encoder.family_of_ = np.repeat(np.arange(len(families)), [len(family) for _, family in families])
     return encoder

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.naive_bayes import DiscreteNB
-from bayesieve.plain_values import Damaged, half_sentence, member, numbers, numbers_from_json, table
+from bayesieve.plain_values import Damaged, member, numbers, numbers_from_json, read_by, table
 from bayesieve.table import FeatureLevels
 from bayesieve.table.table_levels import TableLevels
 
@@ -60,10 +60,7 @@ def set_evidence_from_json(
 
 def _cells(data: Any, level: FeatureLevels) -> FeatureLevels:
     """Cells that are nested in the levels of their feature."""
-    try:
-        cells = FeatureLevels.from_json(data)
-    except ValueError as error:
-        raise Damaged(half_sentence(error)) from None
+    cells = read_by(FeatureLevels.from_json, data)
     alike = (cells.name, cells.kind, cells.type) == (level.name, level.kind, level.type)
     if not alike or (cells.missing_code is None) != (level.missing_code is None) or not _is_nested(cells, level):
         raise Damaged(f"its levels and cells of {level.name!r} contradict each other")

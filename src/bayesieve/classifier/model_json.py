@@ -32,11 +32,11 @@ from bayesieve.parts import arguments, options_of
 from bayesieve.plain_values import (
     Damaged,
     count,
-    half_sentence,
     member,
     number_to_json,
     numbers,
     numbers_from_json,
+    read_by,
     shares,
     table,
 )
@@ -112,7 +112,7 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     names = tuple(level.name for level in levels)
     if len(set(names)) != len(names) or not names:
         raise Damaged("feature names must be present and differ from each other")
-    _check(signs_of, model, levels, classes.size)
+    read_by(signs_of, model, levels, classes.size)
     weights = shares([member(feature, "weight") for feature in features], (len(levels),), "feature weights")
     selector.weights_ = shares([member(f, "selector_weight") for f in features], weights.shape, "weights")
     selector.support_ = selector.weights_ > 0
@@ -190,11 +190,11 @@ def _unfitted(parameters: dict[str, Any]) -> SelectiveNB:
     selector = _selector_of(parameters)
     if not member(parameters, "selector_by_name", bool):
         selector.set_params(**_known(type(selector), member(parameters, "selector_options", dict)))
-        _check(selector.check_options)
+        read_by(selector.check_options)
     if "prior" not in options:
         options |= _first_versions(options.get("calibrate", "auto"), selector)
     model = SelectiveNB(parameters["selector"] if parameters["selector_by_name"] else selector, **options)
-    _check(check_options, model)
+    read_by(check_options, model)
     return model
 
 
@@ -239,7 +239,7 @@ def _unfitted_0_1(parameters: dict[str, Any]) -> SelectiveNB:
     if any(type(value) not in (int, float, bool, str, NoneType) for value in options.values()):
         raise Damaged("the options of its selector are not plain values")
     selector.set_params(**options)
-    _check(selector.check_options)
+    read_by(selector.check_options)
     by_name = member(parameters, "selector_by_name", bool)
     model = SelectiveNB(
         parameters["selector"] if by_name else selector,
@@ -248,20 +248,12 @@ def _unfitted_0_1(parameters: dict[str, Any]) -> SelectiveNB:
         max_seconds=options.get("max_seconds") if by_name else None,
         random_state=state if usable else None,
     )
-    _check(check_options, model)
+    read_by(check_options, model)
     return model
 
 
-def _check(check: Any, *values: Any) -> None:
-    """Call a check of options; its sentence becomes that of a damaged file."""
-    try:
-        check(*values)
-    except ValueError as error:
-        raise Damaged(half_sentence(error)) from None
-
-
 def _smoothing(value: Any) -> Any:
-    _check(check_smoothing, value)
+    read_by(check_smoothing, value)
     return value
 
 

@@ -91,14 +91,14 @@ def new_selector_of(model: SelectiveNB) -> CodedSelector:
 
 def new_encoder_of(model: SelectiveNB) -> Any:
     """The encoder, not fitted yet, that ``fit`` would code rows with."""
-    pairs = 0 if _is_text(model.pairs, "auto") and not is_averaged(model) else model.pairs
+    pairs = 0 if is_choice(model.pairs, ("auto",)) and not is_averaged(model) else model.pairs
     own = {"n_jobs": model.n_jobs, "prior": model.prior, "pairs": pairs}
     return _with_options(make_encoder(encoder_asked_for(model)), own)
 
 
 def is_averaged(model: SelectiveNB) -> bool:
     """Whether the weights are averaged by compression, which options that are "auto" are for."""
-    return isinstance(model.selector, CompressionAveraging) or _is_text(model.selector, CompressionAveraging.name)
+    return isinstance(model.selector, CompressionAveraging) or is_choice(model.selector, (CompressionAveraging.name,))
 
 
 def wanted_fit(model: SelectiveNB) -> str | None:
@@ -116,10 +116,10 @@ def encoder_asked_for(model: SelectiveNB) -> Any:
     ValueError if both have options that differ.
     """
     own, other = model.encoder, getattr(model.selector, "encoder", "modl")
-    if _is_text(other, "modl") or repr(other) == repr(own):
+    if is_choice(other, ("modl",)) or repr(other) == repr(own):
         return own
     name = type(model.selector).__name__
-    if not _is_text(own, "modl"):
+    if not is_choice(own, ("modl",)):
         raise ValueError(
             f"SelectiveNB has the encoder {own!r}, its {name} the encoder {other!r}; give one of them only."
         )
@@ -204,10 +204,6 @@ def _check_text(where: str, texts: Any) -> None:
         raise ValueError(
             f"{where} holds {broken!r}, which is not valid Unicode; decode it again, for example with errors='replace'."
         ) from None
-
-
-def _is_text(value: Any, text: str) -> bool:
-    return isinstance(value, str) and value == text
 
 
 def _with_options(part: Any, options: dict[str, Any]) -> Any:

@@ -76,7 +76,7 @@ def _one(setting: Any, what: str) -> np.ndarray | int:
     if isinstance(setting, Integral) and not isinstance(setting, bool):
         if setting < 1:
             raise ValueError(f"{what} must be at least 1, the number of thresholds to learn, got {setting!r}.")
-        if setting > _MOST_QUANTILES:
+        if int(setting) > _MOST_QUANTILES:
             raise ValueError(f"{what} must be at most {_MOST_QUANTILES:,}, got {setting!r}; list thresholds for more.")
         return int(setting)
     numbers = np.asarray(list(setting) if isinstance(setting, Iterable) and not isinstance(setting, str) else setting)
