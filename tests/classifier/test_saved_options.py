@@ -235,7 +235,8 @@ def built(kind: type, options: dict[str, st.SearchStrategy[Any]]) -> st.SearchSt
 
 
 searches = st.sampled_from(list(SEARCHES)).flatmap(lambda kind: built(kind, SEARCHES[kind]))
-other_searches = searches.filter(lambda search: not isinstance(search, s.ClusterSearch))  # which needs coded rows
+of_models = (s.MultiStart, s.ClusterSearch)
+other_searches = searches.filter(lambda search: not isinstance(search, of_models))
 
 
 def constraints(labels: Any) -> st.SearchStrategy[Any]:
@@ -454,8 +455,7 @@ def test_searches_and_constraints_come_back(tmp_path: Path, kind: type[s.Search]
     assert again.selector.search == selector.search
     assert plain(again.selector.constraints) == plain(bounds)
     np.testing.assert_array_equal(again.trace_.chosen, model.trace_.chosen)
-    of_models = kind in (s.MultiStart, s.ClusterSearch)
-    by_merit = SelectiveNB("cfs") if of_models else SelectiveNB(CFSSelector(search=kind()))
+    by_merit = SelectiveNB("cfs") if kind in of_models else SelectiveNB(CFSSelector(search=kind()))
     check_round_trip(by_merit.fit(table(), y), tmp_path, table(), y)
 
 

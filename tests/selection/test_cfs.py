@@ -12,6 +12,7 @@ from sklearn.datasets import load_breast_cancer
 
 import bayesieve
 from bayesieve import CFSSelector, SelectiveNB
+from bayesieve.search import ClusterSearch, MultiStart, Search
 from tests import golden
 from tests.reference import information
 
@@ -174,6 +175,12 @@ def test_in_the_classifier(tmp_path: Any) -> None:
 def test_bad_search() -> None:
     with pytest.raises(ValueError, match="search must be one of 'best-first', 'forward', 'backward', got 'beam'"):
         CFSSelector("beam", encoder=None).fit([[0], [1]], [0, 1])
+
+
+@pytest.mark.parametrize("search", [MultiStart(), ClusterSearch()])
+def test_a_search_that_evaluates_models(search: Search) -> None:
+    with pytest.raises(ValueError, match=f"{type(search).__name__} evaluates naive Bayes"):
+        CFSSelector(search, encoder=None).fit([[0, 1], [1, 0]], [0, 1])
 
 
 @pytest.mark.parametrize("option", ["locally_predictive", "independent_as_redundant"])

@@ -211,8 +211,7 @@ class ClusterSearch(Search):
 
     def explore(self, problem: Problem, progress: Progress | None = None) -> ClusterCandidates:
         """As ``run``, with the clusters and the candidates."""
-        if not isinstance(problem, SubsetProblem):
-            raise ValueError("ClusterSearch evaluates naive Bayes: it needs a SubsetProblem; choose another search.")
+        problem = SubsetProblem.needed_by(self, problem)
         clock = Clock(self.max_seconds)
         clusters = FeatureClusters.of(
             self._matrix(problem), problem.candidates, self.linkage, diagonal=bool(self.diagonal)

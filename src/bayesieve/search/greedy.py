@@ -81,7 +81,7 @@ class GreedySearch(Search):
     def run(self, problem: Problem, progress: Progress | None = None) -> SearchTrace:
         if self.direction == "fast":
             search = MultiStart(1, _MOST_PASSES, self.seed, self.max_seconds, self.n_jobs, tol=self.tol or 0.0)
-            trace = search.run(problem, progress)  # type: ignore[arg-type]
+            trace = search.run(problem, progress)
             trace.chosen = trace.best_on_path(self.n_features)
             return trace
         run = _Run(self, problem, progress)

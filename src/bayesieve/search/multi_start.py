@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesieve.engine import effective_jobs
 from bayesieve.engine.progress import Progress
-from bayesieve.search.problem import Search, first_record
+from bayesieve.search.problem import Problem, Search, first_record
 from bayesieve.search.recorder import Clock, TraceRecorder
 from bayesieve.search.state import SearchState, SubsetProblem
 from bayesieve.search.trace import SearchTrace
@@ -41,8 +41,9 @@ class MultiStart(Search):
     n_jobs: int | None = -1
     tol: float = 0.0
 
-    def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
+    def run(self, problem: Problem, progress: Progress | None = None) -> SearchTrace:
         """Search, and return all evaluated subsets; Ctrl-C or the end of ``max_seconds`` keeps those so far."""
+        problem = SubsetProblem.needed_by(self, problem)
         clock = Clock(self.max_seconds)
         n_starts = int(self.n_starts or 0) or max(1, math.ceil(math.log2(max(2.0, problem.n_features * problem.total))))
         rng = np.random.default_rng(self.seed)

@@ -14,7 +14,7 @@ from bayesieve.criteria import ClassBlock, Criterion, MAPCost, RatioTables
 from bayesieve.criteria.row_ratios import MANY_CLASSES
 from bayesieve.engine import Parts, effective_jobs, map_in_threads
 from bayesieve.search.objective import Objective
-from bayesieve.search.problem import Problem, State
+from bayesieve.search.problem import Problem, Search, State
 from bayesieve.search.scored_rows import ScoredRows
 
 _PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads cost more than they bring
@@ -87,6 +87,14 @@ class SubsetProblem(Problem):
             recoded=recoded,
             learnt=coded if learnt is None else learnt,
         )
+
+    @classmethod
+    def needed_by(cls, search: Search, problem: Problem) -> SubsetProblem:
+        """The problem; ValueError if it is not one of models, which ``search`` evaluates."""
+        if not isinstance(problem, cls):
+            name = type(search).__name__
+            raise ValueError(f"{name} evaluates naive Bayes: it needs a SubsetProblem; choose another search.")
+        return problem
 
     @property
     def rows(self) -> ScoredRows:
