@@ -169,7 +169,6 @@ RARE_TYPES: dict[str, Any] = {
         {"a": pd.Series(_runs(["x", "y"]), dtype=pd.ArrowDtype(pa.run_end_encoded(pa.int32(), pa.string())))}
     ),
     "polars Object": pl.DataFrame({"a": pl.Series([(int(i),) for i in CYCLE], dtype=pl.Object)}),
-    "polars lists": pl.DataFrame({"a": [[int(i), None] for i in CYCLE]}),
     "polars far dates": pl.DataFrame({"a": pl.Series(5_000_000 + CYCLE).cast(pl.Int32).cast(pl.Date)}),
     "polars early dates": pl.DataFrame({"a": pl.Series(-5_000_000 + CYCLE).cast(pl.Int32).cast(pl.Date)}),
     "polars far moments": pl.DataFrame(
@@ -231,6 +230,7 @@ TOO_LARGE: dict[str, Any] = {
     "polars durations": pl.DataFrame({"a": pl.Series(_far("ms").astype(int)).cast(pl.Duration("ms"))}),
     "pyarrow moments": pa.table({"a": pa.array(_far("s").astype(int)).cast(pa.timestamp("s"))}),
     "pyarrow durations": pa.table({"a": pa.array(_far("s").astype(int)).cast(pa.duration("s"))}),
+    "polars lists": pl.DataFrame({"a": pl.Series([[10**7 + i] for i in CYCLE.tolist()]).cast(pl.List(pl.Date))}),
     "pyarrow dates": pa.table({"a": pa.array(86_400_000 * (5_000_000_000 + CYCLE)).cast(pa.date64())}),
 }
 
@@ -245,7 +245,7 @@ def test_what_64_bits_cannot_count_is_refused(name: str, kind: str | None, capfd
         assert TableEncoder(kinds={column: kind}, categorical="values").fit(X, Y).levels_[0].n_levels >= n_values
         return
     with pytest.raises(
-        ValueError, match=rf"Column '{column}' holds values of type \w+ that are too large to count in 64"
+        ValueError, match=rf"Column '{column}' holds values of type \w+ that are too large to read; replace them"
     ):
         TableEncoder(kinds={column: kind} if kind else None).fit(X, Y)
     assert capfd.readouterr().err == ""
@@ -261,12 +261,9 @@ def test_values_that_cannot_be_read_are_one_sentence() -> None:
         def __str__(self) -> str:
             raise RuntimeError("no")
 
-    far = pl.DataFrame({"a": pl.Series([[5_000_000]] * N).cast(pl.List(pl.Int32)).cast(pl.List(pl.Date))})
-    for X in (np.array([[Rude()] for _ in range(N)], dtype=object), far):
-        with pytest.raises(
-            ValueError, match=r"Column '\w+' cannot be read \(.*\); convert it to numbers, dates or text first"
-        ):
-            TableEncoder().fit(X, Y)
+    X = np.array([[Rude()] for _ in range(N)], dtype=object)
+    with pytest.raises(ValueError, match=r"Column '\w+' cannot be read \(.*\); convert it to numbers, dates or text"):
+        TableEncoder().fit(X, Y)
 
 
 @given(

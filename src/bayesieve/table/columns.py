@@ -269,7 +269,7 @@ class Column:
         except OverflowError:
             raise ValueError(
                 f"Column {self.name!r} holds values of type {vars(self).get('_natural_type', 'object')} that are too "
-                f"large to count in 64 bits; replace them by a missing value, or convert the column to text."
+                f"large to read; replace them by a missing value, or convert the column to text."
             ) from None
         except UnicodeEncodeError:
             raise ValueError(

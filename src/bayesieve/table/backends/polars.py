@@ -74,7 +74,11 @@ class PolarsBackend(Backend):
         if column.dtype == pl.Object:
             return objects.encoded(column.to_numpy())
         if column.dtype == pl.Binary or column.dtype.is_nested() or column.dtype.is_numeric():
-            return objects.encoded_one_by_one(column.to_list())
+            try:
+                values = column.to_list()
+            except ValueError as error:  # moments in lists, of years that Python's types do not hold
+                raise OverflowError from error
+            return objects.encoded_one_by_one(values)
         if column.dtype == pl.String:
             # Its own pool of categories: the shared one would hand out codes that grow with every other column.
             pool = pl.Categories.random()
