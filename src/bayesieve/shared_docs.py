@@ -31,6 +31,8 @@ max_iter : int, default={default}
 exhaustive : bool or "auto", default={default}
     True: every subset is evaluated (up to 25 features) and the result is exact. "auto": where that takes about a
     second at most (up to 15 features).
+count : "distinct" or "evaluations", default={default}
+    How often a model counts in the average: once, or as often as the search evaluated it.
 max_seconds : float or None, default={default}
     The search stops after this many seconds and keeps the best so far; so does Ctrl-C.
 smoothing : "m-estimate" or float, default={default}

@@ -264,11 +264,12 @@ def options_of(kind: type, labels: Any) -> dict[str, st.SearchStrategy[Any]]:
         "random_state": seeds,
         **search,
     }
+    averaging = {"count": st.sampled_from(["distinct", "evaluations", np.str_("evaluations")]), **multi_start}
     own: dict[type, dict[str, st.SearchStrategy[Any]]] = {
         AllFeatures: {},
         MAPSelector: multi_start,
-        BayesianAveraging: multi_start,
-        CompressionAveraging: multi_start,
+        BayesianAveraging: averaging,
+        CompressionAveraging: averaging,
         AccuracySelector: search,
         AUCSelector: search,
         WrapperSelector: {

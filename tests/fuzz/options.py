@@ -148,6 +148,7 @@ def _averaged(kind: Any) -> Callable[[Case], Any]:
         max_seconds=case.pick((None, None, 0.0, 0.05)),
         smoothing=smoothing(case),
         random_state=random_state(case),
+        **({} if kind is bs.MAPSelector else {"count": case.pick(("distinct", "evaluations"))}),
     )
 
 

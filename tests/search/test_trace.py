@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
@@ -34,9 +35,16 @@ def models_of(trace: SearchTrace) -> dict[Subset, float]:
     return found
 
 
-def slow_average(models: dict[Subset, float], weight: dict[Subset, float], n_features: int) -> list[float]:
-    total = sum(weight.values())
-    return [sum(weight[m] for m in models if k in m) / total for k in range(n_features)]
+def slow_average(models: list[tuple[Subset, float]], n_features: int) -> list[float]:
+    """Of subsets with their weights, as often as they are listed."""
+    total = sum(weight for _, weight in models)
+    return [sum(weight for subset, weight in models if k in subset) / total for k in range(n_features)]
+
+
+def random_weights(seed: int) -> Callable[[np.ndarray], np.ndarray]:
+    """A weight for each cost, the same for costs that differ by rounding only."""
+    first, second = np.random.default_rng(seed).uniform(0.1, 5.0, size=2)
+    return lambda costs: first + np.sin(second * costs) ** 2
 
 
 @st.composite
@@ -58,15 +66,26 @@ def traces(draw: st.DrawFn) -> SearchTrace:
 def test_averages_count_every_distinct_model_once(trace: SearchTrace, seed: int) -> None:
     models = models_of(trace)
     assert trace.n_models == len(models)
-    assert len(trace.model_costs()) == len(models) - 1
-    np.testing.assert_array_equal(np.sort(trace.model_costs()), np.sort([models[m] for m in models if m]))
-    rng = np.random.default_rng(seed)
-    weights = rng.exponential(size=trace.model_costs().size)
-    null_weight = float(rng.exponential())
-    # model_costs() and model order of models_of agree: both list a subset where it is first met.
-    of_model = dict(zip([m for m in models if m], weights.tolist(), strict=True)) | {frozenset(): null_weight}
-    expected = slow_average(models, of_model, trace.n_features)
-    np.testing.assert_allclose(trace.average(null_weight, weights), expected, atol=1e-12)
+    costs = trace.moves.cost[trace.distinct]
+    np.testing.assert_array_equal(np.sort(costs), np.sort([models[m] for m in models if m]))
+    weigh = random_weights(seed)
+    expected = slow_average([(m, float(weigh(np.array([cost]))[0])) for m, cost in models.items()], trace.n_features)
+    np.testing.assert_allclose(trace.average(weigh), expected, atol=1e-12)
+
+
+@settings(max_examples=30)
+@given(traces(), st.integers(0, 2**32 - 1))
+def test_averages_may_count_every_evaluation(trace: SearchTrace, seed: int) -> None:
+    weigh = random_weights(seed)
+    met = [(frozenset[int](), float(weigh(np.array([trace.null_criterion]))[0]))] * trace.n_starts
+    for start in range(trace.n_starts):
+        moves, current = trace.moves.at(trace.walk(start)), frozenset[int]()
+        for i, weight in enumerate(weigh(moves.cost).tolist()):
+            tried = current ^ {int(moves.feature[i])}
+            met.append((tried, weight))
+            current = tried if moves.accepted[i] else current
+    expected = slow_average(met, trace.n_features)
+    np.testing.assert_allclose(trace.average(weigh, distinct=False), expected, atol=1e-12)
 
 
 @settings(max_examples=30)
@@ -113,8 +132,8 @@ def test_types_of_a_frame_without_moves() -> None:
     assert frame.schema["feature"] == pl.String
     assert (trace.n_models, trace.n_starts, trace.best_criterion) == (1, 1, 3.0)
     assert not trace.best_subset().any()
-    assert trace.average(1.0, np.zeros(0)).tolist() == [0.0, 0.0]
-    assert trace.average(0.0, np.zeros(0)).tolist() == [0.0, 0.0]  # nothing to share out
+    assert trace.average(np.ones_like).tolist() == [0.0, 0.0]
+    assert trace.average(np.zeros_like).tolist() == [0.0, 0.0]  # nothing to share out
 
 
 @settings(max_examples=20)

@@ -146,6 +146,22 @@ def test_options_are_checked(monkeypatch: pytest.MonkeyPatch, options: dict[str,
             kind(**options).fit(FRAME, Y)
 
 
+@pytest.mark.parametrize("kind", [BayesianAveraging, CompressionAveraging])
+def test_models_count_once_or_as_often_as_they_are_evaluated(kind: type[CodedSelector]) -> None:
+    table = coded_table(5, 100, 6)
+    codes, y = table.codes.T.astype(int), table.class_codes
+    weights = {
+        count: kind(encoder=None, exhaustive=False, count=count).fit(codes, y).weights_
+        for count in ("distinct", "evaluations")
+    }
+    assert np.abs(weights["distinct"] - weights["evaluations"]).max() > 1e-3
+    for count in weights:  # nothing is evaluated twice
+        selector = kind(encoder=None, exhaustive=True, count=count).fit(codes, y)
+        np.testing.assert_allclose(selector.weights_, kind(encoder=None, exhaustive=True).fit(codes, y).weights_)
+    with pytest.raises(ValueError, match="count must be 'distinct' or 'evaluations', got 'all'"):
+        kind(encoder=None, count="all").fit(codes, y)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_target_with_classes_is_needed(kind: type[CodedSelector]) -> None:
     for encoder in ("modl", None):

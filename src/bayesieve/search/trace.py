@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -220,16 +221,18 @@ class SearchTrace(ShortRepr):
         moves = self.moves.at(self.walk(start))
         return moves.at(moves.accepted)
 
-    def average(self, null_weight: float, weights: np.ndarray) -> np.ndarray:
+    def average(self, weigh: Callable[[np.ndarray], np.ndarray], *, distinct: bool = True) -> np.ndarray:
         """(n_features,) share of the models' weight that goes to models with each feature.
 
-        ``weights`` holds one weight for every entry of ``model_costs()``, ``null_weight`` that of the empty subset,
-        from which every walk starts.
+        ``weigh`` turns criteria of models into their weights. Each model counts once or, unless ``distinct``, as often
+        as the search evaluated it; the empty one as often as walks start from it.
         """
         moves = self.moves
-        weight = np.zeros(moves.cost.size)
-        weight[self.distinct] = weights
-        total = null_weight + weight.sum()
+        weight = weigh(moves.cost)
+        if distinct:
+            weight = np.where(self.distinct, weight, 0.0)
+        starts = np.array([self.null_criterion] if distinct else [start.criterion for start in self.starts])
+        total = weigh(starts).sum() + weight.sum()
         if total <= 0.0:
             return np.zeros(self.n_features)
         # A rejected move counts for its own subset only; an accepted one for all that follow in its walk.
@@ -241,10 +244,6 @@ class SearchTrace(ShortRepr):
         sums = np.zeros(self.n_features)
         np.add.at(sums, moves.feature, moves.sign * following)
         return np.clip(sums / total, 0.0, 1.0)
-
-    def model_costs(self) -> np.ndarray:
-        """(n_models - 1,) criterion in nats of the distinct subsets evaluated, the empty one left out."""
-        return self.moves.cost[self.distinct]
 
     def path(self, *, evaluated: bool = False) -> dict[str, list[Any]]:
         """Columns of the trace, one entry per accepted move (``evaluated=True``: per evaluated move) and per start."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Literal
 
 import numpy as np
@@ -9,13 +10,59 @@ import numpy as np
 from bayesieve.counts import Smoothing
 from bayesieve.search import SearchTrace
 from bayesieve.selection.subset_search import SubsetSearchSelector
+from bayesieve.table.choices import is_choice
+
+Count = Literal["distinct", "evaluations"]
 
 
-class BayesianAveraging(SubsetSearchSelector):
+class ModelAveraging(SubsetSearchSelector):
+    """A selector whose weights are an average over the models of a search."""
+
+    def __init__(
+        self,
+        *,
+        n_starts: int | None = None,
+        max_iter: int = 5,
+        exhaustive: bool | Literal["auto"] = "auto",
+        count: Count = "distinct",
+        max_seconds: float | None = None,
+        smoothing: Smoothing = "m-estimate",
+        encoder: Any = "modl",
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_starts=n_starts,
+            max_iter=max_iter,
+            exhaustive=exhaustive,
+            max_seconds=max_seconds,
+            smoothing=smoothing,
+            encoder=encoder,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.count = count
+
+    def weigh(self, trace: SearchTrace) -> np.ndarray:
+        return trace.average(lambda costs: self.weights_of(costs, trace), distinct=self.count == "distinct")
+
+    @abstractmethod
+    def weights_of(self, costs: np.ndarray, trace: SearchTrace) -> np.ndarray:
+        """Weights of models in the average, by their costs."""
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        if not is_choice(self.count, ("distinct", "evaluations")):
+            raise ValueError(f"count must be 'distinct' or 'evaluations', got {self.count!r}.")
+
+
+class BayesianAveraging(ModelAveraging):
     """Weight of a feature = posterior probability of the models that contain it, w_k = sum_M a_k e^-cost(M) / sum_M
     e^-cost(M).
 
-    Each distinct subset that the search evaluated counts once.
+    Each distinct subset that the search evaluated counts once; with ``count="evaluations"`` as often as it was met.
 
     Attributes
     ----------
@@ -38,17 +85,16 @@ class BayesianAveraging(SubsetSearchSelector):
     title = "average of models by posterior probability"
     sentence = "Weights are posterior probabilities, averaged over the models of the search (Boullé 2007, SNB(BMA))."
 
-    def weigh(self, trace: SearchTrace) -> np.ndarray:
+    def weights_of(self, costs: np.ndarray, trace: SearchTrace) -> np.ndarray:
         # Relative to the best model, so that no exponential underflows where it matters.
-        null_weight = float(np.exp(trace.best_criterion - trace.null_criterion))
-        return trace.average(null_weight, np.exp(trace.best_criterion - trace.model_costs()))
+        return np.exp(trace.best_criterion - costs)
 
 
-class CompressionAveraging(SubsetSearchSelector):
+class CompressionAveraging(ModelAveraging):
     """Weight of a feature = compression achieved by the models that contain it, w_k = sum_M a_k c(M) / sum_M c(M).
 
     c(M) = 1 - cost(M) / cost(empty subset); only models that compress (c > 0) count, each distinct subset that the
-    search evaluated once. Nearly equivalent models thus share the weight, where posterior probabilities would give all
+    search evaluated once, or as often as it was met with ``count="evaluations"``. Nearly equivalent models thus share the weight, where posterior probabilities would give all
     of it to one.
 
     The search visits good models and their neighbours only, which keeps the weights sharp. With ``exhaustive=True`` the
@@ -85,6 +131,7 @@ class CompressionAveraging(SubsetSearchSelector):
         n_starts: int | None = None,
         max_iter: int = 5,
         exhaustive: bool | Literal["auto"] = False,
+        count: Count = "distinct",
         max_seconds: float | None = None,
         smoothing: Smoothing = "m-estimate",
         encoder: Any = "modl",
@@ -96,6 +143,7 @@ class CompressionAveraging(SubsetSearchSelector):
             n_starts=n_starts,
             max_iter=max_iter,
             exhaustive=exhaustive,
+            count=count,
             max_seconds=max_seconds,
             smoothing=smoothing,
             encoder=encoder,
@@ -104,8 +152,7 @@ class CompressionAveraging(SubsetSearchSelector):
             verbose=verbose,
         )
 
-    def weigh(self, trace: SearchTrace) -> np.ndarray:
+    def weights_of(self, costs: np.ndarray, trace: SearchTrace) -> np.ndarray:
         if trace.null_criterion <= 0.0:
-            return np.zeros(trace.n_features)
-        compression = np.maximum(1.0 - trace.model_costs() / trace.null_criterion, 0.0)
-        return trace.average(0.0, compression)
+            return np.zeros(costs.size)
+        return np.maximum(1.0 - costs / trace.null_criterion, 0.0)
