@@ -94,8 +94,8 @@ class CompressionAveraging(ModelAveraging):
     """Weight of a feature = compression achieved by the models that contain it, w_k = sum_M a_k c(M) / sum_M c(M).
 
     c(M) = 1 - cost(M) / cost(empty subset); only models that compress (c > 0) count, each distinct subset that the
-    search evaluated once, or as often as it was met with ``count="evaluations"``. Nearly equivalent models thus share the weight, where posterior probabilities would give all
-    of it to one.
+    search evaluated once, or as often as it was met with ``count="evaluations"``. Nearly equivalent models thus share
+    the weight, where posterior probabilities would give all of it to one.
 
     The search visits good models and their neighbours only, which keeps the weights sharp. With ``exhaustive=True`` the
     sum runs over all subsets: exact, but flatter (most subsets compress), so that it is not the default.
