@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bayesieve.simulate.breiman import led_display, waveform
 from bayesieve.simulate.correlated import correlated_blocks
+from bayesieve.simulate.donations import donations
 from bayesieve.simulate.engine_indicators import (
     engine_grid,
     engine_scores,
@@ -18,6 +19,7 @@ __all__ = [
     "EngineSeries",
     "WindowScore",
     "correlated_blocks",
+    "donations",
     "engine_grid",
     "engine_scores",
     "engine_series",
