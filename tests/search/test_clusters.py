@@ -149,7 +149,7 @@ def test_values_are_those_of_refitted_models(coded: CodedTable, scoring: str) ->
         assert found.values.values[number] == pytest.approx(of_refitted, abs=1e-12)
         recall = recall_score(truth, predicted, labels=[1], average="macro")
         assert found.values.measures["recall:1"][number] == pytest.approx(recall, abs=1e-12)
-    keep = found.values.measures["recall:1"] >= 0.6
+    keep = found.values.measures["recall:1"] > 0.6 + 1e-12
     np.testing.assert_array_equal(found.values.feasible, keep)
     assert keep.any()
     best = found.values.values[keep].max()
@@ -157,6 +157,23 @@ def test_values_are_those_of_refitted_models(coded: CodedTable, scoring: str) ->
     at = int(np.flatnonzero((found.subsets == chosen).all(axis=1))[0])
     assert found.values.values[at] == best
     assert chosen.sum() == found.values.sizes[keep & (found.values.values == best)].min()
+
+
+def test_all_features_are_a_candidate_that_has_to_satisfy_the_constraints(coded: CodedTable) -> None:
+    free = ClusterSearch(n_cuts=1, n_combinations=1, q=0.4).explore(problem_of(coded))
+    assert free.subsets[0].tolist() == (coded.n_levels > 1).tolist()
+    assert free.values.best == 0
+    of_all = ClusterSearch().explore(problem_of(coded, bound=0.0)).values.measures["recall:1"]
+    on_it, below = (
+        ClusterSearch().explore(problem_of(coded, bound=bound)) for bound in (float(of_all[0]), of_all[0] - 1e-6)
+    )
+    assert not on_it.values.feasible[0]
+    assert below.values.feasible[0]
+    assert np.array_equal(on_it.values.feasible, of_all > of_all[0])
+    beyond = ClusterSearch().explore(problem_of(coded, bound=1.0))
+    assert not beyond.values.feasible.any()
+    chosen = (beyond.subsets == beyond.trace.chosen).all(axis=1)
+    assert beyond.values.violations[chosen] == beyond.values.violations.min() == max(1.0 - of_all.max(), 1e-12)
 
 
 def test_the_matrix_is_the_largest_information_within_a_class(coded: CodedTable) -> None:

@@ -23,6 +23,7 @@ from bayesieve.search import (
     evaluate_subsets,
 )
 from bayesieve.search.objective import check_constraints, make_constraints
+from bayesieve.search.trace import Point
 from tests.criteria.coded_tables import coded_table
 
 SEARCHES: tuple[Search, ...] = (
@@ -79,8 +80,8 @@ def test_the_bound_costs_something_and_without_it_the_choice_is_another(coded: C
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=repr)
-def test_a_bound_that_all_subsets_keep_changes_nothing(coded: CodedTable, search: Search) -> None:
-    free, bound = (search.run(problem_by(coded, bounds, "brier")) for bounds in ({}, {recall(coded, 0): 0.0}))
+def test_a_bound_that_all_subsets_beat_changes_nothing(coded: CodedTable, search: Search) -> None:
+    free, bound = (search.run(problem_by(coded, bounds, "brier")) for bounds in ({}, {recall(coded, 0): -0.1}))
     np.testing.assert_array_equal(free.chosen, bound.chosen)
 
 
@@ -106,24 +107,67 @@ def test_of_subsets_that_miss_the_bounds_the_nearest_is_chosen(coded: CodedTable
     assert not whole.feasible.any()
     short = sum(0.99 - measures for measures in whole.measures.values())
     clipped = sum(np.maximum(0.0, 0.99 - measures) for measures in whole.measures.values())
-    np.testing.assert_allclose(whole.violations, clipped, atol=1e-12)
+    np.testing.assert_allclose(whole.violations, clipped, atol=3e-12)
     assert not np.allclose(short, clipped)
     chosen = ExhaustiveSearch().run(problem).chosen
     assert evaluate_subsets(problem.objective, chosen[None]).violations[0] == clipped.min()
 
 
+@pytest.mark.parametrize("search", SEARCHES, ids=repr)
+@pytest.mark.parametrize("measure", ["recall", "error"])
+def test_a_measure_on_its_bound_misses_it(coded: CodedTable, search: Search, measure: str) -> None:
+    name = recall(coded, 1) if measure == "recall" else measure
+    criterion = "log_loss" if measure == "recall" else "auc"
+    free = evaluate_subsets(problem_by(coded, {name: 0.0}, criterion).objective, every_subset(7))
+    sign, measures = 1.0 if measure == "recall" else -1.0, free.measures[name]
+    bound = sign * float(np.unique(sign * measures)[-2])
+    problem = problem_by(coded, {name: bound}, criterion)
+    bounded = evaluate_subsets(problem.objective, every_subset(7))
+    assert set(bounded.violations[measures == bound].tolist()) == {1e-12}
+    np.testing.assert_array_equal(bounded.feasible, sign * (measures - bound) > 0)
+    assert bounded.feasible[bounded.best]
+    chosen = evaluate_subsets(problem.objective, search.run(problem).chosen[None])
+    if isinstance(search, (ExhaustiveSearch, MultiStart)):  # others may never meet one
+        assert chosen.feasible.all()
+    else:
+        assert chosen.violations[0] < bounded.violations.max()
+
+
+def test_a_subset_on_the_bound_loses_to_every_subset_beyond_it(coded: CodedTable) -> None:
+    problem = problem_by(coded, {"error": 0.3})
+    (constraint,) = problem.objective.constraints
+    values = np.array([0.3, 0.3 - 1e-13, 0.3 + 1e-13, 0.3 - 1e-9, 0.4, np.nan])
+    np.testing.assert_allclose(constraint.violation(values), [1e-12, 1e-12, 1e-12, 0.0, 0.1, np.inf], rtol=1e-9)
+    assert Point(9.0, 7, 0.0).beats(Point(0.0, 1, 1e-12))
+    assert not Point(0.0, 1, 1e-12).beats(Point(9.0, 7, 0.0))
+    whole = evaluate_subsets(problem.objective, every_subset(7))
+    bound = float(whole.measures["error"][whole.sizes == 1].min())
+    state = problem_by(coded, {"error": bound}).state()
+    features = np.arange(7)
+    ranks = state.ranks(features, state.candidates(features))
+    assert ranks.min() > state.cost + 100.0  # on the bound at best
+
+
 def test_measures_of_which_low_is_good_have_upper_bounds(coded: CodedTable) -> None:
     objective = Objective.of(coded, "auc", 1.0, {"error": 0.3, Recall(np.asarray(coded.classes)[0].item()): 0.5})
-    assert str(objective.constraints[0]) == "error <= 0.3"
+    assert str(objective.constraints[0]) == "error < 0.3"
     whole = evaluate_subsets(objective, every_subset(7))
-    at_most, at_least = whole.measures.values()
-    np.testing.assert_array_equal(whole.feasible, (at_most <= 0.3 + 1e-12) & (at_least >= 0.5 - 1e-12))
+    below, above = whole.measures.values()
+    np.testing.assert_array_equal(whole.feasible, (below < 0.3 - 1e-12) & (above > 0.5 + 1e-12))
 
 
 def test_the_selector_warns_where_no_subset_keeps_the_bounds(coded: CodedTable) -> None:
     bounds = {recall(coded, 0): 0.99, recall(coded, 1): 0.99}
-    with pytest.warns(UserWarning, match=r"No subset .* nearest one misses recall:\w+ >= 0.99 \(got 0\.\d+\)"):
-        WrapperSelector(evaluation="train", constraints=bounds).fit_coded(coded)
+    for options in ({"direction": "forward"}, {"direction": "forward-backward"}, {"search": MultiStart(n_starts=3)}):
+        selector = WrapperSelector(evaluation="train", constraints=bounds, smoothing=1.0, **options)
+        with pytest.warns(UserWarning, match=r"No subset .* nearest one misses recall:\w+ > 0.99 \(got 0\.\d+\)"):
+            selector.fit_coded(coded)
+        assert selector.feasible_ is False
+        trace = selector.trace_
+        nearest = min(point.violation for start in range(trace.n_starts) for point in trace.points(start))
+        missed = evaluate_subsets(problem_by(coded, bounds).objective, selector.support_[None]).violations[0]
+        assert missed == pytest.approx(nearest, abs=1e-12)
+        assert missed > 0.0
 
 
 @pytest.mark.parametrize("evaluation", ["train", "holdout", "loo", 3])

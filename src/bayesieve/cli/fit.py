@@ -44,7 +44,7 @@ def fit(
         list[str],
         search_option(
             metavar="MEASURE=BOUND",
-            help="Bound that a measure must keep, such as recall:bad=0.85; may be repeated; for the selectors clusters "
+            help="Bound that a measure must beat, such as recall:bad=0.85; may be repeated; for the selectors clusters "
             "and wrapper.",
         ),
     ] = [],  # noqa: B006

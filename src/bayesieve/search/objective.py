@@ -1,4 +1,4 @@
-"""What a search is after: a criterion, the rows it is measured on, and bounds that other measures must keep."""
+"""What a search is after: a criterion, the rows it is measured on, and bounds that other measures must beat."""
 
 from __future__ import annotations
 
@@ -13,25 +13,27 @@ from bayesieve.criteria import Criterion, Precision, Recall, Scorer
 from bayesieve.criteria.registry import CRITERIA, make_criterion
 from bayesieve.search.scored_rows import ScoredRows
 
-_SLACK = 1e-12  # that rounding may take from a measure
+_TIE = 1e-12  # that rounding may add to a measure, and the distance of one on its bound
 _OF_CLASS = {"recall": Recall, "precision": Precision}
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """A bound that a measure must keep: at least ``bound``, or at most where lower is better."""
+    """A bound that a measure must beat: more than ``bound``, or less where lower is better."""
 
     name: str
     measure: Criterion
     bound: float
 
     def violation(self, values: np.ndarray) -> np.ndarray:
-        """(n,) how far values are on the wrong side of the bound: 0 where they keep it, infinity for NaN."""
+        """(n,) how far values are from beating the bound: 0 where they do, infinity for NaN, 1e-12 for values on the
+        bound, to within rounding.
+        """
         short = values - self.bound if self.measure.lower_is_better else self.bound - values
-        return np.where(np.isnan(short), np.inf, np.where(short > _SLACK, short, 0.0))
+        return np.where(np.isnan(short), np.inf, np.where(short >= -_TIE, np.maximum(short, _TIE), 0.0))
 
     def __str__(self) -> str:
-        return f"{self.name} {'<=' if self.measure.lower_is_better else '>='} {self.bound:g}"
+        return f"{self.name} {'<' if self.measure.lower_is_better else '>'} {self.bound:g}"
 
 
 @dataclass(frozen=True)

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import ClassBlock, Criterion, MAPCost, RatioTables
-from bayesieve.criteria.row_ratios import MANY_CLASSES
-from bayesieve.engine import Parts, effective_jobs, map_in_threads
+from bayesieve.search.followed import Followed
 from bayesieve.search.objective import Objective
 from bayesieve.search.problem import Problem, Search, State
 from bayesieve.search.scored_rows import ScoredRows
 
-_PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads cost more than they bring
-_CANDIDATES_AT_ONCE = 1024  # the kernels keep a few cache lines for each
 _MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
 _PENALTY = 1e6  # times the cost of the empty subset, for a constraint missed by 1: more than any criterion gains
+_MISSED = 1e-3  # added to what subsets miss their constraints by, so that those on a bound lose to all that beat it
 
 
 @dataclass(frozen=True)
@@ -160,111 +157,6 @@ class SubsetProblem(Problem):
         }
 
 
-class _Measured:
-    """A criterion on some rows, for the subset that both follow."""
-
-    def __init__(self, rows: ScoredRows, criterion: Criterion, leave_out: bool, n_jobs: int | None) -> None:
-        if not criterion.additive and len(rows.blocks) > 1:
-            raise ValueError(f"The criterion {criterion.name!r} needs all rows in one block, got {len(rows.blocks)}.")
-        effective_jobs(n_jobs)  # refuses other values before anything runs
-        self._rows, self._criterion, self._n_jobs = rows, criterion, n_jobs
-        self.sign = 1.0 if criterion.lower_is_better else -1.0
-        self._move_work = sum(block.n_rows for block in rows.blocks) * (rows.tables.n_classes - 1)
-        can_leave = leave_out and criterion.saturation(rows.tables.n_classes) is not None
-        options = {"leave_out": True} if can_leave else {}
-        self._state: Parts[Any] = rows.blocks[0].engine.parts(
-            criterion.start(block, rows.tables, rows.priors, **options) for block in rows.blocks
-        )
-
-    def reset(self) -> None:
-        self._state.update(_reset, self._rows.priors)
-
-    def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        self._state.update(_multiply, self._rows.tables, features, adding)
-
-    def expect_moves(self) -> None:
-        self._state.update(_expect_moves)
-
-    def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        def part(chosen: slice) -> np.ndarray:
-            return self._state.reduce(self._criterion.sums, self._rows.tables, features[chosen], adding[chosen])
-
-        pieces = self._pieces(features.size)
-        if len(pieces) == 1:
-            sums = part(pieces[0])
-        else:
-            self._state.update(_prepare)
-            # Threads would not end at Ctrl-C before their piece is done.
-            n_jobs = 1 if self._rows.tables.n_classes > MANY_CLASSES else self._n_jobs
-            sums = np.concatenate(map_in_threads(part, pieces, n_jobs))
-        return self._costs(sums, sizes)
-
-    def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Add features one after another; the costs of the subsets on the way."""
-        sums = self._state.reduce(self._criterion.path_sums, self._rows.tables, features)  # type: ignore[attr-defined]
-        return self._costs(sums, sizes)
-
-    def own(self, size: int) -> float:
-        sums = self._state.reduce(self._criterion.own_sums, self._rows.tables)
-        return float(self._costs(sums[None, :], np.array([size]))[0])
-
-    def _costs(self, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        values = self._criterion.values(sums, sizes, self._rows.class_totals)
-        if self._criterion.of_empty is not None:
-            values = np.where((sizes == 0) & ~np.isnan(values), self._criterion.of_empty, values)
-        return self.sign * values
-
-    def _pieces(self, n: int) -> list[slice]:
-        """Candidates evaluated together: how they are cut decides who computes them, never what comes out."""
-        if self._rows.tables.n_classes > MANY_CLASSES:
-            return [slice(a, a + 1) for a in range(max(1, n))]
-        work = self._move_work * n
-        if n <= _CANDIDATES_AT_ONCE and work < _PARALLEL_WORK:
-            return [slice(0, n)]
-        n_pieces = -(-n // _CANDIDATES_AT_ONCE)
-        if work >= _PARALLEL_WORK:
-            workers = effective_jobs(self._n_jobs)
-            n_pieces = min(n, max(workers, -(-n_pieces // workers) * workers))
-        ends = np.linspace(0, n, max(1, n_pieces) + 1).astype(int)
-        return [slice(a, b) for a, b in pairwise(ends.tolist())]
-
-
-class _Followed:
-    """An objective for the current subset: its criterion, and how far the subset is from the constraints."""
-
-    def __init__(self, objective: Objective, leave_out: bool, n_jobs: int | None) -> None:
-        self.criterion = _Measured(objective.rows, objective.criterion, leave_out, n_jobs)
-        self._bounds = [
-            (bound, _Measured(objective.rows, bound.measure, leave_out, n_jobs)) for bound in objective.constraints
-        ]
-        self._measured = [self.criterion, *(measured for _, measured in self._bounds)]
-
-    def reset(self) -> None:
-        for measured in self._measured:
-            measured.reset()
-
-    def expect_moves(self) -> None:
-        for measured in self._measured:
-            measured.expect_moves()
-
-    def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        for measured in self._measured:
-            measured.move(features, adding)
-
-    def measures(self, size: int) -> list[float]:
-        return [measured.sign * measured.own(size) for _, measured in self._bounds]
-
-    def violation(self, size: int) -> float:
-        values = zip(self._bounds, self.measures(size), strict=True)
-        return sum(float(bound.violation(np.array(value))) for (bound, _), value in values)
-
-    def violations(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        total = np.zeros(features.size)
-        for bound, measured in self._bounds:
-            total += bound.violation(measured.sign * measured.candidates(features, adding, sizes))
-        return total
-
-
 class SearchState(State):
     """A subset of features with its cost; one pass over the rows scores a batch of moves, another applies one.
 
@@ -279,8 +171,8 @@ class SearchState(State):
 
     def __init__(self, problem: SubsetProblem, *, leave_out: bool = False, n_jobs: int | None = None) -> None:
         self.problem = problem
-        self._guide = _Followed(problem.objective, leave_out, n_jobs)
-        self._validation = None if problem.validation is None else _Followed(problem.validation, False, n_jobs)
+        self._guide = Followed(problem.objective, leave_out, n_jobs)
+        self._validation = None if problem.validation is None else Followed(problem.validation, False, n_jobs)
         self._constrained = problem.constrained
         self.selected = np.zeros(problem.n_features, dtype=bool)
         self.n_selected = 0
@@ -323,12 +215,12 @@ class SearchState(State):
     def rank(self) -> float:
         if not self._constrained:
             return self.cost
-        return self.cost + self._penalty * self._guide.violation(self.n_selected)
+        return self.cost + self._penalty * _counted(self._guide.violation(self.n_selected))
 
     def ranks(self, features: np.ndarray, costs: np.ndarray) -> np.ndarray:
         if not self._constrained:
             return costs
-        return costs + self._penalty * self._guide.violations(*self._moves(features))
+        return costs + self._penalty * _counted(self._guide.violations(*self._moves(features)))
 
     def validation(self) -> float:
         if self._validation is None:
@@ -374,27 +266,5 @@ class SearchState(State):
             self._validation.move(features, adding)
 
 
-def _reset(block: Any, priors: np.ndarray) -> None:
-    block.reset(priors)
-
-
-def _multiply(block: Any, tables: RatioTables, features: Sequence[int], adding: Sequence[bool]) -> None:
-    together = getattr(block, "multiply_all", None)
-    if together is not None and len(features) > 1:
-        together(tables, features, adding)
-        return
-    for feature, add in zip(features, adding, strict=True):
-        block.multiply(tables, feature, add)
-
-
-def _expect_moves(block: Any) -> None:
-    expect = getattr(block, "expect_moves", None)
-    if expect is not None:
-        expect()
-
-
-def _prepare(block: Any) -> None:
-    """What threads share is computed before they start."""
-    prepare = getattr(block, "scan", None)
-    if prepare is not None:
-        prepare()
+def _counted(violations: Any) -> Any:
+    return violations + _MISSED * (violations > 0.0)

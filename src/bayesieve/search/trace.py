@@ -25,7 +25,7 @@ class Point:
         """Whether it is nearer to satisfying the constraints, or as near and its value is lower, or the same (within
         1e-12) for fewer features.
         """
-        if abs(self.violation - other.violation) > 1e-12:
+        if abs(self.violation - other.violation) > 1e-12 or (self.violation > 0.0) != (other.violation > 0.0):
             return self.violation < other.violation
         tie = 1e-12 * max(1.0, abs(other.value))
         return self.value < other.value - tie or (self.value <= other.value + tie and self.size < other.size)

@@ -49,8 +49,8 @@ class DependenceClusterSelector(CodedSelector):
         What is best: the name of a criterion (`WrapperSelector`), ``"balanced_accuracy"``, ``"auc"``,
         ``"recall:CLASS"``, ``"precision:CLASS"``, an object such as `ExpectedCost`, or a scorer of scikit-learn.
     constraints : mapping or None, default=None
-        Bounds that other measures of the same rows must keep, such as ``{"recall:bad": 0.85}``: at least the bound, or
-        at most where lower is better. Where no candidate keeps them, the nearest one is selected, with a warning.
+        Bounds that other measures of the same rows must beat, such as ``{"recall:bad": 0.85}``: above the bound, or
+        below it where lower is better. Where no candidate beats them, the nearest one is selected, with a warning.
     evaluation : str, int, splitter or pairs of row positions, default="holdout"
         ``"holdout"``: probabilities are learnt from two thirds of the rows, candidates are measured on the others.
         ``"train"``, ``"loo"``, folds and splitters as for `WrapperSelector`.

@@ -91,9 +91,9 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         Any search of `bayesieve.search`, such as `BestFirst` or `MultiStart`, or one of your own, in place of the one
         that ``direction`` names; ``tol``, ``max_seconds`` and the like are then options of this object.
     constraints : mapping or None, default=None
-        Bounds that other measures of the same rows must keep, such as ``{"recall:bad": 0.85}``: at least the bound, or
-        at most where lower is better. Measures are names of criteria, ``"recall:CLASS"``, ``"precision:CLASS"`` or
-        objects. Where no subset met keeps them, the one nearest to them is selected, with a warning.
+        Bounds that other measures of the same rows must beat, such as ``{"recall:bad": 0.85}``: above the bound, or
+        below it where lower is better. Measures are names of criteria, ``"recall:CLASS"``, ``"precision:CLASS"`` or
+        objects. Where no subset met beats them, the one nearest to them is selected, with a warning.
     encoder : "modl", TableEncoder, IndicatorEncoder or None, default="modl"
         None: the table is coded already (integers from 0); then every column is a candidate, also a constant one.
     verbose : int, default=0
