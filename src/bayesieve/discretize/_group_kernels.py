@@ -43,13 +43,14 @@ def merge_pairs(counts, log_factorials):
     for v in range(n):
         costs[v] = _part(table[v], table[v], 0, log_factorials)
         total += costs[v]
+    changes = np.empty((n, n))  # by merging groups of smaller and larger index
     nearest = np.full(n, -1)
     delta = np.full(n, np.inf)  # cheapest merge with a group of larger index
     for v in range(n):
         for w in range(v + 1, n):
-            change = _part(table[v], table[w], 1, log_factorials) - costs[v] - costs[w]
-            if change < delta[v]:
-                delta[v] = change
+            changes[v, w] = _part(table[v], table[w], 1, log_factorials) - costs[v] - costs[w]
+            if changes[v, w] < delta[v]:
+                delta[v] = changes[v, w]
                 nearest[v] = w
     groups, totals = np.empty((n, n), dtype=np.int64), np.empty(n)
     groups[0] = np.arange(n)
@@ -67,22 +68,22 @@ def merge_pairs(counts, log_factorials):
         alive[w] = False
         delta[w] = np.inf
         for u in range(n):
+            if alive[u] and u != v:
+                change = _part(table[u], table[v], 1, log_factorials) - costs[u] - costs[v]
+                changes[min(u, v), max(u, v)] = change
+        for u in range(n):
             if not alive[u]:
                 continue
             if u == v or nearest[u] == v or nearest[u] == w:
                 delta[u] = np.inf
                 nearest[u] = -1
                 for x in range(u + 1, n):
-                    if alive[x]:
-                        change = _part(table[u], table[x], 1, log_factorials) - costs[u] - costs[x]
-                        if change < delta[u]:
-                            delta[u] = change
-                            nearest[u] = x
-            elif u < v:
-                change = _part(table[u], table[v], 1, log_factorials) - costs[u] - costs[v]
-                if change < delta[u]:
-                    delta[u] = change
-                    nearest[u] = v
+                    if alive[x] and changes[u, x] < delta[u]:
+                        delta[u] = changes[u, x]
+                        nearest[u] = x
+            elif u < v and changes[u, v] < delta[u]:
+                delta[u] = changes[u, v]
+                nearest[u] = v
     return groups, totals
 
 
@@ -153,18 +154,46 @@ def move_values(counts, group, prior, log_factorials):
 
 
 @jit
+def costs_of_groups(counts, groups, prior, log_factorials):
+    """Cost of each of several groupings, (n_groupings, n_values) group numbers below the number of values."""
+    n, width = counts.shape
+    result = np.empty(len(groups))
+    for i in range(len(groups)):
+        table, empty = np.zeros_like(counts), np.ones(n, dtype=np.bool_)
+        for v in range(n):
+            empty[groups[i, v]] = False
+            for j in range(width):
+                table[groups[i, v], j] += counts[v, j]
+        n_groups, cost = 0, 0.0
+        for g in range(n):
+            if not empty[g]:
+                n_groups += 1
+                cost += _part(table[g], table[g], 0, log_factorials)
+        result[i] = cost + prior[n_groups]
+    return result
+
+
+@jit
 def settle_values(counts, group, prior, log_factorials):
     """Move values, each to its best group or a new one, and merge groups, until nothing falls.
 
-    Unlike `move_values` it takes the first change that pays, value after value: for many values.
+    Unlike `move_values` it takes the first change that pays, value after value: for many values. Groups are numbered
+    again, in the order of their numbers.
     """
     n, width = counts.shape
+    number = np.full(n, -1)
+    for v in range(n):
+        number[group[v]] = 0
+    n_groups = 0
+    for g in range(n):
+        if number[g] == 0:
+            number[g] = n_groups
+            n_groups += 1
     most = min(n, prior.size - 1)
     table = np.zeros((most + 1, width), dtype=counts.dtype)
     costs, units = np.zeros(most + 1), np.zeros(most + 1, dtype=np.int64)
-    n_groups = 0
     for v in range(n):
-        n_groups = max(n_groups, group[v] + 1)
+        group[v] = number[group[v]]
         units[group[v]] += 1
         for j in range(width):
             table[group[v], j] += counts[v, j]

@@ -203,12 +203,13 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarr
         return kernels.optimal_groups(table, prior, log_table)
     table, row = _distinct_counts(counts)
     frequency = table[:, :-1].sum(axis=1, dtype=float) / table[:, -1]
+    most_frequent = frequency.max()
     threshold, best, label = 0, np.inf, np.zeros(len(table), dtype=int)
-    while threshold < frequency.max():
+    while threshold < most_frequent:
         units, place = _sums(table, _coarse(table, frequency, threshold))
         for start in _starts(units, prior, log_table):
             group = kernels.settle_values(units, start, prior, log_table)
-            cost = _cost_by_sizes(units, group, prior)
+            cost = kernels.costs_of_groups(units, group[None], prior, log_table)[0]
             if cost < best:
                 best, label = cost, group[place]
         # The next threshold that joins more values.
@@ -217,25 +218,25 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarr
         while threshold < rarer:
             threshold *= 2
     label = kernels.settle_values(table, label, prior, log_table)
+    together = kernels.costs_of_groups(table, label[None], prior, log_table)[0]
     alone = np.arange(len(counts))
     every = np.column_stack([counts, np.ones_like(counts[:, 0])])
-    return alone if _cost_by_sizes(every, alone, prior) < _cost_by_sizes(table, label, prior) else label[row]
+    return alone if kernels.costs_of_groups(every, alone[None], prior, log_table)[0] < together else label[row]
 
 
-def _starts(units: np.ndarray, prior: np.ndarray, log_table: np.ndarray | None) -> list[np.ndarray]:
+def _starts(units: np.ndarray, prior: np.ndarray, log_table: np.ndarray | None) -> np.ndarray:
     """The best groups met by merging what costs least, and by merging what is most alike whatever the sizes."""
     from bayesieve.discretize import _group_kernels as kernels
 
     n = len(units)
     states, totals = kernels.merge_pairs(units, log_table)
-    starts = [states[np.argmin(totals + prior[n:0:-1])]]
+    first = states[np.argmin(totals + prior[n:0:-1])]
     without = units.copy()
     without[:, -1] = 0
     states, _ = kernels.merge_pairs(without, log_table)
-    some = [states[n - k] for k in _SOME_GROUPS if k <= n]
-    costs = [_cost_by_sizes(units, state, prior) for state in some]
-    starts += [some[i] for i in np.argsort(costs)[:2]]
-    return [np.unique(start, return_inverse=True)[1] for start in starts]
+    some = states[[n - k for k in _SOME_GROUPS if k <= n]]
+    costs = kernels.costs_of_groups(units, some, prior, log_table)
+    return np.concatenate([first[None], some[np.argsort(costs)[:2]]])
 
 
 def _distinct_counts(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -268,8 +269,3 @@ def _coarse(table: np.ndarray, frequency: np.ndarray, threshold: float) -> np.nd
     ranked = np.lexsort((np.where(majority == 0, -share, share), majority))
     label[rest[ranked]] = len(table) + _equal_runs(total[ranked], half - 1)
     return label
-
-
-def _cost_by_sizes(table: np.ndarray, group: np.ndarray, prior: np.ndarray) -> float:
-    sums, _ = _sums(table, group)
-    return float(prior[len(sums)] + part_cost(sums[:, :-1]).sum() - gammaln(sums[:, -1] + 1.0).sum())
