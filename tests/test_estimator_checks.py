@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -14,6 +15,7 @@ from bayesieve import (
     AllFeatures,
     AUCSelector,
     BayesianAveraging,
+    BenefitClassifier,
     CFSSelector,
     CompressionAveraging,
     DependenceClusterSelector,
@@ -39,6 +41,8 @@ ESTIMATORS = [
     AllFeatures(encoder=None),
     AUCSelector(),
     BayesianAveraging(),
+    BenefitClassifier(SelectiveNB()),
+    BenefitClassifier(LogisticRegression()),
     CFSSelector(),
     CFSSelector("backward", locally_predictive=True, encoder=None),
     CompressionAveraging(),

@@ -15,6 +15,7 @@ import bayesieve
 PINNED = (
     "AllFeatures",
     "BayesianAveraging",
+    "BenefitClassifier",
     "CompressionAveraging",
     "DiscreteNB",
     "EqualFrequencyDiscretizer",

@@ -10,6 +10,7 @@ from bayesieve.version import __version__
 if TYPE_CHECKING:
     from bayesieve.classifier import SelectiveNB, load
     from bayesieve.counts import CodedTable
+    from bayesieve.decision import BenefitClassifier, gains_curve, profit_curve, total_benefit
     from bayesieve.discretize import (
         EqualFrequencyDiscretizer,
         EqualWidthDiscretizer,
@@ -46,6 +47,7 @@ _HOMES = {
     "AccuracySelector": "bayesieve.selection",
     "AllFeatures": "bayesieve.selection",
     "BayesianAveraging": "bayesieve.selection",
+    "BenefitClassifier": "bayesieve.decision",
     "CFSSelector": "bayesieve.selection",
     "CodedTable": "bayesieve.counts",
     "CompressionAveraging": "bayesieve.selection",
@@ -69,11 +71,14 @@ _HOMES = {
     "TableEncoder": "bayesieve.discretize",
     "WrapperSelector": "bayesieve.selection",
     "compare": "bayesieve.evaluation",
+    "gains_curve": "bayesieve.decision",
     "load": "bayesieve.classifier",
     "pair_statistics": "bayesieve.selection",
     "path_figure": "bayesieve.report",
+    "profit_curve": "bayesieve.decision",
     "selection_stability": "bayesieve.evaluation",
     "stability_figure": "bayesieve.report",
+    "total_benefit": "bayesieve.decision",
 }
 
 __all__ = [
@@ -81,6 +86,7 @@ __all__ = [
     "AccuracySelector",
     "AllFeatures",
     "BayesianAveraging",
+    "BenefitClassifier",
     "CFSSelector",
     "CodedTable",
     "CompressionAveraging",
@@ -105,11 +111,14 @@ __all__ = [
     "WrapperSelector",
     "__version__",
     "compare",
+    "gains_curve",
     "load",
     "pair_statistics",
     "path_figure",
+    "profit_curve",
     "selection_stability",
     "stability_figure",
+    "total_benefit",
 ]
 
 

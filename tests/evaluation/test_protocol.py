@@ -11,7 +11,8 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from bayesieve import SelectiveNB
-from bayesieve.evaluation import out_of_fold_log_proba, take_rows
+from bayesieve.evaluation import out_of_fold_log_proba
+from bayesieve.table.frames import take_rows
 
 
 class Memory(ClassifierMixin, BaseEstimator):

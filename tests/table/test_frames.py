@@ -12,9 +12,8 @@ import pytest
 from scipy import sparse
 
 from bayesieve import MAPSelector, SelectiveNB
-from bayesieve.evaluation.protocol import take_rows
 from bayesieve.table import as_table
-from bayesieve.table.frames import polars_frame
+from bayesieve.table.frames import polars_frame, take_rows
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesieve import MAPSelector, SelectiveNB, TableEncoder
-from bayesieve.evaluation import take_rows
 from bayesieve.table import as_table
+from bayesieve.table.frames import take_rows
 from bayesieve.table.temporal import count_moments
 from bayesieve.table.values import canonical_text, text_of_bytes
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from bayesieve.evaluation import take_rows
 from bayesieve.table import as_table
 from bayesieve.table.backends.base import WIDE as _WIDE
+from bayesieve.table.frames import take_rows
 from bayesieve.table.raw_table import MatrixTable
 
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "dia", "bsr")

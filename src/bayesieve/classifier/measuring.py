@@ -12,11 +12,12 @@ from sklearn.base import clone
 
 from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation import out_of_fold_log_proba, take_rows
+from bayesieve.evaluation import out_of_fold_log_proba
 from bayesieve.evaluation.protocol import row_splits
 from bayesieve.report.data import Performance, ReliabilityBin
 from bayesieve.statistics import metrics
 from bayesieve.table import as_sample_weight, as_target
+from bayesieve.table.frames import take_rows
 from bayesieve.table.pair_levels import columns_of
 from bayesieve.table.target import normalized_weights
 

@@ -23,7 +23,6 @@ from bayesieve.classifier.measuring import JudgedRows, Unmeasured, judged_rows, 
 from bayesieve.counts import log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.cells import coarser_codes
-from bayesieve.evaluation import take_rows
 from bayesieve.report.data import (
     CellGrid,
     Contribution,
@@ -39,6 +38,7 @@ from bayesieve.report.figures.clusters import cluster_drawing
 from bayesieve.report.traces import summarise_trace
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import silenced
+from bayesieve.table.frames import take_rows
 from bayesieve.table.pair_levels import PairLevels, columns_of
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from bayesieve.evaluation.comparison import compare, compare_many
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import FixedSplit, Protocol, RepeatedFolds
-from bayesieve.evaluation.protocol import out_of_fold_log_proba, take_rows
+from bayesieve.evaluation.protocol import out_of_fold_log_proba
 from bayesieve.evaluation.stability import SelectionStability, selection_stability
 
 __all__ = [
@@ -16,5 +16,4 @@ __all__ = [
     "compare_many",
     "out_of_fold_log_proba",
     "selection_stability",
-    "take_rows",
 ]

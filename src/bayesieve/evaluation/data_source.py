@@ -14,10 +14,10 @@ from bayesieve.evaluation.comparison_file import ComparisonFile
 from bayesieve.evaluation.fold_run import DataSet, one_line
 from bayesieve.evaluation.folds import Fold, RepeatedFolds, Split
 from bayesieve.evaluation.identity import fingerprint
-from bayesieve.evaluation.protocol import take_rows
 from bayesieve.table import as_sample_weight, as_table, as_target
 from bayesieve.table.backends.arrays import as_array
 from bayesieve.table.cautions import issue, weights_caution
+from bayesieve.table.frames import take_rows
 
 
 class DataSource:

@@ -15,9 +15,9 @@ from bayesieve.counts import CodedTable
 from bayesieve.evaluation.fold_measures import fold_measures, log_probabilities
 from bayesieve.evaluation.folds import Fold
 from bayesieve.evaluation.identity import describe
-from bayesieve.evaluation.protocol import take_rows
 from bayesieve.statistics.metrics import MEASURES
 from bayesieve.table.cautions import silenced
+from bayesieve.table.frames import take_rows
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 from bayesieve.selection.evaluation_rows import is_splitter, pairs_of
 from bayesieve.table import as_target
 from bayesieve.table.cautions import silenced
-from bayesieve.table.frames import reader_of, whole_frame
+from bayesieve.table.frames import take_rows
 
 
 def out_of_fold_log_proba(
@@ -122,9 +122,3 @@ def _positions(rows: Any, n_rows: int, kind: str) -> np.ndarray:
     if not whole or rows.min() < 0 or rows.max() >= n_rows:
         raise ValueError(f"cv must give {kind} rows as positions from 0 to {n_rows - 1}, and some in every fold.")
     return rows.astype(np.int64)
-
-
-def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Rows of a dataframe, array or sparse matrix, as the same kind of table."""
-    X = whole_frame(X)
-    return reader_of(X).take_rows(X, rows)

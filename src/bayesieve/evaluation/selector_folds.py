@@ -14,8 +14,8 @@ from sklearn.base import clone
 
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import SearchProgress
-from bayesieve.evaluation.protocol import take_rows
 from bayesieve.table.cautions import silenced
+from bayesieve.table.frames import take_rows
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from bayesieve.table.backends import BACKENDS, backend
 from bayesieve.table.backends.base import Backend, refuse_duplicates
@@ -76,6 +77,12 @@ def whole_frame(X: Any) -> Any:
     import polars as pl
 
     return pl.DataFrame(X)
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Rows of a dataframe, array or sparse matrix, as the same kind of table."""
+    X = whole_frame(X)
+    return reader_of(X).take_rows(X, rows)
 
 
 def _read(X: Any) -> Table:

@@ -15,7 +15,6 @@ from bayesieve.criteria import AUC
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.fold_measures import log_probabilities
-from bayesieve.evaluation.protocol import take_rows
 from bayesieve.search import MultiStart, SubsetProblem
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.selection.base import CodedSelector
@@ -24,6 +23,7 @@ from bayesieve.studies.boulle2007.results import FLOORED
 from bayesieve.studies.boulle2007.waveform import WaveformStudy, make_waveform, read_waveform
 from bayesieve.studies.cross_validated import CrossValidatedStudy
 from bayesieve.studies.study import Report
+from bayesieve.table.frames import take_rows
 
 WAVEFORM = "waveform21"
 

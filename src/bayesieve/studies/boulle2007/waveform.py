@@ -17,13 +17,13 @@ from bayesieve.discretize import TableEncoder
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.comparison import time_left
 from bayesieve.evaluation.fold_measures import fold_measures
-from bayesieve.evaluation.protocol import take_rows
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import SubsetProblem
 from bayesieve.search.every_subset import EverySubset, evaluate_every_subset
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.studies.boulle2007.data import MEASURES, METHODS, OURS
 from bayesieve.table import as_target, write_atomically
+from bayesieve.table.frames import take_rows
 
 EXHAUSTIVE = METHODS[-2::-1]
 """The methods of figures 7 and 8, from NB to SNB(CMA), all of them by exhaustive search."""

@@ -1,0 +1,7 @@
+"""From probabilities to decisions: benefits, thresholds, calibration, and curves of profit."""
+
+from bayesieve.decision.benefit_classifier import BenefitClassifier
+from bayesieve.decision.benefits import total_benefit
+from bayesieve.decision.curves import GainsCurve, ProfitCurve, gains_curve, profit_curve
+
+__all__ = ["BenefitClassifier", "GainsCurve", "ProfitCurve", "gains_curve", "profit_curve", "total_benefit"]

@@ -1,0 +1,323 @@
+"""`BenefitClassifier`: the decision of largest expected benefit, by the probabilities of any classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from bayesieve.decision.benefits import (
+    Benefits,
+    amount_slope,
+    column_of_numbers,
+    decision_names,
+    is_column,
+    positions_in,
+    read_benefits,
+)
+from bayesieve.decision.curves import ProfitCurve, profit_curve
+from bayesieve.shared_docs import with_shared_docs
+from bayesieve.table import as_sample_weight, as_table
+from bayesieve.table.frames import take_rows
+
+
+@with_shared_docs
+class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Take the decision of largest expected benefit: argmax_i sum_j P(j | x) B(i, j, x).
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_proba``
+        Of scikit-learn or like it. A fitted one decides at once, without ``fit``; ``fit`` trains a copy, or keeps it
+        as it is inside scikit-learn's ``FrozenEstimator``.
+    benefit : matrix, cells, function or None, default=None
+        B, a row for each decision and a column for each true class (in the order of ``classes_``): an array
+        (n_decisions, n_classes), or a function of the rows ``X`` that returns one, or an array (n_rows, n_decisions,
+        n_classes), or a list of rows whose cells are numbers or columns of n_rows numbers. None: 1 for a decision that
+        names the true class, 0 otherwise, which decides for the most probable class.
+    amount : str or None, default=None
+        Column of ``X`` that holds the amount at stake, where it is known when decisions are taken; it remains a
+        feature. Amounts that are known only in training are passed to ``fit`` as ``benefit=``.
+    amount_benefit : matrix, shape (n_decisions, n_classes), or None, default=None
+        Benefit per unit of the amount, added to ``benefit``. None: of two decisions and two classes, 1 for the second
+        of each and 0 elsewhere.
+    amount_estimator : regressor or None, default=None
+        Estimates unknown amounts. A copy is fitted in ``fit`` on the rows whose amount is known and counts, given
+        their class (donors, say).
+    class_prior : array-like, shape (n_classes,), dict from classes, or None, default=None
+        Shares of the classes where decisions are taken, if they are not those of the training rows, such as a sample
+        with as many rows of both classes: P(j | x) is multiplied by the share over that in training, and normalised.
+    decisions : array-like, shape (n_decisions,), or None, default=None
+        Names of the decisions; None: the classes.
+
+    Attributes
+    ----------
+    estimator_ : the fitted classifier.
+    amount_estimator_ : the fitted regressor, or None.
+    classes_ : array, shape (n_classes,)
+    decisions_ : array, shape (n_decisions,)
+    training_prior_ : float array, shape (n_classes,)
+        Shares of the classes in the training rows, by weight.
+
+    References
+    ----------
+    Elkan (2001), The foundations of cost-sensitive learning, IJCAI. Zadrozny and Elkan (2001), Learning and making
+    decisions when costs and probabilities are both unknown, KDD.
+
+    Examples
+    --------
+    A mistake on class 1 costs ten times one on class 0:
+
+    >>> from bayesieve import BenefitClassifier, SelectiveNB
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = BenefitClassifier(SelectiveNB(), benefit=[[0, -10], [-1, 0]]).fit(X, y)
+    >>> bool((model.predict(X) == 1).sum() > (model.estimator_.predict(X) == 1).sum())
+    True
+    >>> model.expected_benefit(X[:1]).shape
+    (1, 2)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        benefit: Any = None,
+        amount: str | None = None,
+        amount_benefit: Any = None,
+        amount_estimator: Any = None,
+        class_prior: Any = None,
+        decisions: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.benefit = benefit
+        self.amount = amount
+        self.amount_benefit = amount_benefit
+        self.amount_estimator = amount_estimator
+        self.class_prior = class_prior
+        self.decisions = decisions
+
+    @with_shared_docs
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, benefit: Any = None, **fit_params: Any
+    ) -> BenefitClassifier:
+        """Fit the classifier, and the regressor of unknown amounts where there is one.
+
+        Parameters
+        ----------
+        X : table that the classifier takes, shape (n_rows, n_features)
+        benefit : array-like, shape (n_rows,), optional
+            Amounts of the rows, missing where unknown; needed by ``amount_estimator``.
+        **fit_params : passed to ``fit`` of the classifier; with scikit-learn's metadata routing, as it is requested.
+
+        Returns
+        -------
+        self
+        """
+        self.estimator_ = clone(self.estimator)
+        if sample_weight is not None:
+            fit_params["sample_weight"] = sample_weight
+        self.estimator_.fit(X, y, **self._routed(fit_params))
+        self.classes_ = np.asarray(self.estimator_.classes_)
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        codes = positions_in(y, self.classes_, "y")
+        weights = as_sample_weight(sample_weight, codes.size)
+        shares = np.bincount(codes, weights=weights, minlength=self.classes_.size)
+        self.training_prior_ = shares / shares.sum()
+        self._prior_ratio()
+        shape = read_benefits(self.benefit, self.classes_.size, codes.size, X=X).values.shape[-2:]
+        self.decisions_ = decision_names(self.decisions, self.classes_, shape[0])
+        self.amount_estimator_: Any = None
+        if self.amount_estimator is not None or self.amount_benefit is not None:
+            matters = np.asarray(amount_slope(self.amount_benefit, shape).any(axis=0))[codes]
+            if self.amount_estimator is not None:
+                self._fit_amounts(X, matters, weights, benefit)
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, with the correction for ``class_prior``, shape (n_rows, n_classes)."""
+        probability = np.asarray(self._fitted().predict_proba(X), dtype=np.float64)
+        ratio = self._prior_ratio()
+        if ratio is None:
+            return probability
+        corrected = probability * ratio
+        return corrected / corrected.sum(axis=1, keepdims=True)
+
+    def expected_benefit(self, X: Any, benefit: Any = None) -> np.ndarray:
+        """sum_j P(j | x) B(i, j, x) of each decision, shape (n_rows, n_decisions).
+
+        Parameters
+        ----------
+        X : table that the classifier takes, shape (n_rows, n_features)
+        benefit : array-like, optional
+            Shape (n_rows,): amounts of the rows; missing ones are estimated. Otherwise it takes the place of the
+            constructor's ``benefit``, amounts included.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not fit, or an amount is unknown and there is no ``amount_estimator``.
+        """
+        probability = self.predict_proba(X)
+        return self._benefits(X, benefit, len(probability)).expected(probability)
+
+    def predict(self, X: Any, benefit: Any = None) -> np.ndarray:
+        """Decision of largest expected benefit in each row, the first one on ties; see `expected_benefit`."""
+        expected = self.expected_benefit(X, benefit)
+        names = decision_names(self.decisions, self._classes(), expected.shape[1])
+        return names[expected.argmax(axis=1)]
+
+    def total_benefit(self, X: Any, y: Any, benefit: Any = None, sample_weight: Any = None) -> float:
+        """Benefit of the decisions in these rows, summed, when their classes and amounts are known afterwards.
+
+        Decisions do not use ``benefit`` where an ``amount_estimator`` is at hand.
+
+        Parameters
+        ----------
+        X : table that the classifier takes, shape (n_rows, n_features)
+        y : array-like, shape (n_rows,)
+            True classes.
+        benefit : array-like, optional
+            As in `expected_benefit`, but the true amounts.
+        sample_weight : array-like, shape (n_rows,), optional
+            Times that each row counts.
+        """
+        realised, weights = self._realised(X, y, benefit, sample_weight)
+        return float(realised.sum() if weights is None else realised @ weights)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, benefit: Any = None) -> float:
+        """`total_benefit` per row: the accuracy where ``benefit`` is None."""
+        realised, weights = self._realised(X, y, benefit, sample_weight)
+        return float(np.average(realised, weights=weights))
+
+    def profit_curve(
+        self, X: Any, y: Any, benefit: Any = None, sample_weight: Any = None, **options: Any
+    ) -> ProfitCurve:
+        """`bayesieve.profit_curve` of the rows, by the expected gain of the second of two decisions over the first.
+
+        Parameters are those of `total_benefit`; ``options`` are those of the function.
+        """
+        expected = self._expected_without(X, benefit)
+        if expected.shape[1] != 2:
+            raise ValueError(f"A profit curve needs two decisions, there are {expected.shape[1]}.")
+        values = self._benefits(X, benefit, len(expected), estimate=False).values
+        gain = expected[:, 1] - expected[:, 0]
+        classes = self._classes()
+        return profit_curve(y, gain, benefit=values, classes=classes, sample_weight=sample_weight, **options)
+
+    def _realised(self, X: Any, y: Any, benefit: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        expected = self._expected_without(X, benefit)
+        codes = positions_in(y, self._classes(), "y")
+        if codes.size != len(expected):
+            raise ValueError(f"X has {len(expected):,} rows but y has {codes.size:,} labels.")
+        benefits = self._benefits(X, benefit, codes.size, estimate=False)
+        return benefits.realised(expected.argmax(axis=1), codes), as_sample_weight(sample_weight, codes.size)
+
+    def _expected_without(self, X: Any, benefit: Any) -> np.ndarray:
+        """Expected benefits before the amounts are known, if they can be estimated."""
+        estimated = getattr(self, "amount_estimator_", None) is not None
+        return self.expected_benefit(X, None if estimated else benefit)
+
+    def _fitted(self) -> Any:
+        check_is_fitted(self)
+        return getattr(self, "estimator_", self.estimator)
+
+    def _classes(self) -> np.ndarray:
+        return np.asarray(self._fitted().classes_)
+
+    def _prior_ratio(self) -> np.ndarray | None:
+        """Share of each class where decisions are taken over that in training; None without ``class_prior``."""
+        if self.class_prior is None:
+            return None
+        if not hasattr(self, "training_prior_"):
+            raise NotFittedError(
+                "class_prior needs the shares of the classes in training: call fit on the training rows, around "
+                "FrozenEstimator(estimator) for a classifier that is to remain as it is."
+            )
+        classes = self.classes_.tolist()
+        given = self.class_prior
+        if isinstance(given, Mapping):
+            given = [given.get(label, np.nan) for label in classes]
+        try:
+            shares = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            shares = np.zeros(0)
+        if shares.shape != (len(classes),) or not (shares > 0).all() or not np.isclose(shares.sum(), 1.0, atol=1e-6):
+            raise ValueError(
+                f"class_prior must hold a positive share for each of {classes!r:.80} that add up to 1, got "
+                f"{self.class_prior!r:.80}."
+            )
+        trained = self.training_prior_
+        return np.divide(shares, trained, out=np.zeros_like(shares), where=trained > 0)
+
+    def _benefits(self, X: Any, benefit: Any, n_rows: int, *, estimate: bool = True) -> Benefits:
+        n_classes = self._classes().size
+        if benefit is not None and not is_column(benefit):
+            return read_benefits(benefit, n_classes, n_rows, X=X)
+        amounts = self._known_amounts(X, benefit, n_rows)
+        if estimate and getattr(self, "amount_estimator_", None) is not None:
+            amounts = np.full(n_rows, np.nan) if amounts is None else amounts.copy()
+            unknown = np.flatnonzero(np.isnan(amounts))
+            if unknown.size:
+                amounts[unknown] = np.ravel(self.amount_estimator_.predict(take_rows(X, unknown)))
+        return read_benefits(self.benefit, n_classes, n_rows, X=X, amount=amounts, amount_benefit=self.amount_benefit)
+
+    def _known_amounts(self, X: Any, benefit: Any, n_rows: int) -> np.ndarray | None:
+        if benefit is not None:
+            return column_of_numbers(benefit, "benefit", n_rows)
+        if self.amount is None:
+            return None
+        table = as_table(X)
+        if self.amount not in table.names:
+            raise ValueError(f"X has no column {self.amount!r}, which amount names.")
+        return table.column(table.names.index(self.amount)).numbers()
+
+    def _fit_amounts(self, X: Any, matters: np.ndarray, weights: np.ndarray | None, benefit: Any) -> None:
+        """Fit the regressor on the rows whose amount is known, and counts in their class."""
+        amounts = self._known_amounts(X, benefit, matters.size)
+        if amounts is None:
+            raise ValueError("amount_estimator needs amounts to learn from; pass them as benefit=, or name a column.")
+        rows = np.flatnonzero(matters & ~np.isnan(amounts) & (True if weights is None else weights > 0))
+        if not rows.size:
+            raise ValueError("amount_estimator has no row to learn from: no amount is known in a row where it matters.")
+        estimator, options = clone(self.amount_estimator), {}
+        if weights is not None and has_fit_parameter(estimator, "sample_weight"):
+            options["sample_weight"] = weights[rows]
+        self.amount_estimator_ = estimator.fit(take_rows(X, rows), amounts[rows], **options)
+
+    def _routed(self, fit_params: dict[str, Any]) -> dict[str, Any]:
+        from sklearn import get_config
+
+        if get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", **fit_params).estimator.fit) if fit_params else {}
+        if "sample_weight" in fit_params and not has_fit_parameter(self.estimator_, "sample_weight"):
+            raise ValueError(f"{type(self.estimator_).__name__} takes no sample_weight; leave it out.")
+        return fit_params
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Amounts (``benefit``) are for this object; ``fit_params`` and weights are for the classifier."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        if hasattr(self, "estimator_"):
+            return True
+        try:
+            check_is_fitted(self.estimator)
+        except (NotFittedError, TypeError):
+            return False
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags

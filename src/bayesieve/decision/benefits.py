@@ -1,0 +1,252 @@
+"""Benefits B(i, j, x) of taking decision i for a row x whose true class is j."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from bayesieve.table import Column, as_sample_weight, as_target
+from bayesieve.table.backends.arrays import unmasked
+
+_SHAPES = (
+    "a matrix (n_decisions, n_classes), matrices (n_rows, n_decisions, n_classes), or a list of rows whose cells are "
+    "numbers or columns of n_rows numbers"
+)
+
+
+@dataclass(frozen=True)
+class Benefits:
+    """Benefits of decisions, in the same unit for all (money, say).
+
+    Attributes
+    ----------
+    values : float array, shape (n_decisions, n_classes) or (n_rows, n_decisions, n_classes)
+        Row i is a decision, column j a true class. NaN where unknown.
+    """
+
+    values: np.ndarray
+
+    @property
+    def n_decisions(self) -> int:
+        return int(self.values.shape[-2])
+
+    @cached_property
+    def by_row(self) -> bool:
+        """Whether rows differ in their benefits."""
+        return self.values.ndim == 3
+
+    def expected(self, probability: np.ndarray) -> np.ndarray:
+        """sum_j P(j | x) B(i, j, x), shape (n_rows, n_decisions)."""
+        if not np.isfinite(self.values).all():
+            row = f" (first in row {int(np.argwhere(~np.isfinite(self.values))[0][0])})" if self.by_row else ""
+            raise ValueError(
+                f"Benefits are missing or infinite{row}; give finite numbers, or an amount_estimator for unknown "
+                "amounts."
+            )
+        if self.by_row:
+            return np.einsum("nj,nij->ni", probability, self.values)
+        return probability @ self.values.T
+
+    def realised(self, decided: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """B(decided, true class, x) of each row, shape (n_rows,); both are given as positions."""
+        gained = self.values[np.arange(codes.size), decided, codes] if self.by_row else self.values[decided, codes]
+        if not np.isfinite(gained).all():
+            row = int(np.argmin(np.isfinite(gained)))
+            raise ValueError(f"The benefit of the decision in row {row} is missing or infinite; give a finite number.")
+        return gained
+
+
+def read_benefits(
+    benefit: Any, n_classes: int, n_rows: int, *, X: Any = None, amount: Any = None, amount_benefit: Any = None
+) -> Benefits:
+    """Benefits from a matrix, cells, or a function of the rows, plus ``amount_benefit`` times the amount of each row.
+
+    ValueError if the shapes do not fit; the sentence says which do.
+    """
+    if callable(benefit):
+        if X is None:
+            raise ValueError("benefit is a function of the rows, which are not given here; pass its values instead.")
+        benefit = benefit(X)
+    values = np.eye(n_classes) if benefit is None else _values(benefit, n_rows)
+    if values.shape[-1] != n_classes:
+        raise ValueError(
+            f"benefit has {values.shape[-1]} columns, but there are {n_classes} classes; give one for each class."
+        )
+    if amount is None and amount_benefit is None:
+        return Benefits(values)
+    if amount is None:
+        raise ValueError(
+            "amount_benefit needs the amounts of the rows; pass them, name their column, or give an amount_estimator."
+        )
+    slope = amount_slope(amount_benefit, values.shape[-2:])
+    amounts = column_of_numbers(amount, "amount", n_rows)
+    # An unknown amount does no harm where it does not count.
+    with_amounts = np.where(slope != 0, amounts[:, None, None] * slope, 0.0)
+    return Benefits(values + with_amounts)
+
+
+def amount_slope(amount_benefit: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Benefit per unit of the amount, (n_decisions, n_classes); by default the amount is gained by the second of two
+    decisions in rows of the second of two classes.
+    """
+    if amount_benefit is None:
+        if shape != (2, 2):
+            raise ValueError(
+                f"amounts with {shape[0]} decisions and {shape[1]} classes need amount_benefit, a matrix of their "
+                "benefit per unit."
+            )
+        return np.array([[0.0, 0.0], [0.0, 1.0]])
+    try:
+        slope = np.asarray(amount_benefit, dtype=np.float64)
+    except (TypeError, ValueError):
+        slope = np.zeros(0)
+    if slope.shape != shape or not np.isfinite(slope).all():
+        raise ValueError(
+            f"amount_benefit must be a matrix of numbers, shape {shape} as benefit, got {amount_benefit!r:.80}."
+        )
+    return slope
+
+
+def is_column(values: Any) -> bool:
+    """Whether these are numbers of rows, rather than cells or a matrix."""
+    if isinstance(values, (list, tuple)):
+        return len(values) == 0 or not isinstance(values[0], (Sequence, np.ndarray))
+    return not callable(values) and np.ndim(values) == 1
+
+
+def column_of_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
+    """One number per row as float64, NaN where missing; ValueError naming the column otherwise."""
+    if nw.dependencies.is_into_series(values):
+        column = Column(name, values, str(nw.from_native(values, series_only=True).implementation.value))
+    else:
+        array = unmasked(values)
+        if array.ndim == 0:
+            array = np.full(n_rows, array)
+        if array.ndim != 1:
+            raise ValueError(f"{name} must hold one number per row, got an array of shape {array.shape}.")
+        column = Column(name, array, "arrays")
+    if len(column) != n_rows:
+        raise ValueError(f"{name} has {len(column):,} values, but there are {n_rows:,} rows; give one for each.")
+    return column.numbers()
+
+
+def _values(benefit: Any, n_rows: int) -> np.ndarray:
+    if isinstance(benefit, Sequence) and not isinstance(benefit, str):
+        return _of_cells(benefit, n_rows)
+    try:
+        values = np.asarray(benefit, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.zeros(0)
+    if values.ndim not in (2, 3) or (values.ndim == 3 and len(values) != n_rows) or not values.size:
+        got = f"an array of shape {values.shape} for {n_rows:,} rows" if values.size else f"{benefit!r:.80}"
+        raise ValueError(f"benefit must be {_SHAPES}; got {got}.")
+    return values
+
+
+def _of_cells(benefit: Sequence[Any], n_rows: int) -> np.ndarray:
+    """Values of a list of rows, whose cells are numbers or columns."""
+    rows = [list(row) for row in benefit if isinstance(row, (list, tuple, np.ndarray)) and len(row) > 0]
+    if not rows or len(rows) < len(benefit) or {len(row) for row in rows} != {len(rows[0])}:
+        raise ValueError(f"benefit must be {_SHAPES}, with as many cells in every row; got {benefit!r:.80}.")
+    if not any(isinstance(cell, str) for row in rows for cell in row):
+        try:
+            values = np.array(rows, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.zeros(0)  # some cells are columns
+        if values.ndim == 2:
+            return values
+    values = np.empty((n_rows, len(rows), len(rows[0])))
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            values[:, i, j] = column_of_numbers(cell, f"benefit[{i}][{j}]", n_rows)
+    return values
+
+
+def positions_in(labels: Any, known: np.ndarray, name: str) -> np.ndarray:
+    """Position of each label among the known ones; ValueError naming the first that is not among them."""
+    target = as_target(labels)
+    positions = {label: i for i, label in enumerate(np.asarray(known).tolist())}
+    unknown = [label for label in target.classes.tolist() if label not in positions]
+    if unknown:
+        raise ValueError(f"{name} holds {unknown[0]!r}, which is not one of {list(positions)!r:.80}.")
+    return np.array([positions[label] for label in target.classes.tolist()], dtype=np.int64)[target.codes]
+
+
+def total_benefit(
+    y: Any,
+    decided: Any,
+    *,
+    benefit: Any = None,
+    amount: Any = None,
+    amount_benefit: Any = None,
+    classes: Any = None,
+    decisions: Any = None,
+    sample_weight: Any = None,
+) -> float:
+    """Benefit of decisions already taken, summed over rows: sum_n w_n B(decided_n, y_n, x_n).
+
+    Parameters
+    ----------
+    y : array-like, shape (n_rows,)
+        True classes.
+    decided : array-like, shape (n_rows,)
+        Decision taken in each row.
+    benefit : matrix, cells or None, default=None
+        Row i is a decision, column j a true class: an array (n_decisions, n_classes) or (n_rows, n_decisions,
+        n_classes), or a list of rows whose cells are numbers or columns of n_rows numbers. None: 1 for a decision that
+        names the true class, 0 otherwise.
+    amount : array-like, shape (n_rows,), optional
+        Amount at stake in each row; may be missing where it does not count.
+    amount_benefit : matrix, shape (n_decisions, n_classes), optional
+        Benefit per unit of the amount, added to ``benefit``; by default, of two decisions and two classes, 1 for the
+        second of each and 0 elsewhere.
+    classes : array-like, optional
+        Classes in the order of the columns; by default the sorted labels of ``y``.
+    decisions : array-like, optional
+        Decisions in the order of the rows of the matrix; by default the classes.
+    sample_weight : array-like, shape (n_rows,), optional
+        Times that each row counts.
+
+    Returns
+    -------
+    float
+        In the unit of ``benefit``.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, labels are unknown, or the benefit of a decision taken is missing.
+
+    Examples
+    --------
+    Letters at 0.68 bring what donors give:
+
+    >>> from bayesieve import total_benefit
+    >>> letters = [[0, 0], [-0.68, -0.68]]
+    >>> total_benefit([0, 1, 1, 0], [1, 1, 0, 0], benefit=letters, amount=[None, 10.0, 5.0, None])
+    8.64
+    """
+    known = as_target(y).classes if classes is None else np.asarray(classes)
+    codes = positions_in(y, known, "y")
+    benefits = read_benefits(benefit, len(known), codes.size, amount=amount, amount_benefit=amount_benefit)
+    names = decision_names(decisions, known, benefits.n_decisions)
+    taken = positions_in(decided, names, "decided")
+    if taken.size != codes.size:
+        raise ValueError(f"y has {codes.size:,} rows but there are {taken.size:,} decisions.")
+    gained = benefits.realised(taken, codes)
+    weights = as_sample_weight(sample_weight, codes.size)
+    return float(gained.sum() if weights is None else gained @ weights)
+
+
+def decision_names(decisions: Any, classes: np.ndarray, n_decisions: int) -> np.ndarray:
+    """The names of the decisions, those of the classes by default; ValueError unless there is one for each."""
+    names = np.asarray(classes if decisions is None else decisions)
+    if names.ndim != 1 or len(names) != n_decisions or len(set(names.tolist())) != n_decisions:
+        given = f"there are {len(names)} classes" if decisions is None else f"decisions is {decisions!r:.80}"
+        raise ValueError(f"benefit has {n_decisions} rows, but {given}; name a decision for each row in decisions=.")
+    return names

@@ -1,0 +1,219 @@
+"""Profit, cumulative gains and lift against the share of rows contacted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesieve.decision.benefits import column_of_numbers, positions_in, read_benefits
+from bayesieve.selection.base import seed_of
+from bayesieve.shared_docs import with_shared_docs
+from bayesieve.short_repr import ShortRepr
+from bayesieve.table import as_sample_weight, as_target
+
+_BAND_POINTS = 1000
+
+
+@dataclass(frozen=True, repr=False)
+class ProfitCurve(ShortRepr):
+    """Profit against the share of rows contacted, best scores first; an entry per distinct score, and one for nobody.
+
+    Attributes
+    ----------
+    share : float array, shape (n_points,)
+        Rows contacted over all rows, by weight, from 0 to 1.
+    threshold : float array, shape (n_points,)
+        Rows with at least this score are contacted; infinite for nobody.
+    profit : float array, shape (n_points,)
+        Benefit of contacting these rows and no others, summed over all rows.
+    low, high : float arrays, shape (n_points,)
+        Pointwise bootstrap band of ``profit`` at the same threshold.
+    """
+
+    share: np.ndarray
+    threshold: np.ndarray
+    profit: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @property
+    def best(self) -> int:
+        """Position of the largest profit; the smallest share on ties."""
+        return int(self.profit.argmax())
+
+
+@dataclass(frozen=True, repr=False)
+class GainsCurve(ShortRepr):
+    """Cumulative gains and lift against the share of rows contacted, as `ProfitCurve`.
+
+    Attributes
+    ----------
+    share, threshold : float arrays, shape (n_points,)
+    gain : float array, shape (n_points,)
+        Positive rows contacted over all positive rows.
+    lift : float array, shape (n_points,)
+        ``gain / share``: the rate of positive rows among those contacted over the rate among all; NaN for nobody.
+    """
+
+    share: np.ndarray
+    threshold: np.ndarray
+    gain: np.ndarray
+    lift: np.ndarray
+
+
+@with_shared_docs
+def profit_curve(
+    y: Any,
+    score: Any,
+    *,
+    benefit: Any,
+    amount: Any = None,
+    amount_benefit: Any = None,
+    classes: Any = None,
+    sample_weight: Any = None,
+    n_bootstrap: int = 200,
+    confidence: float = 0.95,
+    random_state: Any = None,
+) -> ProfitCurve:
+    """Profit of contacting the rows of the highest scores, for every share of them.
+
+    Parameters
+    ----------
+    y : array-like, shape (n_rows,)
+        True classes.
+    score : array-like, shape (n_rows,)
+        Expected gain from contact, or a probability; rows of equal score are contacted together.
+    benefit : matrix or cells
+        As `total_benefit` takes it, of two decisions: leave the row, or contact it.
+    amount, amount_benefit, classes : optional
+        As in `total_benefit`.
+    sample_weight : array-like, shape (n_rows,), optional
+        Times that each row counts.
+    n_bootstrap : int, default=200
+        Resamples of the rows behind the band; 0: none, the band is NaN.
+    confidence : float, default=0.95
+        Share of the resamples within the band at each threshold.
+
+    Returns
+    -------
+    ProfitCurve
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, scores are missing, or there are not two decisions.
+
+    Examples
+    --------
+    >>> from bayesieve import profit_curve
+    >>> curve = profit_curve([0, 1, 1, 0], [0.1, 0.9, 0.4, 0.5], benefit=[[0, 0], [-1, 3]])
+    >>> curve.share.tolist(), curve.profit.tolist()
+    ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 3.0, 2.0, 5.0, 4.0])
+    >>> float(curve.threshold[curve.best])
+    0.4
+    """
+    known = as_target(y).classes if classes is None else np.asarray(classes)
+    codes = positions_in(y, known, "y")
+    benefits = read_benefits(benefit, len(known), codes.size, amount=amount, amount_benefit=amount_benefit)
+    if benefits.n_decisions != 2:
+        raise ValueError(f"A profit curve needs two decisions, benefit has {benefits.n_decisions} rows.")
+    if not isinstance(n_bootstrap, (int, np.integer)) or n_bootstrap < 0:
+        raise ValueError(f"n_bootstrap must be a whole number, at least 0, got {n_bootstrap!r:.80}.")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r:.80}.")
+    left = benefits.realised(np.zeros(codes.size, dtype=np.int64), codes)
+    gained = benefits.realised(np.ones(codes.size, dtype=np.int64), codes) - left
+    order, ends, threshold, weights = _ranked(score, codes.size, sample_weight)
+    left, gained = left[order] * weights, gained[order] * weights
+    profit = left.sum() + np.r_[0.0, np.cumsum(gained)[ends]]
+    low, high = _band(left, gained, ends, n_bootstrap, confidence, seed_of(random_state))
+    share = np.r_[0.0, np.cumsum(weights)[ends] / weights.sum()]
+    return ProfitCurve(share, threshold, profit, low, high)
+
+
+def gains_curve(y: Any, score: Any, *, pos_label: Any = None, sample_weight: Any = None) -> GainsCurve:
+    """Share of the positive rows among those of the highest scores, and lift over contact at random.
+
+    Parameters
+    ----------
+    y : array-like, shape (n_rows,)
+        True classes.
+    score : array-like, shape (n_rows,)
+        Such as the probability of the positive class; rows of equal score are contacted together.
+    pos_label : label, optional
+        The positive class; by default the second of two.
+    sample_weight : array-like, shape (n_rows,), optional
+        Times that each row counts.
+
+    Returns
+    -------
+    GainsCurve
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, scores are missing, or no row is positive.
+
+    Examples
+    --------
+    >>> from bayesieve import gains_curve
+    >>> curve = gains_curve([0, 1, 1, 0], [0.1, 0.9, 0.4, 0.5])
+    >>> curve.gain.tolist(), curve.lift[1:].round(2).tolist()
+    ([0.0, 0.5, 0.5, 1.0, 1.0], [2.0, 1.0, 1.33, 1.0])
+    """
+    target = as_target(y)
+    labels = target.classes.tolist()
+    if pos_label is None:
+        if target.n_classes != 2:
+            raise ValueError(f"y has {target.n_classes} classes; name the positive one as pos_label.")
+        pos_label = labels[1]
+    if pos_label not in labels:
+        raise ValueError(f"pos_label is {pos_label!r}, which no row of y has.")
+    order, ends, threshold, weights = _ranked(score, target.codes.size, sample_weight)
+    positive = np.cumsum((target.codes[order] == labels.index(pos_label)) * weights)
+    if not positive[-1] > 0:
+        raise ValueError(f"No row of the class {pos_label!r} has weight.")
+    share = np.cumsum(weights)[ends] / weights.sum()
+    gain = positive[ends] / positive[-1]
+    return GainsCurve(np.r_[0.0, share], threshold, np.r_[0.0, gain], np.r_[np.nan, gain / share])
+
+
+def _ranked(score: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of positive weight from the highest score to the lowest, the last position of each distinct score, the
+    thresholds, and the weights in this order.
+    """
+    scores = column_of_numbers(score, "score", n_rows)
+    if np.isnan(scores).any():
+        raise ValueError(f"score is missing in row {int(np.isnan(scores).argmax())}; give every row a number.")
+    weights = as_sample_weight(sample_weight, n_rows)
+    rows = np.arange(n_rows) if weights is None else np.flatnonzero(weights)
+    order = rows[np.argsort(-scores[rows], kind="stable")]
+    ranked = scores[order]
+    ends = np.r_[np.flatnonzero(ranked[1:] != ranked[:-1]), ranked.size - 1]
+    return order, ends, np.r_[np.inf, ranked[ends]], np.ones(n_rows) if weights is None else weights[order]
+
+
+def _band(
+    left: np.ndarray, gained: np.ndarray, ends: np.ndarray, n_bootstrap: int, confidence: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pointwise quantiles of the profit over resamples of the rows, at about `_BAND_POINTS` thresholds and on straight
+    lines between them.
+    """
+    n_points = ends.size + 1
+    if n_bootstrap == 0:
+        return np.full(n_points, np.nan), np.full(n_points, np.nan)
+    at = np.unique(np.linspace(0, ends.size - 1, min(ends.size, _BAND_POINTS)).astype(np.int64))
+    n_rows, rng = gained.size, np.random.default_rng(seed)
+    segment = np.searchsorted(ends[at], np.arange(n_rows))
+    profits = np.empty((n_bootstrap, at.size + 1))
+    for b in range(n_bootstrap):
+        times = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
+        profits[b, 0] = times @ left
+        profits[b, 1:] = profits[b, 0] + np.cumsum(np.bincount(segment, times * gained, minlength=at.size))
+    places, tail = np.r_[0, at + 1], (1 - confidence) / 2
+    low, high = (
+        np.interp(np.arange(n_points), places, edge) for edge in np.quantile(profits, (tail, 1 - tail), axis=0)
+    )
+    return low, high
