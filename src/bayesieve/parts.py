@@ -29,15 +29,15 @@ class Score:
     """What a selector scores features or subsets by, as traces name it and reports describe it.
 
     name : in traces and saved models; title : in words, for the middle of a sentence; unit : such as "nats", "" for
-    none; lower_is_better : its direction; of : "feature" where a step has the score of the feature it adds, "subset"
-    where no model takes part, else "model".
+    none; lower_is_better : its direction; of : "feature" where a step has the score of the feature it adds, "round"
+    where one may be added again, "subset" where no model takes part, else "model".
     """
 
     name: str
     title: str = ""
     unit: str = ""
     lower_is_better: bool = False
-    of: Literal["feature", "subset", "model"] = "model"
+    of: Literal["feature", "round", "subset", "model"] = "model"
 
 
 class Registry(Mapping[str, Part], Generic[Part]):

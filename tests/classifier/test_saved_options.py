@@ -22,6 +22,7 @@ from bayesieve import (
     AllFeatures,
     AUCSelector,
     BayesianAveraging,
+    BoostedSelector,
     CFSSelector,
     CompressionAveraging,
     DependenceClusterSelector,
@@ -270,6 +271,12 @@ def options_of(kind: type, labels: Any) -> dict[str, st.SearchStrategy[Any]]:
         MAPSelector: multi_start,
         BayesianAveraging: averaging,
         CompressionAveraging: averaging,
+        BoostedSelector: {
+            "n_rounds": st.sampled_from([20, 1, np.int64(3)]),
+            "n_features_to_select": st.sampled_from([None, 1, np.int64(2)]),
+            "max_seconds": limits,
+            "verbose": st.sampled_from([0, False]),
+        },
         AccuracySelector: search,
         AUCSelector: search,
         WrapperSelector: {

@@ -84,6 +84,7 @@ def test_quiet(succeeds: Run, toy: Path) -> None:
         ("imprecise-information-gain", "ranked"),
         ("mrmr", "ranked"),
         ("cfs", "subset"),
+        ("boosted", "rounds made"),
     ],
 )
 def test_selectors(succeeds: Run, toy: Path, name: str, done: str) -> None:

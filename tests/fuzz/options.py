@@ -14,7 +14,7 @@ from tests.fuzz.case import Case
 
 SELECTORS = (
     *("all", "map", "bayesian", "compression", "wrapper", "accuracy", "auc", "information-gain"),
-    *("imprecise-information-gain", "mrmr", "cfs", "clusters"),
+    *("imprecise-information-gain", "mrmr", "cfs", "clusters", "boosted"),
 )
 MEASURES = (
     *("mutual_information", "symmetrical_uncertainty", "pearson", "spearman", "hoeffding", "distance_correlation"),
@@ -203,6 +203,12 @@ _MAKERS: tuple[Callable[[Case], Any], ...] = (
         dependence=case.pick(MEASURES),
         validation=case.pick(CRITERIA),
         random_state=random_state(case),
+    ),
+    lambda case: bs.BoostedSelector(
+        case.pick((20, 1, 5, None)),
+        case.pick((None, 1, 2)),
+        max_seconds=case.pick((None, None, 0.0)),
+        smoothing=smoothing(case),
     ),
     lambda case: bs.CFSSelector(
         case.pick(("best-first", "forward", "backward")),

@@ -94,3 +94,20 @@ def test_scores_of_features_begin_with_the_first_feature(selector, title):
     assert start.startswith("0 features at the start")
     assert "score" not in start
     assert "gain" not in start
+
+
+@pytest.mark.parametrize("positive", [[0, 1], [1, 2], [0, 1, 2]])
+def test_reports_describe_boosting(positive, tmp_path):
+    rows = Y.isin(positive)
+    model = SelectiveNB("boosted").fit(X[rows], Y[rows])
+    path = tmp_path / "report.html"
+    model.report(path)
+    html = path.read_text(encoding="utf-8")
+    read(html)
+    rounds = model.selector_.alphas_.size
+    assert f"{model.selector_.n_features_selected_} feature" in html
+    assert f"chosen in {rounds} rounds and " in html
+    assert f"The search ended {model.trace_.ended}." in html
+    assert "Edge of the feature added" in html
+    assert "models evaluated" not in html
+    assert "adds nothing to the other features" not in html

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesieve.selection.boosted import BoostedSelector
 from bayesieve.selection.ranked_path import RankedSelector
 from bayesieve.table.cautions import listed
 from bayesieve.table.pair_levels import PairLevels
@@ -71,6 +72,8 @@ def feature_note(model: SelectiveNB, k: int) -> str | None:
         return _single_level(level, model.n_rows_)
     if model.feature_weights_[k] == 0 and isinstance(model.selector_, RankedSelector):
         return "Informative alone, but ranked behind the features kept."
+    if model.feature_weights_[k] == 0 and isinstance(model.selector_, BoostedSelector):
+        return "Informative alone, but won no round."
     if model.feature_weights_[k] == 0:
         return "Informative alone, but adds nothing to the other features."
     return None

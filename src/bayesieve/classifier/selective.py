@@ -44,8 +44,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     ----------
     selector : str or selector, default="compression"
         The selector that finds the weights: ``"all"``, ``"map"``, ``"bayesian"``, ``"compression"``, ``"wrapper"``,
-        ``"clusters"``, ``"accuracy"``, ``"auc"``, ``"information-gain"``, ``"imprecise-information-gain"``, ``"mrmr"``,
-        ``"cfs"``, or an object with its options.
+        ``"boosted"``, ``"clusters"``, ``"accuracy"``, ``"auc"``, ``"information-gain"``,
+        ``"imprecise-information-gain"``, ``"mrmr"``, ``"cfs"``, or an object with its options.
     encoder : "modl", TableEncoder or IndicatorEncoder, default="modl"
         How columns are coded; an `IndicatorEncoder` makes features of scores at thresholds.
         The encoder of a selector object is used where this one is left at ``"modl"``.

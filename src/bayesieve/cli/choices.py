@@ -95,6 +95,7 @@ SELECTOR_TITLES = {
     "bayesian": "average of models by posterior probability",
     "compression": "average of models by compression",
     "wrapper": "search by the classifier's own performance",
+    "boosted": "boosted search by confident features",
     "clusters": "search in clusters of dependent features",
     "accuracy": "forward search by training accuracy",
     "auc": "forward search by training AUC",

@@ -58,7 +58,9 @@ def search(model: Any) -> str:
     trace = model.trace_
     early = "" if trace.complete else ", stopped early"
     measure = Measure(trace.criterion_name)
-    if measure.is_of_features:  # no model takes part
+    if measure.evaluated == "round":
+        done = f"{counted(trace.moves.cost.size, 'round')} made"
+    elif measure.is_of_features:  # no model takes part
         done = f"{counted(len(model.feature_weights_), 'feature')} ranked"
     else:
         done = f"{counted(trace.n_models, measure.evaluated)} evaluated"

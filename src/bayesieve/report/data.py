@@ -118,7 +118,7 @@ class PathStep:
 
     start: int
     step: int
-    move: Literal["start", "add", "drop"]
+    move: Literal["start", "add", "drop", "again"]
     feature: str | None
     n_features: int
     criterion: float
@@ -149,6 +149,7 @@ class SearchSummary(ShortRepr):
     measured : where the criterion was measured, and which rows the levels were learnt from, for example ``"on 10
         folds, levels learnt from the rows of the other folds"``
     clusters : the tree of dependent features and the candidates drawn from it, where a search began with one
+    ended : the reason for which the search ended, for example ``"after 20 rounds"``, where it may end for several
     """
 
     name: str
@@ -168,6 +169,7 @@ class SearchSummary(ShortRepr):
     chosen: tuple[int, int] | None = None
     measured: str | None = None
     clusters: ClusterDrawing | None = None
+    ended: str | None = None
 
 
 @dataclass(frozen=True)

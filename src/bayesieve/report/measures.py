@@ -55,8 +55,8 @@ class Measure:
 
     @property
     def is_of_features(self) -> bool:
-        """Whether it scores the feature that a step of a filter adds, rather than a subset."""
-        return self.evaluated == "feature"
+        """Whether it scores the feature that a step of a filter or of boosting adds, rather than a subset."""
+        return self.evaluated in ("feature", "round")
 
     @property
     def heading(self) -> str:

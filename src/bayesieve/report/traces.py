@@ -59,8 +59,9 @@ def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
         differing = chosen ^ set(trace.starts[start].features.tolist())
         if not differing:
             return start, 0
-        for step, feature in enumerate(trace.walk_moves(start).feature.tolist(), start=1):
-            differing ^= {feature}
+        moves = trace.walk_moves(start)
+        for step, (feature, sign) in enumerate(zip(moves.feature.tolist(), moves.sign.tolist(), strict=True), start=1):
+            differing ^= {feature} if sign else set()
             if not differing:
                 return start, step
     return None

@@ -134,10 +134,18 @@ class StepRecorder:
         self._keys = np.random.default_rng(0).integers(1, 2**63, size=problem.n_features, dtype=np.uint64)
 
     def record(
-        self, walk: TraceRecorder, subset: np.ndarray, moves: np.ndarray, costs: np.ndarray, at: int, *values: float
+        self,
+        walk: TraceRecorder,
+        subset: np.ndarray,
+        moves: np.ndarray,
+        costs: np.ndarray,
+        at: int,
+        seconds: float,
+        validation: float = float("nan"),
+        violation: float = 0.0,
     ) -> None:
-        """``subset`` : before the move; ``at`` : position among ``moves`` of the one made, or -1; ``values`` : seconds,
-        and the validation and violation after the move.
+        """``subset`` : before the move; ``at`` : position among ``moves`` of the one made, or -1; ``validation`` and
+        ``violation`` : after the move.
         """
         order = np.arange(moves.size)
         accepted = order == at
@@ -145,4 +153,6 @@ class StepRecorder:
             order = np.append(np.delete(order, at), at)
         moves = moves[order]
         key = np.bitwise_xor.reduce(self._keys[subset], initial=np.uint64(0)) ^ self._keys[moves]
-        walk.record(moves, ~subset[moves], self._sign * costs[order], accepted[order], key, *values)
+        walk.record(
+            moves, ~subset[moves], self._sign * costs[order], accepted[order], key, seconds, validation, violation
+        )

@@ -40,10 +40,13 @@ class Moves:
     seconds: np.ndarray
     validation: np.ndarray
     violation: np.ndarray
+    again: np.ndarray
+    """Whether a feature is chosen that the subset holds already, as boosting may do."""
 
     @property
     def sign(self) -> np.ndarray:
-        return np.where(self.adding, 1, -1)
+        """What each move adds to the size of the subset."""
+        return np.where(self.again, 0, np.where(self.adding, 1, -1))
 
     def at(self, moves: Any) -> Moves:
         """These moves only: positions, a slice or a mask."""
@@ -74,20 +77,23 @@ class TraceRecorder:
         seconds: float,
         validation: float = float("nan"),
         violation: float = 0.0,
+        again: bool = False,
     ) -> None:
         """Moves evaluated from one subset; an accepted one is the last that starts from it, and has the value
-        ``validation`` on the validation rows; ``violation`` says how far it is from the constraints.
+        ``validation`` on the validation rows; ``violation`` says how far it is from the constraints, ``again`` that the
+        subset holds the feature already.
         """
-        self.parts.append((features, adding, costs, accepted, keys, seconds, validation, violation))
+        self.parts.append((features, adding, costs, accepted, keys, seconds, validation, violation, again))
 
 
 def joined(walks: list[TraceRecorder]) -> tuple[Moves, np.ndarray]:
     """The moves of all walks, and the walk of each."""
-    nothing = 0, *(np.zeros(0, kind) for kind in (np.int64, bool, float, bool, np.uint64)), 0.0, 0.0, 0.0
+    nothing = 0, *(np.zeros(0, kind) for kind in (np.int64, bool, float, bool, np.uint64)), 0.0, 0.0, 0.0, False
     parts = [(number, *part) for number, walk in enumerate(walks) for part in walk.parts] or [nothing]
-    number, *arrays, seconds, validation, violation = zip(*parts, strict=True)
+    number, *arrays, seconds, validation, violation, again = zip(*parts, strict=True)
     features, adding, costs, accepted, keys = map(np.concatenate, arrays)
-    walk_of, *facts = (np.repeat(each, list(map(len, arrays[0]))) for each in (number, seconds, validation, violation))
+    lengths = list(map(len, arrays[0]))
+    walk_of, *facts = (np.repeat(each, lengths) for each in (number, seconds, validation, violation, again))
     moves = Moves(features, adding, costs, accepted, keys, *facts)
     moves.validation[~accepted] = np.nan
     return moves, walk_of

@@ -66,6 +66,7 @@ class SearchTrace(ShortRepr):
     complete : False when the search was stopped by ``max_seconds`` or by the user.
     seconds : duration of the search.
     chosen : (n_features,) bool, the subset that the search chose; None where a ranking or an average takes no subset.
+    ended : the reason for which the search ended, in words, where it may end for several.
     """
 
     names: tuple[str, ...]
@@ -86,6 +87,7 @@ class SearchTrace(ShortRepr):
     evaluation: str | None = None
     recoded: bool | None = None
     chosen: np.ndarray | None = None
+    ended: str | None = None
 
     @classmethod
     def of(
@@ -264,7 +266,7 @@ class SearchTrace(ShortRepr):
         return {
             "start": [start] * (1 + size.size),
             "step": [0, *step.tolist()],
-            "move": ["start", *("add" if add else "drop" for add in moves.adding)],
+            "move": ["start", *np.select([moves.again, moves.adding], ["again", "add"], "drop").tolist()],
             "feature": [None, *(self.names[f] for f in moves.feature)],
             "n_features": [first.features.size, *size.tolist()],
             "criterion": [first.criterion, *moves.cost.tolist()],
@@ -290,9 +292,9 @@ class SearchTrace(ShortRepr):
         """The walk as a polars dataframe.
 
         One row per accepted move (``evaluated=True``: per evaluated move): ``start``, ``step``, ``move`` ("start",
-        "add", "drop"), ``feature``, ``n_features``, ``criterion`` (on the rows that guide the search), ``validation``
-        (on the rows that choose the size; null where there are none), ``seconds`` since the search began, and, with
-        ``evaluated=True``, ``accepted``.
+        "add", "drop", or "again" for a feature that is in already), ``feature``, ``n_features``, ``criterion`` (on the
+        rows that guide the search), ``validation`` (on the rows that choose the size; null where there are none),
+        ``seconds`` since the search began, and, with ``evaluated=True``, ``accepted``.
         """
         import polars as pl
 

@@ -52,6 +52,10 @@ def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
             ],
             "move_validation": list(map(number_to_json, moves.validation.tolist())),
         }
+    if moves.again.any():
+        data["again"] = np.flatnonzero(moves.again).tolist()
+    if trace.ended is not None:
+        data["ended"] = trace.ended
     if trace.chosen is not None:
         data["chosen"] = np.flatnonzero(trace.chosen).tolist()
     return data
@@ -79,6 +83,7 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
         else np.zeros(0),
         validation=numbers_from_json(data.get("move_validation", [None] * feature.size), "validation of the search"),
         violation=np.zeros(feature.size),
+        again=_subset(data.get("again", []), feature.size),
     )
     null_criterion, best_criterion = numbers_from_json(
         [data["null_criterion"], data["best_criterion"]], "criteria of the search"
@@ -110,6 +115,7 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
         evaluation=optional(data, "evaluation", str),
         recoded=optional(data, "recoded", bool),
         chosen=_subset(data["chosen"], len(names)) if "chosen" in data else None,
+        ended=optional(data, "ended", str),
     )
 
 
@@ -130,18 +136,21 @@ def _read_starts(data: dict[str, Any], n_starts: int, null_criterion: float, n_f
 def _subset(features: Any, n_features: int) -> np.ndarray:
     """(n_features,) bool: the features at these positions."""
     positions = list_of({"features": features}, "features", int)
-    if len(set(features)) != positions.size or positions.min(initial=0) < 0 or positions.max(initial=0) >= n_features:
+    if len(set(features)) != positions.size or positions.min(initial=0) < 0 or positions.max(initial=-1) >= n_features:
         raise Damaged("the search holds features that are not there")
     return np.bincount(positions, minlength=n_features) > 0
 
 
 def _are_walks(moves: Moves, walk_of: np.ndarray, starts: list[WalkStart]) -> bool:
-    """Whether moves stand walk after walk, and each adds a feature that is absent or drops one that is there."""
+    """Whether moves stand walk after walk, and each adds a feature that is absent, or drops or repeats one that is
+    there.
+    """
     order = np.lexsort((moves.feature, walk_of))
     feature, walk, adding = moves.feature[order], walk_of[order], moves.adding[order]
     same = (np.diff(feature) == 0) & (np.diff(walk) == 0)
     first = np.concatenate([[True], ~same])[: adding.size]
     at_start = {(s, f) for s, start in enumerate(starts) for f in start.features.tolist()}
-    held = [pair in at_start for pair in zip(walk[first].tolist(), feature[first].tolist(), strict=True)]
-    alternate = np.all(adding[1:] != adding[:-1], where=same)
-    return bool(alternate and np.all(adding[first] != held) and np.all(np.diff(walk_of) >= 0))
+    held = np.roll(adding, 1)  # before the move
+    held[first] = [pair in at_start for pair in zip(walk[first].tolist(), feature[first].tolist(), strict=True)]
+    fit = np.where(moves.again[order], held & adding, held != adding)
+    return bool(np.all(fit) and np.all(np.diff(walk_of) >= 0))

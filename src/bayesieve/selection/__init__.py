@@ -4,6 +4,7 @@ from bayesieve.parts import Score
 from bayesieve.selection.all_features import AllFeatures
 from bayesieve.selection.averaging import BayesianAveraging, CompressionAveraging
 from bayesieve.selection.base import CodedSelector
+from bayesieve.selection.boosted import BoostedSelector
 from bayesieve.selection.cfs import CFSSelector
 from bayesieve.selection.clusters import DependenceClusterSelector
 from bayesieve.selection.filters import FilterSelector
@@ -22,6 +23,7 @@ __all__ = [
     "AccuracySelector",
     "AllFeatures",
     "BayesianAveraging",
+    "BoostedSelector",
     "CFSSelector",
     "CodedSelector",
     "CompressionAveraging",

@@ -8,6 +8,7 @@ from bayesieve.parts import Registry
 from bayesieve.selection.all_features import AllFeatures
 from bayesieve.selection.averaging import BayesianAveraging, CompressionAveraging
 from bayesieve.selection.base import CodedSelector
+from bayesieve.selection.boosted import BoostedSelector
 from bayesieve.selection.cfs import CFSSelector
 from bayesieve.selection.clusters import DependenceClusterSelector
 from bayesieve.selection.imprecise_information_gain import ImpreciseInformationGainSelector
@@ -25,6 +26,7 @@ SELECTORS: Registry[type[CodedSelector]] = Registry(
     BayesianAveraging,
     CompressionAveraging,
     WrapperSelector,
+    BoostedSelector,
     DependenceClusterSelector,
     AccuracySelector,
     AUCSelector,

@@ -54,6 +54,8 @@ def path_sentence(search: SearchSummary) -> str:
     """A search along one path, and its chosen subset."""
     measures = measures_of(search)
     guide = measures[0]
+    if guide.evaluated == "round":
+        return _boosted_sentence(search, guide)
     if guide.is_of_features:
         return _ranking_sentence(search, measures)
     walks = steps_by_start(search.path)
@@ -104,7 +106,20 @@ def _sentence(search: SearchSummary) -> str:
     return f"{models} evaluated from {starts} in {format_seconds(search.seconds)}. {_end(search)}"
 
 
+def _boosted_sentence(search: SearchSummary, guide: Measure) -> str:
+    """The rounds of boosting, and how they ended."""
+    edges = [step.criterion for step in search.path if step.feature is not None]
+    features = {step.feature for step in search.path} - {None}
+    rounds = f"{plural(len(edges), 'round')} and {format_seconds(search.seconds)}"
+    text = f"{plural(len(features), 'feature')} chosen in {rounds}"
+    if edges:
+        text += f", by {guide.title} from {guide.text(max(edges))} down to {guide.text(min(edges))}"
+    return f"{text}. {_end(search)}"
+
+
 def _end(search: SearchSummary) -> str:
+    if search.ended is not None:
+        return f"The search ended {search.ended}."
     if search.complete:
         return "The search ran to its end."
     return "The search was interrupted; it returned the best subset so far."

@@ -1,0 +1,203 @@
+"""Boosted search: features win rounds in turn, each on rows reweighted towards those that the winners before got wrong.
+
+Gidofalvi & Zadrozny, Feature selection for class probability estimation, table 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.counts.contingency import left_over
+from bayesieve.counts.probabilities import log_probabilities_of_all
+from bayesieve.engine.progress import Progress
+from bayesieve.search.recorder import Clock, TraceRecorder
+from bayesieve.search.trace import SearchTrace
+
+EDGE = "edge"
+_TIE = 1e-12
+_MOST_IDLE = 100  # rounds in a row that bring no new feature, where rounds are not limited
+_FEWEST_ROWS = 10.0  # that the weight must not be concentrated on ...
+_LEAST_SHARE = 0.1  # ... or, in tables of fewer than 100 rows, this share of them
+
+
+@dataclass(frozen=True)
+class Boosting:
+    """Each round the naive Bayes of every feature alone is learnt from weighted rows, and the one of largest edge wins.
+
+    Parameters
+    ----------
+    n_rounds : int or None
+        Rounds for each class; None sets no limit.
+    n_features : int or None
+        Boosting ends with this many features.
+    smoothing : of the probabilities
+    max_seconds : float or None
+    """
+
+    n_rounds: int | None = 20
+    n_features: int | None = None
+    smoothing: Smoothing = "m-estimate"
+    max_seconds: float | None = None
+
+    def run(self, coded: CodedTable, candidates: np.ndarray, progress: Progress | None = None) -> SearchTrace:
+        """Boost one class after another against the rest, two classes only once; Ctrl-C keeps the rounds so far.
+
+        Parameters
+        ----------
+        coded : CodedTable with classes
+        candidates : positions of the features that may win
+        progress : called after every round
+        """
+        clock = Clock(self.max_seconds)
+        walks = [_AgainstRest(coded, target, self.smoothing) for target in _targets(coded)]
+        try:
+            complete = self._boost(walks, candidates, clock, progress)
+        except KeyboardInterrupt:
+            complete = False
+        chosen = np.zeros(coded.n_features, dtype=bool)
+        chosen[list(_winners(walks))] = True
+        return SearchTrace.of(
+            coded.names,
+            [walk.recorder for walk in walks] or [TraceRecorder(1.0)],
+            complete=complete,
+            seconds=clock.seconds,
+            n_models=1 + sum(walk.n_rounds for walk in walks) * candidates.size,
+            criterion_name=EDGE,
+            lower_is_better=False,
+            chosen=chosen,
+            ended=_reasons(walks, coded) if complete else None,
+        )
+
+    def _boost(
+        self, walks: list[_AgainstRest], candidates: np.ndarray, clock: Clock, progress: Progress | None
+    ) -> bool:
+        """The rounds of all classes in turn; whether they ran to their end."""
+        running, rounds = walks, 0
+        while running := [walk for walk in running if walk.ended is None]:
+            for walk in running:
+                if clock.is_up:
+                    return False
+                if walk.ended is not None:  # the features of others were enough
+                    continue
+                walk.ended = walk.round(candidates, clock) or self._limit(walk)
+                if self.n_features is not None and len(_winners(walks)) == self.n_features:
+                    for every in walks:
+                        every.ended = every.ended or f"with {_counted(self.n_features, 'feature')}"
+            rounds += 1
+            done, total = (len(_winners(walks)), self.n_features) if self.n_rounds is None else (rounds, self.n_rounds)
+            if progress is not None and progress(done, total or 0, max(walk.edge for walk in running)):
+                return False
+        return True
+
+    def _limit(self, walk: _AgainstRest) -> str | None:
+        """The limit of rounds that was reached, if one was."""
+        if walk.n_rounds == self.n_rounds:
+            return f"after {_counted(walk.n_rounds, 'round')}"
+        if self.n_rounds is None and walk.idle_rounds == _MOST_IDLE:
+            return f"after {_MOST_IDLE} rounds without a new feature"
+        return None
+
+
+class _AgainstRest:
+    """Boosting of one class (y = +1) against all others (y = -1)."""
+
+    def __init__(self, coded: CodedTable, target: int, smoothing: Smoothing) -> None:
+        self.target = target
+        self.ended: str | None = None
+        self.edge = 0.0
+        self.idle_rounds = 0
+        self._smoothing = smoothing
+        own = (np.asarray(coded.class_codes) == target).astype(np.uint8)
+        self._coded = coded.with_rows(class_codes=own, classes=np.arange(2))
+        self._given = np.ones(coded.n_rows) if coded.weights is None else coded.weights
+        self._total = float(self._given.sum())
+        # The weights sum to the number of rows, so that the first round smooths as `DiscreteNB` does.
+        self._weights = self._given.astype(float)
+        share = float(self._weights[own > 0].sum()) / self._total
+        self.recorder = TraceRecorder((2.0 * share - 1.0) ** 2)
+
+    @property
+    def n_rounds(self) -> int:
+        return len(self.recorder.parts)
+
+    def round(self, candidates: np.ndarray, clock: Clock) -> str | None:
+        """Let the best feature win and weigh the rows again; the reason to end, if there is one."""
+        if not candidates.size:
+            return "at once, for no feature has several levels"
+        levels, confidence, edges = self._learn()
+        own = edges[candidates]
+        best = int(np.argmax(own >= own.max() - _TIE))
+        winner, self.edge = int(candidates[best]), float(own[best])
+        edge = self.edge
+        if edge <= _TIE:
+            return "when no feature was better than chance on the weighted rows"
+        again = winner in _winners([self])
+        self.idle_rounds = self.idle_rounds + 1 if again else 0
+        made, no_key = np.ones(1, dtype=bool), np.zeros(1, dtype=np.uint64)
+        self.recorder.record(np.array([winner]), made, np.array([edge]), made, no_key, clock.seconds, again=again)
+        if edge >= 1.0 - _TIE:
+            return f"when {self._coded.names[winner]} separated the classes without error"
+        self._reweigh(winner, np.append(confidence[levels[winner] : levels[winner + 1]], confidence[-1]), edge)
+        rows = self._effective_rows()
+        if rows < min(_FEWEST_ROWS, _LEAST_SHARE * self._total):
+            return f"when the weight was concentrated on {_counted(int(rows), 'row')}"
+        return None
+
+    def _learn(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where the levels of each feature start, the confidence h = 2 s - 1 of every level and, at the end, of unseen
+        ones, and the edge r of every feature.
+        """
+        counts = self._coded.with_rows(weights=self._weights).counts
+        offsets, (rest, own) = counts.offsets, counts.class_counts
+        logs = log_probabilities_of_all(counts.counts, offsets, self._total, self._smoothing)
+        prior = np.log(own) - np.log(rest)
+        confidence = np.tanh(0.5 * np.append(prior + logs[:, 1] - logs[:, 0], prior))  # of probabilities, 2 s - 1
+        of_level = np.repeat(np.arange(counts.n_features), np.diff(offsets))
+        gains = confidence[:-1] * (counts.counts[:, 1] - counts.counts[:, 0])
+        known = np.array([np.bincount(of_level, column, counts.n_features) for column in counts.counts.T])
+        unseen = left_over(np.repeat(counts.class_counts[:, None], counts.n_features, axis=1), known)
+        edges = np.bincount(of_level, gains, counts.n_features) + confidence[-1] * (unseen[1] - unseen[0])
+        return offsets, confidence, edges / self._total
+
+    def _reweigh(self, winner: int, confidence: np.ndarray, edge: float) -> None:
+        """w <- w exp(-alpha y h), scaled to the same sum; ``confidence`` of each level of the winner."""
+        alpha = np.arctanh(edge)  # 0.5 ln((1 + r) / (1 - r))
+        codes = np.minimum(self._coded.codes_of([winner])[0], confidence.size - 1)
+        factors = np.exp(alpha * np.outer([1.0, -1.0], confidence))
+        self._weights *= factors[np.asarray(self._coded.class_codes), codes]
+        self._weights *= self._total / self._weights.sum()
+
+    def _effective_rows(self) -> float:
+        """(sum w)^2 / sum w^2 (Kish), a row of weight 2 counting as two."""
+        there = self._given > 0
+        return self._total**2 / float(np.sum(self._weights[there] ** 2 / self._given[there]))
+
+
+def _targets(coded: CodedTable) -> list[int]:
+    """The classes to boost against the rest: of two only the second, none that has no row or all of them."""
+    weights = np.bincount(np.asarray(coded.class_codes), coded.weights, coded.n_classes)
+    present = np.flatnonzero(weights > 0)
+    return present[1:].tolist() if present.size <= 2 else present.tolist()
+
+
+def _winners(walks: list[_AgainstRest]) -> set[int]:
+    """The features that won a round; from the records, which an interrupt leaves whole."""
+    return {int(part[0][0]) for walk in walks for part in walk.recorder.parts}
+
+
+def _reasons(walks: list[_AgainstRest], coded: CodedTable) -> str:
+    """The reasons for which boosting ended; those of several classes where they differ."""
+    reasons = [str(walk.ended) for walk in walks]
+    if not reasons:
+        return "at once, for the rows have one class"
+    if len(set(reasons)) == 1:
+        return reasons[0]
+    labels = np.asarray(coded.classes).tolist()
+    return "; ".join(f"class {labels[walk.target]!r} {reason}" for walk, reason in zip(walks, reasons, strict=True))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

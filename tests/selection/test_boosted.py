@@ -1,0 +1,299 @@
+"""Boosted selection: an oracle from table 2 of the paper, the ends of boosting, several classes, saved models."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+
+import bayesieve
+from bayesieve import BoostedSelector, DiscreteNB, SelectiveNB
+from bayesieve.counts import CodedTable
+from bayesieve.search import boosting
+from bayesieve.search.boosting import Boosting
+from tests.reference.boosting import boost
+
+
+def draw(seed: int, n_rows: int, n_features: int, n_classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Codes (n_rows, n_features) that follow the classes more or less, with a copy of the first feature at the end."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_rows) % n_classes
+    rng.shuffle(y)
+    codes = np.empty((n_rows, n_features), dtype=np.int64)
+    for k in range(n_features):
+        n_levels = 2 + k % 4
+        codes[:, k] = np.where(
+            rng.random(n_rows) < 0.15 * (1 + k % 5), (y + k) % n_levels, rng.integers(0, n_levels, n_rows)
+        )
+    codes[:, -1] = codes[:, 0]
+    return codes, y
+
+
+def coded_table(codes: np.ndarray, y: np.ndarray, n_levels: Any = None, weights: Any = None) -> CodedTable:
+    return CodedTable(
+        codes.T.astype(np.uint8),
+        codes.max(axis=0) + 1 if n_levels is None else n_levels,
+        tuple(f"x{k}" for k in range(codes.shape[1])),
+        class_codes=y.astype(np.uint8),
+        classes=np.arange(int(y.max()) + 1),
+        weights=weights,
+    )
+
+
+ENDS = {
+    "rounds": "after",
+    "chance": "chance",
+    "separated": "separated",
+    "concentrated": "concentrated",
+    "features": "with",
+}
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(4, 60),
+    st.integers(2, 6),
+    st.sampled_from(["m-estimate", 1.0, 0.01, 1e-280]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([None, 1, 2]),
+)
+def test_rounds_equal_those_of_the_paper(
+    seed: int, n_rows: int, n_features: int, smoothing: Any, weighted: bool, unseen: bool, most: int | None
+) -> None:
+    codes, y = draw(seed, n_rows, n_features)
+    n_levels = codes.max(axis=0) + 1
+    if unseen:
+        n_levels = np.maximum(n_levels - 1, 1)  # the last level of each feature is not known
+    weights = np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 3.0], n_rows) if weighted else None
+    if weights is not None:
+        weights[:4] = 1.0
+    coded = coded_table(codes, y, n_levels, weights)
+    present = np.unique(y if weights is None else y[weights > 0])
+    if present.size < 2:
+        return
+    selector = BoostedSelector(12, most, smoothing=smoothing, encoder=None).fit_coded(coded)
+    expected = boost(codes.T.tolist(), (2 * y - 1).tolist(), n_levels.tolist(), 12, smoothing, weights, most)
+    assert selector.trace_.moves.feature.tolist() == expected.winners
+    np.testing.assert_allclose(selector.trace_.moves.cost, expected.edges, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(selector.alphas_, expected.alphas, rtol=1e-9, atol=1e-10)
+    assert ENDS[expected.end] in selector.trace_.ended
+    assert np.flatnonzero(selector.support_).tolist() == sorted(set(expected.winners))
+    sums = np.zeros(n_features)
+    np.add.at(sums, expected.winners, expected.alphas)
+    np.testing.assert_allclose(selector.scores_, sums, rtol=1e-9, atol=1e-10)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["m-estimate", 1.0]), st.booleans())
+def test_weights_of_rows_equal_those_of_the_paper(seed: int, smoothing: Any, weighted: bool) -> None:
+    codes, y = draw(seed, 50, 5)
+    given_weights = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], 50) if weighted else None
+    walk = boosting._AgainstRest(coded_table(codes, y, weights=given_weights), 1, smoothing)
+    expected = boost(
+        codes.T.tolist(), (2 * y - 1).tolist(), (codes.max(axis=0) + 1).tolist(), 8, smoothing, given_weights
+    )
+    for weights in expected.weights:
+        walk.round(np.arange(5), boosting.Clock(None))
+        np.testing.assert_allclose(walk._weights / walk._weights.sum(), weights, rtol=1e-10, atol=1e-10)
+
+
+def test_the_first_round_is_plain_naive_bayes() -> None:
+    codes, y = draw(3, 200, 6)
+    s = np.array([DiscreteNB().fit(codes[:, [k]], y).predict_proba(codes[:, [k]])[:, 1] for k in range(6)])
+    edges = ((2 * y - 1) * (2 * s - 1)).mean(axis=1)
+    trace = BoostedSelector(1, encoder=None).fit(codes, y).trace_
+    assert trace.moves.feature[0] == np.argmax(edges)
+    assert trace.moves.cost[0] == pytest.approx(edges.max(), abs=1e-13)
+    assert trace.null_criterion == pytest.approx((2 * y.mean() - 1) ** 2, abs=1e-15)
+
+
+def test_which_class_comes_first_makes_no_difference() -> None:
+    codes, y = draw(5, 120, 6)
+    one, other = (BoostedSelector(15, encoder=None).fit(codes, classes).trace_ for classes in (y, 1 - y))
+    assert one.moves.feature.tolist() == other.moves.feature.tolist()
+    np.testing.assert_allclose(one.moves.cost, other.moves.cost, atol=1e-12)
+
+
+def test_a_row_of_weight_two_is_two_rows() -> None:
+    codes, y = draw(7, 90, 5)
+    weights = np.random.default_rng(7).integers(0, 4, 90)
+    weighted = BoostedSelector(15, encoder=None).fit(codes, y, sample_weight=weights)
+    repeated = BoostedSelector(15, encoder=None).fit(np.repeat(codes, weights, axis=0), np.repeat(y, weights))
+    assert weighted.trace_.moves.feature.tolist() == repeated.trace_.moves.feature.tolist()
+    np.testing.assert_allclose(weighted.trace_.moves.cost, repeated.trace_.moves.cost, atol=1e-12)
+    assert weighted.trace_.ended == repeated.trace_.ended
+
+
+def test_copies_tie_and_the_first_wins() -> None:
+    codes, y = draw(11, 100, 6)
+    assert not BoostedSelector(20, encoder=None).fit(codes, y).support_[-1]
+
+
+def test_each_class_is_boosted_against_the_rest() -> None:
+    codes, y = draw(13, 150, 6, n_classes=3)
+    selector = BoostedSelector(6, encoder=None).fit(codes, y)
+    alone = [BoostedSelector(6, encoder=None).fit(codes, (y == c).astype(int)) for c in range(3)]
+    for c, one in enumerate(alone):
+        moves = selector.trace_.walk_moves(c)
+        assert moves.feature.tolist() == one.trace_.moves.feature.tolist()
+        np.testing.assert_allclose(moves.cost, one.trace_.moves.cost, atol=1e-12)
+    assert selector.support_.tolist() == np.any([one.support_ for one in alone], axis=0).tolist()
+    one_feature = BoostedSelector(n_features_to_select=1, encoder=None).fit(codes, y)
+    assert one_feature.trace_.moves.feature.tolist() == alone[0].trace_.moves.feature[:1].tolist()
+
+
+def test_rounds_and_features_both_limit() -> None:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    assert BoostedSelector().fit(X, y).trace_.ended == "after 20 rounds"
+    five = BoostedSelector(n_features_to_select=5).fit(X, y)
+    assert (five.n_features_selected_, five.trace_.ended) == (5, "with 5 features")
+    assert BoostedSelector(1, 5).fit(X, y).trace_.ended == "after 1 round"
+    many = BoostedSelector(None, 12).fit(X, y)
+    assert (many.n_features_selected_, many.trace_.ended) == (12, "with 12 features")
+    assert many.alphas_.size > 20
+
+
+def test_a_feature_that_separates_the_classes_ends_it() -> None:
+    y = np.arange(40) % 2
+    selector = BoostedSelector(smoothing=1e-280, encoder=None).fit(np.column_stack([y // 2, y]), y)
+    assert selector.support_.tolist() == [False, True]
+    assert selector.trace_.ended == "when x1 separated the classes without error"
+    assert selector.alphas_[0] > 10
+
+
+def test_chance_ends_it() -> None:
+    codes, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5), np.array([0, 1, 1, 0] * 5)
+    selector = BoostedSelector(encoder=None).fit(codes, y)
+    assert not selector.support_.any()
+    assert selector.alphas_.size == selector.trace_.moves.cost.size == 0
+    assert selector.trace_.ended == "when no feature was better than chance on the weighted rows"
+
+
+def test_weight_on_a_few_rows_ends_it() -> None:
+    y = np.arange(2000) % 2
+    wrong = y.copy()
+    wrong[:2] = 1 - wrong[:2]
+    selector = BoostedSelector(500, encoder=None).fit(wrong[:, None], y)
+    assert selector.support_.all()
+    assert selector.trace_.ended.startswith("when the weight was concentrated on ")
+
+
+def test_no_candidate() -> None:
+    selector = BoostedSelector().fit(np.ones((20, 1)), np.arange(20) % 2)
+    assert not selector.support_.any()
+    assert selector.trace_.ended == "at once, for no feature has several levels"
+
+
+def test_a_class_without_rows() -> None:
+    coded = coded_table(*draw(1, 30, 3))
+    one_class = coded.with_rows(weights=(np.asarray(coded.class_codes) == 0).astype(float))
+    selector = BoostedSelector(encoder=None).fit_coded(one_class)
+    assert not selector.support_.any()
+    assert selector.trace_.ended == "at once, for the rows have one class"
+
+
+def test_where_classes_end_differently_each_is_named() -> None:
+    y = np.array([0] * 400 + [1] * 400 + [2] * 400)
+    codes = np.column_stack([y == 0, np.random.default_rng(0).integers(0, 2, y.size)]).astype(int)
+    codes[0, 0], codes[-1, 0] = 0, 1
+    ended = BoostedSelector(500, encoder=None).fit(codes, y).trace_.ended
+    assert ended.startswith("class 0 when the weight was concentrated")
+    assert "class 1 " in ended
+
+
+def test_unbounded_rounds_end_where_no_new_feature_comes() -> None:
+    codes, y = draw(17, 300, 3)
+    selector = BoostedSelector(None, 3, encoder=None).fit(codes, y)  # the copy at the end never wins
+    assert selector.trace_.ended == "after 100 rounds without a new feature"
+    assert selector.n_features_selected_ == 2
+
+
+def test_max_seconds_and_interrupts_keep_the_rounds_so_far(monkeypatch: Any) -> None:
+    codes, y = draw(19, 100, 6)
+    none = BoostedSelector(max_seconds=0, encoder=None).fit(codes, y)
+    assert (none.trace_.complete, none.trace_.ended, none.n_features_selected_) == (False, None, 0)
+    learn, rounds = boosting._AgainstRest._learn, []
+
+    def interrupted(walk: Any) -> Any:
+        rounds.append(walk)
+        if len(rounds) == 4:
+            raise KeyboardInterrupt
+        return learn(walk)
+
+    monkeypatch.setattr(boosting._AgainstRest, "_learn", interrupted)
+    with pytest.warns(UserWarning, match="interrupted after 3 rounds: BoostedSelector keeps their features"):
+        selector = BoostedSelector(encoder=None).fit(codes, y)
+    monkeypatch.undo()
+    assert not selector.trace_.complete
+    assert selector.support_.tolist() == BoostedSelector(3, encoder=None).fit(codes, y).support_.tolist()
+
+
+def test_progress_counts_rounds_and_may_stop() -> None:
+    coded = coded_table(*draw(23, 100, 6))
+    seen = []
+    trace = Boosting(5).run(coded, np.arange(6), lambda *now: seen.append(now))
+    assert [done for done, _, _ in seen] == [1, 2, 3, 4, 5]
+    assert [best for _, _, best in seen] == trace.moves.cost.tolist()
+    stopped = Boosting(5).run(coded, np.arange(6), lambda done, total, best: done == 2)
+    assert (stopped.moves.cost.size, stopped.complete) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_rounds": 0}, "n_rounds must be a whole number of at least 1 or None"),
+        ({"n_rounds": True}, "n_rounds must be a whole number"),
+        ({"n_features_to_select": 1.5}, "n_features_to_select must be a whole number"),
+        ({"n_rounds": None}, "cannot both be None"),
+        ({"n_features_to_select": 7}, "more than the 6 features"),
+        ({"max_seconds": -1}, "max_seconds must be"),
+        ({"smoothing": 0}, "smoothing must be"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    codes, y = draw(29, 30, 6)
+    with pytest.raises(ValueError, match=message):
+        BoostedSelector(**options, encoder=None).fit(codes, y)
+
+
+@pytest.mark.parametrize("load_table", [load_breast_cancer, load_wine, load_iris])
+def test_models_are_saved_and_loaded(load_table: Any, tmp_path: Any) -> None:
+    X, y = load_table(return_X_y=True, as_frame=True)
+    model = (
+        SelectiveNB(BoostedSelector(12, 8)).fit(X, y)
+        if load_table is load_breast_cancer
+        else SelectiveNB("boosted").fit(X, y)
+    )
+    model.save(tmp_path / "model.json")
+    again = bayesieve.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.trace_.to_frame().equals(model.trace_.to_frame())
+    assert "again" in model.trace_.path()["move"]
+    for name in ("alphas_", "scores_", "n_features_selected_"):
+        np.testing.assert_array_equal(getattr(again.selector_, name), getattr(model.selector_, name))
+    assert again.trace_.ended == model.trace_.ended
+
+
+def test_the_classifier_itself_is_not_weighted() -> None:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    model = SelectiveNB("boosted", calibrate=False).fit(X, y)
+    coded = model.encoder_.fit_transform_coded(X, y)
+    kept = coded.select(model.selector_.support_)
+    np.testing.assert_allclose(model.predict_proba(X), DiscreteNB().fit(kept).predict_proba(kept), atol=1e-12)
+
+
+def test_ctrl_c_ends_a_long_search() -> None:
+    codes, y = draw(31, 20_000, 30)
+    BoostedSelector(1, encoder=None).fit(codes, y)
+    threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()
+    begin = time.perf_counter()
+    with pytest.warns(UserWarning, match="interrupted after"):
+        BoostedSelector(10**6, encoder=None).fit(codes, y)
+    assert time.perf_counter() - begin < 30
