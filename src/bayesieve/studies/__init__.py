@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bayesieve.studies.abellan2017.study import Abellan2017
 from bayesieve.studies.boulle2007.study import Boulle2007
+from bayesieve.studies.gidofalvi.study import Gidofalvi
 from bayesieve.studies.rabenoro2015.study import Rabenoro2015
 from bayesieve.studies.study import Options, Report, Study
 
 __all__ = ["PAPERS", "Options", "Report", "Study", "make_study"]
 
-PAPERS: dict[str, type[Study]] = {study.paper: study for study in (Rabenoro2015, Boulle2007, Abellan2017)}
+PAPERS: dict[str, type[Study]] = {study.paper: study for study in (Rabenoro2015, Boulle2007, Abellan2017, Gidofalvi)}
 """Studies by the names of their papers in commands; each is a folder of this package."""
 
 

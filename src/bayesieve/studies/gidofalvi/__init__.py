@@ -1,0 +1,1 @@
+"""Gidofalvi & Zadrozny: features selected for class probability estimation, and the profit of letters to donors."""
