@@ -24,7 +24,9 @@ _KEPT = ".jsonl"
 def reproduce(
     paper: Annotated[
         str,
-        typer.Argument(metavar="PAPER", help="The paper: rabenoro2015, boulle2007 or abellan2017.", show_default=False),
+        typer.Argument(
+            metavar="PAPER", help="The paper: rabenoro2015, boulle2007, abellan2017 or gidofalvi.", show_default=False
+        ),
     ],
     repetitions: Annotated[
         int | None,
@@ -32,8 +34,8 @@ def reproduce(
             "--repetitions",
             "-r",
             metavar="N",
-            help="Default: 10 for rabenoro2015 (3 with --quick); cross-validations for the others, 1 for boulle2007 "
-            "and 10 for abellan2017 (1 with --quick).",
+            help="Default: 10 for rabenoro2015 (3 with --quick) and gidofalvi (2); cross-validations for the others, 1 "
+            "for boulle2007 and 10 for abellan2017 (1 with --quick).",
             show_default=False,
         ),
     ] = None,
@@ -51,7 +53,7 @@ def reproduce(
         typer.Option(
             metavar="ALPHA",
             help="Smoothing of probabilities: Laplace's alpha, or m-estimate.",
-            show_default="m-estimate for boulle2007, else 1",
+            show_default="m-estimate for boulle2007 and gidofalvi, else 1",
         ),
     ] = None,
     output: Annotated[

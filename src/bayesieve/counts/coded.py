@@ -244,7 +244,8 @@ class CodedTable(ShortRepr):
 
     def with_rows(self, **parts: Any) -> CodedTable:
         """The same codes, with other parts of `Rows`: ``with_rows(class_codes=..., classes=...)``."""
-        return self._with(self.stored, replace(self.rows, **parts))
+        recoder = self.recoder if parts.keys() <= {"columns"} else None  # levels do not depend on further columns
+        return self._with(self.stored, replace(self.rows, **parts), recoder)
 
     def on(self, engine: Engine) -> CodedTable:
         """The same rows in the care of another engine."""

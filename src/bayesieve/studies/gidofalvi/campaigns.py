@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bayesieve.evaluation.protocol import take_rows
 from bayesieve.simulate import donations
 from bayesieve.simulate.donations import N_FEATURES, N_ROWS
 from bayesieve.studies.data_sets import DataSets
 from bayesieve.studies.data_sets.cup98 import AMOUNT, PUBLISHED, has_cup98, read_cup98
+from bayesieve.table.frames import take_rows
 
+QUICK = (15_000, 100)
+"""Training rows and features of simulated donors in a quick trial."""
 RESPONSE = 0.05
 """The share of the letters that were answered."""
 N_PVA = 9686
@@ -57,7 +59,7 @@ class Campaign:
 
 def campaigns(folder: Path | None, seed: int, *, quick: bool = False) -> dict[str, Campaign]:
     """The campaigns by name: simulated donors, and those whose files are in the folder."""
-    shape = (15_000, 100) if quick else (N_ROWS, N_FEATURES)
+    shape = QUICK if quick else (N_ROWS, N_FEATURES)
     campaign = Campaign(
         SIMULATED,
         f"Simulated donors ({shape[0]:,} for training, as many for the test, {shape[1]} features)",
