@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score, f1_score, recall_score
 from bayesieve import DiscreteNB
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.criteria import Accuracy, Recall, Scorer
+from bayesieve.criteria import Accuracy, Recall, Scorer, subset_steps
 from bayesieve.search import ClusterSearch, FeatureClusters, Objective, ScoredRows, SubsetProblem, subset_values
 from bayesieve.search.objective import Constraint
 from tests.criteria.coded_tables import coded_table
@@ -187,10 +187,13 @@ def test_the_matrix_is_the_largest_information_within_a_class(coded: CodedTable)
     np.testing.assert_array_equal(again.subsets, found.subsets)
 
 
-def test_threads_do_not_change_the_answer(coded: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("summed", [True, False])
+def test_threads_do_not_change_the_answer(coded: CodedTable, monkeypatch: pytest.MonkeyPatch, summed: bool) -> None:
+    monkeypatch.setattr(subset_values, "_PIECE", 7)
+    monkeypatch.setattr(subset_values, "_MOST_SUMMED", 7)
+    monkeypatch.setattr(subset_steps, "_MOST_BYTES", summed << 20)
     alone = ClusterSearch(n_jobs=1, dependence="spearman").explore(problem_of(coded, bound=0.5))
     monkeypatch.setattr(subset_values, "_PARALLEL_WORK", 0)
-    monkeypatch.setattr(subset_values, "_PIECE", 7)
     for n_jobs in (1, 3, -1):
         found = ClusterSearch(n_jobs=n_jobs, dependence="spearman").explore(problem_of(coded, bound=0.5))
         np.testing.assert_array_equal(found.values.values, alone.values.values)
@@ -198,7 +201,7 @@ def test_threads_do_not_change_the_answer(coded: CodedTable, monkeypatch: pytest
 
 
 def test_the_end_of_time_and_the_user_keep_the_best_so_far(coded: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subset_values, "_PIECE", 7)
+    monkeypatch.setattr(subset_values, "_MOST_SUMMED", 7)
     trace = ClusterSearch(max_seconds=0.0).run(problem_of(coded))
     assert not trace.complete
     assert trace.n_models == 1

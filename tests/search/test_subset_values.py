@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bayesieve import IndicatorEncoder
 from bayesieve.counts import CodedTable
-from bayesieve.criteria.registry import CRITERIA
+from bayesieve.criteria import subset_steps
+from bayesieve.criteria.registry import CRITERIA, make_criterion
 from bayesieve.search import Objective, ScoredRows, SearchState, SubsetProblem, evaluate_subsets
 from bayesieve.search.objective import Constraint
 from bayesieve.search.subset_values import in_short_steps
@@ -31,15 +33,54 @@ def one_by_one(objective: Objective, coded: CodedTable, subsets: np.ndarray) -> 
 
 @pytest.mark.parametrize("criterion", [name for name, part in CRITERIA.items() if not part.needs_options])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_values_are_those_of_each_subset_by_itself(coded: CodedTable, criterion: str, share: float) -> None:
+@pytest.mark.parametrize("summed", [True, False])
+def test_values_are_those_of_each_subset_by_itself(
+    coded: CodedTable, criterion: str, share: float, summed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subset_steps, "_MOST_BYTES", summed << 20)
     subsets = np.random.default_rng(1).random((120, 12)) < share
     objective = Objective.of(coded, criterion, 1.0)
     evaluated = evaluate_subsets(objective, subsets)
+    assert next(SubsetProblem.on(objective, coded).state().each(subsets)) == summed
     np.testing.assert_allclose(evaluated.values, one_by_one(objective, coded, subsets), rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(evaluated.sizes, subsets.sum(axis=1))
     assert evaluated.feasible.all()
     ends = (objective.sign * evaluated.values).min()
     assert objective.sign * evaluated.values[evaluated.best] == ends
+
+
+@pytest.mark.parametrize("criterion", ["error", "log_loss", "auc"])
+@pytest.mark.parametrize("columns", ["indicators", "unseen levels", "weights"])
+def test_rows_of_every_kind_have_the_sums_of_their_moves(criterion: str, columns: str) -> None:
+    rng = np.random.default_rng(0)
+    if columns == "indicators":
+        X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
+        X[:, 0] += y
+        X[rng.random(X.shape) < 0.1] = np.nan
+        coded = IndicatorEncoder().fit_transform_coded(X, y)
+        rows = ScoredRows.training(coded, coded.counts, 1.0)
+    else:
+        codes, classes = rng.integers(0, 6, (9, 400)).astype(np.uint8), rng.integers(0, 3, 400)
+        weights = rng.random(400) if columns == "weights" else None
+        n_levels = np.array([2, 3, 6] * 3)
+        codes %= n_levels[:, None].astype(np.uint8) + (columns == "unseen levels")
+        names = tuple("abcdefghi")
+        coded = CodedTable(codes, n_levels, names, class_codes=classes, classes=np.arange(3), weights=weights)
+        learnt = coded.take((codes < n_levels[:, None]).all(axis=0))
+        rows = ScoredRows.training(coded, learnt.counts, 1.0)
+    objective = Objective(make_criterion(criterion, coded.n_features, coded.classes), rows)
+    subsets = rng.random((70, coded.n_features)) < 0.4
+    state = SearchState(SubsetProblem.on(objective, coded))
+    by_sums = [state.cost for _ in state.each(subsets)]
+    assert np.array_equal(state.selected, subsets[-1])
+    state.flip(0)
+    again, one_by_one = SearchState(SubsetProblem.on(objective, coded)), []
+    for subset in subsets:
+        again.reset(subset)
+        one_by_one.append(again.cost)
+    np.testing.assert_array_equal(by_sums, one_by_one)
+    again.flip(0)
+    assert state.cost == pytest.approx(again.cost, rel=1e-12)
 
 
 def test_leave_one_out_rows_and_the_order_of_the_list(coded: CodedTable) -> None:

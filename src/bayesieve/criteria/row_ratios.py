@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from bayesieve.criteria.class_block import THREE_WAY, ClassBlock
 from bayesieve.criteria.ratio_tables import RatioTables
+from bayesieve.criteria.subset_steps import steps_of_subsets
 
 SURE = 33.0
 """Nats by which a class must lead for its row to be taken as certain: all rows together then change a mean by less than
@@ -106,10 +108,14 @@ class Scan:
 
     def no_move(self) -> tuple[Any, ...]:
         """As ``candidates``, of the one move that changes nothing."""
-        n_pairs = self.block.n_segments * self.ratios.shape[0]
-        first = np.zeros(1, dtype=np.int64)
-        code = np.full(1, np.iinfo(self.block.codes.dtype).max, dtype=self.block.codes.dtype)
-        return first, code, code, np.zeros(1, dtype=np.uint8), first, np.full(1, 3), np.ones(3 * n_pairs)
+        return _no_move(self.block.n_segments * self.ratios.shape[0], self.block.codes.dtype)
+
+
+@lru_cache(maxsize=2)
+def _no_move(n_pairs: int, dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    first = np.zeros(1, dtype=np.int64)
+    code = np.full(1, np.iinfo(dtype).max, dtype=dtype)
+    return first, code, code, np.zeros(1, dtype=np.uint8), first, np.full(1, 3), np.ones(3 * n_pairs)
 
 
 class RowRatios:
@@ -159,6 +165,7 @@ class RowRatios:
         self._kept_rows: np.ndarray | None = None
         self._kept_block = block
         self._scan: Scan | None = None
+        self._sums: np.ndarray | None = None
         self.reset(priors)
 
     def reset(self, priors: np.ndarray) -> None:
@@ -207,6 +214,22 @@ class RowRatios:
     def expect_moves(self) -> None:
         """Several moves follow: the ratios are taken from the logarithms once after them, not after each."""
         self._scan = None
+
+    def sum_subsets(self, tables: RatioTables, subsets: np.ndarray) -> bool:
+        """Sum up the logarithms of subsets (n_subsets, n_features), which `take_subset` then goes to; False: not here.
+        Only the empty subset may come before.
+        """
+        if self._saturation is not None or self._start is None:
+            return False
+        self._sums = steps_of_subsets(self.block, tables, self._start, subsets)
+        return self._sums is not None
+
+    def take_subset(self, number: int) -> None:
+        """Go to one of the subsets that `sum_subsets` was called with."""
+        assert self._sums is not None
+        self._steps = self._sums[number]
+        self._start = self._scan = None
+        self._pending.clear()
 
     def path(self, tables: RatioTables, features: np.ndarray, by_row: bool) -> np.ndarray:
         """Add features one after another; (n_features, 1) sums over the rows of log(sum over classes of the ratios)."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from bayesieve.criteria.class_block import TWO_WAY, ClassBlock
 from bayesieve.criteria.ratio_tables import RatioTables
+from bayesieve.criteria.subset_steps import steps_of_subsets
 
 if TYPE_CHECKING:
     from bayesieve.criteria._auc_kernels import Layout, Moves, Scan
@@ -39,13 +40,15 @@ class RowScores:
         self.logs = np.empty((self.n_classes - 1, block.n_rows), dtype=np.int64)
         self.reset(priors)
         self._flat: tuple[np.ndarray, np.ndarray] | None = None
+        self._sums: np.ndarray | None = None
+        self._sizes: list[int] = []
 
     def reset(self, priors: np.ndarray) -> None:
         """Back to the empty subset, where ``priors`` (n_segments, n_classes - 1) are the ratios."""
         with np.errstate(divide="ignore"):
             logs = np.log(priors) / self._tables.log_unit
-        steps = np.clip(np.rint(logs), -_NEVER, _NEVER).astype(np.int64) * self._signs[:, None]
-        self.logs[:] = np.repeat(steps.T, np.diff(self.block.offsets), axis=1)
+        self._start = np.clip(np.rint(logs), -_NEVER, _NEVER).astype(np.int64) * self._signs[:, None]
+        self.logs[:] = np.repeat(self._start.T, np.diff(self.block.offsets), axis=1)
         self._n_selected = 0
         self._scan: Scan | None = None
         self._ladders: tuple[Ladder | None] | None = None
@@ -61,6 +64,23 @@ class RowScores:
         self._n_selected += 1 if adding else -1
         self._scan = None
         self._ladders = None
+
+    def sum_subsets(self, tables: RatioTables, subsets: np.ndarray) -> bool:
+        """Sum up the scores of subsets (n_subsets, n_features), which `take_subset` then goes to; False: not here."""
+        start = self._start * self._signs[:, None]
+        self._sums = steps_of_subsets(self.block, tables, start, subsets)
+        if self._sums is None:
+            return False
+        for segment in np.flatnonzero(self._signs < 0).tolist():
+            self._sums[:, :, self.block.offsets[segment] : self.block.offsets[segment + 1]] *= -1
+        self._sizes = subsets.sum(axis=1).tolist()
+        return True
+
+    def take_subset(self, number: int) -> None:
+        """Go to one of the subsets that `sum_subsets` was called with."""
+        assert self._sums is not None
+        self.logs, self._n_selected = self._sums[number], self._sizes[number]
+        self._scan = self._ladders = None
 
     @property
     def layout(self) -> Layout:

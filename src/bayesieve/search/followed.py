@@ -43,6 +43,13 @@ class Measured:
     def expect_moves(self) -> None:
         self._state.update(_expect_moves)
 
+    def sum_subsets(self, subsets: np.ndarray) -> bool:
+        """Prepare `take_subset` for these subsets (n_subsets, n_features); False where that is not possible."""
+        return int(self._state.reduce(_fail_to_sum, self._rows.tables, subsets)) == 0
+
+    def take_subset(self, number: int) -> None:
+        self._state.update(_take_subset, number)
+
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         def part(chosen: slice) -> np.ndarray:
             return self._state.reduce(self._criterion.sums, self._rows.tables, features[chosen], adding[chosen])
@@ -105,6 +112,13 @@ class Followed:
         for measured in self._measured:
             measured.expect_moves()
 
+    def sum_subsets(self, subsets: np.ndarray) -> bool:
+        return all(measured.sum_subsets(subsets) for measured in self._measured)
+
+    def take_subset(self, number: int) -> None:
+        for measured in self._measured:
+            measured.take_subset(number)
+
     def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
         for measured in self._measured:
             measured.move(features, adding)
@@ -112,8 +126,8 @@ class Followed:
     def measures(self, size: int) -> list[float]:
         return [measured.sign * measured.own(size) for _, measured in self._bounds]
 
-    def violation(self, size: int) -> float:
-        values = zip(self._bounds, self.measures(size), strict=True)
+    def violation(self, size: int, measures: Sequence[float] | None = None) -> float:
+        values = zip(self._bounds, self.measures(size) if measures is None else measures, strict=True)
         return sum(float(bound.violation(np.array(value))) for (bound, _), value in values)
 
     def violations(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -140,6 +154,15 @@ def _expect_moves(block: Any) -> None:
     expect = getattr(block, "expect_moves", None)
     if expect is not None:
         expect()
+
+
+def _fail_to_sum(block: Any, tables: RatioTables, subsets: np.ndarray) -> int:
+    sum_subsets = getattr(block, "sum_subsets", None)
+    return int(sum_subsets is None or not sum_subsets(tables, subsets))
+
+
+def _take_subset(block: Any, number: int) -> None:
+    block.take_subset(number)
 
 
 def _prepare(block: Any) -> None:

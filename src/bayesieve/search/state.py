@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -204,6 +204,25 @@ class SearchState(State):
             self.n_selected = int(self.selected.sum())
             self.cost = self._guide.criterion.own(self.n_selected)
 
+    def each(self, subsets: np.ndarray) -> Iterator[bool]:
+        """Go to one subset (n_subsets, n_features) after another, from the empty one.
+
+        Yields whether one pass over the rows has summed up the logarithms of all: values then do not depend on the way.
+        """
+        followed = [self._guide] if self._validation is None else [self._guide, self._validation]
+        summed = all(objective.sum_subsets(subsets) for objective in followed)
+        sizes = subsets.sum(axis=1).tolist()
+        for number, selected in enumerate(subsets):
+            if not summed:
+                self.go_to(selected)
+                yield False
+                continue
+            for objective in followed:
+                objective.take_subset(number)
+            self.selected[:], self.n_selected = selected, sizes[number]
+            self.cost = self._guide.criterion.own(self.n_selected)
+            yield True
+
     def candidates(self, features: np.ndarray) -> np.ndarray:
         return self._guide.criterion.candidates(*self._moves(features))
 
@@ -232,8 +251,13 @@ class SearchState(State):
         """Measures of the current subset that are under constraints, on the rows that guide the search."""
         return self._guide.measures(self.n_selected)
 
-    def violation(self) -> float:
-        return (self._validation or self._guide).violation(self.n_selected) if self._constrained else 0.0
+    def violation(self, measures: Sequence[float] | None = None) -> float:
+        """As `State.violation`; ``measures`` are those of the rows that guide the search, where known."""
+        if not self._constrained:
+            return 0.0
+        if self._validation is not None:
+            return self._validation.violation(self.n_selected)
+        return self._guide.violation(self.n_selected, measures)
 
     def add(self, feature: int, cost: float | None = None) -> None:
         """Add ``feature``; ``cost`` is that of the new subset where it is known already."""

@@ -1,4 +1,4 @@
-"""Many subsets by one objective, each from the one before it."""
+"""Many subsets by one objective."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.criteria.subset_steps import most_subsets
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import Progress
 from bayesieve.search.objective import Objective
@@ -15,6 +16,7 @@ from bayesieve.search.recorder import Clock
 from bayesieve.search.state import SubsetProblem
 
 _PIECE = 64  # subsets that a thread walks through before it takes up others
+_MOST_SUMMED = 256  # of those whose logarithms are summed at once
 _PARALLEL_WORK = 20_000_000  # rows x features x subsets below which threads cost more than they bring
 _AT_ONCE = 1024  # subsets among which the nearest is looked for: more take longer to look than the moves saved
 
@@ -56,8 +58,9 @@ class SubsetValues:
 def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None = None) -> SubsetValues:
     """Evaluate a list of subsets of features by an objective.
 
-    Subsets are visited in an order in which neighbours differ little, and each is reached from the one before by adding
-    and dropping; values do not depend on the order of the list.
+    The logarithms of many subsets are summed in one pass over the rows. For criteria that keep other figures of the
+    rows, each subset is reached from the one before by adding and dropping, in an order in which neighbours differ
+    little. Values do not depend on the order of the list.
 
     Parameters
     ----------
@@ -94,23 +97,22 @@ def walk_subsets(
     guide = problem.objective
     facts = np.full((3, len(subsets)), np.nan)
     measured = np.full((len(subsets), len(guide.constraints)), np.nan)
-    order = in_short_steps(subsets[1:]) + 1
-    pieces = [[0] * bool(len(subsets)), *(order[at : at + _PIECE].tolist() for at in range(0, order.size, _PIECE))]
     parallel = problem.n_rows * problem.n_features * len(subsets) > _PARALLEL_WORK
     at_once = effective_jobs(n_jobs) if parallel else 1
 
-    def walk(numbers: list[int]) -> None:
+    def walk(numbers: np.ndarray) -> bool:
         state = problem.state(n_jobs=1 if at_once > 1 else n_jobs)
-        for number in numbers:
-            state.go_to(subsets[number])
+        for number, summed in zip(numbers.tolist(), state.each(subsets[numbers]), strict=True):
             measured[number] = state.measures()
-            facts[:, number] = guide.sign * state.cost, state.validation(), state.violation()
+            facts[:, number] = guide.sign * state.cost, state.validation(), state.violation(measured[number])
             if clock is not None and clock.is_up:
-                return
+                break
+        return summed
 
-    try:  # pieces are fixed, so that threads do not change the way to a subset
-        for at in range(0, len(pieces), at_once):
-            map_in_threads(walk, pieces[at : at + at_once], at_once)
+    try:
+        pieces = _pieces(problem, subsets, walk(np.arange(1)), at_once) if len(subsets) else []
+        for at in range(-at_once, len(pieces), at_once):
+            map_in_threads(walk, pieces[max(0, at) : at + at_once], at_once)
             done = int(np.count_nonzero(~np.isnan(facts[0])))
             stopped = progress is not None and progress(
                 done, len(subsets), guide.sign * np.nanmin(guide.sign * facts[0])
@@ -126,6 +128,20 @@ def walk_subsets(
     by_rank = np.lexsort((sizes, ranks, np.nan_to_num(violations, nan=np.inf)))
     measures = {bound.name: column for bound, column in zip(guide.constraints, measured.T, strict=True)}
     return SubsetValues(values, measures, violations, sizes, int(by_rank[0]) if by_rank.size else -1, validations)
+
+
+def _pieces(problem: SubsetProblem, subsets: np.ndarray, summed: bool, at_once: int) -> list[np.ndarray]:
+    """Positions of all subsets but the first that one state goes to. Pieces do not depend on the threads where the way
+    to a subset changes its value in the last digit.
+    """
+    if not summed:
+        order = in_short_steps(subsets[1:]) + 1
+        return [order[at : at + _PIECE] for at in range(0, order.size, _PIECE)]
+    objectives = (problem.objective,) if problem.validation is None else (problem.objective, problem.validation)
+    n_states = at_once * sum(1 + len(objective.constraints) for objective in objectives)
+    most = [most_subsets(block, problem.n_classes) for objective in objectives for block in objective.rows.blocks]
+    size = max(1, min(_MOST_SUMMED, -(-len(subsets) // at_once), min(most) // n_states))
+    return [np.arange(at, min(at + size, len(subsets))) for at in range(1, len(subsets), size)]
 
 
 def as_subsets(subsets: Any, n_features: int) -> np.ndarray:
