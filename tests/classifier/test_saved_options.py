@@ -298,6 +298,7 @@ def options_of(kind: type, labels: Any) -> dict[str, st.SearchStrategy[Any]]:
             "q": st.sampled_from(["auto", 0.5, 1, np.float64(0.3)]),
             "linkage": st.sampled_from(["complete", "average", "single", "weighted"]),
             "diagonal": st.booleans() | st.just(np.True_),
+            "refit": st.booleans() | st.just(np.True_),
             "scoring": criteria | st.sampled_from(["accuracy", "balanced_accuracy", "f1_macro", c.Scorer("f1_macro")]),
             "constraints": constraints(labels),
             "evaluation": st.sampled_from(["train", "holdout", "loo", 2, np.int64(3)]) | splitters,

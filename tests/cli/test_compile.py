@@ -23,7 +23,7 @@ def signatures(packages: tuple[str, ...]) -> set[tuple[str, Any]]:
     return {(str(kernel.py_func), signature) for kernel in kernels for signature in kernel.signatures}
 
 
-@pytest.mark.parametrize("selector", ["compression", "auc"])
+@pytest.mark.parametrize("selector", ["compression", "auc", "clusters"])
 def test_a_fit_needs_nothing_that_its_families_did_not_compile(selector: str) -> None:
     packages = ("bayesieve.counts", "bayesieve.criteria", "bayesieve.naive_bayes")
     for family in make_selector(selector).kernel_families:

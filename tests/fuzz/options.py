@@ -161,6 +161,7 @@ def _clusters(case: Case) -> Any:
         q=case.pick(("auto", "auto", 0.5, 1, 1e-3)),
         linkage=case.pick(("complete", "complete", "average", "single", "weighted")),
         diagonal=case.chance(0.7),
+        refit=case.chance(0.5),
         scoring=case.pick((*CRITERIA, "f1_macro", "recall:1", "precision:x"))
         if case.chance(0.85)
         else case.pick(objects),

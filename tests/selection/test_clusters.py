@@ -12,9 +12,10 @@ from sklearn.metrics import make_scorer, matthews_corrcoef
 from sklearn.model_selection import GroupKFold
 
 import bayesieve
-from bayesieve import DependenceClusterSelector, SelectiveNB, WrapperSelector
+from bayesieve import DependenceClusterSelector, DiscreteNB, SelectiveNB, WrapperSelector
 from bayesieve.criteria import ExpectedCost
 from bayesieve.search import ClusterSearch
+from bayesieve.selection.evaluation_rows import evaluation_rows
 
 
 def table(seed: int = 0, n_rows: int = 400) -> tuple[pl.DataFrame, np.ndarray]:
@@ -96,6 +97,54 @@ def test_a_weight_of_two_is_the_row_repeated(dependence: str) -> None:
     np.testing.assert_array_equal(weighted.support_, repeated.support_)
 
 
+@pytest.mark.parametrize("recode", [True, False])
+def test_the_model_learns_from_two_thirds_of_the_rows_unless_refitted(recode: bool, tmp_path: Path) -> None:
+    X, y = table(6)
+    coded = bayesieve.TableEncoder().fit_transform_coded(X, y)
+    rows = evaluation_rows(coded, "validation", "m-estimate", seed=0, validation_size=1 / 3, recode=recode)
+    learnt = rows.learnt
+    assert learnt is not None
+    kept, refitted = (
+        SelectiveNB(DependenceClusterSelector(recode=recode, refit=refit)).fit(X, y) for refit in (False, True)
+    )
+    np.testing.assert_array_equal(kept.feature_weights_, refitted.feature_weights_)
+    assert (kept.n_rows_, refitted.n_rows_) == (learnt.n_rows, 400) == (round(400 * 2 / 3), 400)
+    expected = DiscreteNB(feature_weights=kept.feature_weights_).fit(learnt)
+    np.testing.assert_array_equal(kept.naive_bayes_.class_count_, learnt.counts.class_counts)
+    for k in np.flatnonzero(kept.feature_weights_):
+        np.testing.assert_array_equal(kept.naive_bayes_.feature_log_prob_[k], expected.feature_log_prob_[k])
+        same = kept.encoder_.levels_[k].labels == coded.levels[k].labels
+        assert same or recode
+    assert recode == any(
+        own.labels != level.labels for own, level in zip(kept.encoder_.levels_, coded.levels, strict=True)
+    )
+    held_out = DiscreteNB(feature_weights=kept.feature_weights_).fit(coded).predict_proba(coded)
+    np.testing.assert_array_equal(refitted.predict_proba(X), held_out)
+    assert not np.array_equal(kept.predict_proba(X), held_out)
+    kept.save(tmp_path / "kept.json")
+    again = bayesieve.load(tmp_path / "kept.json")
+    assert again.selector.refit is False
+    np.testing.assert_array_equal(again.predict_proba(X), kept.predict_proba(X))
+    by_code = SelectiveNB(DependenceClusterSelector(recode=recode)).fit_coded(coded, encoder := _encoder(X, y))
+    np.testing.assert_array_equal(by_code.predict_proba(X), kept.predict_proba(X))
+    assert [level.labels for level in encoder.levels_] == [level.labels for level in coded.levels]  # left as it was
+
+
+def _encoder(X: pl.DataFrame, y: np.ndarray) -> Any:
+    return bayesieve.TableEncoder().fit(X, y)
+
+
+@pytest.mark.parametrize("evaluation", ["loo", "train", 3])
+def test_without_held_out_rows_the_model_learns_from_all(evaluation: Any) -> None:
+    X, y = table(6, 90)
+    models = [
+        SelectiveNB(DependenceClusterSelector(evaluation=evaluation, refit=refit, n_cuts=2)).fit(X, y)
+        for refit in (False, True)
+    ]
+    np.testing.assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
+    assert models[0].n_rows_ == 90
+
+
 def test_the_classifier_and_its_file(tmp_path: Path) -> None:
     X, y = table(3)
     model = SelectiveNB(DependenceClusterSelector(constraints={"recall:bad": 0.5}, scoring="auc")).fit(X, y)
@@ -139,6 +188,7 @@ def test_groups_stay_together_or_are_refused() -> None:
         ({"q": "half"}, "q must be 'auto' or"),
         ({"linkage": "ward"}, "linkage must be one of 'complete', 'average', 'single', 'weighted', got 'ward'"),
         ({"diagonal": 1}, "diagonal must be True or False, got 1"),
+        ({"refit": "no"}, "refit must be True or False, got 'no'"),
         ({"scoring": "best"}, "scoring: 'best' must be one of 'error', 'accuracy'"),
         ({"scoring": "recall"}, "scoring: 'recall' must be one of"),
         ({"scoring": "recall:ugly"}, "scoring: 'recall:ugly' must be 'recall:' or 'precision:' and one of the classes"),

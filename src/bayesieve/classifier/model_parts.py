@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from copy import copy
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -181,6 +182,18 @@ def coded_for(model: SelectiveNB, X: Any) -> CodedTable:
             "fit the model with calibrate='levels'."
         )
     return X.recoder.code(cells)
+
+
+def rows_to_learn(model: SelectiveNB, coded: CodedTable) -> CodedTable:
+    """The rows that the probabilities are learnt from: all, or those that the fitted selector keeps to, by whose levels
+    the model then codes.
+    """
+    learnt = model.selector_.rows_to_learn(coded)
+    if learnt.levels is not None and learnt.levels is not coded.levels:
+        model.encoder_ = copy(model.encoder_)
+        model.encoder_._remember(TableLevels.of(learnt.levels), learnt.classes)
+    model.n_rows_ = learnt.n_rows
+    return learnt
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:

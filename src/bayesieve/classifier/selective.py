@@ -98,7 +98,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     naive_bayes_ : DiscreteNB
         The predictor on codes.
     n_rows_ : int
-        Training rows.
+        Rows that the probabilities are learnt from.
     cautions_ : tuple of Caution
         Suspicious properties of the data or the model, each with its ``kind``, ``columns`` and ``sentence``. ``fit``
         warns (`UserWarning`) about the graver ones. ``fit_coded`` lists those that follow from the model, unwarned.
@@ -236,12 +236,12 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.encoder_ = encoder
         copy_features(self, encoder)
         self.classes_ = np.asarray(coded.classes)
-        self.n_rows_ = coded.n_rows
         if not self.selector_._rows_in_order:
             coded = coded.by_class
         options = {} if groups is None else parts.groups_of(self.selector_, groups)
         clock = Clock(getattr(self.selector_, "max_seconds", None))
         self.trace_ = self.selector_.fit_coded(coded, **options).trace_
+        coded = parts.rows_to_learn(self, coded)
         predictor, self.weight_factor_, self.cells_ = calibrated_predictor(self, coded, clock, signs)
         self._adopt(predictor)
         weighing = weights_caution(coded.weights)

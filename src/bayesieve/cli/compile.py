@@ -99,11 +99,12 @@ def _fit() -> None:
     DiscreteNB().fit(coded.take(np.arange(coded.n_rows)[::-1]))  # rows that are not listed class after class
 
 
-def _search(name: str, n_levels: int) -> None:
+def _search(name: str, *n_levels: int) -> None:
     """The search of a selector among codes of two classes."""
     from bayesieve.selection import make_selector
 
-    make_selector(name).set_params(encoder=None).fit_coded(_coded(n_levels))
+    for n in n_levels:
+        make_selector(name).set_params(encoder=None).fit_coded(_coded(n))
 
 
 def _auc(n_levels: int, n_selected: int) -> None:
@@ -149,4 +150,5 @@ FAMILIES: dict[str, Callable[[], None]] = {
     "auc": partial(_auc, 2, 0),
     "auc-levels": partial(_auc, 6, 3),
     "pairs": partial(_search, "mrmr", 3),
+    "clusters": partial(_search, "clusters", 2, 3),
 }

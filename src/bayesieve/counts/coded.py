@@ -46,7 +46,9 @@ class Recoder(Protocol):
         """
 
     def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
-        """The rows at the positions ``fit``, which the levels are learnt from, and those at ``rows`` (None: all)."""
+        """The rows at the positions ``fit``, which the levels are learnt from, and those at ``rows`` (None: all), with
+        the levels where they are those of all features.
+        """
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

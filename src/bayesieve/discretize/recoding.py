@@ -161,8 +161,7 @@ class TableRecoder:
         n_columns = self.table.n_columns
         pairs = iter(range(n_columns, len(levels)))
         positions = [columns[0] if len(columns) == 1 else next(pairs) for columns in self.features]
-        if positions != list(range(len(codes))):
-            codes = codes[positions]
-        return CodedTable(
-            codes, levels.n_levels[positions], self.names, rows=self.known.take(rows), recoder=replace(self, rows=rows)
-        )
+        known, recoder = self.known.take(rows), replace(self, rows=rows)
+        if positions == list(range(len(codes))):
+            return CodedTable(codes, levels.n_levels, self.names, rows=known, levels=levels, recoder=recoder)
+        return CodedTable(codes[positions], levels.n_levels[positions], self.names, rows=known, recoder=recoder)

@@ -102,7 +102,9 @@ def walk_subsets(
 
     def walk(numbers: np.ndarray) -> bool:
         state = problem.state(n_jobs=1 if at_once > 1 else n_jobs)
-        for number, summed in zip(numbers.tolist(), state.each(subsets[numbers]), strict=True):
+        summed = False
+        for number, of_sums in zip(numbers.tolist(), state.each(subsets[numbers]), strict=True):
+            summed = of_sums
             measured[number] = state.measures()
             facts[:, number] = guide.sign * state.cost, state.validation(), state.violation(measured[number])
             if clock is not None and clock.is_up:

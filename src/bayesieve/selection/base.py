@@ -131,6 +131,10 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         self.support_ = self.weights_ > 0
         return self
 
+    def rows_to_learn(self, coded: CodedTable) -> CodedTable:
+        """Those of the rows ``fit_coded`` was given that a model should learn its probabilities from."""
+        return coded
+
     def takes(self, option: str) -> bool:
         """Whether the search makes use of something that ``fit_coded`` may be given, such as ``groups``."""
         parameters = inspect.signature(self._search).parameters

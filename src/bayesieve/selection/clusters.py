@@ -56,6 +56,9 @@ class DependenceClusterSelector(CodedSelector):
         ``"train"``, ``"loo"``, folds and splitters as for `WrapperSelector`.
     recode : bool or "auto", default="auto"
         Whether the levels are learnt again without the rows that are scored, as for `WrapperSelector`.
+    refit : bool, default=False
+        What a `SelectiveNB` learns its levels and probabilities from after ``evaluation="holdout"``. False: the rows
+        that the candidates learnt from, as in the paper; True: all rows. After any other evaluation: all rows.
 
     Attributes
     ----------
@@ -78,8 +81,7 @@ class DependenceClusterSelector(CodedSelector):
 
     Notes
     -----
-    Equal candidates (within 1e-12) are won by the one of fewer features. The model of a `SelectiveNB` learns the
-    probabilities of the selected features from all rows. Memory is that of the matrix and of the codes.
+    Equal candidates (within 1e-12) are won by the one of fewer features. Memory is that of the matrix and of the codes.
 
     References
     ----------
@@ -117,6 +119,7 @@ class DependenceClusterSelector(CodedSelector):
         evaluation: Any = "holdout",
         validation_size: float = 1 / 3,
         recode: bool | Literal["auto"] = "auto",
+        refit: bool = False,
         max_seconds: float | None = None,
         smoothing: Smoothing = "m-estimate",
         encoder: Any = "modl",
@@ -136,6 +139,7 @@ class DependenceClusterSelector(CodedSelector):
         self.evaluation = evaluation
         self.validation_size = validation_size
         self.recode = recode
+        self.refit = refit
         self.max_seconds = max_seconds
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -144,7 +148,7 @@ class DependenceClusterSelector(CodedSelector):
     @property
     def kernel_families(self) -> Sequence[str]:
         """By measure: AUC has kernels of its own."""
-        return ("pairs", "search", "auc", "auc-levels") if self.scoring == "auc" else ("pairs", "search")
+        return ("clusters", "search", "auc", "auc-levels") if self.scoring == "auc" else ("clusters", "search")
 
     @property
     def takes_groups(self) -> bool:
@@ -166,6 +170,7 @@ class DependenceClusterSelector(CodedSelector):
             groups=groups,
             recode=self.recode,
         )
+        self._learnt = None if self.refit else rows.learnt
         criterion = make_measure(self.scoring, coded, "scoring")
         scored = with_learnt_classes(rows.guide, coded, criterion)
         problem = SubsetProblem.on(
@@ -193,6 +198,16 @@ class DependenceClusterSelector(CodedSelector):
         return np.asarray(self.trace_.chosen).astype(float)
 
     _found: ClusterCandidates
+    _learnt: CodedTable | None = None
+
+    def _fit(self, coded: CodedTable, **options: Any) -> CodedSelector:
+        super()._fit(coded, **options)
+        self._learnt = None  # of use to a model only
+        return self
+
+    def rows_to_learn(self, coded: CodedTable) -> CodedTable:
+        learnt, self._learnt = self._learnt, None
+        return coded if learnt is None else learnt
 
     @property
     def candidates_(self) -> Any:
@@ -228,5 +243,6 @@ class DependenceClusterSelector(CodedSelector):
             raise ValueError(f"q must be 'auto' or a number above 0 and up to 1, got {self.q!r}.")
         if not is_choice(self.linkage, LINKAGES):
             raise ValueError(f"linkage must be one of {', '.join(map(repr, LINKAGES))}, got {self.linkage!r}.")
-        if not isinstance(self.diagonal, (bool, np.bool_)):
-            raise ValueError(f"diagonal must be True or False, got {self.diagonal!r:.80}.")
+        for name in ("diagonal", "refit"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r:.80}.")
