@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -33,26 +34,35 @@ def problem(seed: int, n_classes: int, *, n_rows: int = 40, shapes: Any = None, 
 def designs(of: EvidenceProblem) -> list[np.ndarray]:
     """(n_rows, n_directions) of each feature; cells that deviate on their own are directions."""
     matrices = []
-    for codes, shape in zip(of._codes, of._shapes, strict=True):
+    for codes, shape in zip(of._codes, of.shapes, strict=True):
         lines = np.concatenate([shape.basis, np.eye(len(shape.basis))], axis=1) if shape.apart else shape.basis
         matrices.append(np.concatenate([lines, np.zeros((1, lines.shape[1]))])[codes])
     return matrices
 
 
 def precisions(of: EvidenceProblem, variances: np.ndarray) -> list[np.ndarray]:
-    each, apart, result = of._precisions(variances), of.intercept + 1, []
-    for first, stop, shape in zip(of._first[:-1], of._first[1:], of._shapes, strict=True):
+    """Of the deviation of each class."""
+    each, apart, result = 1.0 / (of._variances(variances) * of._square), of.intercept + 1, []
+    for first, stop, shape in zip(of._first[:-1], of._first[1:], of.shapes, strict=True):
         own = each[apart : apart + len(shape.basis)] if shape.apart else np.zeros(0)
         apart += own.size
         result.append(np.concatenate([each[first:stop], own]))
     return result
 
 
+def log_joint(of: EvidenceProblem, point: np.ndarray) -> np.ndarray:
+    """(n_rows, n_classes) at these parameters."""
+    joint = of._log_joint + of.of_classes(point[of.intercept])
+    for codes, table in zip(of._codes, of.tables(point), strict=True):
+        joint = joint + np.append(table, np.zeros((1, of.n_classes)), axis=0)[codes]
+    return joint
+
+
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_the_gradient_is_that_of_differences(n_classes: int) -> None:
     rng = np.random.default_rng(n_classes)
     of = problem(n_classes, n_classes, weights=rng.random(40) + 0.5)
-    point = rng.normal(scale=0.3, size=(of.n_parameters, n_classes))
+    point = rng.normal(scale=0.3, size=(of.n_parameters, of.n_numbers))
     _, gradient = of.loss(point)
     step = 1e-6
     for i, j in np.ndindex(point.shape):
@@ -66,37 +76,51 @@ def test_the_gradient_is_that_of_differences(n_classes: int) -> None:
 def test_the_optimum_is_that_of_a_slow_fit(n_classes: int) -> None:
     of = problem(10 + n_classes, n_classes)
     variances = np.array([0.3, 0.05, 1.0, 0.2])[: of.n_groups]
-    point = np.zeros((of.n_parameters, n_classes))
-    point = of.descend(point, variances, of.factors(point, variances), 200)
-    wanted, joint = optimum(designs(of), precisions(of, variances), of._offset, of._classes, of._weights)
-    loss = of.loss(point)[0] + 0.5 * float((of._precisions(variances)[:, None] * point * point).sum())
-    assert loss == pytest.approx(wanted, abs=1e-5)
-    np.testing.assert_allclose(of._joint(point), joint, atol=2e-3)
+    point = np.zeros((of.n_parameters, of.n_numbers))
+    point = of.descend(point, variances, of.metric(point, variances), 200)
+    wanted, joint = optimum(designs(of), precisions(of, variances), of._log_joint, of._classes, of._weights)
+    assert of.loss(point)[0] + of.penalty(point, variances)[0] == pytest.approx(wanted, abs=1e-5)
+    np.testing.assert_allclose(log_joint(of, point), joint, atol=2e-3)
 
 
 def test_curvatures_of_two_classes_are_exact() -> None:
     of = problem(5, 2, shapes=[Shape.free(3), Shape.free(2)])
     variances = np.array([0.5, 0.1])
-    rng = np.random.default_rng(0)
-    point = rng.normal(scale=0.2, size=(of.n_parameters, 1)) * np.array([[1.0, -1.0]])
-    (factor, _), _ = of.factors(point, variances)
-    half = np.diag(of._precisions(variances))  # of a number that is added to one class and taken from the other
-    directions = [np.zeros((3, 2)), np.zeros((2, 2))]
+    point = np.random.default_rng(0).normal(scale=0.3, size=(of.n_parameters, 1))
+    steps = of.metric(point, variances).steps[0]
 
     def loss(numbers: np.ndarray) -> float:
-        both = numbers[:, None] * np.array([[1.0, -1.0]]) / np.sqrt(2.0)
-        directions[0], directions[1] = both[:3], both[3:5]
-        none = [np.zeros(3), np.zeros(2)]
-        parts = (designs(of), directions, both[5], none, of._offset, of._classes, of._weights)
-        return penalised_loss(*parts) - 0.5 * float((both[5] ** 2).sum())
+        deviations = np.split(numbers[:, None] * [[-0.5, 0.5]], [3, 5])
+        each = [np.ones(3) / variances[0], np.ones(2) / variances[1]]
+        parts = (designs(of), deviations[:2], deviations[2][0], each, of._log_joint, of._classes, of._weights)
+        return penalised_loss(*parts)
 
-    at, step, n = point[:, 0] * np.sqrt(2.0), 1e-4, of.n_parameters
+    at, step, n = point[:, 0], 1e-4, of.n_parameters
     curvature = np.empty((n, n))
     for i in range(n):
         for j in range(n):
             a, b = step * np.eye(n)[i], step * np.eye(n)[j]
             curvature[i, j] = (loss(at + a + b) - loss(at + a - b) - loss(at - a + b) + loss(at - a - b)) / 4 / step**2
-    np.testing.assert_allclose(factor @ factor.T, curvature + half, atol=2e-3)
+    np.testing.assert_allclose(np.linalg.inv(steps @ steps.T), curvature, atol=2e-3)
+
+
+def test_a_narrowed_problem_has_the_loss_of_deviations_of_nought() -> None:
+    of = problem(6, 3, shapes=[CURVE, Shape.free(3), replace(CURVE, apart=True), APART])
+    worth = np.array([False, True, False, True, False, True, True])
+    rest, kept = of.narrowed(worth)
+    assert list(rest.features) == [0, 2, 3]
+    assert rest.n_groups == 4
+    point = np.random.default_rng(0).normal(size=(of.n_parameters, 3)) * kept[:, None]
+    (loss, gradient), (wanted, whole) = rest.loss(point[kept]), of.loss(point)
+    assert loss == pytest.approx(wanted, abs=1e-10)
+    np.testing.assert_allclose(gradient, whole[kept], atol=1e-10)
+    for table, k in zip(rest.tables(point[kept]), rest.features, strict=True):
+        np.testing.assert_allclose(table, of.tables(point)[k], atol=1e-12)
+    nothing, kept = rest.narrowed(np.zeros(4, dtype=bool))
+    assert nothing.tables(np.zeros((1, 3))) == []
+    alone = np.zeros_like(point)
+    alone[of.intercept] = point[of.intercept]
+    assert nothing.loss(point[[of.intercept]])[0] == pytest.approx(of.loss(alone)[0], abs=1e-10)
 
 
 def test_variances_tell_features_that_are_worth_it_from_others() -> None:
@@ -172,7 +196,7 @@ def test_an_early_end_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(EvidenceProblem, "factors", interrupted)
+        patch.setattr(EvidenceProblem, "metric", interrupted)
         with pytest.warns(UserWarning, match="fit of the evidence was interrupted"):
             model = SelectiveNB(calibrate="levels").fit(X, y)
     np.testing.assert_allclose(model.predict_log_proba(X), counted.predict_log_proba(X), atol=1e-12)

@@ -15,7 +15,7 @@ from bayesieve.naive_bayes.evidence import EvidenceProblem
 from bayesieve.naive_bayes.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.naive_bayes.shapes import Shape
 from bayesieve.table import FeatureLevels
-from tests.naive_bayes.test_evidence import CURVE, designs, precisions, problem
+from tests.naive_bayes.test_evidence import CURVE, designs, log_joint, precisions, problem
 from tests.reference.evidence import optimum
 
 
@@ -96,15 +96,15 @@ def test_the_optimum_is_that_of_a_slow_constrained_fit(sign: int) -> None:
         shapes[k] = replace(shapes[k], rising=cells, counted=counted)
     of = problem(12, 2, n_rows=60, shapes=shapes)
     variances = np.array([0.3, 0.5, 1.0, 0.2])
-    point = np.zeros((of.n_parameters, 2))
+    point = np.zeros((of.n_parameters, 1))
     for _ in range(5):
-        point = of.descend(point, variances, of.factors(point, variances), 50)
+        point = of.descend(point, variances, of.metric(point, variances), 50)
     rising = [(k, s.basis[s.rising], np.diff(s.counted[s.rising])[:, 0]) for k, s in enumerate(shapes) if s.rising.size]
-    fit = (designs(of), precisions(of, variances), of._offset, of._classes, of._weights)
+    fit = (designs(of), precisions(of, variances), of._log_joint, of._classes, of._weights)
     wanted, joint = optimum(*fit, rising=rising)
-    loss = of.loss(point)[0] + 0.5 * float((of._precisions(variances)[:, None] * point * point).sum())
+    loss = of.loss(point)[0] + of.penalty(point, variances)[0]
     assert wanted - 0.05 < loss <= wanted + 1e-6
-    np.testing.assert_allclose(of._joint(point), joint, atol=0.03)
+    np.testing.assert_allclose(log_joint(of, point), joint, atol=0.03)
     assert wanted > optimum(*fit)[0] + 0.3  # so that the order makes a difference
 
 
@@ -113,7 +113,7 @@ def test_the_gradient_with_an_order_is_that_of_differences() -> None:
     shapes = [replace(Shape.free(4), rising=np.array([3, 1, 2]), counted=np.zeros((4, 2))), Shape.apart_only(5)]
     shapes[1] = replace(shapes[1], rising=np.arange(5), counted=rng.normal(size=(5, 2)))
     of = problem(2, 2, shapes=shapes)
-    point = rng.normal(scale=0.3, size=(of.n_parameters, 2))
+    point = rng.normal(scale=0.3, size=(of.n_parameters, 1))
     _, gradient = of.loss(point)
     for i, j in np.ndindex(point.shape):
         up, down = point.copy(), point.copy()
@@ -182,7 +182,7 @@ def test_an_early_end_is_monotone(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(EvidenceProblem, "factors", interrupted)
+        patch.setattr(EvidenceProblem, "metric", interrupted)
         with pytest.warns(UserWarning, match="fit of the evidence was interrupted"):
             model = SelectiveNB(calibrate="cells", pairs=0, monotone={"turns": 1}).fit(X, y)
     assert (np.diff(contrast(model, "turns")) >= 0).all()

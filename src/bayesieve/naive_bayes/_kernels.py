@@ -58,10 +58,18 @@ def sum_by_level(codes, n_levels, starts, values, classes, sums):
 @jit
 def residuals(joint, classes, weights):
     """Turn log joint probabilities (rows, classes) into P(class) - 1[own class], times the weight of the row; returns
-    the sum of weight * -log P(own class).
+    the sum of weight * -log P(own class). Of a single class, the log odds of the second of two.
     """
     n_rows, n_classes = joint.shape
     loss = 0.0
+    if n_classes == 1:
+        for i in range(n_rows):
+            sign = 1.0 if classes[i] == 1 else -1.0
+            odds = sign * joint[i, 0]  # of the own class
+            small = math.exp(-abs(odds))
+            loss += weights[i] * (math.log1p(small) + max(-odds, 0.0))
+            joint[i, 0] = -sign * weights[i] * (small if odds > 0.0 else 1.0) / (1.0 + small)
+        return loss
     for i in range(n_rows):
         largest = joint[i, 0]
         for j in range(1, n_classes):

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dpotrf, dtrtri
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
+from scipy.special import expit, softmax
 from threadpoolctl import threadpool_limits
 
 from bayesieve.naive_bayes.shapes import Shape
 from bayesieve.search.recorder import Clock
 
 _FIRST_DEVIATION = 0.2
-_LEAST_VARIANCE, _MOST_VARIANCE = 1e-7, 9.0
-_NEGLIGIBLE_VARIANCE = 1e-4  # deviations of 0.01: whether such a variance has converged makes no difference
+_MOST_VARIANCE = 9.0
+_NEGLIGIBLE_VARIANCE = 1e-4  # of deviations of 0.01
 _SAME_LOGARITHM = 0.1  # of a variance in two rounds
 _MOST_ROUNDS = 10
 _STEPS_OF_ROUND, _LAST_STEPS = 4, 30
@@ -25,7 +26,7 @@ _INTERCEPT_PRECISION = 1.0
 _STIFFNESS = 10.0  # curvature per row of the price of evidence that falls where it must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
 _NEIGHBOURS = (slice(-1), slice(1, None))
-_AGAINST_FIRST = np.array([-1.0, 1.0])
+_SIDES = np.array([-0.5, 0.5])
 
 
 @dataclass(frozen=True)
@@ -45,39 +46,72 @@ def fit_evidence(problem: EvidenceProblem, clock: Clock | None = None) -> Fitted
 
     Deviations are normal around 0, with one variance for each group of directions of a feature. Variances maximise
     the marginal likelihood in its Laplace approximation, without rows held out: s^2 = sum of squared deviations /
-    effective number of deviations, again and again (MacKay 1992, Wood and Fasiolo 2017). A feature whose counted
-    evidence is good as it is gets a variance of almost 0.
+    effective number of deviations, again and again (MacKay 1992, Wood and Fasiolo 2017). Groups whose counted evidence
+    is good as it is head for a variance of 0, and are left out as soon as it is negligible.
 
     Parameters
     ----------
     problem : rows, offsets and shapes.
     clock : time limit; when it is over, as after Ctrl-C, the deviations so far are returned.
     """
-    point = np.zeros((problem.n_parameters, problem.n_classes))
-    variances = np.full(problem.n_groups, _FIRST_DEVIATION**2)
+    rest, groups = problem, np.arange(problem.n_groups)
+    point = np.zeros((rest.n_parameters, rest.n_numbers))
+    variances = np.full(rest.n_groups, _FIRST_DEVIATION**2)
     complete = False
     # One thread: matrices are small, and sums come in one order.
     with threadpool_limits(1):
         try:
             for _ in range(_MOST_ROUNDS):
-                factors = problem.factors(point, variances)
-                point = problem.descend(point, variances, factors, _STEPS_OF_ROUND)
-                following = problem.better_variances(point, variances, factors)
-                moving = np.maximum(following, variances) > _NEGLIGIBLE_VARIANCE
-                change = np.abs(np.log(following / variances))[moving].max(initial=0.0)
-                variances = following
+                metric = rest.metric(point, variances)
+                point = rest.descend(point, variances, metric, _STEPS_OF_ROUND)
+                following = rest.better_variances(point, variances, metric)
+                worth = (following > _NEGLIGIBLE_VARIANCE) | (following > variances)
+                change = np.abs(np.log(following[worth] / variances[worth])).max(initial=0.0)
+                rest, kept = rest.narrowed(worth)
+                point, groups, variances = point[kept], groups[worth], following[worth]
                 if change < _SAME_LOGARITHM or (clock is not None and clock.is_up):
                     break
             if clock is None or not clock.is_up:
-                point = problem.descend(point, variances, problem.factors(point, variances), _LAST_STEPS)
+                point = rest.descend(point, variances, rest.metric(point, variances), _LAST_STEPS)
                 complete = True
         except KeyboardInterrupt:
             pass
-    return FittedEvidence(problem.tables(point), point[problem.intercept], np.sqrt(variances), complete)
+    deviations = np.zeros(problem.n_groups)
+    deviations[groups] = np.sqrt(variances)
+    tables = [np.zeros((len(shape.basis), problem.n_classes)) for shape in problem.shapes]
+    for k, table in zip(rest.features, rest.tables(point), strict=True):
+        tables[k] = table
+    return FittedEvidence(tables, rest.of_classes(point[rest.intercept]), deviations, complete)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Curvature of the penalised loss at a point, class by class.
+
+    Parameters
+    ----------
+    steps : (n_numbers, n, n), roots of the inverse curvature of the n directions and intercept.
+    apart : (n_own_cells, n_numbers), the same of cells that deviate on their own.
+    effective : (n_parameters,), how far the rows determine each parameter, summed over the numbers.
+    """
+
+    steps: np.ndarray
+    apart: np.ndarray
+    effective: np.ndarray
+
+    def move(self, values: np.ndarray, transposed: bool = False) -> np.ndarray:
+        """Parameters (n_parameters, n_numbers) of unit curvature as parameters, or a gradient the other way round."""
+        n = self.steps.shape[1]
+        steps = self.steps.transpose(0, 2, 1) if transposed else self.steps
+        dense = np.matmul(steps, values[:n].T[:, :, None])[:, :, 0].T
+        return np.concatenate([dense, values[n:] * self.apart])
 
 
 class EvidenceProblem:
     """The penalised log loss of rows as a function of deviations.
+
+    Parameters are the directions of all features, the intercept, and the cells that deviate on their own; each has one
+    number for each class. Of two classes one number says all: what the second has more than the first.
 
     Parameters
     ----------
@@ -86,28 +120,41 @@ class EvidenceProblem:
     offset : (n_rows, n_classes) log joint of the counted evidence, best with every row predicted from all others.
     classes : (n_rows,) int.
     weights : (n_rows,).
+    features : what to call the features; by default 0, 1, ...
     """
 
     def __init__(
-        self, codes: np.ndarray, shapes: Sequence[Shape], offset: np.ndarray, classes: np.ndarray, weights: np.ndarray
+        self,
+        codes: np.ndarray,
+        shapes: Sequence[Shape],
+        offset: np.ndarray,
+        classes: np.ndarray,
+        weights: np.ndarray,
+        features: Sequence[int] | None = None,
     ) -> None:
-        self._codes, self._shapes, self._offset = np.ascontiguousarray(codes), shapes, offset
+        self._codes, self.shapes, self._log_joint = np.ascontiguousarray(codes), shapes, offset
         self._classes, self._weights = classes, weights
+        self.features = range(len(shapes)) if features is None else features
         self.n_classes = offset.shape[1]
+        self.n_numbers = 1 if self.n_classes == 2 else self.n_classes
+        self._offset = np.diff(offset, axis=1) if self.n_numbers == 1 else offset
+        self._square = 0.5 if self.n_numbers == 1 else 1.0  # of the deviations of the classes that a number of 1 means
         self._n_cells = np.array([len(shape.basis) for shape in shapes], dtype=np.int64)
         self._first_cell = np.concatenate([[0], np.cumsum(self._n_cells)])
-        self._starts = self._first_cell[:-1] * self.n_classes
-        self._first = np.concatenate([[0], np.cumsum([shape.groups.size for shape in shapes])])
-        self.intercept = int(self._first[-1])
+        self._starts = self._first_cell[:-1] * self.n_numbers
         self._number_groups()
-        self.n_parameters = self._group.size
-        self._look_at_some(np.arange(classes.size))
+        self._look_at_some()
         self._order_cells()
 
     def _number_groups(self) -> None:
-        """Parameters are the directions of all features, the intercept, and the cells that deviate on their own."""
+        """Number parameters and the groups that share a variance; the deviation of each cell by each parameter."""
         groups, own_groups, own_cells, n_groups = [], [], [np.zeros(0, dtype=np.int64)], 0
-        for k, shape in enumerate(self._shapes):
+        self._first = np.concatenate([[0], np.cumsum([shape.groups.size for shape in self.shapes])]).astype(np.int64)
+        self.intercept = int(self._first[-1])
+        entries = []
+        for k, shape in enumerate(self.shapes):
+            cell, direction = np.nonzero(shape.basis)
+            entries.append((cell + self._first_cell[k], direction + self._first[k], shape.basis[cell, direction]))
             groups.append(shape.groups + n_groups)
             n_groups += int(shape.groups.max(initial=-1)) + 1
             if shape.apart:
@@ -116,173 +163,181 @@ class EvidenceProblem:
                 n_groups += 1
         self._own_cells = np.concatenate(own_cells)
         self.n_groups = n_groups
-        intercept = np.array([n_groups])  # its prior stays as it is
-        self._group = np.concatenate([*groups, intercept, *own_groups]).astype(np.int64)
+        self._group = np.concatenate([*groups, [n_groups], *own_groups]).astype(np.int64)  # the intercept has its own
+        self.n_parameters = self._group.size
+        own = self._own_cells.size
+        entries.append((self._own_cells, self.intercept + 1 + np.arange(own), np.ones(own)))
+        cells, parameters, lines = map(np.concatenate, zip(*entries, strict=True))
+        self._basis = csr_array((lines, (cells, parameters)), shape=(int(self._first_cell[-1]), self.n_parameters))
+        self._transposed = self._basis.T.tocsr()
 
-    def _look_at_some(self, rows: np.ndarray) -> None:
+    def _look_at_some(self) -> None:
         """The rows whose curvature is looked at, written out direction by direction."""
-        if rows.size > _CURVATURE_ROWS:
-            rows = np.sort(np.random.default_rng(0).choice(rows, _CURVATURE_ROWS, replace=False, shuffle=False))
+        n_rows = self._classes.size
+        rows = np.arange(n_rows)
+        if n_rows > _CURVATURE_ROWS:
+            rows = np.sort(np.random.default_rng(0).choice(n_rows, _CURVATURE_ROWS, replace=False, shuffle=False))
         self._some = rows
         self._scale = float(self._weights.sum() / self._weights[rows].sum())
         self._design = np.ones((rows.size, self.intercept + 1), dtype=np.float32)
-        for k, shape in enumerate(self._shapes):
-            lines = np.concatenate([shape.basis, np.zeros((1, shape.basis.shape[1]))]).astype(np.float32)
-            codes = np.minimum(self._codes[k, rows], len(shape.basis))
-            self._design[:, self._first[k] : self._first[k + 1]] = lines[codes]
+        for k, shape in enumerate(self.shapes):
+            if shape.groups.size:
+                lines = np.concatenate([shape.basis, np.zeros((1, shape.basis.shape[1]))]).astype(np.float32)
+                codes = np.minimum(self._codes[k, rows], len(shape.basis))
+                self._design[:, self._first[k] : self._first[k + 1]] = lines[codes]
 
     def _order_cells(self) -> None:
         """Neighbours among cells over which evidence must not fall, ``_lower`` and ``_upper``; the counted rise between
         them, and the directions of its change.
         """
-        rising = [s.rising + first for s, first in zip(self._shapes, self._first_cell[:-1], strict=True)]
-        self._lower, self._upper = (np.concatenate([cells[part] for cells in rising]) for part in _NEIGHBOURS)
-        counted = [np.diff(s.counted[s.rising] @ _AGAINST_FIRST) for s in self._shapes]
-        self._counted_rise = np.concatenate(counted)
+        rising = [s.rising + first for s, first in zip(self.shapes, self._first_cell[:-1], strict=True)]
+        none = np.zeros(0, dtype=np.int64)
+        self._lower, self._upper = (np.concatenate([none, *(cells[part] for cells in rising)]) for part in _NEIGHBOURS)
+        self._counted_rise = np.concatenate([none, *(np.diff(s.counted[s.rising] @ [-1.0, 1.0]) for s in self.shapes)])
         self._stiffness = _STIFFNESS * float(self._weights.sum())
-        self._rises = np.zeros((self._lower.size, self.intercept + 1))
-        stops = np.cumsum([rise.size for rise in counted])
-        for k, (shape, stop) in enumerate(zip(self._shapes, stops, strict=True)):
-            lines = slice(stop - counted[k].size, stop)
-            self._rises[lines, self._first[k] : self._first[k + 1]] = np.diff(shape.basis[shape.rising], axis=0)
+        self._rises = (self._basis[self._upper] - self._basis[self._lower])[:, : self.intercept + 1].toarray()
 
-    def _falls(self, table: np.ndarray) -> np.ndarray:
-        """How much evidence falls between neighbours that must not fall, at deviations (cells, n_classes); <= 0."""
-        contrast = table[:, :2] @ _AGAINST_FIRST
-        return np.minimum(self._counted_rise + contrast[self._upper] - contrast[self._lower], 0.0)
+    def narrowed(self, worth: np.ndarray) -> tuple[EvidenceProblem, np.ndarray]:
+        """The same with some groups only, ``worth`` (n_groups,); and whether each parameter is still one."""
+        kept = np.append(worth, True)[self._group]
+        if worth.all():
+            return self, kept
+        shapes, own, stays = [], self.intercept + 1, []
+        for k, shape in enumerate(self.shapes):
+            apart = bool(shape.apart and kept[own])
+            own += len(shape.basis) if shape.apart else 0
+            some = kept[self._first[k] : self._first[k + 1]]
+            if apart or some.any():
+                _, groups = np.unique(shape.groups[some], return_inverse=True)
+                shapes.append(replace(shape, basis=shape.basis[:, some], groups=groups, apart=apart))
+                stays.append(k)
+        features = [self.features[k] for k in stays]
+        rows = (self._log_joint, self._classes, self._weights)
+        return EvidenceProblem(self._codes[stays], shapes, *rows, features), kept
 
-    def _table(self, point: np.ndarray) -> np.ndarray:
-        """Deviations of the cells of all features, (cells, n_classes)."""
-        parts = [
-            shape.basis @ point[first:stop]
-            for shape, first, stop in zip(self._shapes, self._first[:-1], self._first[1:], strict=True)
-        ]
-        table = np.concatenate(parts)
-        table[self._own_cells] += point[self.intercept + 1 :]
-        return table
+    def of_classes(self, numbers: np.ndarray) -> np.ndarray:
+        """Deviations (..., n_classes) that numbers (..., n_numbers) mean."""
+        return numbers * _SIDES if self.n_numbers == 1 else numbers
 
     def tables(self, point: np.ndarray) -> list[np.ndarray]:
         """Deviations of each feature, (n_cells, n_classes)."""
-        return np.split(self._table(point), self._first_cell[1:-1])
+        return np.split(self.of_classes(self._basis @ point), self._first_cell[1:-1]) if self.shapes else []
 
-    def _joint(self, point: np.ndarray) -> np.ndarray:
+    def _falls(self, table: np.ndarray) -> np.ndarray:
+        """How much evidence falls between neighbours that must not fall, at deviations (cells, 1); <= 0."""
+        return np.minimum(self._counted_rise + table[self._upper, 0] - table[self._lower, 0], 0.0)
+
+    def _joint(self, table: np.ndarray, point: np.ndarray) -> np.ndarray:
         from bayesieve.naive_bayes._kernels import add_log_probabilities
 
         joint = self._offset + point[self.intercept]
-        add_log_probabilities(self._codes, self._n_cells, self._starts, self._table(point).ravel(), None, joint)
+        add_log_probabilities(self._codes, self._n_cells, self._starts, table.ravel(), None, joint)
         return joint
 
     def _by_cell(self, values: np.ndarray) -> np.ndarray:
-        """Sums of ``values`` (n_rows, n_classes) over the rows of each cell."""
+        """Sums of ``values`` (n_rows, n_numbers) over the rows of each cell."""
         from bayesieve.naive_bayes._kernels import sum_by_level
 
-        sums = np.zeros(int(self._first_cell[-1]) * self.n_classes)
+        sums = np.zeros(int(self._first_cell[-1]) * self.n_numbers)
         sum_by_level(self._codes, self._n_cells, self._starts, values, None, sums)
-        return sums.reshape(-1, self.n_classes)
+        return sums.reshape(-1, self.n_numbers)
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum over rows of -log P(true class) in nats, with the price of evidence that falls where it must not, and
-        its gradient, at parameters (n_parameters, n_classes).
+        its gradient, at parameters (n_parameters, n_numbers).
         """
         from bayesieve.naive_bayes._kernels import residuals
 
-        residual = self._joint(point)
+        table = self._basis @ point
+        residual = self._joint(table, point)
         loss = residuals(residual, self._classes, self._weights)
         sums = self._by_cell(residual)
         if self._lower.size:
-            falls = self._falls(self._table(point))
+            falls = self._falls(table)
             loss += 0.5 * self._stiffness * float(falls @ falls)
-            push = self._stiffness * falls[:, None] * _AGAINST_FIRST
-            sums[self._upper] += push
-            sums[self._lower] -= push
-        gradient = np.empty_like(point)
-        for k, shape in enumerate(self._shapes):
-            cells = slice(self._first_cell[k], self._first_cell[k + 1])
-            gradient[self._first[k] : self._first[k + 1]] = shape.basis.T @ sums[cells]
+            sums[self._upper, 0] += self._stiffness * falls
+            sums[self._lower, 0] -= self._stiffness * falls
+        gradient = self._transposed @ sums
         gradient[self.intercept] = residual.sum(axis=0)
-        gradient[self.intercept + 1 :] = sums[self._own_cells]
         return loss, gradient
 
-    def _precisions(self, variances: np.ndarray) -> np.ndarray:
-        return np.append(1.0 / variances, _INTERCEPT_PRECISION)[self._group]
+    def penalty(self, point: np.ndarray, variances: np.ndarray) -> tuple[float, np.ndarray]:
+        """Of deviations, -log of their prior in nats without its constant; and its gradient."""
+        gradient = point / self._variances(variances)[:, None]
+        return 0.5 * float((gradient * point).sum()), gradient
 
-    def factors(self, point: np.ndarray, variances: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each class a factor of the curvature of its directions and intercept, lower triangular, and the roots of
-        the curvatures of its cells. Curvatures between classes are left out and made up for by J / (J - 1), which is
-        exact for two classes.
+    def _variances(self, variances: np.ndarray) -> np.ndarray:
+        """Of the prior of each number."""
+        return np.append(variances, 1.0 / _INTERCEPT_PRECISION)[self._group] / self._square
+
+    def metric(self, point: np.ndarray, variances: np.ndarray) -> Metric:
+        """The curvature of the penalised loss. Curvatures between classes are left out and made up for by J / (J - 1),
+        which is exact for two classes.
         """
-        from scipy.special import softmax
+        n_dense = self.intercept + 1
+        table = self._basis @ point
+        curvature = self._curvature(self._joint(table, point))
+        own = self._by_cell(curvature)[self._own_cells] if self._own_cells.size else np.zeros((0, self.n_numbers))
+        of_prior = self._variances(variances)
+        spread, own_variances = np.sqrt(of_prior[:n_dense]), of_prior[n_dense:, None]
+        steep = np.sqrt(self._stiffness) * self._rises[self._falls(table) < 0] if self._lower.size else None
+        steps = np.empty((self.n_numbers, n_dense, n_dense))
+        effective = np.zeros(n_dense)
+        for j, of_rows in enumerate(curvature[self._some].T):
+            largest = max(float(of_rows.max()), 1e-300)  # so that single precision holds any weight
+            design = self._design * np.sqrt(of_rows / largest).astype(np.float32)[:, None]
+            block = (design.T @ design) * (self._scale * largest)
+            if steep is not None:
+                block = block + steep.T @ steep
+            block = block * spread
+            block *= spread[:, None]
+            block[np.diag_indices(n_dense)] += 1.0
+            root = _inverse_root(block)
+            effective += 1.0 - np.einsum("ij,ij->j", root, root)
+            np.multiply(root.T, spread[:, None], out=steps[j])
+        by_rows = own_variances * own
+        effective = np.concatenate([effective, (by_rows / (1.0 + by_rows)).sum(axis=1)])
+        apart = np.sqrt(own_variances / (1.0 + by_rows))
+        return Metric(steps, apart, effective * ((self.n_classes - 1) / self.n_numbers))
 
-        probability = softmax(self._joint(point), axis=1)
-        curvature = probability * (1.0 - probability) * self._weights[:, None]
-        curvature *= self.n_classes / (self.n_classes - 1)
-        own = self._by_cell(curvature)[self._own_cells] if self._own_cells.size else np.zeros((0, self.n_classes))
-        precisions = self._precisions(variances)
-        dense, apart = precisions[: self.intercept + 1], precisions[self.intercept + 1 :]
-        steep = np.sqrt(2.0 * self._stiffness) * self._rises[self._falls(self._table(point)) < 0]
-        factors: list[tuple[np.ndarray, np.ndarray]] = []
-        for j in range(self.n_classes):
-            if j == 1 and self.n_classes == 2:  # as for the other class
-                return factors * 2
-            largest = max(float(curvature[self._some, j].max()), 1e-300)  # so that single precision holds any weight
-            design = self._design * np.sqrt(curvature[self._some, j] / largest).astype(np.float32)[:, None]
-            block = (design.T @ design).astype(np.float64) * (self._scale * largest)
-            block += steep.T @ steep
-            block[np.diag_indices_from(block)] += dense
-            factors.append((_factor(block), np.sqrt(own[:, j] + apart)))
-        return factors
+    def _curvature(self, joint: np.ndarray) -> np.ndarray:
+        """Of the loss of each row by the number of each class, (n_rows, n_numbers)."""
+        if self.n_numbers == 1:
+            probability = expit(joint)
+            return probability * (1.0 - probability) * self._weights[:, None]
+        probability = softmax(joint, axis=1)
+        factor = self.n_classes / (self.n_classes - 1)
+        return probability * (1.0 - probability) * (factor * self._weights)[:, None]
 
-    def descend(
-        self, point: np.ndarray, variances: np.ndarray, factors: list[tuple[np.ndarray, np.ndarray]], steps: int
-    ) -> np.ndarray:
-        """Fewer steps than ``steps`` towards the optimum, by L-BFGS in the metric of the curvature."""
-        precisions, n_dense = self._precisions(variances)[:, None], self.intercept + 1
-
-        def scaled(values: np.ndarray, transposed: bool) -> np.ndarray:
-            result = np.empty_like(values)
-            for j, (factor, roots) in enumerate(factors):
-                result[:n_dense, j] = solve_triangular(factor, values[:n_dense, j], lower=True, trans=int(transposed))
-                result[n_dense:, j] = values[n_dense:, j] / roots
-            return result
+    def descend(self, point: np.ndarray, variances: np.ndarray, metric: Metric, steps: int) -> np.ndarray:
+        """At most so many ``steps`` towards the optimum, by L-BFGS in the metric of the curvature."""
 
         def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
-            at = scaled(flat.reshape(point.shape), transposed=True)
+            at = point + metric.move(flat.reshape(point.shape))
             loss, gradient = self.loss(at)
-            penalty = 0.5 * float((precisions * at * at).sum())
-            return loss + penalty, scaled(gradient + precisions * at, transposed=False).ravel()
+            penalty, push = self.penalty(at, variances)
+            return loss + penalty, metric.move(gradient + push, transposed=True).ravel()
 
-        start = np.empty_like(point)
-        for j, (factor, roots) in enumerate(factors):
-            start[:n_dense, j] = factor.T @ point[:n_dense, j]
-            start[n_dense:, j] = roots * point[n_dense:, j]
         options = {"maxiter": steps, "ftol": 1e-10, "gtol": 1e-4}
-        best = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options)
-        return scaled(best.x.reshape(point.shape), transposed=True)
+        best = minimize(objective, np.zeros(point.size), jac=True, method="L-BFGS-B", options=options)
+        return point + metric.move(best.x.reshape(point.shape))
 
-    def better_variances(
-        self, point: np.ndarray, variances: np.ndarray, factors: list[tuple[np.ndarray, np.ndarray]]
-    ) -> np.ndarray:
+    def better_variances(self, point: np.ndarray, variances: np.ndarray, metric: Metric) -> np.ndarray:
         """Sum of squares of the deviations of each group over their effective number, and somewhat further."""
-        effective = np.zeros(self.n_groups + 1)
-        precisions = self._precisions(variances)
-        for factor, roots in factors:
-            inverse, _ = dtrtri(factor, lower=1)
-            posterior = np.concatenate([np.einsum("ij,ij->j", inverse, inverse), 1.0 / roots**2])
-            effective += np.bincount(self._group, 1.0 - precisions * posterior, self.n_groups + 1)
-        effective *= (self.n_classes - 1) / self.n_classes
-        squares = np.bincount(self._group, (point * point).sum(axis=1), self.n_groups + 1)
-        best = np.maximum(squares[:-1] / np.maximum(effective[:-1], 1e-9), _LEAST_VARIANCE)
-        return np.clip(variances * (best / variances) ** _LONGER_STEPS, _LEAST_VARIANCE, _MOST_VARIANCE)
+        effective = np.bincount(self._group, metric.effective)[: self.n_groups]
+        squares = self._square * np.bincount(self._group, (point * point).sum(axis=1))[: self.n_groups]
+        best = np.maximum(squares / np.maximum(effective, 1e-9), 1e-9)
+        return np.minimum(variances * (best / variances) ** _LONGER_STEPS, _MOST_VARIANCE)
 
 
-def _factor(matrix: np.ndarray) -> np.ndarray:
-    """Lower triangular factor of a positive definite matrix that rounding may have made indefinite."""
+def _inverse_root(matrix: np.ndarray) -> np.ndarray:
+    """Inverse of the lower triangular factor of a positive definite matrix that rounding may have made indefinite."""
     diagonal = np.diag_indices_from(matrix)
     for share in (0.0, 1e-5, 1e-3):
         stable = matrix.copy()
         stable[diagonal] *= 1.0 + share
-        try:
-            return np.asarray(cholesky(stable, lower=True, overwrite_a=True))
-        except LinAlgError:
-            continue
-    return np.diag(np.sqrt(matrix[diagonal]))
+        factor, failed = dpotrf(stable.T, lower=1, clean=1, overwrite_a=1)
+        if not failed:
+            inverse, _ = dtrtri(factor, lower=1, overwrite_c=1)
+            return np.asarray(inverse)
+    return np.diag(1.0 / np.sqrt(matrix[diagonal]))
