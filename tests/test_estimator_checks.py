@@ -33,6 +33,7 @@ from bayesieve import (
     MRMRSelector,
     SelectiveNB,
     TableEncoder,
+    ThresholdTuner,
     WrapperSelector,
 )
 
@@ -74,12 +75,16 @@ ESTIMATORS = [
     SelectiveNB("map"),
     TableEncoder(),
     TableEncoder(missing="ignore"),
+    ThresholdTuner(LogisticRegression(), cv="train"),
+    ThresholdTuner(LogisticRegression(), cv=2),
     WrapperSelector(),
     WrapperSelector("auc", direction="forward", evaluation=3, encoder=None),
 ]
 
 
 def known_exceptions(estimator: Any) -> dict[str, str]:
+    if isinstance(estimator, ThresholdTuner):
+        return {"check_classifiers_train": "for several classes, predictions are not the most probable ones"}
     if (
         getattr(estimator, "evaluation", None) == "holdout"
         or getattr(estimator, "n_features_to_select", None) == "auto"

@@ -27,6 +27,7 @@ PINNED = (
     "ParametricScore",
     "SelectiveNB",
     "TableEncoder",
+    "ThresholdTuner",
     "load",
 )
 

@@ -10,7 +10,7 @@ from bayesieve.version import __version__
 if TYPE_CHECKING:
     from bayesieve.classifier import SelectiveNB, load
     from bayesieve.counts import CodedTable
-    from bayesieve.decision import BenefitClassifier, gains_curve, profit_curve, total_benefit
+    from bayesieve.decision import BenefitClassifier, ThresholdTuner, gains_curve, profit_curve, total_benefit
     from bayesieve.discretize import (
         EqualFrequencyDiscretizer,
         EqualWidthDiscretizer,
@@ -71,6 +71,7 @@ _HOMES = {
     "RepeatedFolds": "bayesieve.evaluation",
     "SelectiveNB": "bayesieve.classifier",
     "TableEncoder": "bayesieve.discretize",
+    "ThresholdTuner": "bayesieve.decision",
     "WrapperSelector": "bayesieve.selection",
     "compare": "bayesieve.evaluation",
     "gains_curve": "bayesieve.decision",
@@ -111,6 +112,7 @@ __all__ = [
     "RepeatedFolds",
     "SelectiveNB",
     "TableEncoder",
+    "ThresholdTuner",
     "WrapperSelector",
     "__version__",
     "compare",

@@ -3,5 +3,14 @@
 from bayesieve.decision.benefit_classifier import BenefitClassifier
 from bayesieve.decision.benefits import total_benefit
 from bayesieve.decision.curves import GainsCurve, ProfitCurve, gains_curve, profit_curve
+from bayesieve.decision.threshold_tuner import ThresholdTuner
 
-__all__ = ["BenefitClassifier", "GainsCurve", "ProfitCurve", "gains_curve", "profit_curve", "total_benefit"]
+__all__ = [
+    "BenefitClassifier",
+    "GainsCurve",
+    "ProfitCurve",
+    "ThresholdTuner",
+    "gains_curve",
+    "profit_curve",
+    "total_benefit",
+]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -22,6 +21,7 @@ from bayesieve.decision.benefits import (
     read_benefits,
 )
 from bayesieve.decision.curves import ProfitCurve, profit_curve
+from bayesieve.decision.wrapped import adopt_fitted, tags_of_wrapped
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_sample_weight, as_table
 from bayesieve.table.frames import take_rows
@@ -124,11 +124,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if sample_weight is not None:
             fit_params["sample_weight"] = sample_weight
         self.estimator_.fit(X, y, **self._routed(fit_params))
-        self.classes_ = np.asarray(self.estimator_.classes_)
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        adopt_fitted(self, self.estimator_)
         codes = positions_in(y, self.classes_, "y")
         weights = as_sample_weight(sample_weight, codes.size)
         shares = np.bincount(codes, weights=weights, minlength=self.classes_.size)
@@ -318,6 +314,4 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return True
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
-        return tags
+        return tags_of_wrapped(self.estimator, super().__sklearn_tags__())

@@ -1,0 +1,233 @@
+"""Thresholds and weights of classes against every threshold tried one by one, with scikit-learn's measures."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn import metrics
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier, GroupKFold, StratifiedKFold, TunedThresholdClassifierCV
+
+from bayesieve import SelectiveNB, ThresholdTuner
+from bayesieve.decision.thresholds import MEASURES, OF_TWO_CLASSES, best_class_weights, best_threshold
+
+SCORES: dict[str, Callable[..., float]] = {
+    "accuracy": metrics.accuracy_score,
+    "balanced_accuracy": metrics.balanced_accuracy_score,
+    "f1": metrics.f1_score,
+    "f1_macro": lambda *rows, **options: metrics.f1_score(*rows, average="macro", labels=np.unique(rows[0]), **options),
+    "jaccard": metrics.jaccard_score,
+    "matthews_corrcoef": metrics.matthews_corrcoef,
+}
+
+
+def scores_and_classes(n_rows: int, seed: int, digits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    positive = rng.random(n_rows) < rng.uniform(0.05, 0.6)
+    positive[:2] = False, True
+    score = np.round(np.clip(rng.normal(0.4 + 0.2 * positive, 0.25), 0, 1), digits)
+    return score, positive, rng.integers(0, 4, n_rows) + 0.5 * positive
+
+
+def test_every_measure_has_a_reference() -> None:
+    assert set(MEASURES) == set(SCORES)
+
+
+@pytest.mark.parametrize("name", sorted(SCORES))
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_threshold_is_better(name: str, seed: int, weighted: bool) -> None:
+    score, positive, weights = scores_and_classes(3 + 5 * seed, seed, digits=(1, 2, 16)[seed % 3])
+    options: dict[str, Any] = {"sample_weight": weights} if weighted else {}
+    counted = weights > 0 if weighted else np.ones(score.size, dtype=bool)
+
+    def at(threshold: float) -> float:
+        with np.errstate(all="ignore"):
+            return float(SCORES[name](positive, score >= threshold, **options))
+
+    threshold, value = best_threshold(
+        score[counted], positive[counted], MEASURES[name], weights[counted] if weighted else None
+    )
+    assert at(threshold) == pytest.approx(value, abs=1e-12)
+    others = [at(t) for t in [*score, -1.0, 2.0]]
+    assert value == pytest.approx(np.nanmax(others), abs=1e-12)
+
+
+def test_of_equal_thresholds_the_one_closest_to_a_half() -> None:
+    accuracy = MEASURES["accuracy"]
+    assert best_threshold(np.array([0.1, 0.9]), np.array([False, True]), accuracy) == (0.5, 1.0)
+    # Wrong either way, in one of four rows: above 0.2 or above 0.6.
+    score, positive = np.array([0.1, 0.3, 0.5, 0.8]), np.array([False, True, False, True])
+    assert best_threshold(score, positive, accuracy) == (pytest.approx(0.65), 0.75)
+    assert best_threshold(score, np.ones(4, dtype=bool), accuracy) == (0.0, 1.0)
+    assert best_threshold(score, np.zeros(4, dtype=bool), accuracy) == (np.nextafter(1.0, 2.0), 1.0)
+    close = np.array([0.3, np.nextafter(0.3, 1)])
+    assert best_threshold(close, np.array([False, True]), accuracy) == (close[1], 1.0)
+
+
+def test_ten_times_the_rows_take_little_more_than_ten_times_as_long() -> None:
+    rng = np.random.default_rng(0)
+
+    def seconds(n_rows: int) -> float:
+        positive = rng.random(n_rows) < 0.2
+        score = 1 / (1 + np.exp(-(positive + rng.normal(size=n_rows))))
+        times = []
+        for _ in range(3):
+            start = time.process_time()
+            best_threshold(score, positive, MEASURES["balanced_accuracy"])
+            times.append(time.process_time() - start)
+        return min(times)
+
+    assert seconds(1_000_000) < 30 * seconds(100_000)
+
+
+def three_classes(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    codes = rng.choice(3, size=n_rows, p=[0.7, 0.25, 0.05])
+    logits = rng.normal(size=(n_rows, 3)) + np.log([0.7, 0.25, 0.05]) + 1.2 * np.eye(3)[codes]
+    probability = np.exp(logits)
+    return codes, probability / probability.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("name", sorted(set(SCORES) - set(OF_TWO_CLASSES)))
+@pytest.mark.parametrize("seed", range(3))
+def test_no_weight_of_a_single_class_is_better(name: str, seed: int) -> None:
+    codes, probability = three_classes(50, seed)
+    weights = np.random.default_rng(seed).integers(1, 4, 50).astype(float)
+    class_weights, value = best_class_weights(probability, codes, MEASURES[name], weights)
+
+    def at(factors: np.ndarray) -> float:
+        return float(SCORES[name](codes, (probability * factors).argmax(axis=1), sample_weight=weights))
+
+    assert class_weights.mean() == pytest.approx(1)
+    assert at(class_weights) == pytest.approx(value, abs=1e-12)
+    assert value >= at(np.ones(3)) - 1e-12
+    for j in range(3):
+        rival = np.delete(probability * class_weights, j, axis=1).max(axis=1) / probability[:, j]
+        for factor in [*(rival * (1 - 1e-9)), *(rival * (1 + 1e-9))]:
+            factors = class_weights.copy()
+            factors[j] = factor
+            assert at(factors) <= value + 1e-12
+
+
+def test_weights_of_three_classes_come_close_to_the_best_of_a_grid() -> None:
+    codes, probability = three_classes(400, 7)
+    _, value = best_class_weights(probability, codes, MEASURES["balanced_accuracy"])
+    grid = np.exp(np.linspace(-4, 4, 60))
+    rightly = np.eye(3)[codes] / np.bincount(codes) / 3
+    best = max(
+        rightly[np.arange(400), (probability * [1, a, b]).argmax(axis=1)].sum() for a in grid for b in grid
+    )
+    assert value >= best - 0.005
+    assert value > metrics.balanced_accuracy_score(codes, probability.argmax(axis=1)) + 0.1
+
+
+def test_impossible_classes_do_no_harm() -> None:
+    probability = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.4, 0.6]])
+    class_weights, value = best_class_weights(probability, np.array([0, 1, 0, 2]), MEASURES["accuracy"])
+    assert value == 1.0
+    assert (probability * class_weights).argmax(axis=1).tolist() == [0, 1, 0, 2]
+
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(400, 4))
+Y = np.where(X[:, 0] + X[:, 1] + RNG.normal(size=400) > 2, "bad", "good")
+
+
+def test_rows_that_tune_are_predicted_by_other_models() -> None:
+    weights = RNG.integers(0, 3, 400).astype(float)
+    tuner = ThresholdTuner(LogisticRegression(), cv=4).fit(X, Y, sample_weight=weights)
+    probability = np.zeros(400)
+    for train, test in StratifiedKFold(4).split(X, Y):
+        model = LogisticRegression().fit(X[train], Y[train], sample_weight=weights[train])
+        probability[test] = model.predict_proba(X[test])[:, 1]
+    counted = weights > 0
+    expected = best_threshold(
+        probability[counted], Y[counted] == "good", MEASURES["balanced_accuracy"], weights[counted]
+    )
+    assert (tuner.best_threshold_, tuner.best_score_) == expected
+    whole = LogisticRegression().fit(X, Y, sample_weight=weights)
+    np.testing.assert_array_equal(tuner.predict_proba(X), whole.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "library", [pl.DataFrame, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow, pl.DataFrame.to_numpy]
+)
+def test_tables_of_any_library(library: Any) -> None:
+    frame = pl.DataFrame(X, schema=list("abcd"))
+    tuner = ThresholdTuner(SelectiveNB("map"), cv=2).fit(library(frame), Y)
+    assert tuner.best_threshold_ == ThresholdTuner(SelectiveNB("map"), cv=2).fit(frame, pa.array(Y)).best_threshold_
+
+
+def test_training_posteriors_and_fitted_classifiers() -> None:
+    tuner = ThresholdTuner(SelectiveNB("map"), cv="train").fit(X, Y)
+    assert tuner.best_score_ == pytest.approx(metrics.balanced_accuracy_score(Y, tuner.predict(X)))
+    fitted = SelectiveNB("map").fit(X[:200], Y[:200])
+    frozen = ThresholdTuner(FrozenEstimator(fitted), cv="train").fit(X[200:], Y[200:])
+    assert (frozen.predict_proba(X) == fitted.predict_proba(X)).all()
+    assert frozen.best_score_ == pytest.approx(metrics.balanced_accuracy_score(Y[200:], frozen.predict(X[200:])))
+
+
+def test_groups_stay_together() -> None:
+    groups = np.arange(400) // 40
+    tuner = ThresholdTuner(LogisticRegression(), cv=GroupKFold(3)).fit(X, Y, groups=groups)
+    splits = list(GroupKFold(3).split(X, Y, groups))
+    assert tuner.best_threshold_ == ThresholdTuner(LogisticRegression(), cv=splits).fit(X, Y).best_threshold_
+
+
+def test_several_classes() -> None:
+    y = np.where(X[:, 2] > 1.5, "rare", Y)
+    tuner = ThresholdTuner(LogisticRegression(), cv="train").fit(X, y)
+    assert tuner.best_threshold_ is None
+    assert tuner.best_score_ == pytest.approx(metrics.balanced_accuracy_score(y, tuner.predict(X)))
+    plain = metrics.balanced_accuracy_score(y, tuner.estimator_.predict(X))
+    assert tuner.best_score_ > plain
+
+
+def test_a_function_of_the_confusion_matrix() -> None:
+    gains = np.array([[0, -10], [-1, 0]])  # by true class and predicted class
+    cost = lambda confusion: (confusion * gains).sum(axis=(1, 2))  # noqa: E731
+    tuner = ThresholdTuner(LogisticRegression(), scoring=cost, cv="train").fit(X, Y)
+    costs = [
+        (metrics.confusion_matrix(Y, np.where(tuner.predict_proba(X)[:, 1] >= t, "good", "bad")) * gains).sum()
+        for t in tuner.predict_proba(X)[:, 1]
+    ]
+    assert tuner.best_score_ == max(costs)
+
+
+def test_scikit_learn_takes_the_threshold_and_comes_no_further() -> None:
+    tuner = ThresholdTuner(SelectiveNB("map"), cv="train").fit(X, Y)
+    fixed = FixedThresholdClassifier(FrozenEstimator(tuner.estimator_), threshold=tuner.best_threshold_).fit(X, Y)
+    assert (fixed.predict(X) == tuner.predict(X)).all()
+    theirs = TunedThresholdClassifierCV(FrozenEstimator(tuner.estimator_), cv="prefit", refit=False).fit(X, Y)
+    assert tuner.best_score_ >= metrics.balanced_accuracy_score(Y, theirs.predict(X)) - 1e-12
+    cross = TunedThresholdClassifierCV(clone(tuner.estimator_), cv=3).fit(X, Y)
+    assert 0 < cross.best_threshold_ < 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scoring": "auc"}, "scoring must be one of accuracy, balanced_accuracy, f1"),
+        ({"cv": "prefit"}, 'cv must be a number of folds, a splitter, "train" or None'),
+        ({"scoring": lambda confusion: 1.0}, "scoring must return a number for each of the confusion matrices"),
+        ({"scoring": lambda confusion: np.full(len(confusion), np.nan)}, "with NaN"),
+    ],
+)
+def test_one_clear_sentence(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ThresholdTuner(LogisticRegression(), **{"cv": "train", **options}).fit(X, Y)
+
+
+def test_measures_of_two_classes_are_refused_for_three() -> None:
+    with pytest.raises(ValueError, match="is for two classes, y has 3"):
+        ThresholdTuner(LogisticRegression(), scoring="f1").fit(X, np.arange(400) % 3)
