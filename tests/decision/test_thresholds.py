@@ -124,9 +124,7 @@ def test_weights_of_three_classes_come_close_to_the_best_of_a_grid() -> None:
     _, value = best_class_weights(probability, codes, MEASURES["balanced_accuracy"])
     grid = np.exp(np.linspace(-4, 4, 60))
     rightly = np.eye(3)[codes] / np.bincount(codes) / 3
-    best = max(
-        rightly[np.arange(400), (probability * [1, a, b]).argmax(axis=1)].sum() for a in grid for b in grid
-    )
+    best = max(rightly[np.arange(400), (probability * [1, a, b]).argmax(axis=1)].sum() for a in grid for b in grid)
     assert value >= best - 0.005
     assert value > metrics.balanced_accuracy_score(codes, probability.argmax(axis=1)) + 0.1
 
