@@ -14,6 +14,8 @@ y : array-like, shape (n_rows,)
     Class labels.
 sample_weight : array-like, shape (n_rows,), optional
     Weights multiply counts: a weight of 2 equals the row repeated.
+benefit : array-like, shape (n_rows,), (n_rows, 2) or (n_rows, n_decisions, n_classes), optional
+    Amounts or benefits of the rows, for searches by the criterion `bayesieve.criteria.Benefit`.
 validation : str or Criterion, default={default}
     The criterion that chooses the subset on the held-out rows, any that `WrapperSelector` takes. ``"auto"``:
     ``"error"``, or ``"log_loss"`` where a class has over 80 % of the rows (or of their weight), for the error is blind

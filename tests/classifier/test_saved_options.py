@@ -159,6 +159,7 @@ def criterion_objects(labels: Any) -> st.SearchStrategy[Any]:
             ),
             *(lambda: c.Recall(last), lambda: c.Precision(last), lambda: c.Precision(last.item())),
             *(lambda: c.ExpectedCost([[0, 1], [5, 0]]), lambda: c.ExpectedCost(np.array([[0.0, 1.5], [3.0, -0.1]]))),
+            *(lambda: c.Benefit([[0, 0], [-0.5, 9]]), lambda: c.Benefit(np.array([[0.0, 1.5], [3.0, -0.1], [1, 1]]))),
         ]
     ).map(lambda make: make())
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 
 import bayesieve as bs
-from bayesieve.criteria import ExpectedCost, Precision, Recall
+from bayesieve.criteria import Benefit, ExpectedCost, Precision, Recall
 from tests.fuzz.case import Case
 
 SELECTORS = (
@@ -125,7 +125,7 @@ def _wrapper(case: Case) -> Any:
     evaluation = case.pick(
         ("holdout", "holdout", "train", "loo", 2, 3, 5, KFold(2), StratifiedKFold(2), ShuffleSplit(2))
     )
-    objects = (Recall(1), Precision(1), ExpectedCost([[0, 1], [5, 0]]))
+    objects = (Recall(1), Precision(1), ExpectedCost([[0, 1], [5, 0]]), Benefit([[0, 0], [-1, 9]]))
     return bs.WrapperSelector(
         case.pick(CRITERIA) if case.chance(0.85) else case.pick(objects),
         direction=case.pick(("forward", "backward", "forward-backward", "backward-forward", "fast")),
@@ -153,7 +153,7 @@ def _averaged(kind: Any) -> Callable[[Case], Any]:
 
 
 def _clusters(case: Case) -> Any:
-    objects = (Recall(1), Precision(1), ExpectedCost([[0, 1], [5, 0]]))
+    objects = (Recall(1), Precision(1), ExpectedCost([[0, 1], [5, 0]]), Benefit([[0, 0], [-1, 9]]))
     return bs.DependenceClusterSelector(
         case.pick(MEASURES),
         n_cuts=case.pick((None, None, 1, 3, 1000)),

@@ -21,6 +21,7 @@ from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.importance import importances_of
 from bayesieve.search.recorder import Clock
 from bayesieve.selection import CodedSelector, make_selector
+from bayesieve.selection.base import with_benefit
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_table
 from bayesieve.table.cautions import Caution, issue, weights_caution
@@ -155,7 +156,9 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.cache = cache
 
     @with_shared_docs
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> SelectiveNB:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, benefit: Any = None
+    ) -> SelectiveNB:
         """Code the table, weigh its features, count.
 
         Parameters
@@ -192,7 +195,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
             coded = encoder.fit_transform_coded(table, y, sample_weight, **parts.coding_options_of(self, encoder))
         seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder.levels_.of_columns) if mixed else []
         del table, X  # its columns may be copies
-        self._learn(coded, encoder, seen=seen, groups=groups)
+        self._learn(with_benefit(coded, benefit, self.selector_), encoder, seen=seen, groups=groups)
         issue(self.cautions_)
         return self
 
@@ -264,23 +267,19 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Intercept (log prior) plus the evidence of the levels, in nats, shape (n_rows, n_classes)."""
-        coded = self._coded(X)
-        return self.naive_bayes_.predict_joint_log_proba(coded)
+        return self.naive_bayes_.predict_joint_log_proba(self._coded(X))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probabilities of the classes, shape (n_rows, n_classes)."""
-        coded = self._coded(X)
-        return self.naive_bayes_.predict_log_proba(coded)
+        return self.naive_bayes_.predict_log_proba(self._coded(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, shape (n_rows, n_classes)."""
-        coded = self._coded(X)
-        return self.naive_bayes_.predict_proba(coded)
+        return self.naive_bayes_.predict_proba(self._coded(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable class of each row; the first one on ties."""
-        coded = self._coded(X)
-        return self.naive_bayes_.predict(coded)
+        return self.naive_bayes_.predict(self._coded(X))
 
     def explain(self, X: Any, *, by: Literal["feature", "score"] = "feature") -> Any:
         """What each feature of positive weight adds to the log joint probability of each class.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +30,9 @@ class Recoder(Protocol):
 
     def select(self, features: np.ndarray) -> Recoder:
         """The same of these features only (ascending positions)."""
+
+    def with_columns(self, columns: Mapping[str, np.ndarray]) -> Recoder:
+        """The same with further columns of `Rows`, each of shape (n_rows, ...)."""
 
     def fingerprints(self) -> np.ndarray:
         """(n_rows,) numbers that are equal where all raw values are, whatever the order of the rows."""
@@ -261,6 +264,14 @@ class CodedTable(ShortRepr):
         for derived in ("by_class", "codes"):
             vars(table).pop(derived, None)
         vars(table).update(stored=stored, engine=engine)
+        return table
+
+    def with_columns(self, **columns: np.ndarray) -> CodedTable:
+        """The same codes, with further columns of `Rows`, which rows that are coded again have, too."""
+        table = copy(self)
+        vars(table).pop("by_class", None)
+        recoder = None if self.recoder is None else self.recoder.with_columns(columns)
+        vars(table).update(rows=replace(self.rows, columns={**self.rows.columns, **columns}), recoder=recoder)
         return table
 
     def with_levels(self, levels: Sequence[FeatureLevels], unseen: np.ndarray | None = None) -> CodedTable:

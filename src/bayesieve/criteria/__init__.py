@@ -2,6 +2,7 @@
 
 from bayesieve.criteria.auc import AUC
 from bayesieve.criteria.base import Criterion
+from bayesieve.criteria.benefit import Benefit
 from bayesieve.criteria.brier import Brier
 from bayesieve.criteria.class_block import ClassBlock
 from bayesieve.criteria.decisions import (
@@ -26,6 +27,7 @@ __all__ = [
     "Accuracy",
     "BalancedAccuracy",
     "BalancedError",
+    "Benefit",
     "Brier",
     "ClassBlock",
     "Criterion",

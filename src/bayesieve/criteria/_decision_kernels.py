@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner, jit_sum
 from bayesieve.criteria._kernels import BLOCK, spread
 
 TIE = 2e-12
@@ -136,3 +136,77 @@ def cost_sums(
                 for i in range(n):
                     total += incurred[i] * (weights[begin + i] if weights.size > 0 else 1.0)
                 sums[c] += total
+
+
+@jit
+def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, kinds, starts, n_codes, table, sums):
+    """sums[c] += what the decisions of largest expected benefit bring beyond the first one, with candidate c multiplied
+    in; the first of decisions that tie is taken.
+
+    gains : (n_more + 1, n_classes, n_rows) benefit of each further decision beyond that of the first, for the row's own
+    class and then for the others; the last line is the difference that rounding may make
+    gained : (n_more, n_rows) what each further decision brings the row beyond the first, times its weight
+    """
+    n_others = ratios.shape[0]
+    n_more = gained.shape[0]
+    factors = np.empty((n_others, BLOCK))
+    terms = np.empty((n_more + 1, n_others, BLOCK))  # of expected gains, but for the candidate's factor
+    least = np.empty(BLOCK)
+    best = np.empty(BLOCK)
+    slack = np.empty(BLOCK)
+    brings = np.empty(BLOCK)
+    for segment in range(offsets.size - 1):
+        for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
+            n = min(BLOCK, offsets[segment + 1] - begin)
+            rows = slice(begin, begin + n)
+            for d in range(n_more + 1):
+                for other in range(n_others):
+                    terms[d, other, :n] = gains[d, 1 + other, rows] * ratios[other, rows]
+            if n_more == 1 and n_others == 1:
+                for i in range(n):
+                    terms[0, 0, i] -= terms[1, 0, i]
+                    least[i] = gains[1, 0, begin + i] - gains[0, 0, begin + i]
+            for c in range(columns.size):
+                code = codes[columns[c], rows]
+                for other in range(n_others):
+                    first = starts[c] + (segment * n_others + other) * n_codes[c]
+                    spread(factors[other], code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
+                if n_more == 1 and n_others == 1:
+                    sums[c] += _sum_where(gained[0, rows], terms[0, 0], factors[0], least)
+                    continue
+                best[:n] = 0.0
+                brings[:n] = 0.0
+                slack[:n] = gains[n_more, 0, rows]
+                _add_expected(slack, terms[n_more], factors, n)
+                for d in range(n_more):
+                    _take_better(gains[d, 0, rows], terms[d], factors, slack, gained[d, rows], best, brings)
+                sums[c] += brings[:n].sum()
+
+
+@jit_sum
+def _sum_where(values, terms, factors, least):
+    """Sum of the values where the term times the factor exceeds the least."""
+    total = 0.0
+    for i in range(values.size):
+        total += values[i] if terms[i] * factors[i] > least[i] else 0.0
+    return total
+
+
+@jit_inner
+def _add_expected(total, terms, factors, n):
+    for other in range(len(terms)):
+        term = terms[other]
+        factor = factors[other]
+        for i in range(n):
+            total[i] += term[i] * factor[i]
+
+
+@jit_inner
+def _take_better(own, terms, factors, slack, gained, best, brings):
+    """Take the decision where its expected benefit exceeds the best one by more than ``slack``."""
+    expected = own.copy()
+    _add_expected(expected, terms, factors, own.size)
+    for i in range(own.size):
+        better = expected[i] > best[i] + slack[i]
+        best[i] = expected[i] if better else best[i]
+        brings[i] = gained[i] if better else brings[i]

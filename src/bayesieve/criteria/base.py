@@ -37,6 +37,8 @@ class Criterion(ABC):
         Whether a row that is wrong beyond 1e-17 still has to say how wrong it is, as the log loss asks.
     needs_options : bool
         Whether a selector cannot take it by its name.
+    row_columns : tuple of str
+        Further columns of `Rows` that it reads, such as ``"benefit"``.
     """
 
     name: str = ""
@@ -48,6 +50,7 @@ class Criterion(ABC):
     additive: ClassVar[bool] = True
     exact: ClassVar[bool] = False
     needs_options: ClassVar[bool] = False
+    row_columns: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def by_default(cls, n_features: int) -> Criterion:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -42,6 +42,8 @@ class ClassBlock:
         Levels and one more, for unseen values.
     engine : Engine
         Where the rows live.
+    row_columns : mapping of str to array, each of shape (n_rows, ...)
+        Further columns of the rows, as `Rows` has them.
     """
 
     codes: np.ndarray
@@ -54,6 +56,7 @@ class ClassBlock:
     kinds: np.ndarray
     n_codes: np.ndarray
     engine: Engine = IN_MEMORY
+    row_columns: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, coded: CodedTable) -> ClassBlock:
@@ -62,14 +65,16 @@ class ClassBlock:
         offsets = np.concatenate([[0], np.cumsum(np.bincount(classes, minlength=coded.n_classes))])
         if not coded.is_sorted_by_class:
             return cls.gather(coded, np.argsort(classes, kind="stable"), offsets, np.arange(coded.n_classes))
-        return cls._of(coded, coded.stored, coded.weights, offsets, np.arange(coded.n_classes))
+        block = cls._of(coded, coded.stored, coded.weights, offsets, np.arange(coded.n_classes))
+        return replace(block, row_columns=coded.rows.columns)
 
     @classmethod
     def gather(cls, coded: CodedTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
         """The given rows, already in the order of the segments; a row may come several times."""
         codes = coded.engine.take(coded.stored, rows)
         weights = None if coded.weights is None else coded.weights[rows]
-        return cls._of(coded, codes, weights, offsets, classes)
+        block = cls._of(coded, codes, weights, offsets, classes)
+        return replace(block, row_columns={name: column[rows] for name, column in coded.rows.columns.items()})
 
     @classmethod
     def _of(
@@ -166,6 +171,7 @@ class ClassBlock:
             codes=self.engine.take(self.codes, rows),
             offsets=np.searchsorted(rows, self.offsets),
             weights=self.weights[rows] if self.weights.size else self.weights,
+            row_columns={name: column[rows] for name, column in self.row_columns.items()},
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from bayesieve.criteria.auc import AUC
 from bayesieve.criteria.base import Criterion
+from bayesieve.criteria.benefit import Benefit
 from bayesieve.criteria.brier import Brier
 from bayesieve.criteria.decisions import (
     Accuracy,
@@ -38,6 +39,7 @@ CRITERIA: Registry[type[Criterion]] = Registry(
     Recall,
     Precision,
     ExpectedCost,
+    Benefit,
     Scorer,
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -87,6 +87,14 @@ class TableRecoder:
             features=[tuple(at[i] for i in feature) for feature in chosen],
             names=[self.names[k] for k in features.tolist()],
         )
+
+    def with_columns(self, columns: Mapping[str, np.ndarray]) -> TableRecoder:
+        of_table = dict(columns)
+        if self.rows is not None:
+            for name, column in columns.items():
+                of_table[name] = np.zeros((self.table.n_rows, *column.shape[1:]), dtype=column.dtype)
+                of_table[name][self.rows] = column
+        return replace(self, known=replace(self.known, columns={**self.known.columns, **of_table}))
 
     def fingerprints(self) -> np.ndarray:
         table = self.table if self.rows is None else self.table.take(self.rows)

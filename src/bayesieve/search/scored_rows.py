@@ -14,6 +14,7 @@ from bayesieve.criteria import ClassBlock, RatioTables
 from bayesieve.criteria.ratio_tables import keeps
 from bayesieve.criteria.row_ratios import IMPOSSIBLE
 from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.rows import Rows
 
 _MOST_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
 _MOST_GIBIBYTES = 4  # of the log factors of one feature
@@ -286,15 +287,19 @@ def _counts_without(
 
 def _joined(parts: Sequence[CodedTable]) -> CodedTable:
     """Rows of several parts, each with levels of its own, one part after another."""
-    first = parts[0]
+    first, every = parts[0], [part.rows for part in parts]
     dtype = max(part.codes.dtype for part in parts)
+    rows = Rows(
+        np.concatenate([np.asarray(part.class_codes) for part in every]),
+        first.classes,
+        None if first.weights is None else np.concatenate([np.asarray(part.weights) for part in every]),
+        columns={name: np.concatenate([part.columns[name] for part in every]) for name in first.rows.columns},
+    )
     return CodedTable(
         codes=np.concatenate([part.codes.astype(dtype, copy=False) for part in parts], axis=1),
         n_levels=np.max([part.n_levels for part in parts], axis=0),
         names=first.names,
-        class_codes=np.concatenate([np.asarray(part.class_codes) for part in parts]),
-        classes=first.classes,
-        weights=None if first.weights is None else np.concatenate([np.asarray(part.weights) for part in parts]),
+        rows=rows,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
+from bayesieve.criteria import Criterion
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
 from bayesieve.parts import Score
@@ -93,18 +95,18 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         """Families of compiled code that a search runs, by their names in `bayesieve compile`."""
         return ()
 
-    def _code(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
-        """The rows as codes, listed class after class where their order does not matter."""
+    def _code(self, X: Any, y: Any, sample_weight: Any, benefit: Any = None) -> CodedTable:
+        """The rows as codes, with benefits where given, listed class after class where their order does not matter."""
         if self.encoder is None:
             self.encoder_ = None
             if y is None:
                 raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-            coded = with_classes(read_codes(self, X, reset=True), y, sample_weight)
+            coded = with_benefit(with_classes(read_codes(self, X, reset=True), y, sample_weight), benefit, self)
             issue([weights_caution(coded.weights)])
             return coded
         self.encoder_ = make_encoder(self.encoder)
         with compiling_elsewhere(self.kernel_families):
-            coded = self.encoder_.fit_transform_coded(X, y, sample_weight)
+            coded = with_benefit(self.encoder_.fit_transform_coded(X, y, sample_weight), benefit, self)
         issue([weights_caution(coded.weights)])
         return coded if self._rows_in_order else coded.by_class
 
@@ -273,3 +275,31 @@ def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
     weights = as_sample_weight(sample_weight, codes.n_rows)
     target = target.counted(weights)
     return codes.with_rows(class_codes=target.codes, classes=target.classes, weights=weights)
+
+
+def with_benefit(coded: CodedTable, benefit: Any, selector: CodedSelector) -> CodedTable:
+    """The same rows with a column ``benefit``, as `bayesieve.criteria.Benefit` reads it; None leaves them as they are.
+
+    ValueError unless it holds numbers for every row; a warning where no criterion of the selector reads it.
+    """
+    if benefit is None:
+        return coded
+    options = selector.get_params(deep=False)
+    criteria = [*options.values(), *(options.get("constraints") or {})]
+    if not any("benefit" in part.row_columns for part in criteria if isinstance(part, Criterion)):
+        name = type(selector).__name__
+        warnings.warn(
+            f"benefit is ignored: no criterion of {name} reads it; use WrapperSelector(Benefit(...)).",
+            UserWarning,
+            stacklevel=3,
+        )
+    try:
+        column = np.asarray(benefit, dtype=np.float64)
+    except (TypeError, ValueError):
+        column = np.zeros(())
+    if column.ndim not in (1, 2, 3) or len(column) != coded.n_rows or (column.ndim == 2 and column.shape[1] != 2):
+        raise ValueError(
+            f"benefit must hold an amount, two (expected and true), or a matrix for each of {coded.n_rows:,} rows, got "
+            f"{f'an array of shape {column.shape}' if column.ndim else type(benefit).__name__}."
+        )
+    return coded.with_columns(benefit=column)

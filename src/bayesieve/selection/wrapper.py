@@ -61,7 +61,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         Criterion that guides the search: ``"error"``, ``"error_probability"`` ((1/N) sum of 1 - P(true class)),
         ``"brier"``, ``"log_loss"`` (nats per row), ``"auc"`` (several classes: one against the rest, weighted by class
         share), ``"balanced_error"``, ``"map"`` (cost (4) of Boulle 2007, nats), or an object: `Recall`, `Precision`,
-        `ExpectedCost`, or one of your own (`RowLoss`).
+        `ExpectedCost`, `Benefit`, or one of your own (`RowLoss`).
     direction : str, default="backward-forward"
         ``"forward"``, ``"backward"``; ``"forward-backward"`` and ``"backward-forward"``, full floating searches: a
         phase runs to its end, the opposite one starts from the best subset met, until a phase finds no better one;
@@ -176,7 +176,9 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
 
     @with_callbacks
     @with_shared_docs
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> WrapperSelector:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, benefit: Any = None
+    ) -> WrapperSelector:
         """Search for the best subset of the columns.
 
         Parameters
@@ -195,7 +197,7 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         """
         tasks = SearchTasks(self)
         tasks.begin()
-        self._fit(self._code(X, y, sample_weight), groups=groups, tasks=tasks)
+        self._fit(self._code(X, y, sample_weight, benefit), groups=groups, tasks=tasks)
         tasks.end()
         return self
 

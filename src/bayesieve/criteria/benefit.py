@@ -1,0 +1,176 @@
+"""Total benefit of the decisions that the class probabilities lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesieve.criteria.base import Criterion
+from bayesieve.criteria.class_block import ClassBlock
+from bayesieve.criteria.ratio_tables import RatioTables
+from bayesieve.criteria.row_ratios import RowRatios, Scan
+
+
+class Benefit(Criterion):
+    """Sum over the rows of B(d, true class), d = argmax_i sum_j P(j | x) B(i, j, x); the first decision wins a tie.
+
+    Benefits may differ from row to row: pass what the rows have as ``benefit=`` to ``fit`` of `WrapperSelector` or
+    `SelectiveNB`. One number per row is an amount, of which ``amount_benefit`` says what a unit brings. Two, shape
+    (n_rows, 2), are the amount that decisions expect and the true one, such as a regressor's estimate and the gift that
+    came. Without a matrix here, ``fit`` takes whole matrices, shape (n_rows, n_decisions, n_classes).
+
+    Parameters
+    ----------
+    benefit : array-like, shape (n_decisions, n_classes), or None, default=None
+        B(i, j): a row for each decision and a column for each true class, in sorted order, as `BenefitClassifier` takes
+        it. None: no more than ``amount_benefit`` says.
+    amount_benefit : array-like, shape (n_decisions, n_classes), or None, default=None
+        Benefit per unit of the row's amount, added to ``benefit``.
+
+    References
+    ----------
+    Gidofalvi & Zadrozny, Feature selection for class probability estimation, equations 1 and 2; Zadrozny & Elkan
+    (2001), Learning and making decisions when costs and probabilities are both unknown, KDD.
+
+    Examples
+    --------
+    A letter costs 0.68, and brings the gift of those who respond:
+
+    >>> import numpy as np
+    >>> from bayesieve import WrapperSelector
+    >>> from bayesieve.criteria import Benefit
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(2000) < 0.05
+    >>> X = np.column_stack([y + rng.normal(size=y.size), rng.normal(size=y.size)])
+    >>> gifts = np.full(y.size, 12.0)
+    >>> mailing = Benefit([[0, 0], [-0.68, -0.68]], amount_benefit=[[0, 0], [0, 1]])
+    >>> selector = WrapperSelector(mailing, direction="forward", evaluation="train").fit(X, y, benefit=gifts)
+    >>> selector.support_.tolist(), selector.trace_.best_criterion > selector.trace_.null_criterion
+    ([True, False], True)
+    """
+
+    name = "benefit"
+    title = "total benefit"
+    lower_is_better = False
+    needs_options = True
+    row_columns = ("benefit",)
+
+    def __init__(self, benefit: Any = None, *, amount_benefit: Any = None) -> None:
+        self.benefit = benefit
+        self.amount_benefit = amount_benefit
+
+    def check(self, classes: Any) -> None:
+        given = {"benefit": self.benefit, "amount_benefit": self.amount_benefit}
+        matrices = {name: _matrix(name, value, len(classes)) for name, value in given.items() if value is not None}
+        self._slope = matrices.get("amount_benefit")
+        self._matrix = matrices.get("benefit", None if self._slope is None else np.zeros_like(self._slope))
+        if self._slope is not None and self._matrix is not None and self._slope.shape != self._matrix.shape:
+            raise ValueError(
+                f"amount_benefit must have the shape of benefit, {self._matrix.shape}, got {self._slope.shape}."
+            )
+
+    def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
+        expected, true = self._of_rows(block.row_columns, tables.n_classes)
+        return BenefitRows(block, tables, priors, expected, true)  # how sure is sure enough depends on the benefits
+
+    def sums(self, rows: BenefitRows, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
+        scan = rows.scan()
+        return rows.total(scan, scan.candidates(tables, features, adding))
+
+    def own_sums(self, rows: BenefitRows, tables: RatioTables) -> np.ndarray:
+        scan = rows.scan()
+        return rows.total(scan, scan.no_move())[0]
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        return sums[:, 0]
+
+    def _of_rows(self, columns: Mapping[str, np.ndarray], n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+        """Benefits by which decisions are taken, and those that they bring, (n_rows or 1, n_decisions, n_classes)."""
+        given = columns.get("benefit")
+        matrix, slope = self._matrix, self._slope
+        if matrix is None:
+            if given is None or given.ndim < 3:
+                raise ValueError("Benefit() needs a matrix, or matrices of the rows as benefit= of fit.")
+            if given.shape[2] != n_classes or not given.shape[1]:
+                raise ValueError(
+                    f"benefit= holds matrices of shape {given.shape[1:]}; give one row per decision and one column for "
+                    f"each of the {n_classes} classes."
+                )
+            return given, given
+        if slope is None and given is None:
+            return matrix[None], matrix[None]
+        if slope is None:
+            raise ValueError(f"{self!r} takes no benefit= of the rows; add amount_benefit, or leave the matrix out.")
+        if given is None or given.ndim == 3:
+            raise ValueError(
+                "amount_benefit needs the amounts of the rows, one number or two; pass them as benefit= to fit."
+            )
+        amounts = given.reshape(len(given), -1)
+        with np.errstate(invalid="ignore"):  # an unknown amount does no harm where it does not count
+            expected, true = (
+                matrix + np.where(slope != 0, amount[:, None, None] * slope, 0.0)
+                for amount in (amounts[:, 0], amounts[:, -1])
+            )
+        return expected, true
+
+    def __repr__(self) -> str:
+        more = "" if self.amount_benefit is None else f", amount_benefit={np.asarray(self.amount_benefit).tolist()}"
+        return f"Benefit({None if self.benefit is None else np.asarray(self.benefit).tolist()}{more})"
+
+
+class BenefitRows(RowRatios):
+    """Rows with their benefits, in the order that the kernel reads.
+
+    expected, true : (n_rows or 1, n_decisions, n_classes) benefits by which decisions are taken, and those that count.
+    """
+
+    def __init__(
+        self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, expected: np.ndarray, true: np.ndarray
+    ) -> None:
+        from bayesieve.criteria._decision_kernels import TIE
+
+        super().__init__(block, tables, priors)
+        n_rows, (n_decisions, n_classes) = block.n_rows, expected.shape[1:]
+        self._gains = block.engine.array((n_decisions, n_classes, n_rows), np.float64)
+        self._gained = block.engine.array((n_decisions - 1, n_rows), np.float64)
+        self._first = 0.0
+        for segment, own in enumerate(block.classes.tolist()):
+            rows = slice(block.offsets[segment], block.offsets[segment + 1])
+            counts = block.weights[rows, None] if block.weights.size else np.ones((rows.stop - rows.start, 1))
+            of_rows, brings = (every[rows] if len(every) == n_rows else every for every in (expected, true))
+            there = counts[:, 0] > 0
+            brings = np.broadcast_to(brings[:, :, own], (there.size, n_decisions))
+            if not (np.isfinite(of_rows).all() and np.isfinite(brings[there]).all()):
+                raise ValueError("Benefits of rows are missing or infinite where they count; give finite numbers.")
+            order = [own, *(j for j in range(n_classes) if j != own)]
+            gains = (of_rows[:, 1:] - of_rows[:, :1])[:, :, order]
+            self._gains[:-1, :, rows] = gains.transpose(1, 2, 0)
+            self._gains[-1, :, rows] = TIE * np.abs(gains).max(axis=(1, 2), initial=0.0)
+            brings = np.where(there[:, None], brings * counts, 0.0)
+            self._gained[:, rows] = (brings[:, 1:] - brings[:, :1]).T
+            self._first += float(brings[:, 0].sum())
+
+    def total(self, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+        """(n_moves, 1) benefits of all rows."""
+        from bayesieve.criteria._decision_kernels import benefit_sums
+
+        sums = np.full(moves[0].size, self._first)
+        for part, own_moves in ((scan, moves),) if scan.is_short else scan.parts(moves):
+            for bounds in part.blocks(own_moves):
+                benefit_sums(scan.ratios, part.block.codes, bounds, self._gains, self._gained, *own_moves, sums)
+        return sums[:, None]
+
+
+def _matrix(name: str, value: Any, n_classes: int) -> np.ndarray:
+    try:
+        matrix = np.ascontiguousarray(value, dtype=float)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
+    if matrix.ndim != 2 or matrix.shape[1] != n_classes or len(matrix) == 0 or not np.all(np.isfinite(matrix)):
+        raise ValueError(
+            f"{name} must be a matrix of finite numbers, one line per decision and one column for each of the "
+            f"{n_classes} classes, got {' '.join(repr(value).split())[:80]}."
+        )
+    return matrix
