@@ -1,0 +1,1 @@
+"""The study of Blanquero, Carrizosa, Ramirez-Cobo & Sillero-Denamiel (2021)."""
