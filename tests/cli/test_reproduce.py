@@ -185,8 +185,8 @@ def test_data_is_accepted_and_said_to_be_unused(succeeds: Run, tmp_path: Path) -
 
 def test_mistakes_are_one_line(fails: Run, tmp_path: Path) -> None:
     assert fails("reproduce", "boole1854") == (
-        "error: There is no paper 'boole1854' to reproduce; choose from 'rabenoro2015', 'boulle2007', 'abellan2017' "
-        "and 'gidofalvi'."
+        "error: There is no paper 'boole1854' to reproduce; choose from 'rabenoro2015', 'boulle2007', 'abellan2017', "
+        "'blanquero2021' and 'gidofalvi'."
     )
     assert "did you mean 'rabenoro2015'?" in fails("reproduce", "rabenoro2014")
     known = ("reproduce", "rabenoro2015")

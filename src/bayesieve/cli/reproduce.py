@@ -25,7 +25,9 @@ def reproduce(
     paper: Annotated[
         str,
         typer.Argument(
-            metavar="PAPER", help="The paper: rabenoro2015, boulle2007, abellan2017 or gidofalvi.", show_default=False
+            metavar="PAPER",
+            help="The paper: rabenoro2015, boulle2007, abellan2017, blanquero2021 or gidofalvi.",
+            show_default=False,
         ),
     ],
     repetitions: Annotated[
@@ -35,7 +37,7 @@ def reproduce(
             "-r",
             metavar="N",
             help="Default: 10 for rabenoro2015 (3 with --quick) and gidofalvi (2); cross-validations for the others, 1 "
-            "for boulle2007 and 10 for abellan2017 (1 with --quick).",
+            "for boulle2007, 10 for abellan2017, up to 10 for blanquero2021 (1 with --quick).",
             show_default=False,
         ),
     ] = None,
@@ -53,7 +55,7 @@ def reproduce(
         typer.Option(
             metavar="ALPHA",
             help="Smoothing of probabilities: Laplace's alpha, or m-estimate.",
-            show_default="m-estimate for boulle2007 and gidofalvi, else 1",
+            show_default="m-estimate for boulle2007 and gidofalvi, none for blanquero2021, else 1",
         ),
     ] = None,
     output: Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bayesieve.studies.abellan2017.study import Abellan2017
+from bayesieve.studies.blanquero2021.study import Blanquero2021
 from bayesieve.studies.boulle2007.study import Boulle2007
 from bayesieve.studies.gidofalvi.study import Gidofalvi
 from bayesieve.studies.rabenoro2015.study import Rabenoro2015
@@ -10,7 +11,8 @@ from bayesieve.studies.study import Options, Report, Study
 
 __all__ = ["PAPERS", "Options", "Report", "Study", "make_study"]
 
-PAPERS: dict[str, type[Study]] = {study.paper: study for study in (Rabenoro2015, Boulle2007, Abellan2017, Gidofalvi)}
+_STUDIES: tuple[type[Study], ...] = (Rabenoro2015, Boulle2007, Abellan2017, Blanquero2021, Gidofalvi)
+PAPERS = {study.paper: study for study in _STUDIES}
 """Studies by the names of their papers in commands; each is a folder of this package."""
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal
+
+from bayesieve.criteria import Criterion
 
 Kind = Literal["balanced", "unbalanced", "constrained", "simulated"]
 
@@ -76,7 +79,7 @@ MEASURES = (
 """The paper's measures of dependence, its own choice first."""
 MEASURED = ("australian", "wine", "breast_wisconsin_diagnostic", "spectf", "german_credit")
 """Sets on which they are compared."""
-CONSTRAINED = (
+CONSTRAINED: tuple[tuple[str, dict[str | Criterion, float]], ...] = (
     ("accuracy", {}),
     ("accuracy", {"recall:1": 0.85}),
     ("recall:1", {"recall:0": 0.60}),
@@ -88,14 +91,16 @@ CONSTRAINED = (
 def sparse_name(
     guide: str,
     q: float | str,
-    constraints: dict[str, float] | None = None,
+    constraints: Mapping[str | Criterion, float] | None = None,
     dependence: str = MEASURES[0],
     *,
     smoothed: bool = False,
 ) -> str:
     """The name of a sparse naive Bayes in the results: different for different options."""
     parts = [SPARSE, guide, f"q {q}", *(f"{measure} > {bound:g}" for measure, bound in (constraints or {}).items())]
-    return ", ".join([*parts, *([dependence] if dependence != MEASURES[0] else []), *(["smoothed"] if smoothed else [])])
+    return ", ".join(
+        [*parts, *([dependence] if dependence != MEASURES[0] else []), *(["smoothed"] if smoothed else [])]
+    )
 
 
 TABLE_1 = {

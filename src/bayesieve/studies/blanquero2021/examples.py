@@ -1,4 +1,4 @@
-"""The examples of sections 2.2 and 3.1 of Blanquero et al. (2021): four normal features, and the Australian clusters."""
+"""The examples of sections 2.2 and 3.1 of Blanquero et al. (2021): four normal features, Australian's clusters."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sklearn.naive_bayes import GaussianNB
 
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.folds import RepeatedFolds
-from bayesieve.evaluation.protocol import take_rows
 from bayesieve.report.clusters_figure import clusters_figure
 from bayesieve.selection import DependenceClusterSelector
 from bayesieve.studies.blanquero2021.data import AUSTRALIAN, TABLE_1
 from bayesieve.studies.blanquero2021.two_thirds import TwoThirdsEncoder
 from bayesieve.table import write_atomically
+from bayesieve.table.frames import take_rows
 
 N_ROWS, CORRELATION = 2000, 0.95
 HEIGHT = 0.74
@@ -134,7 +134,9 @@ def tree_of(coded: Any) -> Tree:
         before = now
         if height <= HEIGHT:
             sizes = [len(cluster) for cluster in now]
-    return Tree(tuple(merges[:2]), tuple(heights[:2]), heights[2], len(sizes), int(np.prod(sizes)))
+    return Tree(
+        tuple(merges[:2]), tuple(heights[:2]), heights[2] if len(heights) > 2 else 1.0, len(sizes), int(np.prod(sizes))
+    )
 
 
 def normal_features(seed: int, n_draws: int) -> dict[str, tuple[float, ...]]:

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import StratifiedKFold
 
-from bayesieve.studies.blanquero2021.two_thirds import learnt_rows
+from bayesieve.studies.blanquero2021.two_thirds import learnt_rows, of_two_classes
 from bayesieve.studies.peers.peer import Peer
 from bayesieve.table import Table
 
@@ -172,6 +172,10 @@ class GroupedLassoPeer(Peer):
         best = int(self._losses(whole, penalties, codes).argmin())
         self.penalty_ = float(penalties[best])
         return list(whole.path(penalties[: best + 1]))[-1]
+
+    def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
+        """Recalls and precisions of two classes; the classes of the rows are positions among those of the model."""
+        return of_two_classes(self.predict_log_proba(rows), codes) if len(self.classes_) == 2 else {}
 
     def _losses(self, whole: GroupedLasso, penalties: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """(n_penalties,) log losses on held-out rows, summed; infinite where a fold had ended before."""

@@ -10,14 +10,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.criteria import Criterion
 from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation.protocol import take_rows
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import ClusterSearch, Objective, ScoredRows, SubsetProblem
 from bayesieve.search.objective import make_constraints, make_measure
 from bayesieve.selection import CFSSelector, MAPSelector
 from bayesieve.statistics import metrics
 from bayesieve.studies.blanquero2021.boruta import confirmed_features
+from bayesieve.table.frames import take_rows
 
 UNSMOOTHED = 1e-6
 """Rows added to every level of every class in place of none: a level that a class lacks is next to impossible there,
@@ -176,7 +177,7 @@ class SparseNB(TwoThirdsNB):
         *,
         q: Any = "auto",
         scoring: str = "accuracy",
-        constraints: Mapping[str, float] | None = None,
+        constraints: Mapping[str | Criterion, float] | None = None,
         dependence: str = "mutual_information",
         smoothing: Smoothing = UNSMOOTHED,
     ) -> None:
@@ -189,14 +190,15 @@ class SparseNB(TwoThirdsNB):
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
         rows = ScoredRows.training(held, coded.counts, self.smoothing)
         criterion = make_measure(self.scoring, coded, "scoring")
-        problem = SubsetProblem.on(Objective(criterion, rows, make_constraints(self.constraints, coded)), coded)
+        objective = Objective(criterion, rows, make_constraints(self.constraints, coded))
+        problem = SubsetProblem.on(objective, coded)
         search = ClusterSearch(dependence=self.dependence, q=self.q, seed=_SEED, n_jobs=1)
         self.found_ = search.explore(problem)
         self.trace_ = self.found_.trace
         return np.asarray(self.trace_.chosen)
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """As of the base, and facts of the search: q, the entries of M above 0.1, candidates, whether one is feasible."""
+        """As of the base, and of the search: q, share of M above 0.1, candidates, whether one is feasible."""
         found = self.found_
         return super().fold_figures(rows, codes) | {
             "q": found.q,
@@ -207,7 +209,7 @@ class SparseNB(TwoThirdsNB):
 
 
 class FilteredNB(TwoThirdsNB):
-    """Correlation-based feature selection (Hall 2000), forward search as in FSelector: best first."""
+    """Correlation-based feature selection (Hall 2000) by best-first search, as in FSelector."""
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
         return CFSSelector(encoder=None, n_jobs=1).fit_coded(coded).support_

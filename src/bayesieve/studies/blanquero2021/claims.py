@@ -1,0 +1,233 @@
+"""The claims of Blanquero et al. (2021) about real data sets, and all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bayesieve.statistics import PairedTest
+from bayesieve.statistics.data_set_tests import ranks
+from bayesieve.studies.blanquero2021.data import (
+    AUSTRALIAN,
+    BORUTA,
+    CFS,
+    CLASSIC,
+    GUIDES,
+    MAP,
+    MEASURED,
+    MEASURES,
+    SETS,
+    SPARSE,
+    PaperSet,
+    sparse_name,
+)
+from bayesieve.studies.blanquero2021.examples import Examples
+from bayesieve.studies.blanquero2021.examples_claims import of_australian, of_simulated, of_table_1, of_tree
+from bayesieve.studies.blanquero2021.finding import Finding, points
+from bayesieve.studies.blanquero2021.results import Results
+from bayesieve.studies.tables import signed
+
+_CLOSE = 0.02  # accuracies that far apart count as the same level
+
+
+def findings(results: Results, examples: Examples | None) -> list[Finding]:
+    """All claims that the results say something of."""
+    checked: list[Finding] = []
+    if examples is not None:
+        checked += of_table_1(examples)
+        checked += of_tree(examples)
+    if AUSTRALIAN in results.of("constrained") or results.count(AUSTRALIAN.ours, CLASSIC):
+        checked += of_australian(results)
+    checked += of_simulated(results)
+    checked += _balanced(results, results.of("balanced"))
+    checked += _unbalanced(results, results.of("unbalanced"))
+    checked += _rule_for_q(results)
+    checked += _robust(results)
+    return checked
+
+
+def _balanced(results: Results, sets: Sequence[PaperSet]) -> list[Finding]:
+    if not sets:
+        return []
+    level, half, waveform = [], [], None
+    for one in sets:
+        sparse = sparse_name("accuracy", one.q)
+        test = results.test(one.ours, sparse, CLASSIC, "accuracy")
+        share = results.mean(one.ours, sparse, "n_features") / results.n_features(one.ours)
+        if one.name == "Waveform":
+            waveform = test, share
+        else:
+            level.append(f"{one.name} {points(test)}{'' if _level(test) else ' (lower)'}")
+            half.append((one.name, share, _level(test)))
+    checked = []
+    if half:
+        checked = [
+            Finding(
+                "Figure 4",
+                "But for Waveform, the accuracy is that of classic NB",
+                "comparable",
+                "; ".join(level),
+                all(same for _, _, same in half),
+            ),
+            Finding(
+                "Figure 4",
+                "But for Waveform, with half to a third of the features, or fewer",
+                "1/2 to 1/3",
+                ", ".join(f"{name} {share:.0%}" for name, share, _ in half),
+                all(share <= 0.5 for _, share, _ in half),
+            ),
+        ]
+    if waveform is not None:
+        test, share = waveform
+        checked.append(
+            Finding(
+                "Figure 4",
+                "On Waveform sparse NB is no improvement",
+                "no significant enhancement",
+                f"{points(test)}, {share:.0%} of the features",
+                test.sign() <= 0,
+            )
+        )
+    return checked + _between(results, sets) + _slower(results, sets)
+
+
+def _level(test: PairedTest) -> bool:
+    """Not significantly lower, or by less than two points."""
+    return test.sign() >= 0 or test.difference > -_CLOSE
+
+
+def _between(results: Results, sets: Sequence[PaperSet]) -> list[Finding]:
+    common = [method for method in (CFS, BORUTA, MAP, "Lasso") if all(results.count(s.ours, method) for s in sets)]
+    if len(common) < 2:
+        return []
+    names = [SPARSE, *common]
+    matrices = {
+        measure: np.array(
+            [
+                [results.mean(one.ours, sparse_name("accuracy", one.q), measure)]
+                + [results.mean(one.ours, method, measure) for method in common]
+                for one in sets
+            ]
+        )
+        for measure in ("accuracy", "n_features")
+    }
+    accurate = ranks(matrices["accuracy"]).mean(axis=0)
+    small = ranks(matrices["n_features"], higher_is_better=False).mean(axis=0)
+    text = "; ".join(f"{name} {a:.1f}, {s:.1f}" for name, a, s in zip(names, accurate, small, strict=True))
+    inside = all(place.min() < place[0] < place.max() for place in (accurate, small))
+    claim = "Among the methods that select, sparse NB is between the others in accuracy and in sparsity"
+    return [Finding("Figure 4", claim, "in between", f"mean ranks: {text}", inside)]
+
+
+def _slower(results: Results, sets: Sequence[PaperSet]) -> list[Finding]:
+    checked = []
+    for methods, slower in (((MAP,), True), ((CFS, BORUTA), False)):
+        times = []
+        for one in sets:
+            own = results.seconds(one.ours, sparse_name("accuracy", one.q))
+            times += [
+                (one.name, method, results.seconds(one.ours, method) / own)
+                for method in methods
+                if results.count(one.ours, method)
+            ]
+        if not times:
+            continue
+        right = sum(ratio > 1 if slower else ratio < 1 for _, _, ratio in times)
+        claim = f"{' and '.join(methods)} {'is slower' if slower else 'are faster'} than sparse NB"
+        text = f"{'slower' if slower else 'faster'} in {right} of {len(times)} comparisons: " + ", ".join(
+            f"{name}{f' ({method})' if len(methods) > 1 else ''} {ratio:.2g}" for name, method, ratio in times
+        )
+        checked.append(
+            Finding("Figure 4", claim, "on every set" if slower else "", f"{text} times", right > len(times) / 2)
+        )
+    return checked
+
+
+def _unbalanced(results: Results, sets: Sequence[PaperSet]) -> list[Finding]:
+    if not sets:
+        return []
+    checked = []
+    for guide, measure, words in (
+        ("auc", "auc", "AUC"),
+        ("precision:1", "precision of the first class", "precision of class 1"),
+    ):
+        tests = {one.name: results.test(one.ours, sparse_name(guide, one.q), CLASSIC, measure) for one in sets}
+        checked.append(
+            Finding(
+                "Figure 5",
+                f"Guided by {words}, it is not below that of classic NB",
+                "on all three sets",
+                "; ".join(f"{name} {points(test)}" for name, test in tests.items()),
+                all(test.sign() >= 0 for test in tests.values()),
+            )
+        )
+    limits = {"SPECTF": (0.5, "< 1/2"), "German": (0.75, "3/4"), "Page Blocks": (2 / 3, "2/3")}
+    shares = {
+        one.name: results.mean(one.ours, sparse_name("auc", one.q), "n_features") / results.n_features(one.ours)
+        for one in sets
+    }
+    checked.append(
+        Finding(
+            "Figure 5",
+            "Guided by AUC, fewer than half of the features of SPECTF are left, at most three quarters of German, two "
+            "thirds of Page Blocks (to 5 %)",
+            ", ".join(f"{name} {text}" for name, (_, text) in limits.items() if name in shares),
+            ", ".join(f"{name} {share:.0%}" for name, share in shares.items()),
+            all(share <= limits[name][0] + 0.05 for name, share in shares.items()),
+        )
+    )
+    lower, total, differences = 0, 0, []
+    for one in sets:
+        own = sparse_name("auc", one.q)
+        for method in results.shown(one)[len(GUIDES[one.kind]) + 1 :]:
+            test = results.test(one.ours, own, method, "recall of the second class")
+            lower += test.difference > 0
+            total += 1
+            differences.append(f"{method} on {one.name} {signed(100 * test.difference, 1)}")
+    if total:
+        checked.append(
+            Finding(
+                "Figure 5",
+                "The recall of the rare class is higher than that of the other methods that select",
+                "in general",
+                f"in {lower} of {total} comparisons: {', '.join(differences)} points",
+                lower > 0.75 * total,
+            )
+        )
+    return checked
+
+
+def _rule_for_q(results: Results) -> list[Finding]:
+    sets, same = [], []
+    for one in SETS.values():
+        guide = GUIDES.get(one.kind, ("accuracy",))[0]
+        entries = results.values(one.ours, sparse_name(guide, one.q), "strong entries")
+        if one.kind != "simulated" and entries.size:
+            ours = 0.4 if np.mean(entries >= 0.2) > 0.5 else 0.6
+            sets.append(f"{one.name} {100 * entries.mean():.0f} %{'' if ours == one.q else f' (paper {one.q:g})'}")
+            same.append(ours == one.q)
+    claim = "The rule (0.4 where 20 % of the entries of M exceed 0.1) gives the paper's q"
+    return [Finding("Section 4.1", claim, "all sets", "; ".join(sets), all(same))] if sets else []
+
+
+def _robust(results: Results) -> list[Finding]:
+    far, apart, n = 0.0, [], 0
+    for name in MEASURED:
+        if name not in results.names:
+            continue
+        one = SETS[name]
+        guide = GUIDES.get(one.kind, ("accuracy",))[0]
+        measure = "auc" if guide == "auc" else "accuracy"
+        for dependence in MEASURES[1:]:
+            other = sparse_name(guide, one.q, dependence=dependence)
+            if results.count(name, other):
+                test = results.test(name, other, sparse_name(guide, one.q), measure)
+                n, far = n + 1, max(far, abs(100 * test.difference))
+                if test.sign():
+                    apart.append(f"{dependence} on {one.name} {points(test)}")
+    if not n:
+        return []
+    claim = "Results are similar with other measures of dependence: none significantly different"
+    text = f"{len(apart)} of {n} significantly different, at most {far:.1f} points: {'; '.join(apart) or 'none'}"
+    return [Finding("Supplement", claim, "rather robust", text, not apart)]
