@@ -13,6 +13,7 @@ from bayesieve.studies.blanquero2021.data import (
     AUSTRALIAN,
     BORUTA,
     CLASSIC,
+    COMPARATORS,
     CONSTRAINED,
     CORRELATIONS,
     GUIDES,
@@ -75,6 +76,7 @@ def report(study: Blanquero2021, comparison: Comparison) -> Report:
         clusters=draw("australian", "Clusters of Australian", examples.figure) if examples and examples.figure else "",
         table_2=add("Table 2", _table_2(results)) if simulated else None,
         times=draw("times", "Time by correlation", time_figure(results)) if simulated else "",
+        differences=_differences(results) if simulated else {},
         seconds=_seconds_table(results) if simulated else None,
         balanced=add("Balanced sets", _methods_table(results, balanced)) if balanced else None,
         balanced_drawing=draw("balanced", "Accuracy by features", balanced_figure(results, balanced))
@@ -88,6 +90,7 @@ def report(study: Blanquero2021, comparison: Comparison) -> Report:
         chosen=_chosen_table(results) if results.count(AUSTRALIAN.ours, CLASSIC) else None,
         measures=_measures_table(results),
         cut_short=_cut_short(results),
+        missing=_missing(results, [*balanced, *unbalanced]),
         without_boruta=not any(results.count(name, BORUTA) for name in results.names),
         claims_table=claims_table(checked),
         n_held=sum(one.holds for one in checked),
@@ -125,6 +128,23 @@ def _table_2(results: Results) -> TextTable:
         )
     columns = (">p", ">rho", ">Sparse NB, paper", ">Sparse NB", ">smoothed", ">Classic NB, paper", ">Classic NB")
     return TextTable.of((*columns, ">smoothed", ">q"), rows)
+
+
+def _differences(results: Results) -> dict[str, float]:
+    """Means over the settings of a correlation of 0.5 or more, in percent, and the limit of classic naive Bayes."""
+    strong = [one for one in results.of("simulated") if one.correlation >= 0.5]
+    of_paper = [TABLE_2[one.n_features, one.correlation] for one in strong]
+    ours = {
+        measure: 100 * np.mean([results.mean(one.ours, method, "accuracy") for one in strong] or np.nan)
+        for measure, method in (("sparse", sparse_name("accuracy", "auto")), ("classic", CLASSIC))
+    }
+    theirs = np.array(of_paper, dtype=float).reshape(-1, 3).mean(axis=0) if strong else np.full(3, np.nan)
+    return {
+        **{name: float(value) for name, value in ours.items()},
+        "sparse_paper": float(theirs[0]),
+        "classic_paper": float(theirs[2]),
+        "limit": 100 * (1 - float(np.arccos(4 / np.sqrt(20))) / np.pi),
+    }
 
 
 def _with_features(results: Results, name: str, method: str) -> str:
@@ -233,6 +253,17 @@ def _measures_table(results: Results) -> TextTable | None:
             rows.append((one.name, "AUC" if measure == "auc" else "accuracy", *cells))
     titles = (f">{dependence.replace('_', ' ')}" for dependence in MEASURES)
     return TextTable.of(("Data set", "Measured by", *titles), rows) if rows else None
+
+
+def _missing(results: Results, sets: Sequence[PaperSet]) -> str:
+    """Methods without folds on a data set, but on others."""
+    parts = [
+        f"{method} on {one.name}"
+        for method in COMPARATORS
+        for one in sets
+        if not results.count(one.ours, method) and any(results.count(other.ours, method) for other in sets)
+    ]
+    return ", ".join(parts)
 
 
 def _cut_short(results: Results) -> str:

@@ -74,8 +74,7 @@ class Results:
         """How many folds of each data set are in the results: of all methods, or the fewest and most of them."""
         parts: dict[str, list[str]] = defaultdict(list)
         for name in names:
-            counts = [self.count(name, method) for data, method in list(self._rows) if data == name]
-            counts = [count for count in counts if count]
-            fewest, most = min(counts, default=0), max(counts, default=0)
-            parts[f"{fewest}" if fewest == most else f"{fewest} to {most}"].append(SETS[name].name)
-        return "; ".join(f"{folds} folds: {', '.join(of)}" for folds, of in parts.items())
+            counts = {len(rows) for (data, _), rows in self._rows.items() if data == name and rows}
+            words = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+            parts[words].append("the simulated sets" if SETS[name].kind == "simulated" else SETS[name].name)
+        return "; ".join(f"{folds} folds: {', '.join(dict.fromkeys(of))}" for folds, of in parts.items())
