@@ -77,4 +77,4 @@ class Results:
             counts = {len(rows) for (data, _), rows in self._rows.items() if data == name and rows}
             words = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
             parts[words].append("the simulated sets" if SETS[name].kind == "simulated" else SETS[name].name)
-        return "; ".join(f"{folds} folds: {', '.join(dict.fromkeys(of))}" for folds, of in parts.items())
+        return "; ".join(f"{folds} of {', '.join(dict.fromkeys(of))}" for folds, of in parts.items())
