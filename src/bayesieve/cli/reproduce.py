@@ -75,6 +75,10 @@ def reproduce(
         typer.Option(metavar="A,B,...", help="Only these data sets of the paper.", show_default=False),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is one per core.")] = -1,
+    challenge: Annotated[
+        bool,
+        typer.Option("--challenge", help="Section 8 of boulle2007: guesses for the performance prediction challenge."),
+    ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Quick trial on little data.")] = False,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
@@ -91,7 +95,9 @@ def reproduce(
         raise CommandError(f"--only {quoted(only)} contains no data set; separate names by commas")
     if names and not PAPERS[paper].uses_data:
         raise CommandError(f"{paper} simulates its data and has no data sets to choose from; omit --only")
-    study = make_study(paper, Options(repetitions, seed, grid, _smoothing(smoothing), jobs, quick, data, names))
+    study = make_study(
+        paper, Options(repetitions, seed, grid, _smoothing(smoothing), jobs, quick, data, names, challenge)
+    )
     screen = Screen(quiet)
     if data is not None and not study.uses_data:
         screen.note(f"{paper} simulates its data: --data is not used.")

@@ -37,4 +37,9 @@ def make_study(paper: str, options: Options | None = None) -> Study:
     """
     if paper not in PAPERS:
         raise ValueError(f"There is no paper {paper!r} to reproduce; choose from {', '.join(map(repr, PAPERS))}.")
-    return PAPERS[paper](options or Options())
+    study, options = PAPERS[paper], options or Options()
+    if options.challenge:
+        if study.challenge is None:
+            raise ValueError(f"{paper} took part in no challenge; leave out `challenge`.")
+        study = study.challenge
+    return study(options)

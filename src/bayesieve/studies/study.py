@@ -30,6 +30,7 @@ class Options:
     quick : run a trial on little data.
     data : folder of data sets; None downloads them, if the study needs any.
     only : names of the data sets to use; empty for all.
+    challenge : run the study of a challenge that the paper took part in, see `Study.challenge`.
     """
 
     repetitions: int | None = None
@@ -40,6 +41,7 @@ class Options:
     quick: bool = False
     data: Path | None = None
     only: tuple[str, ...] = ()
+    challenge: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class Study(ABC):
     """Its reference."""
     uses_data: ClassVar[bool] = False
     """Whether it reads data sets, from a folder or downloaded."""
+    challenge: ClassVar[type[Study] | None] = None
+    """Another study of the paper, on its results in a challenge."""
 
     def __init__(self, options: Options) -> None:
         if options.only and not self.uses_data:

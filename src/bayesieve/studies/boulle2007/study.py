@@ -18,11 +18,12 @@ from bayesieve.evaluation.fold_measures import log_probabilities
 from bayesieve.search import MultiStart, SubsetProblem
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.selection.base import CodedSelector
+from bayesieve.studies.boulle2007.challenge import Challenge
 from bayesieve.studies.boulle2007.data import BY_OURS, METHODS, OURS
 from bayesieve.studies.boulle2007.results import FLOORED
 from bayesieve.studies.boulle2007.waveform import WaveformStudy, make_waveform, read_waveform
 from bayesieve.studies.cross_validated import CrossValidatedStudy
-from bayesieve.studies.study import Report
+from bayesieve.studies.study import Report, Study
 from bayesieve.table.frames import take_rows
 
 WAVEFORM = "waveform21"
@@ -110,6 +111,7 @@ class Boulle2007(CrossValidatedStudy):
     paper_smoothing: ClassVar[Smoothing] = "m-estimate"
     quick_names: ClassVar[Sequence[str]] = ("iris", "wine", "glass", "heart_statlog", "tic_tac_toe")
 
+    challenge: ClassVar[type[Study] | None] = Challenge
     waveform: WaveformStudy | None = None
     """Sections 5 and 6, if they were computed."""
 

@@ -64,6 +64,10 @@ class DataSets:
     def __repr__(self) -> str:
         return "DataSets()" if self.folder is None else f"DataSets({str(self.folder)!r})"
 
+    def __contains__(self, name: str) -> bool:
+        """Whether a data set can be loaded."""
+        return name in self._catalogue.entries and self._loadable(self._catalogue.entry(name))
+
     def names(self, mark: str) -> tuple[str, ...]:
         """The loadable data sets with a mark, such as "in_boulle", in the order of the catalogue.
 
