@@ -11,8 +11,9 @@ from sklearn.metrics import balanced_accuracy_score
 
 from bayesieve import RepeatedFolds, SelectiveNB
 from bayesieve.studies import Options, make_study
-from bayesieve.studies.boulle2007.challenge import INITIAL, Challenge, TunedNB
+from bayesieve.studies.boulle2007.challenge import INITIAL, TASKS, Challenge, TunedNB
 
+DOCUMENTS = Path(__file__).parents[2] / "docs" / "reproduction"
 HEADER = "name,file,rows,n_numeric,n_categorical,n_classes,majority_share,target,in_boulle"
 
 
@@ -63,6 +64,15 @@ def test_the_guess_is_the_mean_over_folds_with_thresholds_tuned_on_training_rows
     assert "bayesieve reproduce boulle2007 --challenge --data DIR" in report.markdown
     saved = make_study("boulle2007", Options(data=folder, quick=True, challenge=True)).saved(folder / "kept.jsonl")
     assert study.report(saved).markdown == report.markdown
+
+
+def test_the_document_shows_the_results_kept_next_to_it(tmp_path: Path) -> None:
+    lines = [f"{task.name},{task.name}.parquet,1,1,0,2,0.5,class,0" for task in TASKS]
+    (tmp_path / "catalogue.csv").write_text("\n".join((HEADER, *lines)) + "\n")
+    study = make_study("boulle2007", Options(data=tmp_path, challenge=True))
+    comparison = study.saved(DOCUMENTS / "boulle2007-challenge.jsonl")
+    document = (DOCUMENTS / "boulle2007-challenge.md").read_text(encoding="utf-8")
+    assert study.report(comparison).markdown == document
 
 
 def test_balanced_errors_by_hand() -> None:
