@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesieve import MODLDiscretizer, MODLGrouper, TableEncoder
-from bayesieve.discretize.criterion import part_cost
 from bayesieve.discretize.grouping import group_values
 from tests import golden
 from tests.discretize.columns import columns, counts_of, intervals_of
@@ -128,16 +127,18 @@ def test_blocks_of_rows_give_the_same_levels() -> None:
     assert whole.level_scores_.tolist() == blocks.level_scores_.tolist()
 
 
-def test_levels_of_many_columns_must_save_more() -> None:
+def test_cuts_cost_more_in_tables_of_many_columns() -> None:
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 400)
     noise = rng.integers(0, 2, (400, 1000)).astype(float)
     noise[:, 0] = np.where(rng.random(400) < 0.2, 1 - y, y)
-    few, many = (TableEncoder().fit(noise[:, :n], y) for n in (100, 1000))
-    scores = many.level_scores_
-    assert scores[0] == few.level_scores_[0] > 0
-    null = part_cost(np.bincount(y)[None, :])[0] + np.log(2)
-    assert (scores[scores > 0] * null > 2 * np.log(10)).all()
-    assert np.count_nonzero(scores) < np.count_nonzero(
-        TableEncoder(numeric=MODLDiscretizer()).fit(noise, y).level_scores_
-    )
+    few, many = (TableEncoder().fit(noise[:, :n], y).level_scores_ for n in (40, 1000))
+    alone = MODLDiscretizer().fit(noise, y)
+    assert few.tolist() == alone.level_scores_[:40].tolist()
+    price = 2 * np.log(400 / (5 * np.sqrt(400)))  # no more than as many columns as rows
+    pays = alone.costs_ + price < alone.null_costs_ - 1e-9
+    assert (many > 0).tolist() == pays.tolist()
+    assert many[0] == pytest.approx(1 - (alone.costs_[0] + price) / alone.null_costs_[0])
+    assert 1 <= pays.sum() <= 3 < np.count_nonzero(alone.level_scores_)
+    as_text = TableEncoder(kinds={f"x{i}": "categorical" for i in range(1000)}).fit(noise, y).level_scores_
+    assert as_text.tolist() == pytest.approx(many.tolist())

@@ -95,8 +95,12 @@ class ColumnCoder(LevelsCoder):
     """
 
     kind: ClassVar[Kind]
-    margin: float = 0.0
-    """Nats by which levels must cost less than a single one, set by an encoder of many columns."""
+    price: float = 0.0
+    """Nats that each level beyond the first costs."""
+
+    def in_table(self, n_columns: int, n_rows: float) -> Self:
+        """The coder of a column among so many, in so many rows."""
+        return self
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -192,7 +196,7 @@ class IntervalCoder(ColumnCoder):
         """Intervals of the columns; with ``apart``, missing values have one of their own."""
         starts = self.find_starts(blocks, apart or self.separates_missing)
         intervals = self._intervals(blocks, starts)
-        useless = (intervals.n_levels > 1) & ~pays(intervals.costs + self.margin, intervals.null_costs)
+        useless = (intervals.n_levels > 1) & ~pays(intervals.costs, intervals.null_costs)
         if not self.must_pay or not useless.any():
             return intervals
         useful = ~np.repeat(useless, intervals.n_levels)
@@ -208,7 +212,7 @@ class IntervalCoder(ColumnCoder):
             cut_points=self.cut_points(blocks, starts[inner]),
             counts=counts,
             missing=np.where(blocks.has_missing, 0, -1),
-            costs=interval_costs(counts, n_levels, announced, self.prior),
+            costs=interval_costs(counts, n_levels, announced, self.prior, self.price),
             null_costs=interval_costs(blocks.class_totals, np.ones_like(n_levels), announced, self.prior),
         )
 

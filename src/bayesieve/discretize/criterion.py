@@ -10,10 +10,13 @@ part(N_1..N_J) = log C(N+J-1, J-1) + log(N! / prod_j N_j!)
 
 N rows, J classes, I intervals, V distinct values (missing is one), G groups of v_g values; B(V, G) is the number of
 partitions of V values into at most G groups. All costs are in nats.
+
+In tables of many columns each part beyond the first of a column costs `price_of_cuts` more by sizes.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from functools import lru_cache
 from typing import Literal
@@ -28,6 +31,7 @@ _TABLE_LIMIT = 1 << 24  # entries (128 MiB): beyond, counts are treated as real 
 _MANY_COUNTS = 500  # beyond, whole counts are looked up in the table
 _TOLERANCE = 1e-9  # nats
 _EXACT_PARTITIONS = 25  # values up to which the numbers of partitions are summed exactly
+_FREE_CUTS = 5.0  # by chance, in all columns together
 _table = np.zeros(0)
 _table_lock = threading.Lock()
 
@@ -51,16 +55,30 @@ def log_factorials(n: int) -> np.ndarray | None:
         return _table
 
 
-def interval_prior(n: float, max_parts: int, prior: Prior = "published") -> np.ndarray:
+def price_of_cuts(n_columns: int, n_rows: float) -> float:
+    """Nats that each part beyond the first costs in a table of K columns and N rows: 2 log(min(K, N) / (5 sqrt(N))), or
+    0 where that is negative.
+
+    By sizes, two parts of a column with two values cost no more to announce than one. A column that says nothing is
+    then cut with a probability of about 1 / sqrt(N), as part costs charge log(N) / 2 for a further part: chance cuts
+    min(K, N) / sqrt(N) columns, since N rows tell no more than N columns apart. Up to five are free; of more, the price
+    leaves a share of exp(-price). That it starts at five and grows twice as fast as the logarithm was chosen by
+    cross-validation (benchmarks/results/priors.md).
+    """
+    return max(0.0, 2.0 * math.log(min(n_columns, n_rows) / (_FREE_CUTS * math.sqrt(n_rows))))
+
+
+def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
     """Cost in nats of announcing i intervals and their bounds, for i = 0..max_parts (0 is impossible).
 
-    Published: log n + log C(n+i-1, i-1) among n rows; by sizes: log n + log C(n-1, i-1) among n distinct values. The
-    binomial is accumulated term by term so that no digits cancel.
+    Published: log n + log C(n+i-1, i-1) among n rows; by sizes: log n + log C(n-1, i-1) among n distinct values. Each
+    bound costs ``price`` more. The binomial is accumulated term by term so that no digits cancel.
     """
     i = np.arange(1, max_parts)
     costs = np.full(max_parts + 1, np.inf)
     ratios = (n - i) / i if prior == "sizes" else (n + i) / i
     costs[1:] = np.log(n) + np.concatenate([[0.0], np.cumsum(np.log(ratios))])
+    costs[2:] += price * i
     return costs
 
 
@@ -100,14 +118,14 @@ def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
     return result
 
 
-def group_prior(n_values: int, max_groups: int, prior: Prior = "published") -> np.ndarray:
+def group_prior(n_values: int, max_groups: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
     """Cost in nats of announcing g groups of the values, for g = 0..max_groups (0 groups are impossible).
 
-    Published: log V + log B(V, g). By sizes: log V + log C(V-1, g-1) + log(V! / g!), from which log v! of the number of
-    values of each group is to be taken.
+    Published: log V + log B(V, g). By sizes: log V + log C(V-1, g-1) + (g-1) price + log(V! / g!), from which log v! of
+    the number of values of each group is to be taken.
     """
     if prior == "sizes":
-        costs = interval_prior(n_values, max_groups, "sizes") + gammaln(n_values + 1.0)
+        costs = interval_prior(n_values, max_groups, "sizes", price) + gammaln(n_values + 1.0)
         return costs - gammaln(np.arange(1.0, max_groups + 2.0))
     costs = np.log(n_values) + log_partitions(n_values, max_groups)
     costs[0] = np.inf
@@ -142,13 +160,13 @@ def total_costs(counts: np.ndarray, sizes: np.ndarray, priors: np.ndarray) -> np
 
 
 def interval_costs(
-    counts: np.ndarray, sizes: np.ndarray, announced: np.ndarray, prior: Prior = "published"
+    counts: np.ndarray, sizes: np.ndarray, announced: np.ndarray, prior: Prior = "published", price: float = 0.0
 ) -> np.ndarray:
     """`total_costs` of intervals among ``announced`` (n_columns,) rows, or distinct values with the prior by sizes."""
     priors = np.empty(announced.size)
     for n in set(announced.tolist()):
         columns = announced == n
-        priors[columns] = interval_prior(n, int(sizes[columns].max()), prior)[sizes[columns]]
+        priors[columns] = interval_prior(n, int(sizes[columns].max()), prior, price)[sizes[columns]]
     return total_costs(counts, sizes, priors)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -35,10 +34,6 @@ from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.table_levels import TableLevels
 
-FREE_COLUMNS = 100
-"""Columns beyond which levels by sizes must cost 2 log(columns / 100) nats less than a single one: of many columns some
-seem informative by chance, and a column of two values pays nothing for being cut."""
-
 _NUMERIC: dict[str, Any] = {
     "modl": MODLDiscretizer,
     "mdlp": MDLPDiscretizer,
@@ -58,7 +53,9 @@ class TableEncoder(TableCoder):
     categorical : {"modl", "values"} or estimator, default="modl"
         ``"modl"`` groups values; ``"values"`` gives every value a level of its own.
     prior : {"sizes", "published"}, default="sizes"
-        As `MODLDiscretizer` and `MODLGrouper` have it, for both kinds of ``"modl"``.
+        As `MODLDiscretizer` and `MODLGrouper` have it, for both kinds of ``"modl"``. By sizes, each level beyond the
+        first costs 2 log(min(K, N) / (5 sqrt(N))) nats more in a table of N rows and K > 5 sqrt(N) columns, some of
+        which chance would cut.
     missing : {"level", "ignore"}, default="level"
         ``"level"``: missing values seen in training are a level of their own (unless the feature is uninformative).
         ``"ignore"``: they add nothing to any class, in training and prediction.
@@ -142,6 +139,8 @@ class TableEncoder(TableCoder):
         """
         table, coders, grouper = self._read_for_fit(X)
         target, weights, order = read_classes(self, table, y, sample_weight)
+        of_table = {coder: coder.in_table(table.n_columns, float(order.total)) for coder in set(coders)}
+        coders = [of_table[coder] for coder in coders]
         rows = Rows(target.codes, target.classes, weights)
         blocks = [slice(*bounds.tolist()) for bounds in engine.blocks(np.array([0, table.n_rows]))]
 
@@ -160,7 +159,8 @@ class TableEncoder(TableCoder):
 
         def facts() -> Iterator[Any]:
             yield repr(
-                [self.missing, self.pairs, *single, *((type(coder).__name__, _options(coder)) for coder in coders)]
+                [self.missing, self.pairs, *single]
+                + [(type(coder).__name__, coder.price, _options(coder)) for coder in coders]
             ).encode()
             for block in blocks:
                 yield from _contents(table.take(block))
@@ -213,9 +213,6 @@ class TableEncoder(TableCoder):
             )
         check_pairs(self.pairs)
         table = fit_table(self, X, kinds=self.kinds)
-        for choice, coder in zip((self.numeric, self.categorical), coders.values(), strict=True):
-            if is_choice(choice, ("modl",)) and self.prior == "sizes":
-                coder.margin = max(0.0, 2.0 * math.log(table.n_columns / FREE_COLUMNS))
         return table, [coders[kind] for kind in table.kinds()], grouper_of(coders["categorical"], self.prior)
 
     def _remember(self, levels: TableLevels, classes: np.ndarray) -> None:

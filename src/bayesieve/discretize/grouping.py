@@ -38,7 +38,7 @@ def group_values(
     method: Method = "greedy",
     prior: Prior = "published",
     apart: int | None = None,
-    margin: float = 0.0,
+    price: float = 0.0,
 ) -> Groups:
     """Best MODL groups of the values of one column.
 
@@ -50,7 +50,7 @@ def group_values(
         always by dynamic programming.
     prior : how the cost announces groups.
     apart : a value, if any, that always is a group of its own (unless all values end in one group).
-    margin : nats by which groups must cost less than a single one.
+    price : nats that each group beyond the first costs more by sizes.
     """
     present = np.flatnonzero(counts.sum(axis=1) > 0)
     n_values = present.size
@@ -59,7 +59,7 @@ def group_values(
     free = np.setdiff1d(present, fixed)
     if prior == "sizes":
         most = min(n_values, most_parts(null_counts.sum()))
-        announced = np.append(group_prior(n_values, most, prior), np.full(n_values - most, np.inf))
+        announced = np.append(group_prior(n_values, most, prior, price), np.full(n_values - most, np.inf))
     else:
         announced = group_prior(n_values, min(n_values, 1 + max(_MAX_PAIRED, _MAX_ORDERED)))
     null_cost = float(np.log(n_values) + part_cost(null_counts)[0])
@@ -70,7 +70,7 @@ def group_values(
         cost = total_costs(sums, np.array([len(groups)]), announced[[len(groups)]])
         if prior == "sizes":
             cost -= gammaln([group.size + 1.0 for group in groups]).sum()
-        if len(groups) > 1 and pays(cost + margin, null_cost):
+        if len(groups) > 1 and pays(cost, null_cost):
             return Groups(tuple(groups), sums, float(cost[0]), null_cost)
     return Groups((present,), null_counts, null_cost, null_cost)
 

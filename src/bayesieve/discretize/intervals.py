@@ -24,7 +24,7 @@ class TooManyBlocks(ValueError):
 
 
 def search_intervals(
-    blocks: ValueBlocks, method: Method, *, prior: Prior = "published", apart: bool = False
+    blocks: ValueBlocks, method: Method, *, prior: Prior = "published", apart: bool = False, price: float = 0.0
 ) -> np.ndarray:
     """Rows of ``blocks`` at which the best MODL intervals begin.
 
@@ -36,6 +36,7 @@ def search_intervals(
     prior : how the cost announces intervals.
     apart : False: missing is the smallest value and may share the lowest interval. True: missing values, where there
         are any, always are an interval of their own.
+    price : nats that each bound costs more.
     """
     most = int(np.diff(blocks.starts).max())
     if method != "optimal":
@@ -44,7 +45,7 @@ def search_intervals(
     for n, total in set(zip(announced.tolist(), blocks.totals.tolist(), strict=True)):
         columns = np.flatnonzero((announced == n) & (blocks.totals == total))
         parts = min(most, int(n), most_parts(total)) if prior == "sizes" else most
-        costs = interval_prior(n, parts, prior)
+        costs = interval_prior(n, parts, prior, price)
         intervals.append(_search(blocks.starts, blocks.cumulated, costs, method, columns, blocks.has_missing & apart))
     return np.sort(np.concatenate(intervals))
 

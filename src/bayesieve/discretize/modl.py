@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from copy import copy
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder, IntervalCoder
-from bayesieve.discretize.criterion import Prior, check_prior
+from bayesieve.discretize.criterion import Prior, check_prior, price_of_cuts
 from bayesieve.discretize.grouping import group_values
 from bayesieve.discretize.intervals import search_intervals
 from bayesieve.discretize.partition import Groups
@@ -41,6 +42,11 @@ class _MODLCoder(ColumnCoder):
         if not is_choice(self.method, ("greedy", "optimal")):
             raise ValueError(f"method must be 'greedy' or 'optimal', got {self.method!r}.")
         check_prior(self.prior)
+
+    def in_table(self, n_columns: int, n_rows: float) -> Self:
+        coder = copy(self)
+        coder.price = price_of_cuts(n_columns, n_rows) if self.prior == "sizes" else 0.0
+        return coder
 
 
 class MODLDiscretizer(_MODLCoder, IntervalCoder):
@@ -95,7 +101,7 @@ class MODLDiscretizer(_MODLCoder, IntervalCoder):
         return _LEAST_JOINED if self.prior == "sizes" else 0
 
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        return search_intervals(blocks, self.method, prior=self.prior, apart=apart)
+        return search_intervals(blocks, self.method, prior=self.prior, apart=apart, price=self.price)
 
 
 class MODLGrouper(_MODLCoder, GroupCoder):
@@ -140,4 +146,4 @@ class MODLGrouper(_MODLCoder, GroupCoder):
 
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
         missing = len(table.values) if apart else None
-        return group_values(table.with_missing, method=self.method, prior=self.prior, apart=missing, margin=self.margin)
+        return group_values(table.with_missing, method=self.method, prior=self.prior, apart=missing, price=self.price)
