@@ -10,7 +10,14 @@ from bayesieve.version import __version__
 if TYPE_CHECKING:
     from bayesieve.classifier import SelectiveNB, load
     from bayesieve.counts import CodedTable
-    from bayesieve.decision import BenefitClassifier, ThresholdTuner, gains_curve, profit_curve, total_benefit
+    from bayesieve.decision import (
+        BenefitClassifier,
+        ThresholdTuner,
+        calibration_summary,
+        gains_curve,
+        profit_curve,
+        total_benefit,
+    )
     from bayesieve.discretize import (
         EqualFrequencyDiscretizer,
         EqualWidthDiscretizer,
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
     )
     from bayesieve.evaluation import Protocol, RepeatedFolds, compare, selection_stability
     from bayesieve.naive_bayes import DiscreteNB
-    from bayesieve.report import path_figure, stability_figure
+    from bayesieve.report import gains_figure, path_figure, profit_figure, reliability_figure, stability_figure
     from bayesieve.selection import (
         AccuracySelector,
         AllFeatures,
@@ -73,12 +80,16 @@ _HOMES = {
     "TableEncoder": "bayesieve.discretize",
     "ThresholdTuner": "bayesieve.decision",
     "WrapperSelector": "bayesieve.selection",
+    "calibration_summary": "bayesieve.decision",
     "compare": "bayesieve.evaluation",
     "gains_curve": "bayesieve.decision",
+    "gains_figure": "bayesieve.report",
     "load": "bayesieve.classifier",
     "pair_statistics": "bayesieve.selection",
     "path_figure": "bayesieve.report",
     "profit_curve": "bayesieve.decision",
+    "profit_figure": "bayesieve.report",
+    "reliability_figure": "bayesieve.report",
     "selection_stability": "bayesieve.evaluation",
     "stability_figure": "bayesieve.report",
     "total_benefit": "bayesieve.decision",
@@ -115,12 +126,16 @@ __all__ = [
     "ThresholdTuner",
     "WrapperSelector",
     "__version__",
+    "calibration_summary",
     "compare",
     "gains_curve",
+    "gains_figure",
     "load",
     "pair_statistics",
     "path_figure",
     "profit_curve",
+    "profit_figure",
+    "reliability_figure",
     "selection_stability",
     "stability_figure",
     "total_benefit",

@@ -103,6 +103,6 @@ def test_one_clear_sentence_about_positive_rows() -> None:
         gains_curve([0, 1, 2], [1, 2, 3])
     with pytest.raises(ValueError, match="pos_label is 'x', which no row of y has"):
         gains_curve([0, 1, 2], [1, 2, 3], pos_label="x")
-    with pytest.raises(ValueError, match="No row of the class 1 has weight"):
+    with pytest.raises(ValueError, match="No positive row has weight"):
         gains_curve([0, 1], [1, 2], sample_weight=[1, 0])
     assert gains_curve([0, 1, 2], [1, 2, 3], pos_label=2).gain.tolist() == [0, 1, 1, 1]

@@ -225,7 +225,7 @@ def _performance(
         reliability=tuple(
             (
                 labels[j],
-                tuple(ReliabilityBin(*one) for one in metrics.reliability(probability[:, j], codes == j, weights)),
+                tuple(ReliabilityBin(*one[:5]) for one in metrics.reliability(probability[:, j], codes == j, weights)),
             )
             for j in classes
         ),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.decision.benefits import column_of_numbers, positions_in, read_benefits
+from bayesieve.decision.calibration import positive_rows
 from bayesieve.selection.base import seed_of
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.short_repr import ShortRepr
@@ -163,18 +164,11 @@ def gains_curve(y: Any, score: Any, *, pos_label: Any = None, sample_weight: Any
     >>> curve.gain.tolist(), curve.lift[1:].round(2).tolist()
     ([0.0, 0.5, 0.5, 1.0, 1.0], [2.0, 1.0, 1.33, 1.0])
     """
-    target = as_target(y)
-    labels = target.classes.tolist()
-    if pos_label is None:
-        if target.n_classes != 2:
-            raise ValueError(f"y has {target.n_classes} classes; name the positive one as pos_label.")
-        pos_label = labels[1]
-    if pos_label not in labels:
-        raise ValueError(f"pos_label is {pos_label!r}, which no row of y has.")
-    order, ends, threshold, weights = _ranked(score, target.codes.size, sample_weight)
-    positive = np.cumsum((target.codes[order] == labels.index(pos_label)) * weights)
+    hit = positive_rows(y, pos_label)
+    order, ends, threshold, weights = _ranked(score, hit.size, sample_weight)
+    positive = np.cumsum(hit[order] * weights)
     if not positive[-1] > 0:
-        raise ValueError(f"No row of the class {pos_label!r} has weight.")
+        raise ValueError("No positive row has weight.")
     share = np.cumsum(weights)[ends] / weights.sum()
     gain = positive[ends] / positive[-1]
     return GainsCurve(np.r_[0.0, share], threshold, np.r_[0.0, gain], np.r_[np.nan, gain / share])

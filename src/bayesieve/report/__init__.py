@@ -13,6 +13,7 @@ from bayesieve.report.data import (
     ReportData,
     SearchSummary,
 )
+from bayesieve.report.decision_figures import gains_figure, profit_figure, reliability_figure
 from bayesieve.report.figure import Figure, path_figure, stability_figure
 from bayesieve.report.render import render_card, render_report
 from bayesieve.report.traces import summarise_trace
@@ -28,7 +29,10 @@ __all__ = [
     "ReliabilityBin",
     "ReportData",
     "SearchSummary",
+    "gains_figure",
     "path_figure",
+    "profit_figure",
+    "reliability_figure",
     "render_card",
     "render_report",
     "stability_figure",

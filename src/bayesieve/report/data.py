@@ -181,11 +181,14 @@ class ReliabilityBin:
     predicted : mean predicted probability
     observed : share of the rows that are of the class
     count : int
+    low, high : confidence interval of `observed`, where there is one
     """
 
     predicted: float
     observed: float
     count: int
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from scipy.special import ndtri
 from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 
 MEASURES = ("accuracy", "auc", "compression_rate", "log_loss", "brier", "balanced_accuracy")
@@ -73,19 +76,62 @@ def class_scores(log_proba: np.ndarray) -> np.ndarray:
     return scores
 
 
+class Bin(NamedTuple):
+    """Rows of similar predicted probability: its mean, the share of hits, the number of rows, Wilson's interval around
+    the share, and the sum of weights.
+    """
+
+    predicted: float
+    observed: float
+    rows: int
+    low: float
+    high: float
+    weight: float
+
+
 def reliability(
-    probability: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None, n_bins: int = 10
-) -> list[tuple[float, float, int]]:
-    """(mean prediction, observed share, rows) of each non-empty bin of equal width; weights are positive."""
-    bins = np.minimum((probability * n_bins).astype(int), n_bins - 1)
+    probability: np.ndarray,
+    hit: np.ndarray,
+    weights: np.ndarray | None = None,
+    n_bins: int | None = 10,
+    confidence: float = 0.95,
+) -> list[Bin]:
+    """Each non-empty bin of equal width, or each distinct probability (None); weights are positive."""
+    if n_bins is None:
+        _, bins = np.unique(probability, return_inverse=True)
+        n_bins = int(bins.max()) + 1
+    else:
+        bins = np.minimum((probability * n_bins).astype(int), n_bins - 1)
+    order = np.argsort(bins, kind="stable")
+    ends = np.cumsum(np.bincount(bins, minlength=n_bins))
     diagram = []
-    for b in range(n_bins):
-        rows = np.flatnonzero(bins == b)
+    for rows in np.split(order, ends[:-1]):
         if rows.size:
             mine = None if weights is None else weights[rows]
             predicted = float(np.average(probability[rows], weights=mine))
-            diagram.append((predicted, float(np.average(hit[rows], weights=mine)), rows.size))
+            observed = float(np.average(hit[rows], weights=mine))
+            weight = float(rows.size if mine is None else mine.sum())
+            # Weights of different size are worth fewer rows (Kish 1965).
+            n_effective = rows.size if mine is None else weight**2 / float((mine**2).sum())
+            low, high = wilson_interval(observed, n_effective, confidence)
+            diagram.append(Bin(predicted, observed, rows.size, low, high, weight))
     return diagram
+
+
+def wilson_interval(share: float, n_rows: float, confidence: float = 0.95) -> tuple[float, float]:
+    """Confidence interval of a share observed in rows (Wilson 1927).
+
+    Examples
+    --------
+    >>> low, high = wilson_interval(0.1, 20)
+    >>> round(low, 4), round(high, 4)
+    (0.0279, 0.301)
+    """
+    z = float(ndtri((1 + confidence) / 2))
+    scale = 1 + z**2 / n_rows
+    middle = (share + z**2 / (2 * n_rows)) / scale
+    half = z * np.sqrt(share * (1 - share) / n_rows + z**2 / (4 * n_rows**2)) / scale
+    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
 
 
 def roc_points(

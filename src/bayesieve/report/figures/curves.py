@@ -18,12 +18,15 @@ _RIGHT, _UP = Scale(0, 1), Scale(0, 1, 100, 0)
 
 @dataclass(frozen=True)
 class ReliabilityChart:
-    """Observed share against predicted probability, and below it how many rows were predicted so."""
+    """Observed share against predicted probability, with confidence intervals, and below it how many rows were
+    predicted so.
+    """
 
     points: tuple[Point, ...]
     bins: tuple[ReliabilityBin, ...]
     bars: tuple[Box, ...]
     error: float
+    intervals: tuple[tuple[Point, Point], ...] = ()
 
 
 def calibration_error(bins: Sequence[ReliabilityBin]) -> float:
@@ -50,7 +53,12 @@ def reliability_chart(bins: Sequence[ReliabilityBin]) -> ReliabilityChart | None
         for left, height, b in zip(lefts, heights, filled, strict=True)
     )
     points = tuple(Point(x, _UP(b.observed)) for x, b in zip(xs, filled, strict=True))
-    return ReliabilityChart(points, tuple(filled), bars, calibration_error(filled))
+    intervals = tuple(
+        (Point(x, _UP(b.low)), Point(x, _UP(b.high)))
+        for x, b in zip(xs, filled, strict=True)
+        if b.low is not None and b.high is not None
+    )
+    return ReliabilityChart(points, tuple(filled), bars, calibration_error(filled), intervals)
 
 
 def roc_points(curve: Sequence[tuple[float, float]]) -> tuple[Point, ...]:
