@@ -43,7 +43,7 @@ from bayesieve import (
 from bayesieve import criteria as c
 from bayesieve import search as s
 from bayesieve.counts.dependence import Dependence, SymmetricalUncertainty
-from bayesieve.counts.value_dependence import HoeffdingD
+from bayesieve.counts.value_dependence import HoeffdingD, MaximalInformation
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.selection import SELECTORS
 
@@ -138,6 +138,7 @@ limits = st.sampled_from([None, math.inf, 1000, np.float64(1e6)])
 jobs = st.sampled_from([None, -1, 1, 2, np.int64(1)])
 measures = st.sampled_from(
     ["mutual_information", "symmetrical_uncertainty", SymmetricalUncertainty(), "pearson", "spearman", HoeffdingD()]
+    + ["maximal_information", MaximalInformation(), MaximalInformation(0.4, clumps=5)]
 )
 named_criteria = st.sampled_from(["error", "error_probability", "brier", "log_loss", "auc", "balanced_error", "map"])
 

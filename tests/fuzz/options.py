@@ -18,6 +18,7 @@ SELECTORS = (
 )
 MEASURES = (
     *("mutual_information", "symmetrical_uncertainty", "pearson", "spearman", "hoeffding", "distance_correlation"),
+    "maximal_information",
 )
 CRITERIA = (
     *(

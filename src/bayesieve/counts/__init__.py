@@ -2,18 +2,32 @@
 
 from bayesieve.counts.coded import CodedTable, Recoder
 from bayesieve.counts.contingency import ContingencyCounts
-from bayesieve.counts.dependence import EntropyDependence
+from bayesieve.counts.dependence import EntropyDependence, MutualInformation, SymmetricalUncertainty
 from bayesieve.counts.dependence_base import Dependence
 from bayesieve.counts.probabilities import Smoothing, check_smoothing, log_probabilities
-from bayesieve.counts.value_dependence import ValueDependence
+from bayesieve.counts.value_dependence import (
+    DistanceCorrelation,
+    HoeffdingD,
+    MaximalInformation,
+    PearsonCorrelation,
+    SpearmanCorrelation,
+    ValueDependence,
+)
 
 __all__ = [
     "CodedTable",
     "ContingencyCounts",
     "Dependence",
+    "DistanceCorrelation",
     "EntropyDependence",
+    "HoeffdingD",
+    "MaximalInformation",
+    "MutualInformation",
+    "PearsonCorrelation",
     "Recoder",
     "Smoothing",
+    "SpearmanCorrelation",
+    "SymmetricalUncertainty",
     "ValueDependence",
     "check_smoothing",
     "log_probabilities",

@@ -14,6 +14,7 @@ from bayesieve.counts.information import class_information, class_symmetrical_un
 from bayesieve.counts.value_dependence import (
     DistanceCorrelation,
     HoeffdingD,
+    MaximalInformation,
     PairFunction,
     PearsonCorrelation,
     SpearmanCorrelation,
@@ -76,6 +77,7 @@ DEPENDENCES: Registry[type[Dependence]] = Registry(
     SpearmanCorrelation,
     HoeffdingD,
     DistanceCorrelation,
+    MaximalInformation,
 )
 
 

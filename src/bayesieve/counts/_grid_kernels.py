@@ -1,0 +1,129 @@
+"""Compiled search for the grids that hold most of the information of two columns.
+
+Entropies are sums of whole numbers: ``steps[m]`` is m log m, rounded to a unit so small that rounding does not matter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesieve.compiling import jit, jit_inner
+
+
+@jit_inner
+def _equal_bins(sizes, n_groups, n_rows, n_bins, bins):
+    """bins[g]: the bin of each group of rows that may not be parted, up to ``n_bins`` of as equal a size as can be.
+
+    Returns the number of bins.
+    """
+    of_bin, in_bin, passed, wanted = 0, 0, 0, n_rows / n_bins
+    for g in range(n_groups):
+        if in_bin > 0 and abs(in_bin + sizes[g] - wanted) >= abs(in_bin - wanted):
+            of_bin, in_bin = of_bin + 1, 0
+            wanted = (n_rows - passed) / (n_bins - of_bin)
+        bins[g] = of_bin
+        passed += sizes[g]
+        in_bin += sizes[g]
+    return of_bin + 1
+
+
+@jit_inner
+def _clumps(order, groups, bins, most, sizes, merged, points):
+    """points[t]: rows before the end of clump t. A clump is a run of rows, by ``order``, of the same bin; rows that tie
+    are not parted. Returns the number of clumps, at most ``most``.
+    """
+    n_rows = order.size
+    n_clumps, last, begin = 0, -1, 0
+    while begin < n_rows:
+        label = bins[order[begin]]
+        end = begin + 1
+        while end < n_rows and groups[order[end]] == groups[order[begin]]:
+            label = label if bins[order[end]] == label else -1
+            end += 1
+        if n_clumps == 0 or label < 0 or label != last:
+            sizes[n_clumps] = 0
+            n_clumps += 1
+        sizes[n_clumps - 1] += end - begin
+        last, begin = label, end
+    n_merged = n_clumps
+    if n_clumps > most:
+        n_merged = _equal_bins(sizes, n_clumps, n_rows, most, merged)
+    points[: n_merged + 1] = 0
+    for t in range(n_clumps):
+        points[1 + (merged[t] if n_clumps > most else t)] += sizes[t]
+    for t in range(n_merged):
+        points[t + 1] += points[t]
+    return n_merged
+
+
+@jit_inner
+def _best_columns(points, n_clumps, below, n_bins, most, steps, costs, best, unit_rows):
+    """The largest information of columns, up to ``most``, that the clumps are joined to, divided by its limit.
+
+    below[b, t] : rows of bin b before the end of clump t; ``unit_rows``: nats in a step, over the rows.
+    """
+    for t in range(1, n_clumps + 1):
+        line = costs[t]
+        for s in range(t):
+            line[s] = steps[points[t] - points[s]]
+        for b in range(n_bins):
+            of_bin, end = below[b], below[b, t]
+            for s in range(t):
+                line[s] -= steps[end - of_bin[s]]
+        best[t] = line[0]
+    whole = best[n_clumps]
+    highest = 0.0
+    for n_columns in range(2, min(most, n_clumps) + 1):
+        lowest_end = n_clumps if n_columns == most else n_columns
+        for t in range(n_clumps, lowest_end - 1, -1):
+            line = costs[t]
+            least = best[n_columns - 1] + line[n_columns - 1]
+            for s in range(n_columns, t):
+                least = min(least, best[s] + line[s])
+            best[t] = least
+        highest = max(highest, (whole - best[n_clumps]) * unit_rows / np.log(min(n_columns, n_bins)))
+    return highest
+
+
+@jit
+def grid_information(order, groups, orders, others, cells, clumps, steps, unit, values):
+    """values[k] = maximal information coefficient of one column and another, the best of both ways round.
+
+    order : rows by ascending ``groups``, which number the different values; ``orders``, ``others`` : (n_others, n_rows)
+    the same of the other columns; ``cells`` : most columns times bins of a grid; ``clumps`` : for each column.
+    """
+    n_rows = order.size
+    most_clumps = min(n_rows, max(1, int(clumps * np.floor(cells / 2.0))))
+    costs = np.empty((most_clumps + 1, most_clumps + 1), dtype=np.int64)
+    best, points = np.empty(most_clumps + 1, dtype=np.int64), np.empty(n_rows + 1, dtype=np.int64)
+    sizes, merged = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
+    of_value, bins = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
+    below = np.empty((int(cells / 2.0) + 1, most_clumps + 1), dtype=np.int64)
+    for k in range(values.size):
+        values[k] = 0.0
+        for turned in range(2):
+            by, by_groups = (orders[k], others[k]) if turned else (order, groups)
+            cut_groups = groups if turned else others[k]
+            for wanted in range(2, int(cells / 2.0) + 1):
+                n_values = 0
+                sizes[:] = 0
+                for i in range(n_rows):
+                    sizes[cut_groups[i]] += 1
+                    n_values = max(n_values, cut_groups[i] + 1)
+                n_bins = _equal_bins(sizes, n_values, n_rows, wanted, of_value)
+                if n_bins < 2:
+                    continue
+                for i in range(n_rows):
+                    bins[i] = of_value[cut_groups[i]]
+                most = int(cells / wanted)
+                n_clumps = _clumps(by, by_groups, bins, max(1, int(clumps * most)), sizes, merged, points)
+                below[:n_bins, 0] = 0
+                at = 0
+                for t in range(1, n_clumps + 1):
+                    for b in range(n_bins):
+                        below[b, t] = below[b, t - 1]
+                    while at < points[t]:
+                        below[bins[by[at]], t] += 1
+                        at += 1
+                found = _best_columns(points, n_clumps, below, n_bins, most, steps, costs, best, unit / n_rows)
+                values[k] = max(values[k], found)
