@@ -1,6 +1,6 @@
 """From a raw table to a profit curve: which donors should get a letter?
 
-Run from anywhere: python examples/donations.py [FOLDER]. Writes profit.csv to FOLDER (default: the current one).
+Run from anywhere: python examples/donations.py [FOLDER]. The curve goes to FOLDER/profit.html.
 """
 
 from __future__ import annotations
@@ -8,12 +8,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import polars as pl
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from bayesieve import BenefitClassifier, SelectiveNB
+from bayesieve import BenefitClassifier, SelectiveNB, profit_figure
 from bayesieve.simulate import donations
 
 LETTER = 0.68  # dollars
@@ -47,8 +46,7 @@ def main(folder: Path) -> None:
     for share in range(10, 101, 10):
         at = int((curve.share <= share / 100 + 1e-9).nonzero()[0][-1])
         print(f"{share:>5} %             {curve.profit[at]:>7.0f}   {curve.low[at]:.0f} to {curve.high[at]:.0f}")
-    columns = ("share", "threshold", "profit", "low", "high")
-    pl.DataFrame({name: getattr(curve, name) for name in columns}).write_csv(folder / "profit.csv")
+    profit_figure(curve, unit="$").save(folder / "profit.html")
 
 
 if __name__ == "__main__":
