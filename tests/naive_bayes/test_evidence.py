@@ -274,7 +274,7 @@ def test_cells_are_nested_in_levels_and_contributions_add_up(tmp_path: Any) -> N
     np.testing.assert_array_equal(model.predict_joint_log_proba(coded), joint)
     np.testing.assert_array_equal(model.predict_joint_log_proba(coded.take(np.arange(9, 4, -1))), joint[9:4:-1])
     with pytest.raises(ValueError, match="predicts by parts of levels"):
-        model.predict(coded.with_rows())
+        model.predict(coded.with_rows(weights=None))
     model.save(tmp_path / "model.json")
     again = load(tmp_path / "model.json")
     np.testing.assert_array_equal(again.predict_joint_log_proba(X), joint)
@@ -339,3 +339,59 @@ def test_a_class_may_be_absent_from_the_sample_that_evidence_is_fitted_to(
     assert [counts.shape[1] for counts in model.naive_bayes_.evidence_count_] == [3]
     model.save(tmp_path / "model.json")
     np.testing.assert_array_equal(load(tmp_path / "model.json").predict_proba(X), model.predict_proba(X))
+
+
+def test_the_problem_without_some_features_is_that_of_the_others() -> None:
+    every = problem(4, 3)
+    kept = np.array([True, False, True, True])
+    offset = np.random.default_rng(5).normal(size=(40, 3))
+    fitted = fit_evidence(every, roughly=True)
+    smaller, (point, deviations) = every.without(fitted, kept, offset)
+    shapes = [shape for shape, stays in zip(every.shapes, kept, strict=True) if stays]
+    direct = EvidenceProblem(every._codes[kept], shapes, offset, every._classes, every._weights)
+    assert point.shape == (direct.n_parameters, 3)
+    assert deviations.size == direct.n_groups
+    tables = [table for table, stays in zip(fitted.tables, kept, strict=True) if stays]
+    for ours, theirs in zip(smaller.tables(point), tables, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert smaller.loss(point)[0] == direct.loss(point)[0]
+    assert fitted.effective.size == 4
+    assert (fitted.effective >= 0).all()
+    assert fitted.effective[3] == 0  # a fixed feature
+
+
+def test_copies_and_noise_drop_out_of_the_default_and_all_features_stay_elsewhere() -> None:
+    rng = np.random.default_rng(6)
+    signals = rng.normal(size=(3, 1500))
+    y = (signals.sum(axis=0) + rng.logistic(size=1500) > 0).astype(int)
+    table = {f"signal{k}": signal for k, signal in enumerate(signals)} | {f"copy{k}": signals[0] for k in range(6)}
+    X = pl.DataFrame(table | {f"noise{k}": rng.normal(size=1500) for k in range(4)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about copies
+        model = SelectiveNB(pairs=0).fit(X, y)
+        every = SelectiveNB("all", pairs=0, calibrate="levels").fit(X, y)
+    assert {"signal1", "signal2"} <= set(model.selected_features_)
+    assert model.n_features_selected_ == 3
+    assert np.count_nonzero(model.selector_.weights_) > 3
+    weights = dict(zip(X.columns, model.feature_weights_, strict=True))
+    assert all(weights[name] == 0 for name in set(X.columns) - set(model.selected_features_))
+    informative = {name for name, n in zip(X.columns, every.encoder_.levels_.n_levels, strict=True) if n > 1}
+    assert set(every.selected_features_) == informative
+    proba = [one.predict_log_proba(X)[np.arange(1500), y].mean() for one in (model, every)]
+    assert proba[0] > proba[1] - 0.01
+
+
+def test_a_fit_that_ends_before_features_are_dropped_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 2, 400)
+    X = pl.DataFrame({f"x{k}": y + rng.normal(size=400) for k in range(6)})
+    model = SelectiveNB(pairs=0)
+    monkeypatch.setattr(EvidenceProblem, "metric", _interrupt)
+    with pytest.warns(UserWarning, match="The fit of the evidence was interrupted: the model keeps the best"):
+        model.fit(X, y)
+    searched = np.flatnonzero(model.selector_.weights_)
+    assert set(searched) <= set(model.naive_bayes_.used_)
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Container, Mapping
-from dataclasses import replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import entr
 
-from bayesieve.classifier.model_parts import wanted_fit
+from bayesieve.classifier.model_parts import is_averaged, wanted_fit
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.naive_bayes import DiscreteNB
-from bayesieve.naive_bayes.calibration import Calibration, CalibrationRows, calibrate
-from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
+from bayesieve.naive_bayes.calibration import Calibration, CalibrationRows, LeaveOneOutLoss, calibrate
+from bayesieve.naive_bayes.evidence import EvidenceProblem, FittedEvidence, fit_evidence
 from bayesieve.naive_bayes.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.naive_bayes.shapes import N_WAVES, Shape, most_directions, shapes_within
+from bayesieve.naive_bayes.sparsity import worth_keeping
 from bayesieve.search.recorder import Clock
 from bayesieve.table import FeatureLevels
 from bayesieve.table.table_levels import TableLevels
@@ -25,6 +27,9 @@ from bayesieve.table.table_levels import TableLevels
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
+_NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective deviation, or
+_LEAST_SHARE = 3e-4  # of what all features could save, if that is less
+_MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
 _LEAST_EVIDENCE = 0.05  # mean deviation in nats below which a feature without weight stays out
 
 
@@ -46,8 +51,8 @@ def calibrated_predictor(
         return predictor, 1.0, None
     calibration = _calibrated(coded, predictor, clock)
     predictor.set_params(smoothing=calibration.smoothing, feature_weights=calibration.weights).update()
-    if calibration.complete and wanted != "weights" and calibration.weights.any():
-        cells = _set_fitted_evidence(model, predictor, coded, calibration, clock, signs)
+    if calibration.loss is not None and wanted != "weights" and calibration.weights.any():
+        cells = _set_fitted_evidence(model, predictor, coded, calibration.loss, clock, signs)
     if signs:
         of_cells = levels if cells is None else cells
         rising = {k: rising_cells(of_cells[k], sign) for k, sign in signs.items() if k in predictor.used_}
@@ -80,17 +85,14 @@ def _set_fitted_evidence(
     model: SelectiveNB,
     predictor: DiscreteNB,
     coded: CodedTable,
-    calibration: Calibration,
+    loss: LeaveOneOutLoss,
     clock: Clock,
     signs: Mapping[int, int],
 ) -> TableLevels | None:
     """Let a calibrated predictor predict with evidence fitted to the rows of calibration, with a warning where that was
     ended early. Returns the cells that it reads in place of levels, None where it reads levels.
     """
-    rows = calibration.rows
-    assert rows is not None
-    assert calibration.joint is not None
-    weights = predictor.feature_weights_
+    rows, weights = loss.rows, predictor.feature_weights_
     cells: dict[int, FeatureLevels] = {}
     if wanted_fit(model) == "cells" and coded.recoder is not None and coded.levels is not None:
         features, cells, codes = _cells(coded, weights, rows)
@@ -106,18 +108,25 @@ def _set_fitted_evidence(
     recoded = set(rows.features[list(rows.counts_of_folds)].tolist())  # their groups know the rows
     shapes = _shapes(features.tolist(), cells, of_level, counts, recoded, weights, coded.n_classes)
     counted = [weights[k] * predictor.feature_log_prob_[k][line] for k, line in zip(features, of_level, strict=True)]
-    joint = calibration.joint
+    corrections: dict[int, np.ndarray] = {}
     for i, k in enumerate(features.tolist()):
         if k in signs:
             level = model.encoder_.levels_[k]
             merged = merged_evidence(predictor.feature_log_prob_[k], rising_cells(level, signs[k]))
             before, counted[i] = counted[i], weights[k] * merged[of_level[i]]
+            corrections[i] = counted[i] - before
             rising = rising_cells(cells.get(k, level), signs[k])
-            joint = joint + np.append(counted[i] - before, [[0.0, 0.0]], axis=0)[np.minimum(codes[i], len(before))]
             shapes[i] = replace(shapes[i], rising=rising, counted=counted[i])
-    fitted = fit_evidence(EvidenceProblem(codes, shapes, joint, rows.classes, rows.weights), clock)
+    fit = _EvidenceFit(features, codes, shapes, corrections, weights, loss)
+    fitted, kept = fit.run(clock, drop=is_averaged(model))
+    dropped = features[~kept]
+    if dropped.size:
+        weights = weights.copy()
+        weights[dropped] = 0.0
+        predictor.set_params(feature_weights=weights).update_weights()
     evidence, finer = {}, {}
-    for i, (k, deviation, count) in enumerate(zip(features.tolist(), fitted.tables, counts, strict=True)):
+    for i, deviation in zip(np.flatnonzero(kept).tolist(), fitted.tables, strict=True):
+        k, count = int(features[i]), counts[i]
         if weights[k] > 0 or count.sum(axis=1) @ np.abs(deviation).max(axis=1) > _LEAST_EVIDENCE * count.sum():
             evidence[k] = counted[i] + deviation
             if k in cells:
@@ -131,6 +140,79 @@ def _set_fitted_evidence(
     return TableLevels.of(
         [replace(cells[k], counts=finer[k]) if k in finer else coded.levels[k] for k in range(coded.n_features)]
     )
+
+
+@dataclass(frozen=True)
+class _EvidenceFit:
+    """Evidence to be fitted to the rows of calibration.
+
+    Parameters
+    ----------
+    features : their positions in the table, ascending.
+    codes : (features, rows) codes of their cells.
+    shapes : how each may deviate.
+    corrections : by position among ``features``, (n_cells, n_classes) counted beyond ``loss``.
+    weights : of all features of the table.
+    loss : what counting predicts of each row from all others.
+    """
+
+    features: np.ndarray
+    codes: np.ndarray
+    shapes: list[Shape]
+    corrections: Mapping[int, np.ndarray]
+    weights: np.ndarray
+    loss: LeaveOneOutLoss
+
+    def run(self, clock: Clock, *, drop: bool) -> tuple[FittedEvidence, np.ndarray]:
+        """The fitted evidence of the features that stay, which are marked; all do unless ``drop`` is True."""
+        rows, every = self.loss.rows, np.ones(self.features.size, dtype=bool)
+        problem = EvidenceProblem(self.codes, self.shapes, self._offset(every), rows.classes, rows.weights)
+        if not drop or every.size == 1:
+            return fit_evidence(problem, clock), every
+        rough = fit_evidence(problem, clock, roughly=True)
+        if not rough.complete:
+            return rough, every
+        some = _spread(problem.some, _MOST_CONTRIBUTIONS // (every.size * problem.n_classes))
+        weights = rows.weights[some] * (rows.weights.sum() / rows.weights[some].sum())
+        null = float(entr(np.bincount(rows.classes, rows.weights) / rows.weights.sum()).sum() * rows.weights.sum())
+        prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + rough.effective), _LEAST_SHARE * null)
+        contributions = self._contributions(rough.tables, some)
+        joint = contributions.sum(axis=0) + self.loss.log_prior + rough.intercept
+        kept = worth_keeping(contributions, joint, rows.classes[some], weights, prices)
+        problem, start = problem.without(rough, kept, self._offset(kept))
+        return fit_evidence(problem, clock, start), kept
+
+    def _offset(self, kept: np.ndarray) -> np.ndarray:
+        """(rows, n_classes) log joint of the counted evidence of the features that stay."""
+        weights = self.weights.copy()
+        weights[self.features[~kept]] = 0.0
+        offset = self.loss.joint(weights)
+        for i, correction in self.corrections.items():
+            if kept[i]:
+                offset += _lines(correction, self.codes[i])
+        return offset
+
+    def _contributions(self, deviations: Sequence[np.ndarray], some: np.ndarray) -> np.ndarray:
+        """(features, some rows, n_classes): counted evidence and deviations."""
+        position = {k: at for at, k in enumerate(self.loss.rows.features.tolist())}
+        result = np.empty((len(deviations), some.size, deviations[0].shape[1]), dtype=np.float32)
+        for i, k in enumerate(self.features.tolist()):
+            added = deviations[i] + self.corrections.get(i, 0.0)
+            result[i] = _lines(added, self.codes[i, some])
+            if self.weights[k] > 0:
+                result[i] += self.weights[k] * self.loss.evidence_of(position[k], some)
+        return result
+
+
+def _lines(table: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The line of each code, zeros for codes of no cell."""
+    return np.append(table, np.zeros((1, table.shape[1])), axis=0)[np.minimum(codes, len(table))]
+
+
+def _spread(rows: np.ndarray, most: int) -> np.ndarray:
+    """At most so many of the rows, but not fewer than 500, evenly spread."""
+    most = max(most, 500)
+    return rows if rows.size <= most else rows[np.arange(most) * rows.size // most]
 
 
 def _cells(

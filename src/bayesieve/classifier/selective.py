@@ -62,10 +62,10 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         "weights" or True: the weights are fitted once more to the training rows, each predicted from all others, within
         [0, 1] and close to the selector's times a common factor, which corrects the overconfidence left after
         averaging; and the m-estimate gives way to Laplace's smoothing where that predicts the rows better. "levels":
-        then the evidence of every level, weight times log probability, is fitted to the rows, all features together,
-        and moves as far from what was counted as the rows pay for. "cells": the same, finer than levels, with smooth
-        curves of numbers and single values of groups; columns without weight may come back. "auto": "cells", with
-        compression-based averaging only. False: weights of the selector and smoothing are used as they are.
+        then the evidence of every level is fitted to the rows, all features together, as far from what was counted as
+        the rows pay for; with compression-based averaging, features of no use then drop out. "cells": finer than
+        levels, with smooth curves of numbers and single values of groups; columns without weight may come back. "auto":
+        "cells", with compression-based averaging only. False: the weights of the selector are used as they are.
     monotone : dict from names of numeric columns to +1 or -1, or None, default=None
         For two classes and fitted evidence: that of the second class against the first never falls (+1), or never rises
         (-1), from lower to higher numbers. Missing values are free; pairs with these columns are left out.

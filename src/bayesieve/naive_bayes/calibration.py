@@ -39,16 +39,14 @@ class Calibration:
     """Weights (n_features,) in [0, 1], the common factor that their prior is centred on, and the smoothing of the
     probabilities that they belong to; ``complete`` is False where the user or the end of the time ended the fit early.
 
-    A complete one has the ``rows`` that it was fitted to, of the features of positive weight, and their leave-one-out
-    log joint ``joint`` (n_rows, n_classes).
+    A complete one has the ``loss`` that it minimised, over rows with the features of positive weight.
     """
 
     weights: np.ndarray
     factor: float
     smoothing: Smoothing
     complete: bool = True
-    rows: CalibrationRows | None = None
-    joint: np.ndarray | None = None
+    loss: LeaveOneOutLoss | None = None
 
 
 class _TimeUp(Exception):
@@ -113,7 +111,7 @@ def _improved(
     weights = np.zeros_like(averaged)
     deviation = PRIOR_DEVIATION * min(1.0, rows.total / (ROWS_PER_WEIGHT * max(1, free.size)))
     weights[free] = fit_weights(loss, averaged[free], factor, deviation, clock)
-    yield Calibration(weights, factor, best, rows=rows, joint=loss.evidence(weights[free]) + log_prior)
+    yield Calibration(weights, factor, best, loss=loss)
 
 
 class CalibrationRows:
@@ -187,8 +185,8 @@ class LeaveOneOutLoss:
     def __init__(
         self, rows: CalibrationRows, counts: Sequence[np.ndarray], log_prior: np.ndarray, smoothing: Smoothing
     ) -> None:
-        self._rows = rows
-        self._log_prior = log_prior
+        self.rows = rows
+        self.log_prior = log_prior
         whole = [log_probabilities(table, rows.total, smoothing) for table in counts]
         without = [_without_a_row(table, rows.left_out, rows.total, smoothing) for table in counts]
         for k, tables in rows.counts_of_folds.items():
@@ -205,8 +203,8 @@ class LeaveOneOutLoss:
         """Sum over rows of -log P(true class) in nats, and its gradient, at these weights."""
         from bayesieve.naive_bayes._kernels import residuals, sum_by_level
 
-        rows = self._rows
-        residual = self.evidence(weights) + self._log_prior
+        rows = self.rows
+        residual = self.evidence(weights) + self.log_prior
         loss = residuals(residual, rows.classes, rows.weights)
         sums = np.zeros(self._table.size)
         sum_by_level(rows.codes, self._n_levels, self._starts, residual, None, sums)
@@ -219,12 +217,27 @@ class LeaveOneOutLoss:
         """(n_rows, n_classes) weighted log probabilities of the levels, summed over the features."""
         from bayesieve.naive_bayes._kernels import add_log_probabilities
 
-        rows = self._rows
+        rows = self.rows
         each = weights[self._feature]
-        evidence = np.zeros((rows.classes.size, self._log_prior.size))
+        evidence = np.zeros((rows.classes.size, self.log_prior.size))
         add_log_probabilities(rows.codes, self._n_levels, self._starts, each * self._table, None, evidence)
         add_log_probabilities(rows.codes, self._n_levels, self._starts, each * self._own, rows.classes, evidence)
         return evidence
+
+    def joint(self, weights: np.ndarray) -> np.ndarray:
+        """(n_rows, n_classes) log joint with these weights of all features of the table."""
+        return self.evidence(weights[self.rows.features]) + self.log_prior
+
+    def evidence_of(self, k: int, some: np.ndarray) -> np.ndarray:
+        """(some rows, n_classes) log probabilities of the levels of the feature at ``k`` among those of the rows."""
+        first, n_classes = int(self._starts[k]), self.log_prior.size
+        codes, classes = self.rows.codes[k, some].astype(np.int64), self.rows.classes[some]
+        known = np.flatnonzero(codes < self._n_levels[k])
+        result = np.zeros((some.size, n_classes))
+        at = first + codes[known] * n_classes
+        result[known] = self._table[at[:, None] + np.arange(n_classes)]
+        result[known, classes[known]] += self._own[at + classes[known]]
+        return result
 
     def least_by_factor(self, weights: np.ndarray) -> tuple[float, float]:
         """Minimum of the loss over a common factor in (0, 1] on all ``weights``, and that factor.
@@ -233,10 +246,10 @@ class LeaveOneOutLoss:
         """
         from bayesieve.naive_bayes._kernels import loss_by_factor
 
-        rows, evidence = self._rows, self.evidence(weights)
+        rows, evidence = self.rows, self.evidence(weights)
         low, high, factor = _LEAST_FACTOR, 1.0, 1.0
         for _ in range(_MOST_STEPS):
-            loss, slope, curvature = loss_by_factor(evidence, self._log_prior, factor, rows.classes, rows.weights)
+            loss, slope, curvature = loss_by_factor(evidence, self.log_prior, factor, rows.classes, rows.weights)
             if factor == 1.0 and slope <= 0.0:
                 break  # the optimum is above 1
             low, high = (low, factor) if slope > 0.0 else (factor, high)

@@ -19,7 +19,7 @@ _FIRST_DEVIATION = 0.2
 _MOST_VARIANCE = 9.0
 _NEGLIGIBLE_VARIANCE = 1e-4  # of deviations of 0.01
 _SAME_LOGARITHM = 0.1  # of a variance in two rounds
-_MOST_ROUNDS = 10
+_MOST_ROUNDS, _ROUGH_ROUNDS = 10, 4
 _STEPS_OF_ROUND, _LAST_STEPS = 4, 30
 _LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
 _INTERCEPT_PRECISION = 1.0
@@ -33,15 +33,26 @@ _SIDES = np.array([-0.5, 0.5])
 class FittedEvidence:
     """Deviations (n_cells, n_classes) of each feature and of the intercept (n_classes,), in nats, and the standard
     deviations of their priors, feature after feature; ``complete`` is False where the fit was ended early.
+
+    ``effective``: (n_features,) effective number of deviations of each feature, those that the rows determine.
+    ``point``: parameters (n_parameters, n_numbers) at the end.
     """
 
     tables: list[np.ndarray]
     intercept: np.ndarray
     deviations: np.ndarray
     complete: bool
+    effective: np.ndarray
+    point: np.ndarray
 
 
-def fit_evidence(problem: EvidenceProblem, clock: Clock | None = None) -> FittedEvidence:
+Start = tuple[np.ndarray, np.ndarray]
+"""Parameters (n_parameters, n_numbers), and standard deviations (n_groups,), 0 for groups that do not deviate."""
+
+
+def fit_evidence(
+    problem: EvidenceProblem, clock: Clock | None = None, start: Start | None = None, *, roughly: bool = False
+) -> FittedEvidence:
     """Deviations with the highest posterior probability, under priors with the highest evidence.
 
     Deviations are normal around 0, with one variance for each group of directions of a feature. Variances maximise
@@ -53,35 +64,47 @@ def fit_evidence(problem: EvidenceProblem, clock: Clock | None = None) -> Fitted
     ----------
     problem : rows, offsets and shapes.
     clock : time limit; when it is over, as after Ctrl-C, the deviations so far are returned.
+    start : from `EvidenceProblem.without`.
+    roughly : a few rounds, enough to see which features matter.
     """
-    rest, groups = problem, np.arange(problem.n_groups)
-    point = np.zeros((rest.n_parameters, rest.n_numbers))
-    variances = np.full(rest.n_groups, _FIRST_DEVIATION**2)
+    if start is None:
+        start = np.zeros((problem.n_parameters, problem.n_numbers)), np.full(problem.n_groups, _FIRST_DEVIATION)
+    rest, groups, parameters = problem, np.arange(problem.n_groups), np.arange(problem.n_parameters)
+    point, variances = start[0], start[1] ** 2
+    effective = np.zeros(problem.n_groups)
     complete = False
+
+    def narrow(worth: np.ndarray) -> None:
+        nonlocal rest, groups, parameters, point, variances
+        rest, kept = rest.narrowed(worth)
+        point, parameters, groups, variances = point[kept], parameters[kept], groups[worth], variances[worth]
+
     # One thread: matrices are small, and sums come in one order.
     with threadpool_limits(1):
         try:
-            for _ in range(_MOST_ROUNDS):
+            narrow(variances > 0)
+            for _ in range(_ROUGH_ROUNDS if roughly else _MOST_ROUNDS):
                 metric = rest.metric(point, variances)
                 point = rest.descend(point, variances, metric, _STEPS_OF_ROUND)
-                following = rest.better_variances(point, variances, metric)
+                of_groups = rest.by_group(metric.effective)
+                following = rest.better_variances(point, variances, of_groups)
+                effective[:] = 0.0
+                effective[groups] = of_groups
                 worth = (following > _NEGLIGIBLE_VARIANCE) | (following > variances)
                 change = np.abs(np.log(following[worth] / variances[worth])).max(initial=0.0)
-                rest, kept = rest.narrowed(worth)
-                point, groups, variances = point[kept], groups[worth], following[worth]
+                variances = following
+                narrow(worth)
                 if change < _SAME_LOGARITHM or (clock is not None and clock.is_up):
                     break
-            if clock is None or not clock.is_up:
+            complete = clock is None or not clock.is_up
+            if complete and not roughly:
                 point = rest.descend(point, variances, rest.metric(point, variances), _LAST_STEPS)
-                complete = True
         except KeyboardInterrupt:
-            pass
-    deviations = np.zeros(problem.n_groups)
-    deviations[groups] = np.sqrt(variances)
-    tables = [np.zeros((len(shape.basis), problem.n_classes)) for shape in problem.shapes]
-    for k, table in zip(rest.features, rest.tables(point), strict=True):
-        tables[k] = table
-    return FittedEvidence(tables, rest.of_classes(point[rest.intercept]), deviations, complete)
+            complete = False
+    deviations, at = np.zeros(problem.n_groups), np.zeros((problem.n_parameters, problem.n_numbers))
+    deviations[groups], at[parameters] = np.sqrt(variances), point
+    intercept = problem.of_classes(at[problem.intercept])
+    return FittedEvidence(problem.tables(at), intercept, deviations, complete, problem.by_feature(effective), at)
 
 
 @dataclass(frozen=True)
@@ -151,7 +174,7 @@ class EvidenceProblem:
         groups, own_groups, own_cells, n_groups = [], [], [np.zeros(0, dtype=np.int64)], 0
         self._first = np.concatenate([[0], np.cumsum([shape.groups.size for shape in self.shapes])]).astype(np.int64)
         self.intercept = int(self._first[-1])
-        entries = []
+        entries, of_groups = [], []
         for k, shape in enumerate(self.shapes):
             cell, direction = np.nonzero(shape.basis)
             entries.append((cell + self._first_cell[k], direction + self._first[k], shape.basis[cell, direction]))
@@ -161,6 +184,8 @@ class EvidenceProblem:
                 own_cells.append(np.arange(self._first_cell[k], self._first_cell[k + 1]))
                 own_groups.append(np.full(len(shape.basis), n_groups))
                 n_groups += 1
+            of_groups.append(n_groups)
+        self._feature = np.searchsorted(of_groups, np.arange(n_groups), side="right")
         self._own_cells = np.concatenate(own_cells)
         self.n_groups = n_groups
         self._group = np.concatenate([*groups, [n_groups], *own_groups]).astype(np.int64)  # the intercept has its own
@@ -177,7 +202,7 @@ class EvidenceProblem:
         rows = np.arange(n_rows)
         if n_rows > _CURVATURE_ROWS:
             rows = np.sort(np.random.default_rng(0).choice(n_rows, _CURVATURE_ROWS, replace=False, shuffle=False))
-        self._some = rows
+        self.some = rows
         self._scale = float(self._weights.sum() / self._weights[rows].sum())
         self._design = np.ones((rows.size, self.intercept + 1), dtype=np.float32)
         for k, shape in enumerate(self.shapes):
@@ -214,6 +239,21 @@ class EvidenceProblem:
         features = [self.features[k] for k in stays]
         rows = (self._log_joint, self._classes, self._weights)
         return EvidenceProblem(self._codes[stays], shapes, *rows, features), kept
+
+    def without(self, fitted: FittedEvidence, kept: np.ndarray, offset: np.ndarray) -> tuple[EvidenceProblem, Start]:
+        """The problem of the features marked in ``kept`` alone, with another offset, and where its fit may start."""
+        of_group = kept[self._feature]
+        shapes = [shape for shape, stays in zip(self.shapes, kept, strict=True) if stays]
+        fewer = EvidenceProblem(self._codes[kept], shapes, offset, self._classes, self._weights)
+        return fewer, (fitted.point[np.append(of_group, True)[self._group]], fitted.deviations[of_group])
+
+    def by_group(self, of_parameters: np.ndarray) -> np.ndarray:
+        """Sums over the parameters of each group."""
+        return np.bincount(self._group, of_parameters, self.n_groups + 1)[:-1]
+
+    def by_feature(self, of_groups: np.ndarray) -> np.ndarray:
+        """Sums over the groups of each feature."""
+        return np.bincount(self._feature, of_groups, len(self.shapes))
 
     def of_classes(self, numbers: np.ndarray) -> np.ndarray:
         """Deviations (..., n_classes) that numbers (..., n_numbers) mean."""
@@ -283,7 +323,7 @@ class EvidenceProblem:
         steep = np.sqrt(self._stiffness) * self._rises[self._falls(table) < 0] if self._lower.size else None
         steps = np.empty((self.n_numbers, n_dense, n_dense))
         effective = np.zeros(n_dense)
-        for j, of_rows in enumerate(curvature[self._some].T):
+        for j, of_rows in enumerate(curvature[self.some].T):
             largest = max(float(of_rows.max()), 1e-300)  # so that single precision holds any weight
             design = self._design * np.sqrt(of_rows / largest).astype(np.float32)[:, None]
             block = (design.T @ design) * (self._scale * largest)
@@ -322,10 +362,9 @@ class EvidenceProblem:
         best = minimize(objective, np.zeros(point.size), jac=True, method="L-BFGS-B", options=options)
         return point + metric.move(best.x.reshape(point.shape))
 
-    def better_variances(self, point: np.ndarray, variances: np.ndarray, metric: Metric) -> np.ndarray:
+    def better_variances(self, point: np.ndarray, variances: np.ndarray, effective: np.ndarray) -> np.ndarray:
         """Sum of squares of the deviations of each group over their effective number, and somewhat further."""
-        effective = np.bincount(self._group, metric.effective)[: self.n_groups]
-        squares = self._square * np.bincount(self._group, (point * point).sum(axis=1))[: self.n_groups]
+        squares = self._square * self.by_group((point * point).sum(axis=1))
         best = np.maximum(squares / np.maximum(effective, 1e-9), 1e-9)
         return np.minimum(variances * (best / variances) ** _LONGER_STEPS, _MOST_VARIANCE)
 

@@ -1,0 +1,85 @@
+"""Sparsity: which features fitted evidence can do without."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import inv
+from scipy.special import softmax
+from threadpoolctl import threadpool_limits
+
+_FACTOR_PRECISION = 0.1  # of the prior of the factors on features that stay, around 1: copies share theirs
+_AT_ONCE = 20  # one in so many features is dropped between two looks at the rows
+
+
+def worth_keeping(
+    contributions: np.ndarray, joint: np.ndarray, classes: np.ndarray, weights: np.ndarray, prices: np.ndarray
+) -> np.ndarray:
+    """(n_features,) bool, the features left when no other can be dropped for its price.
+
+    Features are dropped one after the other, the cheapest first. The cost of a feature is the rise of the log loss
+    without it, with all others scaled to make up for it. It comes from the curvature of the loss, as in the optimal
+    brain surgeon (Hassibi and Stork 1993), and the loss itself confirms it.
+
+    Parameters
+    ----------
+    contributions : (n_features, n_rows, n_classes) nats.
+    joint : (n_rows, n_classes) log joint, contributions included.
+    classes : (n_rows,) int.
+    weights : (n_rows,).
+    prices : (n_features,) nats.
+    """
+    centred = contributions - contributions.mean(axis=2, keepdims=True)
+    others = joint - centred.sum(axis=0)
+    left, prices = np.arange(len(centred)), prices.astype(np.float64)
+    loss, at_once = _loss(joint, classes, weights), max(1, left.size // _AT_ONCE)
+    with threadpool_limits(1):  # sums come in one order
+        while left.size > 1:
+            dropped, factors = _cheapest(centred, joint, weights, prices[left], at_once)
+            if dropped.size == 0:
+                break
+            without = others + np.tensordot(factors, centred, axes=1)
+            higher = _loss(without, classes, weights)
+            if higher - loss <= prices[left[dropped]].sum():
+                joint, loss = without, higher
+                stay = np.delete(np.arange(left.size), dropped)
+                left, centred = left[stay], centred[stay] * factors[stay, None, None].astype(centred.dtype)
+            elif dropped.size == 1:
+                prices[left[dropped]] = 0.0  # it stays
+            else:
+                at_once = dropped.size // 2
+    return np.isin(np.arange(len(contributions)), left)
+
+
+def _cheapest(
+    centred: np.ndarray, joint: np.ndarray, weights: np.ndarray, prices: np.ndarray, most: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """At most so many features that cost less than their prices, and factors on all that make up for them."""
+    probability = softmax(joint, axis=1)
+    away = centred - (centred * probability).sum(axis=2, keepdims=True)
+    largest = max(float(weights.max()), 1e-300)  # so that single precision holds any weight
+    away *= np.sqrt(probability * (weights / largest)[:, None])
+    lines = away.reshape(len(away), -1).astype(np.float32)
+    curvature = (lines @ lines.T).astype(np.float64) * largest
+    curvature[np.diag_indices_from(curvature)] += _FACTOR_PRECISION
+    inverse = inv(curvature, overwrite_a=True)
+    dropped: list[int] = []
+    factors = np.ones(len(centred))
+    for _ in range(min(most, len(centred) - 1)):
+        profit = prices - factors**2 / (2.0 * np.maximum(np.diag(inverse), 1e-300))
+        profit[dropped] = -np.inf
+        k = int(np.argmax(profit))
+        if profit[k] < 0.0:
+            break
+        column = inverse[:, k] / inverse[k, k]
+        factors = factors - factors[k] * column
+        inverse -= np.outer(column, inverse[k])
+        dropped.append(k)
+        factors[dropped] = 0.0
+    return np.array(dropped, dtype=np.int64), factors
+
+
+def _loss(joint: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> float:
+    """Sum of weight * -log P(own class), in nats."""
+    from bayesieve.naive_bayes._kernels import residuals
+
+    return float(residuals(joint.astype(np.float64), classes, weights))

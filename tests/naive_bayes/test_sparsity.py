@@ -1,0 +1,96 @@
+"""Features that fitted evidence can do without; what each costs, against slow refits of the factors on the others."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from bayesieve.naive_bayes.sparsity import worth_keeping
+
+
+def rows_of(contributions: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Classes drawn from the sum of contributions (n_features, n_rows, n_classes)."""
+    joint = contributions.sum(axis=0)
+    return (joint + rng.gumbel(size=joint.shape)).argmax(axis=1)
+
+
+def best_factors(contributions: np.ndarray, prior: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Any:
+    """The factors on contributions that minimise the log loss, by a slow general method."""
+
+    def loss(factors: np.ndarray) -> float:
+        logs = log_softmax(prior + np.tensordot(factors, contributions, axes=1), axis=1)
+        return float(-weights @ logs[np.arange(classes.size), classes])
+
+    return minimize(loss, np.ones(len(contributions)), method="BFGS")
+
+
+def informative(rng: np.random.Generator, n_features: int, n_rows: int, n_classes: int, size: float) -> np.ndarray:
+    tables = rng.normal(0.0, size, (n_features, 3, n_classes))
+    codes = rng.integers(0, 3, (n_features, n_rows))
+    return np.stack([table[code] for table, code in zip(tables, codes, strict=True)])
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_features_of_noise_are_dropped_and_others_stay(n_classes: int) -> None:
+    rng = np.random.default_rng(0)
+    contributions = informative(rng, 5, 2000, n_classes, 1.0)
+    classes = rows_of(contributions, rng)
+    noise = informative(rng, 7, 2000, n_classes, 0.01)
+    every = np.concatenate([contributions, noise])
+    kept = worth_keeping(every, every.sum(axis=0), classes, np.ones(2000), np.full(12, 3.0))
+    assert kept.tolist() == [True] * 5 + [False] * 7
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_goes_costs_less_than_its_price_and_what_stays_more(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    contributions = informative(rng, 8, 600, 3, 0.25)
+    classes, weights = rows_of(contributions, rng), rng.uniform(0.5, 2.0, 600)
+    prices = rng.uniform(2.0, 20.0, 8)
+    prior = rng.normal(size=3)
+    contributions *= best_factors(contributions, prior, classes, weights).x[:, None, None]
+    kept = worth_keeping(contributions, contributions.sum(axis=0) + prior, classes, weights, prices)
+    assert 1 < kept.sum() < 8
+    full, left = (best_factors(some, prior, classes, weights).fun for some in (contributions, contributions[kept]))
+    assert left - full <= prices[~kept].sum()
+    for k in np.flatnonzero(kept):
+        fewer = kept.copy()
+        fewer[k] = False
+        assert best_factors(contributions[fewer], prior, classes, weights).fun - left > 0.9 * prices[k]
+
+
+def test_of_copies_one_stays() -> None:
+    rng = np.random.default_rng(1)
+    one = informative(rng, 2, 1000, 2, 1.0)
+    classes = rows_of(one, rng)
+    copies = np.concatenate([one[:1] / 4] * 4 + [one[1:]])
+    kept = worth_keeping(copies, copies.sum(axis=0), classes, np.ones(1000), np.full(5, 2.0))
+    assert kept[:4].sum() == 1
+    assert kept[4]
+
+
+def test_weights_of_any_size_and_prices_in_their_unit_agree() -> None:
+    rng = np.random.default_rng(2)
+    contributions = informative(rng, 6, 500, 2, 0.3).astype(np.float32)
+    classes, joint = rows_of(contributions, rng), contributions.sum(axis=0)
+    kept = worth_keeping(contributions, joint, classes, np.ones(500), np.full(6, 4.0))
+    repeated = worth_keeping(
+        np.repeat(contributions, 3, axis=1),
+        np.repeat(joint, 3, axis=0),
+        np.repeat(classes, 3),
+        np.ones(1500),
+        np.full(6, 12.0),
+    )
+    assert 0 < kept.sum() < 6
+    for weight in (3.0, 1e30):
+        assert np.array_equal(
+            worth_keeping(contributions, joint, classes, np.full(500, weight), np.full(6, 4.0 * weight)), kept
+        )
+    assert np.array_equal(repeated, kept)
+
+
+def test_one_feature_always_stays() -> None:
+    joint = np.zeros((10, 2))
+    assert worth_keeping(np.zeros((3, 10, 2)), joint, np.arange(10) % 2, np.ones(10), np.full(3, 9.0)).sum() == 1
