@@ -261,25 +261,26 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.n_features_selected_ = len(self.selected_features_)
         self.feature_importances_ = importances_of(predictor)
 
-    def _coded(self, X: Any) -> CodedTable:
+    @property
+    def _predictor(self) -> DiscreteNB:
         check_is_fitted(self, "naive_bayes_")
-        return parts.coded_for(self, X)
+        return self.naive_bayes_
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Intercept (log prior) plus the evidence of the levels, in nats, shape (n_rows, n_classes)."""
-        return self.naive_bayes_.predict_joint_log_proba(self._coded(X))
+        return self._predictor.predict_joint_log_proba(parts.coded_for(self, X))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probabilities of the classes, shape (n_rows, n_classes)."""
-        return self.naive_bayes_.predict_log_proba(self._coded(X))
+        return self._predictor.predict_log_proba(parts.coded_for(self, X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, shape (n_rows, n_classes)."""
-        return self.naive_bayes_.predict_proba(self._coded(X))
+        return self._predictor.predict_proba(parts.coded_for(self, X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable class of each row; the first one on ties."""
-        return self.naive_bayes_.predict(self._coded(X))
+        return self._predictor.predict(parts.coded_for(self, X))
 
     def explain(self, X: Any, *, by: Literal["feature", "score"] = "feature") -> Any:
         """What each feature of positive weight adds to the log joint probability of each class.
