@@ -26,6 +26,7 @@ from bayesieve.classifier.model_parts import (
 from bayesieve.classifier.option_json import option_from_json, option_to_json
 from bayesieve.classifier.selective import SelectiveNB
 from bayesieve.counts import check_smoothing
+from bayesieve.decision.benefit_rule import BenefitRule
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.parts import arguments, options_of
@@ -92,6 +93,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
                 )
             )
         ],
+        **({} if model.benefit_rule_ is None else {"benefit_rule": model.benefit_rule_.to_json()}),
         "search": model.trace_.to_json(),
         "cautions": [asdict(caution) | {"columns": list(caution.columns)} for caution in model.cautions_],
     }
@@ -131,6 +133,8 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     if not (by_default or (version > 1 and member(parameters, "encoder_by_name", bool))):
         model.encoder = clone(encoder)
     model._adopt(predictor)
+    if "benefit_rule" in data:
+        model.benefit_rule_ = BenefitRule.from_json(data["benefit_rule"], classes)
     listed = member(data, "cautions", list) if "cautions" in data else None  # files of the first versions have none
     model.cautions_ = model_cautions(model) if listed is None else tuple(map(_caution, listed))
     return model

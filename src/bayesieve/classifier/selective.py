@@ -89,17 +89,16 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         Smoothing of the probabilities: ``smoothing``, or what calibration chose in its place.
     selected_features_ : list of str
         Names of the features with positive weight, heaviest first.
-    n_features_selected_ : int
+    n_features_selected_, n_rows_ : int
+        Their number, and that of the rows that the probabilities are learnt from.
     feature_importances_ : float array, shape (n_features,)
         Share of the evidence that comes from each feature.
-    selector_, encoder_, trace_
-        The fitted selector, the fitted encoder, and the record of the search.
+    selector_, encoder_, trace_, naive_bayes_
+        The fitted selector, the fitted encoder, the record of the search, and the `DiscreteNB` that predicts from codes.
     cells_ : sequence of FeatureLevels, or None
         Parts of the levels that predictions tell apart, by feature; None where they tell levels apart.
-    naive_bayes_ : DiscreteNB
-        The predictor on codes.
-    n_rows_ : int
-        Rows that the probabilities are learnt from.
+    benefit_rule_ : BenefitRule or None
+        Benefits of decisions that `bayesieve fit --benefit` keeps with the model.
     cautions_ : tuple of Caution
         Suspicious properties of the data or the model, each with its ``kind``, ``columns`` and ``sentence``. ``fit``
         warns (`UserWarning`) about the graver ones. ``fit_coded`` lists those that follow from the model, unwarned.
@@ -123,6 +122,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     classes_: np.ndarray
     cautions_: tuple[Caution, ...]
     cells_: TableLevels | None = None  # as in models pickled by earlier versions
+    benefit_rule_: Any = None
 
     def __init__(
         self,
@@ -230,6 +230,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
     def _prepare(self) -> None:
         parts.check_options(self)
+        self.__dict__.pop("benefit_rule_", None)
         self.selector_ = parts.new_selector_of(self)
         self.selector_.check_options()
 

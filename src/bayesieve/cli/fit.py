@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from bayesieve.cli import compiling, files, options
+from bayesieve.cli.benefit import amounts_of, benefit_rule
 from bayesieve.cli.choices import (
     CALIBRATIONS,
     constraints_in,
@@ -79,6 +80,7 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    benefit: options.Benefit = None,
     output: options.OutputFolder = Path("bayesieve-output"),
     folds: Annotated[
         int, options.output_option(metavar="N", help="Cross-validation folds for the report's measures; 0: none.")
@@ -96,6 +98,7 @@ def fit(
     from bayesieve import SelectiveNB, TableEncoder
     from bayesieve.discretize.criterion import PRIORS
     from bayesieve.selection import SELECTORS
+    from bayesieve.table import as_target
 
     require_choice(selector, SELECTORS, "selector")
     require_choice(calibrate, CALIBRATIONS, "calibrate")
@@ -106,6 +109,9 @@ def fit(
     files.check_folder(output)
     frame = files.read_table(table, screen)
     data = training_table(frame, columns, table, screen)
+    rule = benefit_rule(benefit, as_target(data.y).classes)
+    if rule is not None:
+        amounts_of(rule, frame, table)  # before the work begins
     bounds = constraints_in(constraint, selector, SELECTORS[selector])
     model = SelectiveNB(
         SELECTORS[selector](constraints=bounds) if bounds else selector,  # type: ignore[call-arg]
@@ -132,6 +138,7 @@ def fit(
             "written; run the same command again for a whole search"
         )
     model.target_name_ = target
+    model.benefit_rule_ = rule
     model.set_params(verbose=0, cache=None)
     files.open_folder(output)
     written = [("model", output / "model.json"), ("features", output / "features.csv")]

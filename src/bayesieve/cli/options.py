@@ -49,6 +49,17 @@ Prior = Annotated[
     str, columns_option(metavar="NAME", help="How the cost of levels announces them: sizes or published (the papers').")
 ]
 
+Benefit = Annotated[
+    Path | None,
+    typer.Option(
+        "--benefit",
+        metavar="FILE",
+        help="JSON file of what decisions bring by class: benefit (a row for each decision), classes, decisions, "
+        "amount (a column), amount_benefit, class_prior.",
+        show_default=False,
+    ),
+]
+
 OutputFolder = Annotated[Path, output_option("--output", "-o", metavar="DIR", help="Folder to write into.")]
 QuietOutput = Annotated[bool, output_option("--quiet", "-q", help="Print warnings and errors only.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from bayesieve.cli import compiling, files, options
+from bayesieve.cli.benefit import amounts_of, benefit_rule, decision_columns
 from bayesieve.cli.columns import model_columns
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted
@@ -26,20 +27,27 @@ def predict(
             "standard output."
         ),
     ] = None,
+    benefit: options.Benefit = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
     """Predict the class of every row of TABLE, with the probability of each class.
 
     Columns may be in any order; columns that MODEL does not use are ignored.
+
+    With benefits, those of MODEL or of --benefit, also the decision of largest expected benefit, and what each brings.
     """
     files.check_output(output)
     screen = Screen(quiet)
     fitted = files.read_model(model, screen)
+    rule = benefit_rule(benefit, fitted.classes_) or fitted.benefit_rule_
     frame = files.read_table(table, screen, fitted)
     X = model_columns(fitted, frame, table)
+    amounts = None if rule is None else amounts_of(rule, frame, table)
     with compiling.announced(screen), screen.working(f"Predicting {counted(frame.height, 'row')} ..."):
         predictions = _predictions(fitted, X, screen)
+        if rule is not None:
+            predictions = predictions.with_columns(decision_columns(rule, fitted, X, amounts))
     files.write_frame(predictions, output)
     if not files.to_stdout(output):
         screen.line(f"{counted(frame.height, 'prediction')} in {output}")

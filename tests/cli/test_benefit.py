@@ -1,0 +1,128 @@
+"""Benefits on the command line: a JSON file, kept with the model, or given again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bayesieve import BenefitClassifier, load
+from tests.cli.conftest import GERMAN, Run
+
+RULE: dict[str, Any] = {
+    "benefit": [[0, 0], [-500, 100]],
+    "classes": ["bad", "good"],
+    "decisions": ["refuse", "grant"],
+    "amount": "credit_amount",
+    "amount_benefit": [[0, 0], [-0.5, 0.1]],
+    "class_prior": {"good": 0.9, "bad": 0.1},
+}
+
+
+def written(rule: Any, name: str = "loans.json") -> Path:
+    Path(name).write_text(rule if isinstance(rule, str) else json.dumps(rule), encoding="utf-8")
+    return Path(name)
+
+
+def expected_benefits(model: Path, rule: dict[str, Any]) -> np.ndarray:
+    frame = pl.read_csv(GERMAN)
+    fitted = load(model)
+    counts = fitted.naive_bayes_.class_count_
+    odds = fitted.predict_proba(frame.drop("class")) * [0.1, 0.9] / (counts / counts.sum())
+    shares = odds / odds.sum(axis=1, keepdims=True)
+    amounts = frame["credit_amount"].to_numpy()[:, None]
+    grant = np.array(rule["benefit"][1]) + amounts * np.array(rule["amount_benefit"][1])
+    return np.stack([np.zeros(len(frame)), (shares * grant).sum(axis=1)], axis=1)
+
+
+def test_decisions_are_columns_of_the_predictions(succeeds: Run, model: Path) -> None:
+    succeeds("predict", model, GERMAN, "-o", "plain.parquet")
+    succeeds("predict", model, GERMAN, "--benefit", written(RULE), "-o", "decided.parquet")
+    plain, decided = pl.read_parquet("plain.parquet"), pl.read_parquet("decided.parquet")
+    assert decided[plain.columns].equals(plain)
+    assert decided.columns[len(plain.columns) :] == ["decision", "benefit(refuse)", "benefit(grant)"]
+    expected = expected_benefits(model, RULE)
+    np.testing.assert_allclose(decided["benefit(grant)"], expected[:, 1])
+    assert decided["decision"].to_list() == np.array(["refuse", "grant"])[expected.argmax(axis=1)].tolist()
+    assert 0 < (decided["decision"] == "grant").sum() < len(decided)
+
+
+def test_classes_may_come_in_any_order(succeeds: Run, model: Path) -> None:
+    turned = RULE | {
+        "classes": ["good", "bad"],
+        "benefit": [[0, 0], [100, -500]],
+        "amount_benefit": [[0, 0], [0.1, -0.5]],
+    }
+    for rule, name in ((RULE, "a.csv"), (turned, "b.csv")):
+        succeeds("predict", model, GERMAN, "--benefit", written(rule), "-o", name)
+    assert Path("a.csv").read_text() == Path("b.csv").read_text()
+
+
+def test_benefits_stay_with_the_model_and_can_be_replaced(succeeds: Run) -> None:
+    written(RULE)
+    options = ("--target", "class", "--selector", "map", "--no-report", "--benefit", "loans.json")
+    succeeds("fit", GERMAN, *options, "--output", "with")
+    Path("loans.json").unlink()
+    succeeds("predict", "with/model.json", GERMAN, "-o", "kept.parquet")
+    kept = pl.read_parquet("kept.parquet")
+    np.testing.assert_allclose(kept["benefit(grant)"], expected_benefits(Path("with/model.json"), RULE)[:, 1])
+    other = {"benefit": [[1, 0], [0, 1], [0.6, 0.6]], "decisions": ["a", "b", "c"]}
+    succeeds("predict", "with/model.json", GERMAN, "--benefit", written(other), "-o", "other.parquet")
+    fitted = load("with/model.json")
+    assert fitted.benefit_rule_ is not None
+    assert fitted.benefit_rule_.to_json() == RULE | {"class_prior": {"bad": 0.1, "good": 0.9}}
+    decided = BenefitClassifier(fitted, benefit=other["benefit"], decisions=other["decisions"])
+    X = pl.read_csv(GERMAN).drop("class")
+    assert pl.read_parquet("other.parquet")["decision"].to_list() == decided.predict(X).tolist()
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("{", "loans.json does not hold valid JSON"),
+        ([], 'it is not an object with the key "benefit"'),
+        (RULE | {"costs": 1}, "it has the key 'costs', which is none of"),
+        (RULE | {"classes": ["bad", "fine"]}, "its classes are not those of the model, ['bad', 'good']"),
+        (RULE | {"benefit": [[1, 2]]}, "benefit has 1 rows but there are 2 decisions"),
+        (RULE | {"benefit": [[1, 2], [3]]}, "benefit is not a list of a row for each decision with 2 numbers each"),
+        (RULE | {"benefit": [[1, "x"], [0, 0]]}, "benefit is not a list"),
+        (RULE | {"amount_benefit": [[1, 2]]}, "amount_benefit is not a list of 2 rows"),
+        (RULE | {"amount_benefit": None}, "amount and amount_benefit need each other"),
+        (RULE | {"decisions": ["a", "a"]}, "decisions has a name twice"),
+        (RULE | {"class_prior": {"bad": 0.1, "good": 0.8}}, "class_prior does not give every class a positive share"),
+        (RULE | {"amount": 3}, "amount is not the name of a column"),
+        (RULE | {"amount": "credit_amout"}, "the amount of the benefits; it has 'credit_amount'"),
+        (RULE | {"amount": "purpose"}, "does not hold numbers"),
+    ],
+)
+@pytest.mark.parametrize("command", ["predict", "fit"])
+def test_one_clear_sentence(fails: Run, model: Path, rule: Any, message: str, command: str) -> None:
+    written(rule)
+    arguments = (model, GERMAN) if command == "predict" else (GERMAN, "--target", "class", "--output", "out")
+    assert message in fails(command, *arguments, "--benefit", "loans.json")
+    assert not Path("out").exists()
+
+
+def test_one_clear_sentence_about_missing_files_and_amounts(fails: Run, model: Path, german: pl.DataFrame) -> None:
+    assert "nowhere.json cannot be read" in fails("predict", model, GERMAN, "--benefit", "nowhere.json")
+    hollow = german.with_columns(pl.when(pl.int_range(pl.len()) != 5).then("credit_amount").alias("credit_amount"))
+    hollow.write_parquet("hollow.parquet")
+    message = fails("predict", model, "hollow.parquet", "--benefit", written(RULE))
+    assert "has no number in row 5" in message
+
+
+def test_damaged_benefits_of_a_model_are_refused(fails: Run, succeeds: Run) -> None:
+    from bayesieve.classifier.persistence import checksum
+
+    options = ("--target", "class", "--selector", "map", "--no-report", "--benefit", written(RULE))
+    succeeds("fit", GERMAN, *options, "--output", "with")
+    path = Path("with/model.json")
+    data = json.loads(path.read_text(encoding="utf-8"))
+    del data["sha256"]
+    data["benefit_rule"]["benefit"] = [[1]]
+    path.write_text(json.dumps(data | {"sha256": checksum(data)}), encoding="utf-8")
+    assert "is damaged: benefit is not a list" in fails("predict", path, GERMAN)
