@@ -94,7 +94,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     feature_importances_ : float array, shape (n_features,)
         Share of the evidence that comes from each feature.
     selector_, encoder_, trace_, naive_bayes_
-        The fitted selector, the fitted encoder, the record of the search, and the `DiscreteNB` that predicts from codes.
+        The fitted selector, the fitted encoder, the record of the search, and the predictor on codes.
     cells_ : sequence of FeatureLevels, or None
         Parts of the levels that predictions tell apart, by feature; None where they tell levels apart.
     benefit_rule_ : BenefitRule or None

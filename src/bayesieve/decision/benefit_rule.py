@@ -96,7 +96,7 @@ class BenefitRule:
         return json.loads(json.dumps({key: value for key, value in values.items() if value is not None}))
 
     def around(self, model: Any, class_count: Any) -> BenefitClassifier:
-        """A classifier that decides by this rule and the probabilities of a fitted model, trained on these rows by class."""
+        """A classifier that decides by this rule, around a model trained on so many rows of each class."""
         texts = [str(label) for label in model.classes_]
         columns = [self.classes.index(text) for text in texts]
         slope, shares = self.amount_benefit, self.class_prior
