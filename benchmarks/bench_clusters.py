@@ -37,7 +37,7 @@ def main() -> None:
     report.add("\n## Many classes\n")
     many_classes(report, quick)
     report.add("\n## Matrices of dependence within classes\n")
-    matrices(report, coded.select(np.arange(min(100, n_features))), rounds, (X, y))
+    matrices(report, coded.select(np.arange(min(40, n_features))), min(rounds, 2), (X, y))
     report.close(["scipy"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.metrics import make_scorer, matthews_corrcoef
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedKFold
+from sklearn.naive_bayes import CategoricalNB
 
 import bayesieve
 from bayesieve import DependenceClusterSelector, DiscreteNB, SelectiveNB, WrapperSelector
+from bayesieve.counts import CodedTable
 from bayesieve.criteria import ExpectedCost
 from bayesieve.search import ClusterSearch
 from bayesieve.selection.evaluation_rows import evaluation_rows
@@ -83,6 +86,47 @@ def test_measures_and_rows(scoring: Any, evaluation: Any) -> None:
     assert selector.feasible_
     again = DependenceClusterSelector(scoring=scoring, evaluation=evaluation, n_cuts=3, n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(selector.support_, again.support_)
+
+
+@pytest.mark.parametrize("evaluation", ["loo", 4])
+def test_leave_one_out_and_folds_are_those_of_refitted_models(evaluation: Any) -> None:
+    rng = np.random.default_rng(6)
+    y = rng.integers(0, 3, 48)
+    X = np.where(rng.random((48, 9)) < 0.3, y[:, None], rng.integers(0, 3, (48, 9)))
+    options: dict[str, Any] = {"encoder": None, "smoothing": 1.0, "constraints": {"log_loss": 0.9}}
+    selector = DependenceClusterSelector(evaluation=evaluation, **options).fit(X, y)
+    splits = list((LeaveOneOut() if evaluation == "loo" else StratifiedKFold(evaluation)).split(X, y))
+    frame = selector.candidates_
+    assert frame.height > 10
+    for names, accuracy, loss, feasible in frame[["features", "accuracy", "log_loss", "feasible"]].iter_rows():
+        columns = [int(name[1:]) for name in names]
+        proba = np.empty((48, 3))
+        for train, test in splits:
+            model = CategoricalNB(alpha=1.0, min_categories=3).fit(X[train][:, columns], y[train])
+            proba[test] = model.predict_proba(X[test][:, columns])
+        assert accuracy == pytest.approx(np.mean(proba.round(10).argmax(axis=1) == y), abs=1e-12)
+        own = proba[np.arange(48), y]
+        assert loss == pytest.approx(-np.log(own).mean(), abs=1e-12)
+        assert feasible == (-np.log(own).mean() < 0.9)
+    assert 0 < frame["feasible"].sum() < frame.height
+
+
+def test_memory_grows_with_the_rows_and_no_faster() -> None:
+    def peak(n_rows: int) -> int:
+        rng = np.random.default_rng(0)
+        y = rng.integers(0, 3, n_rows)
+        X = np.where(rng.random((n_rows, 20)) < 0.2, y[:, None], rng.integers(0, 3, (n_rows, 20)))
+        codes, names = X.T.astype(np.uint8), [*"abcdefghijklmnopqrst"]
+        coded = CodedTable(codes, [3] * 20, names, class_codes=y, classes=np.arange(3))
+        tracemalloc.start()
+        DependenceClusterSelector(constraints={"recall:1": 0.1}).fit_coded(coded)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(1000)
+    small, large = peak(10_000), peak(40_000)
+    assert large < 4.5 * small
 
 
 @pytest.mark.parametrize("dependence", ["mutual_information", "spearman", "hoeffding"])
