@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 from threadpoolctl import threadpool_limits
 
+from bayesieve.naive_bayes.curvature import Curvature, Metric
 from bayesieve.naive_bayes.shapes import Shape
 from bayesieve.search.recorder import Clock
 
@@ -22,6 +22,7 @@ _SAME_LOGARITHM = 0.1  # of a variance in two rounds
 _MOST_ROUNDS, _ROUGH_ROUNDS = 10, 4
 _STEPS_OF_ROUND, _LAST_STEPS = 4, 30
 _LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
+_MOST_CHANGE = 5.0  # factor on a variance in one round, as deviations are not at their optimum yet
 _INTERCEPT_PRECISION = 1.0
 _STIFFNESS = 10.0  # curvature per row of the price of evidence that falls where it must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
@@ -73,18 +74,22 @@ def fit_evidence(
     point, variances = start[0], start[1] ** 2
     effective = np.zeros(problem.n_groups)
     complete = False
+    curvature: Curvature | None = None
 
     def narrow(worth: np.ndarray) -> None:
-        nonlocal rest, groups, parameters, point, variances
+        nonlocal rest, groups, parameters, point, variances, curvature
         rest, kept = rest.narrowed(worth)
+        curvature = None if curvature is None else curvature.narrowed(kept)
         point, parameters, groups, variances = point[kept], parameters[kept], groups[worth], variances[worth]
 
     # One thread: matrices are small, and sums come in one order.
     with threadpool_limits(1):
         try:
             narrow(variances > 0)
-            for _ in range(_ROUGH_ROUNDS if roughly else _MOST_ROUNDS):
-                metric = rest.metric(point, variances)
+            for number in range(_ROUGH_ROUNDS if roughly else _MOST_ROUNDS):
+                if curvature is None or number <= 2 or number % 2 == 0:  # in one later round it changes little
+                    curvature = rest.curvature(point)
+                metric = rest.metric(curvature, variances)
                 point = rest.descend(point, variances, metric, _STEPS_OF_ROUND)
                 of_groups = rest.by_group(metric.effective)
                 following = rest.better_variances(point, variances, of_groups)
@@ -98,36 +103,14 @@ def fit_evidence(
                     break
             complete = clock is None or not clock.is_up
             if complete and not roughly:
-                point = rest.descend(point, variances, rest.metric(point, variances), _LAST_STEPS)
+                curvature = rest.curvature(point) if curvature is None else curvature
+                point = rest.descend(point, variances, rest.metric(curvature, variances), _LAST_STEPS)
         except KeyboardInterrupt:
             complete = False
     deviations, at = np.zeros(problem.n_groups), np.zeros((problem.n_parameters, problem.n_numbers))
     deviations[groups], at[parameters] = np.sqrt(variances), point
     intercept = problem.of_classes(at[problem.intercept])
     return FittedEvidence(problem.tables(at), intercept, deviations, complete, problem.by_feature(effective), at)
-
-
-@dataclass(frozen=True)
-class Metric:
-    """Curvature of the penalised loss at a point, class by class.
-
-    Parameters
-    ----------
-    steps : (n_numbers, n, n), roots of the inverse curvature of the n directions and intercept.
-    apart : (n_own_cells, n_numbers), the same of cells that deviate on their own.
-    effective : (n_parameters,), how far the rows determine each parameter, summed over the numbers.
-    """
-
-    steps: np.ndarray
-    apart: np.ndarray
-    effective: np.ndarray
-
-    def move(self, values: np.ndarray, transposed: bool = False) -> np.ndarray:
-        """Parameters (n_parameters, n_numbers) of unit curvature as parameters, or a gradient the other way round."""
-        n = self.steps.shape[1]
-        steps = self.steps.transpose(0, 2, 1) if transposed else self.steps
-        dense = np.matmul(steps, values[:n].T[:, :, None])[:, :, 0].T
-        return np.concatenate([dense, values[n:] * self.apart])
 
 
 class EvidenceProblem:
@@ -310,35 +293,26 @@ class EvidenceProblem:
         """Of the prior of each number."""
         return np.append(variances, 1.0 / _INTERCEPT_PRECISION)[self._group] / self._square
 
-    def metric(self, point: np.ndarray, variances: np.ndarray) -> Metric:
-        """The curvature of the penalised loss. Curvatures between classes are left out and made up for by J / (J - 1),
-        which is exact for two classes.
+    def curvature(self, point: np.ndarray) -> Curvature:
+        """The curvature of the loss. Curvatures between classes are left out and made up for by J / (J - 1), which is
+        exact for two classes.
         """
-        n_dense = self.intercept + 1
         table = self._basis @ point
-        curvature = self._curvature(self._joint(table, point))
-        own = self._by_cell(curvature)[self._own_cells] if self._own_cells.size else np.zeros((0, self.n_numbers))
-        of_prior = self._variances(variances)
-        spread, own_variances = np.sqrt(of_prior[:n_dense]), of_prior[n_dense:, None]
-        steep = np.sqrt(self._stiffness) * self._rises[self._falls(table) < 0] if self._lower.size else None
-        steps = np.empty((self.n_numbers, n_dense, n_dense))
-        effective = np.zeros(n_dense)
-        for j, of_rows in enumerate(curvature[self.some].T):
-            largest = max(float(of_rows.max()), 1e-300)  # so that single precision holds any weight
-            design = self._design * np.sqrt(of_rows / largest).astype(np.float32)[:, None]
-            block = (design.T @ design) * (self._scale * largest)
-            if steep is not None:
-                block = block + steep.T @ steep
-            block = block * spread
-            block *= spread[:, None]
-            block[np.diag_indices(n_dense)] += 1.0
-            root = _inverse_root(block)
-            effective += 1.0 - np.einsum("ij,ij->j", root, root)
-            np.multiply(root.T, spread[:, None], out=steps[j])
-        by_rows = own_variances * own
-        effective = np.concatenate([effective, (by_rows / (1.0 + by_rows)).sum(axis=1)])
-        apart = np.sqrt(own_variances / (1.0 + by_rows))
-        return Metric(steps, apart, effective * ((self.n_classes - 1) / self.n_numbers))
+        of_rows = self._curvature(self._joint(table, point))
+        own = self._by_cell(of_rows)[self._own_cells] if self._own_cells.size else np.zeros((0, self.n_numbers))
+        dense = np.empty((self.n_numbers, *[self.intercept + 1] * 2), dtype=np.float32)
+        for block, of_class in zip(dense, of_rows[self.some].T, strict=True):
+            largest = max(float(of_class.max()), 1e-300)  # so that single precision holds any weight
+            design = self._design * np.sqrt(of_class / largest).astype(np.float32)[:, None]
+            np.multiply(design.T @ design, np.float32(self._scale * largest), out=block)
+            if self._lower.size:
+                steep = self._rises[self._falls(table) < 0]
+                block += (self._stiffness * (steep.T @ steep)).astype(np.float32)
+        return Curvature(dense, own)
+
+    def metric(self, curvature: Curvature, variances: np.ndarray) -> Metric:
+        """The curvature of the penalised loss."""
+        return curvature.metric(self._variances(variances), (self.n_classes - 1) / self.n_numbers)
 
     def _curvature(self, joint: np.ndarray) -> np.ndarray:
         """Of the loss of each row by the number of each class, (n_rows, n_numbers)."""
@@ -366,17 +340,6 @@ class EvidenceProblem:
         """Sum of squares of the deviations of each group over their effective number, and somewhat further."""
         squares = self._square * self.by_group((point * point).sum(axis=1))
         best = np.maximum(squares / np.maximum(effective, 1e-9), 1e-9)
-        return np.minimum(variances * (best / variances) ** _LONGER_STEPS, _MOST_VARIANCE)
-
-
-def _inverse_root(matrix: np.ndarray) -> np.ndarray:
-    """Inverse of the lower triangular factor of a positive definite matrix that rounding may have made indefinite."""
-    diagonal = np.diag_indices_from(matrix)
-    for share in (0.0, 1e-5, 1e-3):
-        stable = matrix.copy()
-        stable[diagonal] *= 1.0 + share
-        factor, failed = dpotrf(stable.T, lower=1, clean=1, overwrite_a=1)
-        if not failed:
-            inverse, _ = dtrtri(factor, lower=1, overwrite_c=1)
-            return np.asarray(inverse)
-    return np.diag(1.0 / np.sqrt(matrix[diagonal]))
+        change = np.clip((best / variances) ** _LONGER_STEPS, 1.0 / _MOST_CHANGE, _MOST_CHANGE)
+        following = np.minimum(variances * change, _MOST_VARIANCE)
+        return np.where(best < _NEGLIGIBLE_VARIANCE, np.minimum(best, following), following)
