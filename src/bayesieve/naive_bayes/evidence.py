@@ -66,8 +66,9 @@ def fit_evidence(
     problem : rows, offsets and shapes.
     clock : time limit; when it is over, as after Ctrl-C, the deviations so far are returned.
     start : from `EvidenceProblem.without`.
-    roughly : a few rounds, enough to see which features matter.
+    roughly : a few of the rounds, enough to see which features matter; a fit with a ``start`` has the others left.
     """
+    n_rounds = _ROUGH_ROUNDS if roughly else _MOST_ROUNDS if start is None else _MOST_ROUNDS - _ROUGH_ROUNDS
     if start is None:
         start = np.zeros((problem.n_parameters, problem.n_numbers)), np.full(problem.n_groups, _FIRST_DEVIATION)
     rest, groups, parameters = problem, np.arange(problem.n_groups), np.arange(problem.n_parameters)
@@ -86,7 +87,7 @@ def fit_evidence(
     with threadpool_limits(1):
         try:
             narrow(variances > 0)
-            for number in range(_ROUGH_ROUNDS if roughly else _MOST_ROUNDS):
+            for number in range(n_rounds):
                 if curvature is None or number <= 2 or number % 2 == 0:  # in one later round it changes little
                     curvature = rest.curvature(point)
                 metric = rest.metric(curvature, variances)
