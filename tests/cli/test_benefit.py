@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from bayesieve import BenefitClassifier, load
+from bayesieve.report.formats import format_money
 from tests.cli.conftest import GERMAN, Run
 
 RULE: dict[str, Any] = {
@@ -113,6 +114,21 @@ def test_one_clear_sentence_about_missing_files_and_amounts(fails: Run, model: P
     hollow.write_parquet("hollow.parquet")
     message = fails("predict", model, "hollow.parquet", "--benefit", written(RULE))
     assert "has no number in row 5" in message
+
+
+def test_the_report_shows_what_decisions_bring(succeeds: Run, german: pl.DataFrame) -> None:
+    with_gaps = german.with_columns(pl.when(pl.int_range(pl.len()) % 10 > 0).then("class").alias("class"))
+    with_gaps.write_parquet("gaps.parquet")
+    options = ("--selector", "map", "--folds", 2, "--ignore", "credit_amount", "--benefit", written(RULE))
+    succeeds("fit", "gaps.parquet", "--target", "class", *options, "--output", "out")
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    assert "2-fold cross-validation of the 900 training rows, weighted to the shares of the classes" in page
+    assert page.count(">refuse</td>") == 1
+    granted = german["credit_amount"].filter(with_gaps["class"].is_not_null())
+    good = with_gaps["class"].drop_nulls() == "good"
+    weights = np.where(good, 0.9 / good.mean(), 0.1 / (1 - good.mean()))
+    everywhere = float(weights @ np.where(good, 100 + 0.1 * granted, -500 - 0.5 * granted))
+    assert f'<td class="right">{format_money(everywhere)}</td></tr>' in page
 
 
 def test_damaged_benefits_of_a_model_are_refused(fails: Run, succeeds: Run) -> None:

@@ -44,6 +44,7 @@ class JudgedRows:
     weights: np.ndarray | None
     coded: CodedTable
     cells: CodedTable
+    benefits: np.ndarray | None = None  # of decisions, for each row
 
     @property
     def n_rows(self) -> int:
@@ -53,13 +54,23 @@ class JudgedRows:
         """These rows only, by position."""
         weights = None if self.weights is None else self.weights[rows]
         coded, cells = self.coded.take(rows), self.cells.take(rows)
-        return JudgedRows(take_rows(self.X, rows), self.labels[rows], self.codes[rows], weights, coded, cells)
+        benefits = None if self.benefits is None else self.benefits[rows]
+        return JudgedRows(take_rows(self.X, rows), self.labels[rows], self.codes[rows], weights, coded, cells, benefits)
 
     def counts(self, classes: np.ndarray, *, weighted: bool) -> ContingencyCounts:
         """Levels by classes, as a model counts its training rows."""
         codes = self.codes.astype(np.min_scalar_type(classes.size))
         weights = self.weights if weighted else None
         return self.coded.with_rows(class_codes=codes, classes=classes, weights=weights).counts
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Rows, their predicted probabilities, and the figures that follow."""
+
+    rows: JudgedRows
+    probability: np.ndarray
+    performance: Performance
 
 
 def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -> JudgedRows:
@@ -103,7 +114,7 @@ def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
     return False
 
 
-def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Performance | None:
+def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Measured | None:
     """Figures of this model on the rows, or of models like it on folds of them; None where ``cv`` is 0.
 
     ValueError if ``cv`` cannot split the rows; Unmeasured if there are too few rows, or the models of some folds
@@ -143,7 +154,7 @@ def _of_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_
     return f"This very model, measured on {n_rows}{caution}", f"this model on {n_rows}"
 
 
-def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool) -> Performance:
+def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool) -> Measured:
     if rows.weights is not None and not rows.weights.all() and (cv is None or isinstance(cv, Integral)):
         rows = rows.take(np.flatnonzero(rows.weights))  # rows of weight 0 do not count, also not in folds
     largest = int(np.bincount(rows.codes).max())
@@ -197,8 +208,8 @@ def _performance(
     probability: np.ndarray,
     protocol: str,
     measured: str,
-) -> Performance:
-    n_rows = rows.n_rows
+) -> Measured:
+    n_rows, predicted = rows.n_rows, probability
     codes, weights = rows.codes, rows.weights
     if weights is not None and not weights.all():
         counted = weights > 0
@@ -212,7 +223,7 @@ def _performance(
     classes = [1] if n_classes == 2 else [j for j in range(n_classes) if 0 < np.count_nonzero(codes == j) < codes.size]
     curves = [j for j in classes if 0 < np.count_nonzero(codes == j) < codes.size]
     labels = [str(label) for label in model.classes_]
-    return Performance(
+    performance = Performance(
         protocol=protocol,
         n_rows=n_rows,
         accuracy=metrics.accuracy(log_proba, codes, weights),
@@ -233,3 +244,4 @@ def _performance(
         roc=tuple((labels[j], tuple(metrics.roc_points(probability[:, j], codes == j, weights))) for j in curves),
         measured=measured,
     )
+    return Measured(rows, predicted, performance)

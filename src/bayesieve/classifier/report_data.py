@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesieve.classifier.deciding import Deciding
 from bayesieve.classifier.description import (
     describe,
     feature_note,
@@ -27,6 +28,7 @@ from bayesieve.report.data import (
     CellGrid,
     Contribution,
     CurvePart,
+    DecisionSummary,
     ExplainedRow,
     FeatureSummary,
     LevelRow,
@@ -54,6 +56,7 @@ def report_data(
     y: Any = None,
     sample_weight: Any = None,
     *,
+    benefit: Any = None,
     cv: Any = None,
     held_out: bool = False,
     n_explained: int = 3,
@@ -65,6 +68,7 @@ def report_data(
     target = model.target_name_ or "target"
     counts = model.naive_bayes_.class_count_
     performance: Performance | None = None
+    decisions: DecisionSummary | None = None
     explained: tuple[ExplainedRow, ...] = ()
     left_out: list[str] = []
     if not isinstance(n_explained, Integral) or n_explained < 0:
@@ -73,11 +77,16 @@ def report_data(
         raise ValueError(f"title must be text, got {title!r:.80}.")
     if (X is None) != (y is None):
         raise ValueError("A report on rows needs the rows and their classes: pass y together with X.")
+    if X is None and benefit is not None:
+        raise ValueError("benefit= shows what decisions bring in rows whose class is known: pass X and y, too.")
     if X is not None:
         model, X = on_scores(model, X)
         rows = judged_rows(model, X, y, sample_weight)
+        deciding = None if benefit is None else Deciding(model, rows, benefit)
         try:
-            performance = measure(model, rows, cv, held_out)
+            measured = measure(model, rows if deciding is None else deciding.rows, cv, held_out)
+            performance = None if measured is None else measured.performance
+            decisions = None if measured is None or deciding is None else deciding.summary(measured)
         except Unmeasured as reason:
             left_out.append(f"The report is without figures of performance: {reason}.")
         try:
@@ -103,6 +112,7 @@ def report_data(
         settings=_settings(model),
         version=__version__,
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+        decisions=decisions,
     )
 
 

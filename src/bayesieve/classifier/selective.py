@@ -207,10 +207,6 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         coded : CodedTable
             What ``encoder.fit_transform_coded(X, y)`` returned; it is left as it is.
         encoder : TableEncoder or IndicatorEncoder, which the model keeps (not a copy) to code rows to be predicted.
-
-        Returns
-        -------
-        self
         """
         self._prepare()
         if self.normalize and coded.weights is not None:
@@ -331,6 +327,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         y: Any = None,
         *,
         sample_weight: Any = None,
+        benefit: Any = None,
         cv: Any = None,
         held_out: bool = False,
         n_explained: int = 3,
@@ -345,6 +342,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
             those of this very model, unless the rows are its training rows, in any order: these are predicted by
             5-fold cross-validation. The report says which it was with every figure.
         sample_weight : row weights of ``X``.
+        benefit : `BenefitClassifier`, or benefits as it takes them, of the rows; shows what decisions bring.
         cv : int, splitter or pairs of row positions, optional
             Measure models of the same settings on folds of ``X`` in any case: a number of stratified folds, a
             scikit-learn splitter, or (train, test) pairs. 0: measure nothing.
@@ -368,7 +366,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         from bayesieve.table.writing import write_atomically
 
         check_is_fitted(self, "naive_bayes_")
-        data = report_data(self, X, y, sample_weight, cv=cv, held_out=held_out, n_explained=n_explained, title=title)
+        options = {"benefit": benefit, "cv": cv, "held_out": held_out, "n_explained": n_explained, "title": title}
+        data = report_data(self, X, y, sample_weight, **options)
         write_atomically(path, render_report(data))
         return data.performance
 

@@ -48,6 +48,13 @@ def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path) -> Any:
     return values.to_numpy()
 
 
+def deciding(rule: BenefitRule, model: Any, X: Any, amounts: Any) -> Any:
+    """A classifier that decides in these rows by the rule and a fitted model."""
+    classifier = rule.around(model, model.naive_bayes_.class_count_)
+    values = classifier.benefits_of(X, amounts, len(X)).values
+    return classifier.set_params(benefit=values, amount=None, amount_benefit=None)
+
+
 def decision_columns(rule: BenefitRule, model: Any, X: Any, amounts: Any) -> list[pl.Series]:
     """The decision of each row, and the expected benefit of each decision."""
     import polars as pl
@@ -55,7 +62,7 @@ def decision_columns(rule: BenefitRule, model: Any, X: Any, amounts: Any) -> lis
     from bayesieve.table.cautions import silenced
 
     with silenced():  # these rows were predicted already
-        expected = rule.around(model, model.naive_bayes_.class_count_).expected_benefit(X, amounts)
+        expected = deciding(rule, model, X, amounts).expected_benefit(X)
     names = pl.Series("decision", list(rule.decisions))
     benefits = [pl.Series(f"benefit({name})", expected[:, i]) for i, name in enumerate(rule.decisions)]
     return [names.gather(expected.argmax(axis=1)), *benefits]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from bayesieve.cli import compiling, files, options
-from bayesieve.cli.benefit import amounts_of, benefit_rule
+from bayesieve.cli.benefit import amounts_of, benefit_rule, deciding
 from bayesieve.cli.choices import (
     CALIBRATIONS,
     constraints_in,
@@ -111,7 +111,7 @@ def fit(
     data = training_table(frame, columns, table, screen)
     rule = benefit_rule(benefit, as_target(data.y).classes)
     if rule is not None:
-        amounts_of(rule, frame, table)  # before the work begins
+        amounts_of(rule, data.frame, table)  # before the work begins
     bounds = constraints_in(constraint, selector, SELECTORS[selector])
     model = SelectiveNB(
         SELECTORS[selector](constraints=bounds) if bounds else selector,  # type: ignore[call-arg]
@@ -146,7 +146,7 @@ def fit(
     files.write_frame(model.summary(), output / "features.csv")
     performance = None
     if not no_report:
-        performance = _write_report(model, data, output / "report.html", folds, screen)
+        performance = _write_report(model, data, output / "report.html", folds, screen, table)
         written.append(("report", output / "report.html"))
     show_summary(screen, model, performance, written)
 
@@ -160,7 +160,7 @@ def _check_numbers(max_seconds: float | None, seed: int, jobs: int, folds: int) 
         raise CommandError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")
 
 
-def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, screen: Screen) -> Any:
+def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, screen: Screen, table: Path) -> Any:
     """Write the report, with measures where possible; Ctrl-C ends it, searches included."""
     if folds and (lacking := data.too_few_classes()):
         screen.warn(f"Nothing is measured by cross-validation: it needs {lacking}")
@@ -168,5 +168,8 @@ def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, scree
     folds = min(folds, int(data.y.value_counts()["count"].max()))  # type: ignore[arg-type]
     what = f"Measuring by {folds}-fold cross-validation" if folds else "Writing the report"
     left = f"model.json and features.csv are in {path.parent}; the report was not written"
+    rule, benefit = model.benefit_rule_, None
+    if rule is not None:
+        benefit = deciding(rule, model, data.X, amounts_of(rule, data.frame, table))
     with interruptible(left), screen.working(f"{what} ..."):
-        return model.report(path, data.X, data.y, sample_weight=data.weights, cv=folds)
+        return model.report(path, data.X, data.y, sample_weight=data.weights, benefit=benefit, cv=folds)

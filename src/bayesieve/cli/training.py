@@ -37,6 +37,7 @@ class TrainingTable:
     X: pl.DataFrame
     y: pl.Series
     weights: Any
+    frame: pl.DataFrame  # the same rows with all columns
 
     def too_few_classes(self) -> str:
         """Why a fold may have only one class, empty if two classes have several rows."""
@@ -105,11 +106,11 @@ def training_table(frame: pl.DataFrame, columns: Columns, path: Path, screen: Sc
         raise CommandError(f"{shown(path)} has no column left to learn from besides {others}")
     X = frame[names]
     if columns.weight is None:
-        return TrainingTable(X, y, None)
+        return TrainingTable(X, y, None, frame)
     from bayesieve.table.target import normalized_weights
 
     weights = _weights(frame[columns.weight].alias(""), quoted(columns.weight))
-    return TrainingTable(X, y, normalized_weights(weights) if columns.normalize else weights)
+    return TrainingTable(X, y, normalized_weights(weights) if columns.normalize else weights, frame)
 
 
 def _rows_with_target(frame: pl.DataFrame, target: str, screen: Screen) -> pl.DataFrame:

@@ -139,14 +139,24 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 self._fit_amounts(X, matters, weights, benefit)
         return self
 
+    def keep(self, classifier: Any, class_count: Any) -> BenefitClassifier:
+        """Decide by a fitted classifier as it is, trained on these rows of each class, in place of ``fit``."""
+        self.estimator_, self.amount_estimator_ = classifier, None
+        adopt_fitted(self, classifier)
+        self.training_prior_ = np.asarray(class_count) / np.sum(class_count)
+        return self
+
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, with the correction for ``class_prior``, shape (n_rows, n_classes)."""
-        probability = np.asarray(self._fitted().predict_proba(X), dtype=np.float64)
+        return self.corrected(np.asarray(self._fitted().predict_proba(X), dtype=np.float64))
+
+    def corrected(self, probability: np.ndarray) -> np.ndarray:
+        """Probabilities by the shares of the classes in training, as they are with the shares of ``class_prior``."""
         ratio = self._prior_ratio()
         if ratio is None:
             return probability
-        corrected = probability * ratio
-        return corrected / corrected.sum(axis=1, keepdims=True)
+        product = probability * ratio
+        return product / product.sum(axis=1, keepdims=True)
 
     def expected_benefit(self, X: Any, benefit: Any = None) -> np.ndarray:
         """sum_j P(j | x) B(i, j, x) of each decision, shape (n_rows, n_decisions).
@@ -164,7 +174,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             If shapes do not fit, or an amount is unknown and there is no ``amount_estimator``.
         """
         probability = self.predict_proba(X)
-        return self._benefits(X, benefit, len(probability)).expected(probability)
+        return self.benefits_of(X, benefit, len(probability)).expected(probability)
 
     def predict(self, X: Any, benefit: Any = None) -> np.ndarray:
         """Decision of largest expected benefit in each row, the first one on ties; see `expected_benefit`."""
@@ -205,7 +215,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         expected = self._expected_without(X, benefit)
         if expected.shape[1] != 2:
             raise ValueError(f"A profit curve needs two decisions, there are {expected.shape[1]}.")
-        values = self._benefits(X, benefit, len(expected), estimate=False).values
+        values = self.benefits_of(X, benefit, len(expected), estimate=False).values
         gain = expected[:, 1] - expected[:, 0]
         classes = self._classes()
         return profit_curve(y, gain, benefit=values, classes=classes, sample_weight=sample_weight, **options)
@@ -215,7 +225,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         codes = positions_in(y, self._classes(), "y")
         if codes.size != len(expected):
             raise ValueError(f"X has {len(expected):,} rows but y has {codes.size:,} labels.")
-        benefits = self._benefits(X, benefit, codes.size, estimate=False)
+        benefits = self.benefits_of(X, benefit, codes.size, estimate=False)
         return benefits.realised(expected.argmax(axis=1), codes), as_sample_weight(sample_weight, codes.size)
 
     def _expected_without(self, X: Any, benefit: Any) -> np.ndarray:
@@ -230,17 +240,11 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _classes(self) -> np.ndarray:
         return np.asarray(self._fitted().classes_)
 
-    def _prior_ratio(self) -> np.ndarray | None:
-        """Share of each class where decisions are taken over that in training; None without ``class_prior``."""
+    def class_shares(self) -> np.ndarray | None:
+        """``class_prior`` as an array, shape (n_classes,), checked; None without."""
         if self.class_prior is None:
             return None
-        if not hasattr(self, "training_prior_"):
-            raise NotFittedError(
-                "class_prior needs the shares of the classes in training: call fit on the training rows, around "
-                "FrozenEstimator(estimator) for a classifier that is to remain as it is."
-            )
-        classes = self.classes_.tolist()
-        given = self.class_prior
+        classes, given = self._classes().tolist(), self.class_prior
         if isinstance(given, Mapping):
             given = [given.get(label, np.nan) for label in classes]
         try:
@@ -252,10 +256,23 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"class_prior must hold a positive share for each of {classes!r:.80} that add up to 1, got "
                 f"{self.class_prior!r:.80}."
             )
+        return shares
+
+    def _prior_ratio(self) -> np.ndarray | None:
+        """Share of each class where decisions are taken over that in training; None without ``class_prior``."""
+        shares = self.class_shares()
+        if shares is None:
+            return None
+        if not hasattr(self, "training_prior_"):
+            raise NotFittedError(
+                "class_prior needs the shares of the classes in training: call fit on the training rows, around "
+                "FrozenEstimator(estimator) for a classifier that is to remain as it is."
+            )
         trained = self.training_prior_
         return np.divide(shares, trained, out=np.zeros_like(shares), where=trained > 0)
 
-    def _benefits(self, X: Any, benefit: Any, n_rows: int, *, estimate: bool = True) -> Benefits:
+    def benefits_of(self, X: Any, benefit: Any, n_rows: int, *, estimate: bool = True) -> Benefits:
+        """Benefits of the decisions in these rows; amounts that are not known are estimated, or NaN."""
         n_classes = self._classes().size
         if benefit is not None and not is_column(benefit):
             return read_benefits(benefit, n_classes, n_rows, X=X)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from bayesieve.decision.benefit_classifier import BenefitClassifier
-from bayesieve.decision.wrapped import adopt_fitted
 from bayesieve.plain_values import Damaged
 from bayesieve.table.writing import checked_path
 
@@ -100,19 +99,14 @@ class BenefitRule:
         texts = [str(label) for label in model.classes_]
         columns = [self.classes.index(text) for text in texts]
         slope, shares = self.amount_benefit, self.class_prior
-        classifier = BenefitClassifier(
+        return BenefitClassifier(
             model,
             benefit=[[row[j] for j in columns] for row in self.benefit],
             amount=self.amount,
             amount_benefit=None if slope is None else [[row[j] for j in columns] for row in slope],
             class_prior=None if shares is None else [shares[j] for j in columns],
             decisions=list(self.decisions),
-        )
-        if self.class_prior is not None:
-            classifier.estimator_ = model
-            adopt_fitted(classifier, model)
-            classifier.training_prior_ = class_count / class_count.sum()
-        return classifier
+        ).keep(model, class_count)
 
 
 _EXAMPLE = '"benefit": [[0, 0], [-1, 5]], "classes": ["no", "yes"], "decisions": ["leave", "call"]'

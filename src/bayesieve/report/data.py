@@ -225,6 +225,52 @@ class Performance(ShortRepr):
     measured: str = ""
 
 
+@dataclass(frozen=True)
+class DecisionLine:
+    """A decision, the rows for which it is taken (of each true class), what it brings there, and what it would bring
+    if it were taken for all rows.
+    """
+
+    name: str
+    class_counts: tuple[float, ...]
+    benefit: float
+    always: float
+
+
+@dataclass(frozen=True)
+class ThresholdStep:
+    """The second of two decisions, taken for the `share` of the rows whose score is at least `threshold`: the rows of
+    each true class among them, and the benefit over all rows with its bootstrap band.
+    """
+
+    share: float
+    threshold: float
+    class_counts: tuple[float, ...]
+    benefit: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, repr=False)
+class DecisionSummary(ShortRepr):
+    """The benefit of decisions in rows whose class is known.
+
+    Attributes
+    ----------
+    lines : one for each decision
+    score : the thresholds in words, such as ``"probability of yes"``
+    steps : from nobody to everybody; empty unless there are two decisions
+    chosen : position of the step closest to the decisions of largest expected benefit
+    measured : the measurement in a few words
+    """
+
+    lines: tuple[DecisionLine, ...]
+    score: str
+    steps: tuple[ThresholdStep, ...]
+    chosen: int
+    measured: str
+
+
 @dataclass(frozen=True, repr=False)
 class Contribution(ShortRepr):
     """The contribution of a feature to the log joint of each class for one row, in nats."""
@@ -280,6 +326,7 @@ class ReportData(ShortRepr):
     settings : tuple of (name, value)
     version : version of bayesieve
     created : date and time, ready to print
+    decisions : DecisionSummary or None
     """
 
     title: str
@@ -297,3 +344,4 @@ class ReportData(ShortRepr):
     settings: tuple[tuple[str, str], ...]
     version: str
     created: str
+    decisions: DecisionSummary | None = None

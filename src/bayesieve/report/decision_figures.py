@@ -9,23 +9,18 @@ import numpy as np
 from bayesieve.decision import Calibration, GainsCurve, ProfitCurve
 from bayesieve.report.figure import Figure
 from bayesieve.report.figures.panels import (
-    Line,
     Mark,
     Panel,
     PathDrawing,
     band,
-    clipped_lines,
-    labelled_mark,
     strips_between,
 )
+from bayesieve.report.figures.profit import SHARES, UNIT, drawn_lines, profit_panel, roomy_scale
 from bayesieve.report.figures.scale import Point, Scale, Tick, thinned, value_ticks
-from bayesieve.report.formats import format_count, format_number, format_percent
+from bayesieve.report.formats import format_count, format_money, format_number, format_percent
 from bayesieve.report.sections.tables import Column, Table
 
 _MOST_POINTS, _MOST_ROWS = 400, 21
-_SHARES = tuple(Tick(100 * v, f"{v:.0%}") for v in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
-_UNIT = Scale(0.0, 1.0)
-Pair = tuple[float, float]
 
 
 def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "") -> Figure:
@@ -54,32 +49,22 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
     shown = sorted({*shown, curve.best})
     share, profit, low, high = (part[shown].tolist() for part in (curve.share, curve.profit, curve.low, curve.high))
     best_share, best = float(curve.share[curve.best]), float(curve.profit[curve.best])
-    scale = _scale(np.concatenate([curve.profit, curve.low, curve.high]))
-    line = [(100 * x, y) for x, y in zip(share, profit, strict=True)]
-    lines = _lines([(0.0, profit[0]), (100.0, profit[-1])], "start", scale) + _lines(line, "best", scale)
-    mark = labelled_mark(Point(_UNIT(best_share), scale(best)), f"{_money(best, unit)}", lines, above=True)
-    with_band = bool(np.isfinite(curve.low).all())
-    panel = Panel(
-        heading="Profit" + (f", {unit}" if unit else ""),
-        note="faint: contact at random" + ("; band: bootstrap of the rows" if with_band else ""),
-        bands=band([(100 * x, a, b) for x, a, b in zip(share, low, high, strict=True)], scale) if with_band else (),
-        lines=lines,
-        marks=(mark,),
-        y_ticks=value_ticks(scale),
-    )
+    texts = [format_money(value, unit) for value in profit]
+    label = format_money(best, unit)
+    panel = profit_panel(share, profit, low, high, (best_share, best), label, f"Profit, {unit}" if unit else "Profit")
     rows = tuple(
         (
             format_percent(float(curve.share[i])),
             format_number(float(curve.threshold[i])),
-            *(_money(float(part[i]), unit) for part in (curve.profit, curve.low, curve.high)),
+            *(format_money(float(part[i]), unit) for part in (curve.profit, curve.low, curve.high)),
         )
         for i in _at_shares(curve.share)
     )
     heads = ("Contacted", "Threshold", "Profit", "Low", "High")
     return Figure(
         title or "Profit of contacting the best rows",
-        f"The largest profit, {_money(best, unit)}, comes from contacting {format_percent(best_share)} of the rows.",
-        _drawing([panel], "share of rows contacted", share, [_money(value, unit) for value in profit], best_share),
+        f"The largest profit, {label}, comes from contacting {format_percent(best_share)} of the rows.",
+        _drawing([panel], "share of rows contacted", share, texts, best_share),
         Table("Profit by share contacted", tuple(Column(head, True) for head in heads), rows),
     )
 
@@ -106,14 +91,15 @@ def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
     shown = thinned(curve.share.size, _MOST_POINTS)
     share, gain, lift = curve.share[shown].tolist(), curve.gain[shown].tolist(), curve.lift[shown].tolist()
     up = Scale(0.0, 1.0, 100.0, 0.0)
-    lifts = _scale(np.r_[0.0, curve.lift[1:]])
+    lifts = roomy_scale(np.r_[0.0, curve.lift[1:]])
     percent = [100 * x for x in share]
     panels = [
         Panel(
             "Cumulative gains",
             "share of the positive rows among those contacted; faint: at random",
             (),
-            _lines([(0.0, 0.0), (100.0, 1.0)], "start", up) + _lines(list(zip(percent, gain, strict=True)), "best", up),
+            drawn_lines([(0.0, 0.0), (100.0, 1.0)], "start", up)
+            + drawn_lines(list(zip(percent, gain, strict=True)), "best", up),
             (),
             tuple(Tick(up(v), f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)),
         ),
@@ -121,8 +107,8 @@ def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
             "Lift",
             "gains over the share contacted; faint: at random",
             (),
-            _lines([(0.0, 1.0), (100.0, 1.0)], "start", lifts)
-            + _lines(list(zip(percent[1:], lift[1:], strict=True)), "best", lifts),
+            drawn_lines([(0.0, 1.0), (100.0, 1.0)], "start", lifts)
+            + drawn_lines(list(zip(percent[1:], lift[1:], strict=True)), "best", lifts),
             (),
             value_ticks(lifts),
         ),
@@ -174,7 +160,7 @@ def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *,
     for name, one in several.items():
         points = list(zip((100 * one.predicted).tolist(), one.observed.tolist(), strict=True))
         intervals = list(zip((100 * one.predicted).tolist(), one.low.tolist(), one.high.tolist(), strict=True))
-        lines = _lines([(0.0, 0.0), (100.0, 1.0)], "start", up) + _lines(points, "best", up)
+        lines = drawn_lines([(0.0, 0.0), (100.0, 1.0)], "start", up) + drawn_lines(points, "best", up)
         note = (
             f"Brier score {one.brier:.4f}: calibration {one.calibration:.4f}, refinement {one.refinement:.4f}; "
             f"expected calibration error {one.expected_calibration_error:.4f}"
@@ -196,7 +182,7 @@ def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *,
         title or "Reliability",
         "Share of rows that turned out to be of the class, against its predicted probability; on the faint line, "
         "probabilities can be taken at their word. Bands: confidence intervals.",
-        PathDrawing(tuple(panels), _SHARES, "predicted probability", (), (), (), None),
+        PathDrawing(tuple(panels), SHARES, "predicted probability", (), (), (), None),
         Table("Bins", tuple(Column(head, head != "Model") for head in heads), tuple(rows)),
     )
 
@@ -205,26 +191,10 @@ def _drawing(
     panels: Sequence[Panel], label: str, share: Sequence[float], texts: Sequence[str], chosen: float | None
 ) -> PathDrawing:
     hover = [f"{format_percent(x)} contacted: {text}" for x, text in zip(share, texts, strict=True)]
-    strips = tuple(strips_between([_UNIT(x) for x in share], hover))
-    return PathDrawing(tuple(panels), _SHARES, label, (), (), strips, None if chosen is None else _UNIT(chosen))
-
-
-def _lines(pairs: Sequence[Pair], kind: str, scale: Scale) -> tuple[Line, ...]:
-    return tuple(Line(kind, part) for part in clipped_lines(pairs, scale))
-
-
-def _scale(values: np.ndarray) -> Scale:
-    known = values[np.isfinite(values)]
-    low, high = float(known.min()), float(known.max())
-    room = 0.08 * (high - low) or 0.5
-    return Scale(low - room, high + room, 100.0, 0.0)
+    strips = tuple(strips_between([UNIT(x) for x in share], hover))
+    return PathDrawing(tuple(panels), SHARES, label, (), (), strips, None if chosen is None else UNIT(chosen))
 
 
 def _at_shares(share: np.ndarray) -> list[int]:
     """Points closest to every twentieth of the rows."""
     return sorted({int(np.abs(share - wanted).argmin()) for wanted in np.linspace(0, 1, _MOST_ROWS)})
-
-
-def _money(value: float, unit: str) -> str:
-    text = format_count(round(value)) if abs(value) >= 1000 else format_number(value, 2)
-    return f"{unit}{text}" if len(unit) == 1 else f"{text} {unit}".strip()

@@ -44,6 +44,18 @@ def format_count(value: float | None) -> str:
     return format_number(value, 0 if value is None or float(value).is_integer() or abs(value) >= 1000 else 1)
 
 
+def format_money(value: float, unit: str = "") -> str:
+    """An amount, whole where it is large, with its unit: a sign before it, a word after it.
+
+    Examples
+    --------
+    >>> format_money(1234.5), format_money(-3.2, "$"), format_money(12.0, "EUR")
+    ('1,234', '$−3.20', '12.00 EUR')
+    """
+    text = format_count(round(value)) if abs(value) >= 1000 else format_number(value, 2)
+    return f"{unit}{text}" if len(unit) == 1 else f"{text} {unit}".strip()
+
+
 def format_percent(value: float | None, digits: int = 1) -> str:
     """A share as a percentage.
 

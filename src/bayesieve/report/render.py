@@ -13,6 +13,7 @@ from bayesieve.report.data import ReportData
 from bayesieve.report.figures.bars import bar_width
 from bayesieve.report.figures.curves import UNIT_TICKS
 from bayesieve.report.figures.scale import polyline
+from bayesieve.report.sections.decisions import decision_section
 from bayesieve.report.sections.explained import explained_sections
 from bayesieve.report.sections.features import feature_section
 from bayesieve.report.sections.overview import auc_comparison, class_balance, key_figures, n_selected
@@ -61,6 +62,7 @@ def render_report(data: ReportData) -> str:
         features=feature_section(data),
         search=search_section(data.search),
         performance=performance_section(data),
+        decisions=decision_section(data),
         explained=explained_sections(data),
         unit_ticks=UNIT_TICKS,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -112,6 +114,7 @@ def _environment() -> jinja2.Environment:
         plural=formats.plural,
         shorten=formats.shorten,
         visible=formats.visible,
+        money=formats.format_money,
         few_digits=formats.few_digits,
         polyline=polyline,
         auc_comparison=auc_comparison,

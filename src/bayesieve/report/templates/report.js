@@ -1,5 +1,5 @@
 "use strict";
-// Everything reads without this script; it adds sorting and filtering of the table and opening all features at once.
+// Everything reads without this script; it adds sorting and filtering of the table, opening all features at once, and a slider.
 (() => {
   const table = document.querySelector("table.features");
   if (table) {
@@ -44,6 +44,24 @@
       const wish = event.target.dataset.open;
       if (wish !== undefined) for (const feature of features) feature.open = wish === "yes";
     });
+  }
+  const decisions = document.getElementById("decision-tools");
+  if (decisions) {
+    const slider = decisions.querySelector("input"), shown = decisions.querySelector("output");
+    const steps = [...document.querySelectorAll("#decision-steps tbody tr")];
+    const marks = document.querySelectorAll("#decision-figure line.reference, #decision-figure line.dot");
+    const show = () => {
+      const step = steps[slider.valueAsNumber];
+      for (const other of steps) other.classList.toggle("chosen", other === step);
+      for (const mark of marks) {
+        for (const end of ["x1", "x2"]) mark.setAttribute(end, step.dataset.x);
+        if (mark.classList.contains("dot")) for (const end of ["y1", "y2"]) mark.setAttribute(end, step.dataset.y);
+      }
+      shown.value = step.dataset.text;
+    };
+    decisions.hidden = false;
+    slider.addEventListener("input", show);
+    show();
   }
   const openTarget = () => {
     const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));

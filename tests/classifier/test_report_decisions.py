@@ -1,0 +1,155 @@
+"""The decisions in a report: sums over rows, and a slider that works in a browser without network."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from bayesieve import BenefitClassifier, SelectiveNB, total_benefit
+from bayesieve.classifier.report_data import report_data
+from tests.report.markup import drawings, read
+
+TABLE = pl.read_csv(Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv")
+X, Y = TABLE.drop("class"), TABLE["class"]
+MODEL = SelectiveNB("all", pairs=0, calibrate=False).fit(X[:600], Y[:600])
+TEST, TRUTH = X[600:], Y[600:]
+COSTS = [[0, -1], [-5, 0]]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def summary_of(benefit: Any, **options: Any) -> Any:
+    return report_data(MODEL, TEST, TRUTH, benefit=benefit, n_explained=0, **options).decisions
+
+
+def test_lines_are_sums_over_rows() -> None:
+    amount = TEST["credit_amount"].to_numpy()
+    benefit = [[0, 0], [-0.5 * amount, 0.1 * amount]]
+    decided = BenefitClassifier(MODEL, benefit=benefit).predict(TEST)
+    summary = summary_of(benefit)
+    assert [line.name for line in summary.lines] == ["bad", "good"]
+    for line in summary.lines:
+        rows = decided == line.name
+        taken = total_benefit(TRUTH.filter(rows), decided[rows], benefit=np.array(per_row(benefit))[rows])
+        assert line.benefit == pytest.approx(taken)
+        everywhere = total_benefit(TRUTH, [line.name] * 400, benefit=benefit)
+        assert line.always == pytest.approx(everywhere)
+        counts = [int((TRUTH.filter(rows) == label).sum()) for label in ("bad", "good")]
+        assert line.class_counts == tuple(counts)
+    chosen = summary.steps[summary.chosen]
+    assert summary.score == "expected gain"
+    assert chosen.benefit == pytest.approx(sum(line.benefit for line in summary.lines))
+    assert chosen.share == pytest.approx((decided == "good").mean())
+
+
+def per_row(benefit: Any) -> Any:
+    return [[[np.broadcast_to(cell, 400)[n] for cell in row] for row in benefit] for n in range(400)]
+
+
+def test_every_step_is_a_threshold_on_the_probability() -> None:
+    summary = summary_of(COSTS)
+    good = MODEL.predict_proba(TEST)[:, 1]
+    assert summary.score == "probability of good"
+    for step in summary.steps[1:]:
+        decided = np.where(good >= step.threshold, "good", "bad")
+        assert step.benefit == pytest.approx(total_benefit(TRUTH, decided, benefit=COSTS))
+        assert step.share == pytest.approx((decided == "good").mean())
+        assert step.low <= step.high
+    assert summary.steps[0].share == 0
+    assert summary.steps[-1].share == 1
+
+
+def test_rows_have_the_shares_of_the_population() -> None:
+    classifier = BenefitClassifier(MODEL, benefit=COSTS, class_prior={"bad": 0.1, "good": 0.9}, decisions=["no", "yes"])
+    summary = summary_of(classifier)
+    counts = np.sum([line.class_counts for line in summary.lines], axis=0)
+    np.testing.assert_allclose(counts, [40, 360])
+    assert [line.name for line in summary.lines] == ["no", "yes"]
+    assert "weighted to the shares of the classes" in summary.measured
+
+
+def test_training_rows_are_predicted_by_cross_validation() -> None:
+    data = report_data(MODEL, X[:600], Y[:600], benefit=COSTS, cv=3, n_explained=0)
+    assert data.decisions is not None
+    assert data.decisions.measured == "3-fold cross-validation of the 600 training rows"
+    assert sum(sum(line.class_counts) for line in data.decisions.lines) == 600
+
+
+def test_three_decisions_have_no_threshold() -> None:
+    summary = summary_of(BenefitClassifier(MODEL, benefit=[[0, 0], [-5, 1], [-1, 0.5]], decisions=["a", "b", "c"]))
+    assert (len(summary.lines), summary.steps) == (3, ())
+
+
+def test_one_clear_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="pass X and y, too"):
+        MODEL.report(tmp_path / "r.html", benefit=COSTS)
+    with pytest.raises(ValueError, match="benefit has 3 columns, but there are 2 classes"):
+        MODEL.report(tmp_path / "r.html", TEST, TRUTH, benefit=np.eye(3))
+    estimated = BenefitClassifier(MODEL, benefit=COSTS, amount_estimator=LinearRegression())
+    with pytest.raises(ValueError, match="needs the true amounts, not estimates"):
+        MODEL.report(tmp_path / "r.html", TEST, TRUTH, benefit=estimated)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    classifier = BenefitClassifier(MODEL, benefit=COSTS, decisions=["<refuse>", "grant & pay"])
+    MODEL.report(path, TEST, TRUTH, benefit=classifier, n_explained=0)
+    return path
+
+
+def test_the_page_is_well_formed(page: Path) -> None:
+    html = page.read_text(encoding="utf-8")
+    elements = read(html)
+    drawings(html)
+    slider = next(e for e in elements if e.attributes.get("id") == "decision-slider")
+    steps = [e for e in elements if "data-text" in e.attributes]
+    assert int(slider.attributes["max"]) == len(steps) - 1
+    assert "<refuse>" not in html
+
+
+def in_browser(page: Path) -> str:
+    assert CHROMIUM is not None
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={page.parent / 'profile'}"]
+    done = subprocess.run([*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120)
+    return done.stdout
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
+def test_the_slider_works_in_a_browser(page: Path) -> None:
+    dom = in_browser(page)  # with the content security policy of the page
+    steps = re.findall(r'data-x="([^"]*)" data-y="([^"]*)" data-text="([^"]*)"', dom)
+    at = int(re.search(r'max="\d+" value="(\d+)"', dom)[1])  # type: ignore[index]
+    assert shown_in(dom) == (*steps[at][:2], steps[at][2])
+    # Without the policy a script may move the slider as a hand would.
+    html = page.read_text(encoding="utf-8")
+    moved = html.replace("Content-Security-Policy", "x-nothing").replace(
+        "</body>",
+        "<script>const s = document.getElementById('decision-slider'); s.value = 3; "
+        "s.dispatchEvent(new Event('input'))</script></body>",
+    )
+    other = page.with_name("moved.html")
+    other.write_text(moved, encoding="utf-8")
+    dom = in_browser(other)
+    assert shown_in(dom) == steps[3]
+    chosen = [row for row in re.findall(r"<tr[^>]*data-x[^>]*>", dom) if 'class="chosen"' in row]
+    assert len(chosen) == 1
+    assert f'data-x="{steps[3][0]}"' in chosen[0]
+
+
+def shown_in(dom: str) -> tuple[str, str, str]:
+    """Where the mark stands, and the sentence under the slider."""
+    figure = dom[dom.index('id="decision-figure"') :]
+    dot = re.search(r'<line class="dot" x1="([^"]*)" x2="[^"]*" y1="([^"]*)"', figure)
+    text = re.search(r'<output id="decision-output"[^>]*>([^<]*)</output>', dom)
+    assert dot is not None
+    assert text is not None
+    return dot[1], dot[2], text[1]
