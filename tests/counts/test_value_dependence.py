@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from sklearn.metrics import mutual_info_score
 
-from bayesieve import MRMRSelector, TableEncoder, pair_statistics
+from bayesieve import EqualFrequencyDiscretizer, MRMRSelector, TableEncoder, pair_statistics
 from bayesieve.counts import CodedTable, MaximalInformation
 from bayesieve.counts.column_values import ColumnValues
 from bayesieve.counts.dependence import DEPENDENCES, make_dependence
@@ -188,6 +189,26 @@ def test_the_strongest_within_classes(name: str, weighted: bool) -> None:
             within.append(pair_statistics(of_class, statistic=measure))
     np.testing.assert_allclose(strongest, np.maximum(*within), atol=1e-12)
     np.testing.assert_array_equal(strongest, strongest_within_classes(coded, measure, n_jobs=3))
+
+
+def test_the_strongest_within_classes_is_that_of_other_libraries() -> None:
+    rng = np.random.default_rng(8)
+    y = rng.integers(0, 3, 100)
+    X = rng.normal(size=(100, 4))
+    X[:, 1] += X[:, 0] * (y - 1)
+    X[:, 3] = np.round(X[:, 2] + y)
+    coded = TableEncoder(numeric=EqualFrequencyDiscretizer(4)).fit_transform_coded(X, y)
+    parts = [(X[y == c].T, coded.codes[:, y == c]) for c in range(3)]
+    expected = {
+        "pearson": [np.abs(np.corrcoef(x)) for x, _ in parts],
+        "spearman": [np.abs(stats.spearmanr(x, axis=1).statistic) for x, _ in parts],
+        "mutual_information": [[[mutual_info_score(a, b) for b in codes] for a in codes] for _, codes in parts],
+        **{name: [[[oracle(a, b) for b in x] for a in x] for x, _ in parts] for name, oracle in ORACLES.items()
+           if name not in ("pearson", "spearman")},
+    }  # fmt: skip
+    for name, of_classes in expected.items():
+        strongest = strongest_within_classes(coded, make_dependence(name))
+        np.testing.assert_allclose(strongest, np.max(of_classes, axis=0), rtol=1e-9, atol=1e-9)
 
 
 def test_a_function_is_a_measure_that_cannot_weigh_rows() -> None:
