@@ -184,6 +184,24 @@ def test_grouped_lasso_solves_its_convex_problem(n_classes: int, share: float) -
     assert problem.objective(at, penalty) == pytest.approx(reference.fun, abs=1e-5)
 
 
+def test_grouped_lasso_is_that_of_the_package_group_lasso() -> None:
+    package = pytest.importorskip("group_lasso")
+    problem = lasso_problem(4)
+    penalty = 0.3 * problem.largest_penalty()
+    peer = package.LogisticGroupLasso(
+        problem.group,
+        group_reg=penalty / 2,  # its loss counts half
+        l1_reg=0.0,
+        scale_reg="group_size",
+        n_iter=20_000,
+        tol=1e-10,
+        supress_warning=True,
+    )
+    peer.fit(problem.matrix, problem.own.argmax(axis=1))
+    *_, at = problem.path(np.array([problem.largest_penalty(), penalty]), tolerance=1e-7)
+    np.testing.assert_allclose(at.slopes, peer.coef_, rtol=0, atol=1e-4)
+
+
 def test_the_largest_penalty_leaves_nothing_and_a_little_less_leaves_a_whole_group() -> None:
     problem = lasso_problem(3)
     largest = problem.largest_penalty()
