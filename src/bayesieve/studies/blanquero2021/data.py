@@ -75,6 +75,7 @@ MEASURES = (
     "spearman",
     "hoeffding",
     "distance_correlation",
+    "maximal_information",
 )
 """The paper's measures of dependence, its own choice first."""
 MEASURED = ("australian", "wine", "breast_wisconsin_diagnostic", "spectf", "german_credit")
