@@ -129,7 +129,7 @@ def _slower(results: Results, sets: Sequence[PaperSet]) -> list[Finding]:
             times += [
                 (one.name, method, results.seconds(one.ours, method) / own)
                 for method in methods
-                if results.count(one.ours, method)
+                if own > 0 and results.seconds(one.ours, method) > 0
             ]
         if not times:
             continue

@@ -161,9 +161,13 @@ def _seconds_table(results: Results) -> TextTable:
     for p in SIZES:
         times = [results.seconds(simulated_name(p, rho), sparse) for rho in CORRELATIONS]
         candidates = [results.mean(simulated_name(p, rho), sparse, "candidates") for rho in CORRELATIONS]
-        cells = (f"{t:.2f} ({n:.0f})" if t == t else "" for t, n in zip(times, candidates, strict=True))
+        cells = (f"{_seconds(t)} ({n:.0f})" if t == t else "" for t, n in zip(times, candidates, strict=True))
         rows.append((str(p), *cells))
     return TextTable.of((">p", *(f">rho = {rho:g}" for rho in CORRELATIONS)), rows)
+
+
+def _seconds(seconds: float) -> str:
+    return "" if np.isnan(seconds) else f"{seconds:.3f}" if seconds < 1 else f"{seconds:.1f}"
 
 
 def _methods_table(results: Results, sets: Sequence[PaperSet]) -> TextTable:
@@ -195,7 +199,7 @@ def _line(results: Results, one: PaperSet, method: str, *, two: bool, first: boo
         "" if searched else percent("accuracy"),
         "" if searched else percent("auc"),
         f"{results.mean(one.ours, method, 'n_features'):.1f}",
-        f"{results.seconds(one.ours, method):.2f}",
+        _seconds(results.seconds(one.ours, method)),
         percent("smoothed accuracy"),
         percent("smoothed auc"),
         str(results.count(one.ours, method)),

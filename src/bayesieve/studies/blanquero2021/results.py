@@ -55,9 +55,9 @@ class Results:
         return float(values.mean()) if values.size else float("nan")
 
     def seconds(self, name: str, method: str) -> float:
-        """Median seconds to learn and to predict a fold, coding included."""
-        fit, predict = (self.values(name, method, part) for part in ("fit_seconds", "predict_seconds"))
-        return float(np.median(fit + predict)) if fit.size else float("nan")
+        """Median CPU seconds to choose features and learn from the coded rows of a fold; NaN without any."""
+        values = self.values(name, method, "cpu seconds")
+        return float(np.median(values)) if values.size else float("nan")
 
     def test(self, name: str, first: str, second: str, measure: str) -> PairedTest:
         """First - second on the folds of both, by the corrected resampled t-test."""
