@@ -47,7 +47,7 @@ from bayesieve.studies.cross_validated import CrossValidatedStudy
 from bayesieve.studies.study import Report
 
 N_DRAWS, N_DRAWS_QUICK = 20, 2
-_SLOW = {"mfeat": 3, "isolet": 10}
+_SLOW = {"mfeat": 2, "isolet": 10}
 """Sets where the lasso has one cross-validation, after so many of all sets."""
 
 
