@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         MODLDiscretizer,
         MODLGrouper,
         ParametricScore,
+        RandomSums,
         TableEncoder,
     )
     from bayesieve.evaluation import Protocol, RepeatedFolds, compare, selection_stability
@@ -75,6 +76,7 @@ _HOMES = {
     "MRMRSelector": "bayesieve.selection",
     "ParametricScore": "bayesieve.discretize",
     "Protocol": "bayesieve.evaluation",
+    "RandomSums": "bayesieve.discretize",
     "RepeatedFolds": "bayesieve.evaluation",
     "SelectiveNB": "bayesieve.classifier",
     "TableEncoder": "bayesieve.discretize",
@@ -120,6 +122,7 @@ __all__ = [
     "MRMRSelector",
     "ParametricScore",
     "Protocol",
+    "RandomSums",
     "RepeatedFolds",
     "SelectiveNB",
     "TableEncoder",

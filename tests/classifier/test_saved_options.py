@@ -36,6 +36,7 @@ from bayesieve import (
     MODLDiscretizer,
     MODLGrouper,
     MRMRSelector,
+    RandomSums,
     SelectiveNB,
     TableEncoder,
     WrapperSelector,
@@ -365,6 +366,7 @@ ENCODERS: dict[type, dict[str, st.SearchStrategy[Any]]] = {
             [None, {}, {"visits": "categorical"}, {"noise": np.str_("numeric"), "size": "categorical"}]
         ),
         "pairs": pairs,
+        "sums": st.none() | st.builds(RandomSums, st.integers(1, 4), random_state=seeds),
         "n_jobs": jobs,
     },
     IndicatorEncoder: {

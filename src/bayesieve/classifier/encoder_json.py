@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.classifier.option_json import option_from_json, option_to_json
-from bayesieve.discretize import IndicatorEncoder, TableEncoder
+from bayesieve.discretize import IndicatorEncoder, RandomSums, TableEncoder
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
@@ -34,6 +34,8 @@ def encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
     if isinstance(encoder, TableEncoder):
         options = options_of(encoder)
         kinds = options.pop("kinds")
+        if options["sums"] is None:
+            del options["sums"]  # as in files of earlier versions
         written = None if kinds is None else {str(name): str(kind) for name, kind in kinds.items()}
         return {name: option_to_json(value, name) for name, value in options.items()} | {"kinds": written}
     if encoder.scores is not None:
@@ -102,12 +104,15 @@ def _table_encoder(options: Mapping[str, Any], levels: tuple[FeatureLevels, ...]
             raise Damaged(f"{kind} is not a coder of {kind} columns")
     pairs = option_from_json(options.get("pairs", 0))  # files of the first versions have none
     read_by(check_pairs, pairs)
+    sums = option_from_json(options["sums"]) if "sums" in options else None
+    if not (sums is None or isinstance(sums, RandomSums)):
+        raise Damaged("sums are not random sums")
     # Kinds as they were read: a text column of a CSV file must not turn numeric because new rows happen to hold digits
     # only.
     prior = options.get("prior", "published")  # files of the first versions have no other
     read_by(check_prior, prior)
     return TableEncoder(
-        **coders, prior=prior, missing=options["missing"], kinds=kinds, pairs=pairs, n_jobs=_n_jobs(options)
+        **coders, prior=prior, missing=options["missing"], kinds=kinds, pairs=pairs, sums=sums, n_jobs=_n_jobs(options)
     )
 
 

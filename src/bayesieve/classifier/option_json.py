@@ -21,7 +21,7 @@ _PARTS: dict[str, dict[str, type]] = {
         (
             "coder",
             discretize,
-            "EqualFrequencyDiscretizer EqualWidthDiscretizer MDLPDiscretizer MODLDiscretizer MODLGrouper",
+            "EqualFrequencyDiscretizer EqualWidthDiscretizer MDLPDiscretizer MODLDiscretizer MODLGrouper RandomSums",
         ),
         ("search", search, "BestFirst ClusterSearch ExhaustiveSearch GreedySearch MultiStart"),
         (

@@ -50,6 +50,7 @@ def fit(
         ),
     ] = [],  # noqa: B006
     pairs: options.Pairs = "auto",
+    sums: options.Sums = 0,
     max_seconds: Annotated[
         float | None,
         search_option(
@@ -95,7 +96,7 @@ def fit(
 
     Ctrl-C during the search keeps the best model so far.
     """
-    from bayesieve import SelectiveNB, TableEncoder
+    from bayesieve import RandomSums, SelectiveNB, TableEncoder
     from bayesieve.discretize.criterion import PRIORS
     from bayesieve.selection import SELECTORS
     from bayesieve.table import as_target
@@ -112,10 +113,11 @@ def fit(
     rule = benefit_rule(benefit, as_target(data.y).classes)
     if rule is not None:
         amounts_of(rule, data.frame, table)  # before the work begins
+    made = RandomSums(sums, random_state=seed) if sums else None
     bounds = constraints_in(constraint, selector, SELECTORS[selector])
     model = SelectiveNB(
         SELECTORS[selector](constraints=bounds) if bounds else selector,  # type: ignore[call-arg]
-        encoder=TableEncoder(kinds=columns.kinds, n_jobs=jobs) if columns.kinds else "modl",
+        encoder=TableEncoder(kinds=columns.kinds or None, sums=made, n_jobs=jobs) if columns.kinds or made else "modl",
         calibrate=False if calibrate == "none" else calibrate,  # type: ignore[arg-type]
         monotone=signs_in(monotone, data.X.columns) or None,
         pairs=pairs_in(pairs, data.X.columns),

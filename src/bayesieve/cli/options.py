@@ -45,6 +45,12 @@ Pairs = Annotated[
         help="Pairs of columns as further features: auto, a number of pairs at most, or the pairs as A:B,C:D.",
     ),
 ]
+Sums = Annotated[
+    int,
+    columns_option(
+        metavar="N", min=0, help="Sums of two columns of numbers, chosen at random, to try as further features."
+    ),
+]
 Prior = Annotated[
     str, columns_option(metavar="NAME", help="How the cost of levels announces them: sizes or published (the papers').")
 ]

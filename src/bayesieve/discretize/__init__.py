@@ -6,6 +6,7 @@ from bayesieve.discretize.indicators import IndicatorEncoder
 from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.parametric_scores import ParametricScore
+from bayesieve.discretize.random_sums import RandomSums
 
 __all__ = [
     "EqualFrequencyDiscretizer",
@@ -15,5 +16,6 @@ __all__ = [
     "MODLDiscretizer",
     "MODLGrouper",
     "ParametricScore",
+    "RandomSums",
     "TableEncoder",
 ]

@@ -71,6 +71,7 @@ def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.nda
         type=level.type,
         cut_points=np.concatenate([[-np.inf], cuts]) if missing else cuts,
         missing_code=0 if missing else None,
+        sum_of=level.sum_of,
     )
 
 

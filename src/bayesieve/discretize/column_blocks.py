@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.sums import SummedTable
 from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
@@ -129,6 +130,50 @@ def fit_columns(
     runs = _runs(numeric if table.n_rows < LEAST_HASHED else np.zeros_like(numeric), table.n_rows)
     fitted = _join(table.names, table.types(), map_in_threads(fit, runs, n_jobs))
     return fitted, codes.matrix()
+
+
+def add_sums(
+    fitted: FittedColumns,
+    codes: np.ndarray,
+    table: SummedTable,
+    coder: IntervalCoder,
+    order: ClassOrder,
+    missing: str,
+    n_jobs: int | None,
+    engine: Engine = IN_MEMORY,
+) -> tuple[FittedColumns, np.ndarray]:
+    """The columns that are fitted already, with their codes, and after them the sums of a table that have several
+    levels: a few sums are made at a time, and the others dropped at once.
+    """
+    n_columns, _ = len(fitted.levels), table.terms  # computed before threads share them
+    options: dict[str, Any] = {"joined": coder.joins, "apart": missing != "share", "ignore": missing == "ignore"}
+
+    def fit(run: range) -> tuple[Intervals, np.ndarray, np.ndarray]:
+        values = table.numbers(np.array(run))
+        intervals, _ = _fit_intervals(
+            coder, table.names[run.start], ValueBlocks.of_rows(values, order, **options), missing
+        )
+        useful = intervals.n_levels > 1
+        kept, own = intervals.select(useful), Codes(int(useful.sum()), table.n_rows)
+        if useful.any():
+            own.put_numbers(range(kept.n_levels.size), values[useful], kept.cut_points, kept.n_levels, kept.missing)
+        return kept, useful, own.matrix()
+
+    size = max(1, _BLOCK_CELLS // max(1, table.n_rows))
+    runs = [range(at, min(at + size, table.n_columns)) for at in range(n_columns, table.n_columns, size)]
+    parts, useful, own = zip(*map_in_threads(fit, runs, n_jobs), strict=True)
+    kept, marked = Intervals.join(parts), np.concatenate(useful)
+    names = [name for name, is_useful in zip(table.names[n_columns:], marked.tolist(), strict=True) if is_useful]
+    every = engine.array((n_columns + len(names), table.n_rows), max(each.dtype for each in (codes, *own)))
+    every[:n_columns] = codes
+    at = n_columns
+    for each in own:
+        every[at : at + len(each)] = each
+        engine.visited(each.nbytes)
+        at += len(each)
+    levels = fitted.levels.with_sums(table.parts[marked], names, kept)
+    costs, null_costs = np.append(fitted.costs, kept.costs), np.append(fitted.null_costs, kept.null_costs)
+    return FittedColumns(levels, costs, null_costs), every
 
 
 def count_columns(

@@ -13,6 +13,7 @@ from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDi
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import (
     FittedColumns,
+    add_sums,
     code_columns,
     code_in_blocks,
     count_columns,
@@ -24,6 +25,7 @@ from bayesieve.discretize.criterion import Prior, check_prior
 from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
+from bayesieve.discretize.random_sums import RandomSums
 from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.discretize.values import ValueCoder
@@ -32,6 +34,7 @@ from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import fit_table, new_table
+from bayesieve.table.sums import SummedTable
 from bayesieve.table.table_levels import TableLevels
 
 _NUMERIC: dict[str, Any] = {
@@ -70,11 +73,14 @@ class TableEncoder(TableCoder):
         grouped as the values of a category are. ``"auto"``: pairs that say more about the classes than their columns
         do alone, up to 60; a number: up to so many of them; a list: these pairs. Cells without training rows are
         unseen.
+    sums : RandomSums or None, default=None
+        Sums of columns to try as features of their own, after the columns. A few are made and coded at a time, and
+        those of one level are dropped at once: memory follows the others.
 
     Attributes
     ----------
     levels_ : sequence of FeatureLevels
-        One per column, created on access, then one per pair (`PairLevels`).
+        One per column, created on access, then one per sum of columns, then one per pair (`PairLevels`).
     level_scores_ : float array, shape (n_features,)
         1 - cost / null cost of the MODL criterion; 0 for a column in one level.
     unseen_counts_ : int array, shape (n_features,)
@@ -102,6 +108,7 @@ class TableEncoder(TableCoder):
         unseen: Literal["ignore"] = "ignore",
         kinds: Mapping[str, str] | None = None,
         pairs: str | int | Sequence[Sequence[str]] = 0,
+        sums: RandomSums | None = None,
         n_jobs: int | None = -1,
     ) -> None:
         self.numeric = numeric
@@ -111,6 +118,7 @@ class TableEncoder(TableCoder):
         self.unseen = unseen
         self.kinds = kinds
         self.pairs = pairs
+        self.sums = sums
         self.n_jobs = n_jobs
 
     @with_shared_docs
@@ -137,10 +145,11 @@ class TableEncoder(TableCoder):
         the values of one block of rows are converted at a time, unless there are fractional weights. ``single`` names
         columns that no pair is looked for with.
         """
-        table, coders, grouper = self._read_for_fit(X)
+        table, drawn, coders, grouper = self._read_for_fit(X)
         target, weights, order = read_classes(self, table, y, sample_weight)
-        of_table = {coder: coder.in_table(table.n_columns, float(order.total)) for coder in set(coders)}
+        of_table = {coder: coder.in_table(table.n_columns + len(drawn), float(order.total)) for coder in set(coders)}
         coders = [of_table[coder] for coder in coders]
+        numeric: Any = next((coder for coder in coders if coder.kind == "numeric"), None)
         rows = Rows(target.codes, target.classes, weights)
         blocks = [slice(*bounds.tolist()) for bounds in engine.blocks(np.array([0, table.n_rows]))]
 
@@ -152,22 +161,29 @@ class TableEncoder(TableCoder):
 
         def code() -> tuple[TableLevels, np.ndarray]:
             fitted, codes = fit(table, coders)
+            if len(drawn):
+                options = (numeric, order, self.missing, self.n_jobs, engine)
+                fitted, codes = add_sums(fitted, codes, SummedTable(table, drawn), *options)
             if not self.pairs:
                 return fitted.levels, codes
-            finder = PairFinder(table.kinds(), grouper, order, rows, self.n_jobs)
-            return finder.add(self.pairs, fitted, codes, lambda i, by: fit(table.select(i), by), engine, single)
+            summed = SummedTable(table, fitted.levels.sums)
+            finder = PairFinder(summed.kinds(), grouper, order, rows, self.n_jobs)
+            return finder.add(self.pairs, fitted, codes, lambda i, by: fit(summed.select(i), by), engine, single)
 
         def facts() -> Iterator[Any]:
             yield repr(
                 [self.missing, self.pairs, *single]
                 + [(type(coder).__name__, coder.price, _options(coder)) for coder in coders]
             ).encode()
+            yield from (drawn.data,) if len(drawn) else ()
             for block in blocks:
                 yield from _contents(table.take(block))
             yield repr(target.classes.tolist()).encode()
             yield from (target.codes.data, b"" if weights is None else weights.data)
 
         levels, codes = engine.remembered(facts, code)
+        if len(levels.sums):
+            table, coders = SummedTable(table, levels.sums), [*coders, *[numeric] * len(levels.sums)]
         self._remember(levels, target.classes)
         return CodedTable(
             codes=codes,
@@ -195,8 +211,8 @@ class TableEncoder(TableCoder):
             counts = [ValueCounts.sum(both) for both in zip(counts, block, strict=True)] if counts else block
         return fit_counts(table.names, table.types(), counts, coders, self.missing, self.n_jobs)
 
-    def _read_for_fit(self, X: Any) -> tuple[Table, list[ColumnCoder], MODLGrouper]:
-        """The table, the coder of each column, and that of the cells of pairs."""
+    def _read_for_fit(self, X: Any) -> tuple[Table, np.ndarray, list[ColumnCoder], MODLGrouper]:
+        """The table, the sums to try, (n_sums, n_terms), the coder of each column, and that of the cells of pairs."""
         check_prior(self.prior)
         coders = {
             "numeric": _coder(self.numeric, _NUMERIC, "numeric", self.prior),
@@ -212,8 +228,11 @@ class TableEncoder(TableCoder):
                 f"got {type(self.kinds).__name__}."
             )
         check_pairs(self.pairs)
+        if self.sums is not None and not isinstance(self.sums, RandomSums):
+            raise ValueError(f"sums must be None or RandomSums with options, got {self.sums!r:.80}.")
         table = fit_table(self, X, kinds=self.kinds)
-        return table, [coders[kind] for kind in table.kinds()], grouper_of(coders["categorical"], self.prior)
+        drawn = np.zeros((0, 2), dtype=np.int64) if self.sums is None else self.sums.draw(table)
+        return table, drawn, [coders[kind] for kind in table.kinds()], grouper_of(coders["categorical"], self.prior)
 
     def _remember(self, levels: TableLevels, classes: np.ndarray) -> None:
         self.levels_ = levels
@@ -235,7 +254,9 @@ class TableEncoder(TableCoder):
         """``X`` as a table with the columns of the fit; messages name ``owner``, an estimator that contains this
         encoder.
         """
-        return new_table(self if owner is None else owner, X)  # the levels know of what kind their columns are
+        table = new_table(self if owner is None else owner, X)  # the levels know of what kind their columns are
+        sums = TableLevels.of(self.levels_).sums
+        return SummedTable(table, sums) if len(sums) else table
 
     def transform_coded(self, X: Any, owner: Any = None, levels: TableLevels | None = None) -> CodedTable:
         """As ``transform``, as a `CodedTable` without classes; ``X`` may be a `Table` that was read already.

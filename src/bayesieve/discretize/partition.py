@@ -38,6 +38,17 @@ class Intervals:
         """The intervals of all these columns."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
 
+    def select(self, columns: np.ndarray) -> Intervals:
+        """The intervals of the marked columns, (n_columns,) bool."""
+        return Intervals(
+            n_levels=self.n_levels[columns],
+            cut_points=self.cut_points[np.repeat(columns, self.n_levels - 1)],
+            counts=self.counts[np.repeat(columns, self.n_levels)],
+            missing=self.missing[columns],
+            costs=self.costs[columns],
+            null_costs=self.null_costs[columns],
+        )
+
     @property
     def level_scores(self) -> np.ndarray:
         """Share of the null cost that the intervals of each column save, (n_columns,)."""

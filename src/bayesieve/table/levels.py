@@ -38,6 +38,8 @@ class FeatureLevels(ShortRepr):
         Training rows (or weight) per level and class.
     level_score : float
         Share of the null cost that the levels save, in [0, 1).
+    sum_of : tuple of str
+        The columns whose sum the feature is; empty for a column.
 
     Raises
     ------
@@ -53,6 +55,7 @@ class FeatureLevels(ShortRepr):
     missing_code: int | None = None
     counts: np.ndarray | None = None
     level_score: float = 0.0
+    sum_of: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in ("numeric", "categorical"):

@@ -28,7 +28,7 @@ def levels_to_json(levels: FeatureLevels) -> dict[str, Any]:
         "missing_code": levels.missing_code,
         "counts": None if levels.counts is None else levels.counts.tolist(),
         "level_score": levels.level_score,
-    }
+    } | ({"sum_of": list(levels.sum_of)} if levels.sum_of else {})
 
 
 def _value_to_json(value: object) -> Any:
@@ -41,7 +41,7 @@ def levels_from_json(data: Any) -> FeatureLevels:
     """Read what `levels_to_json` wrote; anything else is a ValueError of one sentence."""
     from bayesieve.table.levels import FeatureLevels
 
-    if not isinstance(data, dict) or set(data) != _KEYS:
+    if not isinstance(data, dict) or set(data) - {"sum_of"} != _KEYS:
         raise ValueError(f"The levels of a feature must be an object with the keys {', '.join(sorted(_KEYS))}.")
     try:
         cuts = member(data, "cut_points", list, NoneType)
@@ -54,6 +54,7 @@ def levels_from_json(data: Any) -> FeatureLevels:
             "missing_code": member(data, "missing_code", int, NoneType),
             "counts": counts_from_json(data),
             "level_score": member(data, "level_score", int, float),
+            "sum_of": tuple(member(data, "sum_of", list)) if "sum_of" in data else (),
         }
     except Damaged as error:
         raise ValueError(f"The levels of the feature {str(data['name'])[:60]!r} are damaged: {error}.") from None

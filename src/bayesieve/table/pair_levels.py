@@ -146,9 +146,11 @@ def pair_name(first: str, second: str) -> str:
 
 
 def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
-    """The features that are columns: pairs come after them."""
-    n_pairs = next((k for k, level in enumerate(reversed(levels)) if not isinstance(level, PairLevels)), len(levels))
-    return levels[: len(levels) - n_pairs] if n_pairs else levels
+    """The features that are columns: their sums, and then pairs, come after them."""
+    n_columns = getattr(levels, "n_raw", None)  # of `TableLevels`, which makes its features on access
+    if n_columns is None:
+        n_columns = next((k for k, level in enumerate(levels) if isinstance(level, PairLevels) or level.sum_of), None)
+    return levels if n_columns in (None, len(levels)) else levels[:n_columns]
 
 
 def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.ndarray:
@@ -157,13 +159,14 @@ def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.
     if len(columns) == len(levels):
         return features
     marked = [levels[k] for k in range(len(columns), len(levels)) if features[k]]
-    names = {part.name for pair in marked if isinstance(pair, PairLevels) for part in pair.parts}
+    parts = {part for level in marked for part in (level.parts if isinstance(level, PairLevels) else (level,))}
+    names = {name for part in parts for name in (part.sum_of or (part.name,))}
     return features[: len(columns)] | np.array([level.name in names for level in columns])
 
 
 def features_to_json(levels: Sequence[FeatureLevels]) -> list[dict[str, Any]]:
     """`FeatureLevels.to_json` of all features of a table; a pair names the columns whose own levels are its parts."""
-    columns = {id(level): level.name for level in columns_of(levels)}
+    columns = {id(level): level.name for level in levels if not isinstance(level, PairLevels)}
     written = []
     for level in levels:
         data = level.to_json()
@@ -180,9 +183,23 @@ def features_from_json(data: Sequence[Any]) -> tuple[FeatureLevels, ...]:
     is_pair = [isinstance(one, dict) and "parts" in one for one in data]
     n_columns = len(is_pair) - sum(is_pair)
     columns = tuple(FeatureLevels.from_json(one) for one in data[:n_columns])
+    _check_sums(columns)
     pairs = tuple(PairLevels.from_json(one, columns) for one in data[n_columns:])
     names = {level.name for level in columns}
     for pair in pairs:
         if not names.issuperset(part.name for part in pair.parts):
             raise ValueError(f"The pair {pair.name!r} is made of columns that are not there.")
     return (*columns, *pairs)
+
+
+def _check_sums(levels: Sequence[FeatureLevels]) -> None:
+    """ValueError unless sums come after the columns, and are made of some of them that hold numbers."""
+    columns = columns_of(levels)
+    numeric = {level.name for level in columns if level.kind == "numeric" and level.type == "number"}
+    for level in levels[len(columns) :]:
+        parts = level.sum_of
+        known = all(type(name) is str and name in numeric for name in parts)
+        if not (level.kind == "numeric" and len(set(parts)) == len(parts) > 1 and known):
+            raise ValueError(f"The sum {level.name!r} is made of columns that are not there, or hold no numbers.")
+    if len({len(level.sum_of) for level in levels[len(columns) :]}) > 1:
+        raise ValueError("The sums of the columns do not all have as many terms.")

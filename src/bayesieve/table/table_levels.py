@@ -30,6 +30,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         The features that are not in ``cuts`` and ``counts``.
     pairs : sequence of PairLevels
         Pairs of these features, which come after them.
+    sums : int array, shape (n_sums, n_terms), or None
+        The last of these features (without pairs) are sums of the columns at these positions.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         counts: np.ndarray | None,
         made: Mapping[int, FeatureLevels],
         pairs: Sequence[PairLevels] = (),
+        sums: np.ndarray | None = None,
     ) -> None:
         self.names = tuple(names)
         self.types = types
@@ -56,6 +59,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         self.cut_starts = np.concatenate([[0], np.cumsum(np.maximum(sizes - 1, 0))])
         self._in_arrays = sizes > 0
         self.n_columns, self._pairs = len(self.names), tuple(pairs)
+        self.sums = np.zeros((0, 2), dtype=np.int64) if sums is None else sums
+        self.n_raw = self.n_columns - len(self.sums)
         if pairs:
             self._add_pairs()
 
@@ -73,7 +78,10 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         """The same features, cut points in one array."""
         if isinstance(levels, cls):
             return levels
-        levels, pairs = columns_of(levels), levels[len(columns_of(levels)) :]
+        pairs = [level for level in levels if isinstance(level, PairLevels)]
+        levels = levels[: len(levels) - len(pairs)]
+        positions = {level.name: i for i, level in enumerate(columns_of(levels))}
+        sums = [[positions[name] for name in level.sum_of] for level in levels[len(positions) :]]
         plain = [type(level) is FeatureLevels and level.cut_points is not None for level in levels]
         made = {i: level for i, level in enumerate(levels) if not plain[i]}
         cuts = [level.cut_points for level in levels if level.cut_points is not None and type(level) is FeatureLevels]
@@ -86,7 +94,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             cuts=np.concatenate([np.zeros(0), *cuts]),
             counts=None,
             made=made,
-            pairs=[pair for pair in pairs if isinstance(pair, PairLevels)],
+            pairs=pairs,
+            sums=np.array(sums, dtype=np.int64) if sums else None,
         )
         table._made.update(enumerate(levels))
         return table
@@ -114,15 +123,36 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
     @property
     def of_columns(self) -> TableLevels:
-        """The features that are columns, without their pairs."""
-        return self.with_pairs(())
+        """The features that are columns, without their sums and pairs."""
+        return self._first(self.n_raw, (), None)
+
+    def with_sums(self, sums: np.ndarray, names: Sequence[str], of: Any) -> TableLevels:
+        """The same columns and, after them, sums of those at the positions ``sums`` (n_sums, n_terms); ``of`` has their
+        ``n_levels``, ``level_scores``, ``missing``, ``cut_points`` and ``counts``.
+        """
+        return TableLevels(
+            (*self.names, *names),
+            [*self.types, *("number" for _ in names)],
+            np.append(self.n_levels, of.n_levels),
+            np.append(self.level_scores, of.level_scores),
+            np.append(self.missing, of.missing),
+            np.append(self._cuts, of.cut_points),
+            of.counts if self._counts is None else np.concatenate([self._counts, of.counts]),
+            {i: level for i, level in self._made.items() if not self._in_arrays[i]},
+            sums=sums,
+        )
 
     def with_pairs(self, pairs: Sequence[PairLevels]) -> TableLevels:
-        """The same columns, with these pairs."""
-        n = self.n_columns
+        """The same columns and sums, with these pairs."""
+        return self._first(self.n_columns, pairs, self.sums)
+
+    def _first(self, n: int, pairs: Sequence[PairLevels], sums: np.ndarray | None) -> TableLevels:
+        """The first ``n`` of the columns and sums, and these pairs."""
         made = {i: level for i, level in self._made.items() if i < n and not self._in_arrays[i]}
-        arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], self._cuts, self._counts)
-        levels = TableLevels(self.names[:n], self.types[:n], *arrays, made, pairs)
+        cuts, counts = self._cuts[: self.cut_starts[n]], self._counts
+        counts = None if counts is None else counts[: self._starts[n]]
+        arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], cuts, counts)
+        levels = TableLevels(self.names[:n], self.types[:n], *arrays, made, pairs, sums)
         levels._made = {i: level for i, level in self._made.items() if i < n} | levels._made
         return levels
 
@@ -167,6 +197,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             missing_code=None if missing < 0 else missing,
             counts=counts,
             level_score=float(self.level_scores[i]),
+            sum_of=tuple(self.names[k] for k in self.sums[i - self.n_raw].tolist()) if i >= self.n_raw else (),
         )
 
     def class_counts(self, i: int) -> np.ndarray | None:

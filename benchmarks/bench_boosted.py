@@ -1,0 +1,168 @@
+"""Feature selection for class probabilities: boosting, squared error and profit on a donation campaign; random sums."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from measuring import ROOT, Report, in_fresh_process, markdown_table, options, verdict
+
+from bayesieve import BoostedSelector, TableEncoder, WrapperSelector
+from bayesieve.counts import CodedTable
+from bayesieve.criteria import Benefit, Brier
+from bayesieve.search import Objective, SearchState, SubsetProblem
+from bayesieve.simulate import donations
+
+ROWS = 95_412
+FEATURES = 20
+MAILING = Benefit([[0.0, 0.0], [-0.68, -0.68]], amount_benefit=[[0.0, 0.0], [0.0, 1.0]])
+TARGETS = {"squared error": 4.0, "boosting": 3.0}
+SUMS = """
+import json, resource, sys, time
+import polars as pl
+from bayesieve import RandomSums, SelectiveNB, TableEncoder
+from bayesieve.table import as_table
+
+path, n_sums, order, n_rows = sys.argv[1], *map(int, sys.argv[2:])
+table = pl.read_parquet(path).sample(fraction=1.0, shuffle=True, seed=0).head(n_rows)
+X, y = table.drop("class"), table["class"]
+encoder = TableEncoder(sums=RandomSums(n_sums, order=order)) if n_sums else TableEncoder()
+SelectiveNB(encoder=TableEncoder(sums=RandomSums(20)), pairs=0).fit(X.head(1500), y.head(1500))  # compiles
+wall, cpu = time.perf_counter(), time.process_time()
+model = SelectiveNB(encoder=encoder, pairs=0).fit(X, y)
+wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+tried = len(encoder.sums.draw(as_table(X))) if n_sums else 0
+gibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+print(json.dumps([wall, cpu, gibibytes, tried, len(model.encoder_.levels_), model.n_features_selected_]))
+"""
+
+
+def main() -> None:
+    """Searches on coded rows, steps in turns, growth against rows, then sums."""
+    parser = options(__doc__)
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with sylva.parquet")
+    arguments = parser.parse_args()
+    n_rows, n_features = (3_000, 60) if arguments.quick else (ROWS, 480)
+    report = Report("boosted", "Features for class probabilities, and random sums", arguments)
+    report.add(
+        "Seconds are CPU seconds of one process, so that other work on the machine does not count; coding is excluded."
+    )
+    X, gifts = donations(n_rows, n_features, random_state=0)
+    begin = time.process_time()
+    coded = TableEncoder(n_jobs=1).fit_transform_coded(X, gifts > 0).by_class
+    report.add(
+        f"\nSimulated donations: {n_rows:,} rows x {n_features} columns, {int((coded.n_levels > 1).sum())} of several "
+        f"levels, coded in {time.process_time() - begin:.1f} s.\n"
+    )
+    whole = CodedTable(coded.codes, np.maximum(coded.n_levels, 2), coded.names, rows=coded.rows)  # none is left out
+    whole = whole.with_columns(benefit=gifts_by_class(gifts))
+    searches(report, whole, arguments)
+    steps(report, whole, arguments)
+    growth(report, whole)
+    if (arguments.data / "sylva.parquet").exists():
+        sums(report, arguments)
+    report.close()
+
+
+def gifts_by_class(gifts: np.ndarray) -> np.ndarray:
+    """Gifts, of donors and others the mean gift, in the order of rows listed by class."""
+    donors = gifts > 0
+    amounts: np.ndarray = np.where(donors, gifts, gifts[donors].mean())[np.argsort(donors, kind="stable")]
+    return amounts
+
+
+def searches(report: Report, coded: CodedTable, arguments: argparse.Namespace) -> None:
+    """20 features of all by each way."""
+    size = 5 if arguments.quick else FEATURES
+    rows = []
+    for name, selector in {
+        "squared error": WrapperSelector(
+            "brier", direction="forward", evaluation="train", n_features_to_select=size, encoder=None, n_jobs=1
+        ),
+        "boosting": BoostedSelector(None, size, encoder=None),
+        "boosting, 20 rounds": BoostedSelector(encoder=None),
+        "profit": WrapperSelector(
+            MAILING, direction="forward", evaluation="train", n_features_to_select=size, encoder=None, n_jobs=1
+        ),
+    }.items():
+        seconds = min(cpu_seconds(lambda one=selector: one.fit_coded(coded)) for _ in range(2))  # the first compiles
+        trace = selector.trace_
+        target = verdict(seconds, TARGETS[name], unit=" s") if name in TARGETS else f"{seconds:.3g} s"
+        rows.append([name, target, trace.moves.cost.size, int(selector.support_.sum())])
+    report.add(f"## {size} features of {coded.n_features}, {coded.n_rows:,} rows\n")
+    report.add(markdown_table(["search", "CPU seconds", "steps or rounds", "features"], rows))
+
+
+def steps(report: Report, coded: CodedTable, arguments: argparse.Namespace) -> None:
+    """One forward step of profit and of squared error, in turns."""
+    states = {name: state_of(coded, criterion) for name, criterion in (("profit", MAILING), ("squared error", Brier()))}
+    seconds: dict[str, list[float]] = {name: [] for name in states}
+    for turn in range(3 if arguments.quick else 7):
+        for name, state in states.items():
+            features = np.flatnonzero(~state.selected)
+            seconds[name].append(cpu_seconds(lambda state=state, features=features: state.candidates(features)))
+            state.add(turn)
+    taken = {name: median(times[1:]) for name, times in seconds.items()}
+    per_row = {name: 1e9 * value / coded.n_rows / coded.n_features for name, value in taken.items()}
+    report.add("\n## One step\n")
+    rows = [[name, f"{taken[name]:.3g} s", f"{per_row[name]:.2f} ns"] for name in taken]
+    report.add(markdown_table(["criterion", "CPU seconds of a step", "a row and candidate"], rows))
+    report.add(f"\nProfit over squared error: {verdict(taken['profit'] / taken['squared error'], 3.0)}.")
+
+
+def growth(report: Report, coded: CodedTable) -> None:
+    """The same steps and rounds on parts of the rows."""
+    rows = []
+    for share in (8, 4, 2, 1):
+        part = coded.take(slice(None, None, share))
+        tasks: dict[str, Any] = {
+            name: partial(state_of(part, criterion).candidates, np.arange(part.n_features))
+            for name, criterion in (("profit", MAILING), ("squared error", Brier()))
+        }
+        tasks["5 rounds"] = partial(BoostedSelector(5, encoder=None).fit_coded, part)
+        taken = [min(cpu_seconds(task) for _ in range(3)) for task in tasks.values()]
+        rows.append([f"{part.n_rows:,}", *(f"{1e3 * value:.3g} ms" for value in taken)])
+    report.add("\n## Growth with the rows\n")
+    report.add(markdown_table(["rows", "step by profit", "step by squared error", "5 rounds of boosting"], rows))
+
+
+def sums(report: Report, arguments: argparse.Namespace) -> None:
+    """`SelectiveNB` on SYLVA and random sums of its columns, from the raw table, each in a process of its own."""
+    path = str(arguments.data / "sylva.parquet")
+    tried = [(200, 2, 2_000)] if arguments.quick else [(0, 2, 13_086), (10_000, 2, 13_086), (10_000, 3, 13_086)]
+    tried += [] if arguments.quick else [(100_000, 2, 3_271), (100_000, 2, 6_543), (100_000, 2, 13_086)]
+    rows: list[list[Any]] = []
+    for n_sums, order, n_rows in tried:
+        wall, cpu, gibibytes, distinct, n_features, kept = json.loads(
+            in_fresh_process(SUMS, path, str(n_sums), str(order), str(n_rows))
+        )
+        name = f"{n_sums:,} F({order}D)" if n_sums else "columns only"
+        row = [name, f"{n_rows:,}", f"{distinct:,}", f"{n_features:,}", f"{kept:,}"]
+        rows.append([*row, f"{cpu:.0f} s", f"{wall:.0f} s", f"{gibibytes:.2f} GiB"])
+        print(rows[-1], file=sys.stderr)
+    report.add("\n## SYLVA, 216 columns, with random sums: coding, search and calibration by `SelectiveNB(pairs=0)`\n")
+    header = ["sums asked for", "rows", "different ones", "features with several levels or columns", "of weight"]
+    report.add(markdown_table([*header, "CPU", "wall", "peak memory"], rows))
+    report.add("\nTargets for 100,000 F(2D) on all rows: under 180 s and 4 GiB. 216 columns have 23,220 sums of two.")
+
+
+def state_of(coded: CodedTable, criterion: Any) -> SearchState:
+    return SubsetProblem.on(Objective.of(coded, criterion), coded).state(n_jobs=1)
+
+
+def cpu_seconds(task: Any) -> float:
+    """CPU seconds of one call."""
+    begin = time.process_time()
+    task()
+    return time.process_time() - begin
+
+
+if __name__ == "__main__":
+    main()

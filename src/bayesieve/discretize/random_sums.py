@@ -1,0 +1,164 @@
+"""`RandomSums`: sums of randomly chosen columns, which may say what no column says alone."""
+
+from __future__ import annotations
+
+from math import comb
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from bayesieve.shared_docs import with_shared_docs
+from bayesieve.table import Table
+from bayesieve.table.estimator_input import fit_table, new_table
+from bayesieve.table.sums import SummedTable, sum_names
+
+_BLOCK_CELLS = 1 << 20
+
+
+@with_shared_docs
+class RandomSums(TransformerMixin, BaseEstimator):
+    """Make sums of two or three different columns of numbers, chosen at random.
+
+    Naive Bayes takes features for independent given the class; a sum lets it see two or three of them together. Most
+    sums are of no use: `TableEncoder` takes this object as ``sums=``, and keeps only those whose values it cuts into
+    intervals, however many are tried.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of sums. No two are of the same columns until all combinations have been drawn.
+    order : {2, 3}, default=2
+        Columns in each sum.
+
+    Attributes
+    ----------
+    parts_ : int array, shape (n_features, order)
+        Positions of the columns in each sum, ascending.
+    n_features_in_, feature_names_in_
+        Of the table, as every scikit-learn estimator has them.
+
+    References
+    ----------
+    Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, JMLR 8, section 8.2.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from bayesieve import RandomSums
+    >>> frame = pl.DataFrame({"a": [1.0, 2.0], "b": [10.0, None], "c": [100.0, 200.0], "sex": ["f", "m"]})
+    >>> sums = RandomSums(2).fit(frame)
+    >>> sums.get_feature_names_out().tolist(), sums.transform(frame).tolist()
+    (['a + c', 'b + c'], [[101.0, 110.0], [202.0, nan]])
+    """
+
+    def __init__(self, n_features: int, *, order: Literal[2, 3] = 2, random_state: Any = None) -> None:
+        self.n_features = n_features
+        self.order = order
+        self.random_state = random_state
+
+    @with_shared_docs
+    def fit(self, X: Any, y: Any = None) -> RandomSums:
+        """Draw the sums.
+
+        Parameters
+        ----------
+        X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_columns)
+            Columns that do not hold numbers take no part.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        table = fit_table(self, X)
+        drawn = self.draw(table)
+        self._names = table.names
+        self.parts_ = drawn[np.arange(self.n_features) % len(drawn)]
+        return self
+
+    def draw(self, table: Table) -> np.ndarray:
+        """Positions of the columns of different sums, (n, order): fewer than ``n_features`` where there are no more.
+
+        ValueError if an option is wrong, or the table has too few columns of numbers.
+        """
+        self._check_options()
+        columns = np.array([i for i, type_ in enumerate(table.types()) if type_ == "number"], dtype=np.int64)
+        order = int(self.order)
+        if columns.size < order:
+            raise ValueError(
+                f"Sums of {order} columns need as many columns of numbers; of the {table.n_columns} feature(s) of the "
+                f"table {columns.size} hold numbers."
+            )
+        n_sums = min(int(self.n_features), comb(columns.size, order))
+        rng = np.random.default_rng(_seed(self.random_state))
+        drawn = np.zeros((0, order), dtype=np.int64)
+        if 2 * n_sums > comb(columns.size, order):
+            drawn = rng.permutation(_combinations(columns.size, order))[:n_sums]
+        while len(drawn) < n_sums:
+            more = np.sort(rng.integers(columns.size, size=(2 * n_sums, order)), axis=1)
+            more = more[(np.diff(more, axis=1) > 0).all(axis=1)]
+            both = np.concatenate([drawn, more])
+            _, first = np.unique(both, axis=0, return_index=True)
+            drawn = both[np.sort(first)][:n_sums]
+        return columns[drawn]
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The sums of new rows, missing where a term is.
+
+        Returns
+        -------
+        float64 array, shape (n_rows, n_features)
+        """
+        check_is_fitted(self, "parts_")
+        table = SummedTable(new_table(self, X), self.parts_)
+        values = np.empty((table.n_rows, len(self.parts_)), order="F")
+        step, first = max(1, _BLOCK_CELLS // max(1, table.n_rows)), self.n_features_in_
+        for at in range(0, len(self.parts_), step):
+            stop = min(at + step, len(self.parts_))
+            values[:, at:stop] = table.numbers(np.arange(first + at, first + stop)).T
+        return values
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names such as ``"a + b"``."""
+        check_is_fitted(self, "parts_")
+        return np.asarray(sum_names(self._names, self.parts_), dtype=object)
+
+    def _check_options(self) -> None:
+        if not isinstance(self.n_features, Integral) or isinstance(self.n_features, bool) or self.n_features < 1:
+            raise ValueError(f"n_features must be a whole number of at least 1, got {self.n_features!r}.")
+        if isinstance(self.order, bool) or not isinstance(self.order, Integral) or self.order not in (2, 3):
+            raise ValueError(f"order must be 2 or 3, got {self.order!r}.")
+        state = self.random_state
+        seed = isinstance(state, Integral) and not isinstance(state, bool) and int(state) >= 0
+        if not (state is None or seed or isinstance(state, (np.random.RandomState, np.random.Generator))):
+            raise ValueError(
+                f"random_state must be None, a whole number of at least 0, a RandomState or a Generator, got {state!r}."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        for kind in ("allow_nan", "string", "categorical", "sparse"):
+            setattr(tags.input_tags, kind, True)
+        return tags
+
+
+def _seed(random_state: Any) -> Any:
+    if random_state is None:
+        return 0
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return random_state if isinstance(random_state, np.random.Generator) else int(random_state)
+
+
+def _combinations(n: int, order: int) -> np.ndarray:
+    """All ascending combinations of 2 or 3 of n positions, (n! / (n - order)! / order!, order)."""
+    pairs = np.column_stack(np.triu_indices(n, 1))
+    if order == 2:
+        return pairs
+    n_more = n - 1 - pairs[:, 1]
+    third = np.arange(n_more.sum()) - np.repeat(np.cumsum(n_more) - n_more, n_more)
+    longer = np.repeat(pairs, n_more, axis=0)
+    return np.column_stack([longer, longer[:, 1] + 1 + third])
