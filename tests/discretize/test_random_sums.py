@@ -268,3 +268,11 @@ def test_other_coders() -> None:
     frame, y = mixed()
     encoder = TableEncoder(sums=RandomSums(6), numeric=EqualFrequencyDiscretizer(3)).fit(frame, y)
     assert len(encoder.levels_) == 11
+
+
+def test_numbers_that_are_read_as_categories_take_no_part() -> None:
+    frame, y = mixed()
+    encoder = TableEncoder(sums=RandomSums(6), kinds={"a": "categorical"}).fit(frame, y)
+    assert all("a" not in level.sum_of for level in encoder.levels_)
+    with pytest.raises(ValueError, match="Sums of 2 columns need as many columns of numbers"):
+        TableEncoder(sums=RandomSums(6), kinds=dict.fromkeys("abc", "categorical")).fit(frame, y)

@@ -51,7 +51,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
     >>> frame = pl.DataFrame({"a": [1.0, 2.0], "b": [10.0, None], "c": [100.0, 200.0], "sex": ["f", "m"]})
     >>> sums = RandomSums(2).fit(frame)
     >>> sums.get_feature_names_out().tolist(), sums.transform(frame).tolist()
-    (['a + c', 'b + c'], [[101.0, 110.0], [202.0, nan]])
+    (['b + c', 'a + b'], [[110.0, 11.0], [nan, nan]])
     """
 
     def __init__(self, n_features: int, *, order: Literal[2, 3] = 2, random_state: Any = None) -> None:
@@ -85,7 +85,8 @@ class RandomSums(TransformerMixin, BaseEstimator):
         ValueError if an option is wrong, or the table has too few columns of numbers.
         """
         self._check_options()
-        columns = np.array([i for i, type_ in enumerate(table.types()) if type_ == "number"], dtype=np.int64)
+        known = enumerate(zip(table.kinds(), table.types(), strict=True))
+        columns = np.array([i for i, (kind, type_) in known if kind == "numeric" and type_ == "number"], dtype=np.int64)
         order = int(self.order)
         if columns.size < order:
             raise ValueError(
