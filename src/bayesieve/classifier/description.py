@@ -44,6 +44,8 @@ def describe(model: SelectiveNB) -> str:
         f"Trained on {model.n_rows_:,} rows with {_counted(len(levels), 'feature')} and {len(model.classes_)} classes "
         f"({_class_shares(model)})."
     ]
+    if model.selector_.learns_from_part:
+        sentences.append("Probabilities are learnt from those that did not choose the features.")
     if n_selected == 0:
         sentences.append(
             "No feature says anything reliable about the target: predictions are the shares of the classes."

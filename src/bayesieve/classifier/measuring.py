@@ -99,17 +99,24 @@ def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -
 def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
     """Whether the model was trained on these rows, in whatever order.
 
-    The counts of the model, every level of every feature by class, are a fingerprint of its training rows. They say
-    nothing where no feature has two levels, and then nothing but the shares of the classes was learnt.
+    The counts of the model, every level of every feature by class, are a fingerprint of its training rows; of a model
+    that learnt from part of them, no count exceeds theirs. They say nothing where no feature has two levels, and then
+    nothing but the shares of the classes was learnt.
     """
-    trained = model.naive_bayes_.feature_count_
-    if all(len(count) < 2 for count in trained):
+    trained, part = model.naive_bayes_.feature_count_, model.selector_.learns_from_part
+    if all(len(count) < 2 for count in trained) or (part and rows.n_rows != model.n_rows_):
         return False
+    if part and rows.weights is None:
+        n_learnt = [
+            model.selector_.n_to_learn(n) for n in np.bincount(rows.codes, minlength=model.classes_.size).tolist()
+        ]
+        if not np.array_equal(n_learnt, model.naive_bayes_.class_count_):
+            return False
     for weighted in (True, False) if rows.weights is not None else (False,):
         counts = rows.counts(model.classes_, weighted=weighted)
         pairs = [(counts.class_counts, model.naive_bayes_.class_count_)]
         pairs += [(counts.feature(k), count) for k, count in enumerate(trained)]
-        if all(np.allclose(new, old, rtol=_SAME, atol=_SAME) for new, old in pairs):
+        if all(np.allclose(np.minimum(new, old) if part else new, old, rtol=_SAME, atol=_SAME) for new, old in pairs):
             return True
     return False
 
@@ -145,7 +152,8 @@ def _of_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_
         return "Measured on held-out rows that the model was not trained on.", f"this model on {n_rows} held out"
     caution = "; the figures hold for new rows if it was trained on none of these."
     counts = model.naive_bayes_.class_count_
-    weighted = bool(np.any(counts != np.rint(counts))) or counts.sum() != model.n_rows_
+    repeated = counts.sum() != model.n_rows_ and not model.selector_.learns_from_part
+    weighted = repeated or bool(np.any(counts != np.rint(counts)))
     if weighted and rows.weights is None and rows.n_rows == model.n_rows_:
         caution = (
             ". It was trained on as many rows with weights: if these are the same rows, pass their weights "

@@ -192,7 +192,7 @@ def rows_to_learn(model: SelectiveNB, coded: CodedTable) -> CodedTable:
     if learnt.levels is not None and learnt.levels is not coded.levels:
         model.encoder_ = copy(model.encoder_)
         model.encoder_._remember(TableLevels.of(learnt.levels), learnt.classes)
-    model.n_rows_ = learnt.n_rows
+    model.n_rows_ = coded.n_rows
     return learnt
 
 

@@ -90,7 +90,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     selected_features_ : list of str
         Names of the features with positive weight, heaviest first.
     n_features_selected_, n_rows_ : int
-        Their number, and that of the rows that the probabilities are learnt from.
+        Their number, and that of the training rows.
     feature_importances_ : float array, shape (n_features,)
         Share of the evidence that comes from each feature.
     selector_, encoder_, trace_, naive_bayes_

@@ -133,6 +133,15 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         self.support_ = self.weights_ > 0
         return self
 
+    @property
+    def learns_from_part(self) -> bool:
+        """Whether `rows_to_learn` leaves rows out."""
+        return False
+
+    def n_to_learn(self, n_rows: int) -> int:
+        """Rows of a class with so many that `rows_to_learn` has."""
+        return n_rows
+
     def rows_to_learn(self, coded: CodedTable) -> CodedTable:
         """Those of the rows ``fit_coded`` was given that a model should learn its probabilities from."""
         return coded

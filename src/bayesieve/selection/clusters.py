@@ -15,7 +15,13 @@ from bayesieve.search import ClusterCandidates, ClusterSearch, Objective, Search
 from bayesieve.search.clusters import LINKAGES
 from bayesieve.search.objective import check_constraints, check_measure, make_constraints, make_measure
 from bayesieve.selection.base import CodedSelector, seed_of
-from bayesieve.selection.evaluation_rows import check_evaluation, check_held_out, evaluation_rows, is_splitter
+from bayesieve.selection.evaluation_rows import (
+    check_evaluation,
+    check_held_out,
+    evaluation_rows,
+    is_splitter,
+    n_held_out,
+)
 from bayesieve.selection.wrapper import run_search, with_learnt_classes
 from bayesieve.table.choices import is_choice
 from bayesieve.table.frames import polars_frame
@@ -171,7 +177,7 @@ class DependenceClusterSelector(CodedSelector):
             groups=groups,
             recode=self.recode,
         )
-        self._learnt = None if self.refit else rows.learnt
+        self._learnt = rows.learnt if self.learns_from_part else None
         criterion = make_measure(self.scoring, coded, "scoring")
         scored = with_learnt_classes(rows.guide, coded, criterion)
         problem = SubsetProblem.on(
@@ -205,6 +211,13 @@ class DependenceClusterSelector(CodedSelector):
         super()._fit(coded, **options)
         self._learnt = None  # of use to a model only
         return self
+
+    @property
+    def learns_from_part(self) -> bool:
+        return not self.refit and isinstance(self.evaluation, str) and self.evaluation == "holdout"
+
+    def n_to_learn(self, n_rows: int) -> int:
+        return n_rows - n_held_out(n_rows, self.validation_size) if self.learns_from_part else n_rows
 
     def rows_to_learn(self, coded: CodedTable) -> CodedTable:
         learnt, self._learnt = self._learnt, None

@@ -144,6 +144,11 @@ def check_evaluation(evaluation: Any) -> None:
     )
 
 
+def n_held_out(n_rows: int, validation_size: float) -> int:
+    """Rows of a class with so many that `hold_out` holds out."""
+    return min(max(0, n_rows - 1), round(n_rows * validation_size))
+
+
 def hold_out(
     coded: CodedTable,
     validation_size: float,
@@ -163,7 +168,7 @@ def hold_out(
     held = np.zeros(coded.n_rows, dtype=bool)
     for code in range(coded.n_classes):
         rows = rng.permutation(np.flatnonzero(counted & (classes == code)))
-        held[rows[: min(max(0, rows.size - 1), round(rows.size * validation_size))]] = True
+        held[rows[: n_held_out(rows.size, validation_size)]] = True
     fitted = counted & ~held  # rows of weight 0 are in neither half
     if not held.any() or not fitted.any():
         n_rows = np.count_nonzero(counted)
