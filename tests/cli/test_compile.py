@@ -25,8 +25,9 @@ def signatures(packages: tuple[str, ...]) -> set[tuple[str, Any]]:
 
 @pytest.mark.parametrize("selector", ["compression", "auc", "clusters"])
 def test_a_fit_needs_nothing_that_its_families_did_not_compile(selector: str) -> None:
-    packages = ("bayesieve.counts", "bayesieve.criteria", "bayesieve.naive_bayes")
-    for family in make_selector(selector).kernel_families:
+    parts = ("table", "discretize", "counts", "criteria", "naive_bayes")
+    packages = tuple(f"bayesieve.{part}" for part in parts)
+    for family in ("columns", *make_selector(selector).kernel_families):
         FAMILIES[family]()
     compiled = signatures(packages)
     table = pl.read_csv(GERMAN)

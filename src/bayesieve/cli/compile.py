@@ -67,7 +67,7 @@ def _compiled(family: str) -> None:
 
 
 def _columns() -> None:
-    """Coding of numbers and words, of few and of many rows."""
+    """Coding of numbers, words and their pairs, of few and of many rows."""
     import numpy as np
     import polars as pl
 
@@ -77,10 +77,12 @@ def _columns() -> None:
     for n_rows in (60, 6000):
         numbers = rng.normal(size=n_rows)
         words = rng.choice(np.array(["red", "green", "blue"]), n_rows)
-        frame = pl.DataFrame({"number": numbers, "few": np.round(4 * numbers) / 4, "word": words})
+        places = rng.integers(0, 20, n_rows).astype(str)
+        frame = pl.DataFrame({"number": numbers, "few": np.round(4 * numbers) / 4, "word": words, "place": places})
         for target in (numbers > 0, np.digitize(numbers, [-0.5, 0.5])):
             encoder = TableEncoder().fit(frame, target)
             encoder.transform(frame)
+            TableEncoder(numeric="equal-frequency").fit(frame, target)  # as cells within levels
 
 
 def _fit() -> None:
