@@ -45,7 +45,7 @@ def describe(model: SelectiveNB) -> str:
         f"({_class_shares(model)})."
     ]
     if model.selector_.learns_from_part:
-        sentences.append("Probabilities are learnt from those that did not choose the features.")
+        sentences.append("Some of them chose the features; the others give the probabilities.")
     if n_selected == 0:
         sentences.append(
             "No feature says anything reliable about the target: predictions are the shares of the classes."
