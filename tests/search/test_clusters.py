@@ -83,6 +83,7 @@ def test_q_follows_the_share_of_strong_dependences() -> None:
     assert FeatureClusters.of(dependence, np.arange(10)).q == 0.6
     dependence[:5, 5:] = dependence[5:, :5] = np.where(np.eye(5), 0.11, 0.0)  # 20 %
     assert FeatureClusters.of(dependence, np.arange(10)).q == 0.4
+    assert FeatureClusters.of(np.pad(dependence, (0, 1)), np.arange(10)).q == 0.6  # 20 / 121
     dependence[0, 5] = dependence[5, 0] = 0.1
     assert FeatureClusters.of(dependence, np.arange(10)).q == 0.6
 

@@ -189,6 +189,19 @@ def _encoder(X: pl.DataFrame, y: np.ndarray) -> Any:
     return bayesieve.TableEncoder().fit(X, y)
 
 
+def test_features_of_one_level_in_the_model_are_not_selected() -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 150)
+    X = pl.DataFrame({f"x{k}": rng.normal(0.45 * y) for k in range(12)})  # levels hang on the rows they are learnt from
+    of_all = bayesieve.TableEncoder().fit_transform_coded(X, y).n_levels
+    for refit in (False, True):
+        model = SelectiveNB(DependenceClusterSelector(refit=refit)).fit(X, y)
+        n_levels = np.array([level.n_levels for level in model.encoder_.levels_])
+        assert (n_levels != of_all).any() != refit
+        assert (n_levels[model.selector_.support_] > 1).all()
+        assert model.selector_.support_.any()
+
+
 @pytest.mark.parametrize("evaluation", ["loo", "train", 3])
 def test_without_held_out_rows_the_model_learns_from_all(evaluation: Any) -> None:
     X, y = table(6, 90)

@@ -64,7 +64,7 @@ class FeatureClusters:
         """The share of clusters that give a feature: 0.4 where at least 20 % of the entries of M exceed 0.1, else
         0.6.
         """
-        entries = self.dependence[np.ix_(self.features, self.features)]
+        entries = self.dependence  # of all features, also of those of one level
         return _Q_OF_MANY if entries.size and np.mean(entries > _STRONG) >= _STRONG_SHARE else _Q_OF_FEW
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -188,6 +189,9 @@ class DependenceClusterSelector(CodedSelector):
             recoded=rows.recoded,
             learnt=rows.learnt,
         )
+        if rows.learnt is not None and coded.levels is not None:  # features of one level there add nothing
+            varied = (rows.learnt.n_levels > 1) & (coded.n_levels > (1 if self.refit else 0))
+            problem = replace(problem, candidates=np.flatnonzero(varied))
         search = ClusterSearch(
             *(self.dependence, self.linkage, self.n_cuts, self.n_combinations, self.q, self.diagonal, seed),
             *(self.max_seconds, self.n_jobs),
