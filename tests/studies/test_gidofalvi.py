@@ -20,8 +20,9 @@ from bayesieve.studies.data_sets.cup98 import AMOUNT
 from bayesieve.studies.gidofalvi import campaigns
 from bayesieve.studies.gidofalvi.claims import CLAIMS, LINES, findings, of_method, sentence, values_of, verdict
 from bayesieve.studies.gidofalvi.model import N_STEPS, CampaignNB
-from bayesieve.studies.gidofalvi.report import lowest
+from bayesieve.studies.gidofalvi.report import finished_draws, lowest
 
+DOCUMENTS = Path(__file__).parents[2] / "docs" / "reproduction"
 GIFTS = ("last_gift", "average_gift")
 RAW: dict[str, Any] = {"pairs": 0, "calibrate": False}
 
@@ -162,6 +163,23 @@ def test_searches_that_end_sooner_stay_at_their_last_step() -> None:
     ended = comparison(1, figures)
     assert of_method(ended, "donations", "forward", "mse test", 20) == figures["forward"]["mse test 7"]
     assert of_method(ended, "donations", "all features", "mse test") == figures["all features"]["mse test"]
+
+
+def test_only_finished_draws_are_shown() -> None:
+    whole = comparison(3, as_in_the_paper())
+    begun = Comparison(whole.data, whole.methods, whole.protocol, whole.rows[:-1])
+    assert finished_draws(whole).rows == whole.rows
+    assert {row["data"] for row in finished_draws(begun).rows} == {"donations, draw 1", "donations, draw 2"}
+
+
+def test_the_document_shows_the_results_kept_next_to_it(tmp_path: Path) -> None:
+    for name in ("catalogue.csv", "pva97nk.parquet"):
+        (tmp_path / name).touch()
+    study = make_study("gidofalvi", Options(data=tmp_path))
+    report = study.report(study.saved(DOCUMENTS / "gidofalvi.jsonl"))
+    assert report.markdown == (DOCUMENTS / "gidofalvi.md").read_text(encoding="utf-8")
+    for name, drawing in report.files.items():
+        assert drawing == (DOCUMENTS / name).read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +34,14 @@ def report(study: Gidofalvi, comparison: Comparison) -> Report:
     """
     for data, method, _, error in comparison.errors():
         raise ValueError(f"{method} failed on {data} ({error}); the table needs all methods.")
+    comparison = finished_draws(comparison)
     tables: list[tuple[str, TextTable]] = []
     sentences: list[str] = []
     files: dict[str, str] = {}
     sections = []
     for campaign in study.campaigns:
+        if not of_method(comparison, campaign.name, ALL, "mse test").size:
+            continue
         section = _section(study, comparison, campaign, files)
         tables.append((f"Table 3: {campaign.title}", section["main"]))
         sentences += [f"{campaign.name}: {claim}" for claim in section["claims"]]
@@ -71,7 +76,8 @@ def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files
         pictures[title] = name
     return {
         "campaign": campaign,
-        "n": len(campaign.names(study.repetitions)),
+        "n": of_method(comparison, campaign.name, ALL, "mse test").size,
+        "wanted": len(campaign.names(study.repetitions)),
         "main": main_table(comparison, campaign),
         "everybody": [of_method(comparison, campaign.name, ALL, f"profit of all {part}").mean() for part in PARTS],
         "claims": tuple(map(sentence, claimed)),
@@ -81,6 +87,13 @@ def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files
         "varied": varied_table(comparison, campaign.name),
         "pictures": pictures,
     }
+
+
+def finished_draws(comparison: Comparison) -> Comparison:
+    """The draws that all methods have finished, of a run that may still go on."""
+    counts = Counter(row["data"] for row in comparison.rows)
+    rows = tuple(row for row in comparison.rows if counts[row["data"]] == len(comparison.methods))
+    return replace(comparison, rows=rows)
 
 
 def main_table(comparison: Comparison, campaign: Campaign) -> TextTable:
@@ -161,7 +174,7 @@ def varied_table(comparison: Comparison, campaign: str) -> TextTable:
                         f"{of_method(comparison, campaign, method + suffix, f'{what} test', step).mean():.{digits}f}"
                     )
         rows.append((name, *cells))
-    names = ("5 forward", "20 forward", "5 boosted", "20 boosted", "all features")
+    names = ("5 forward", "20 forward", "all features")
     return TextTable.of(
         ("Coding and smoothing", *(f">{name}, {of}" for name in names for of in ("MSE", "profit"))), rows
     )

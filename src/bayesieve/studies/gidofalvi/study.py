@@ -20,11 +20,13 @@ from bayesieve.studies.gidofalvi.model import N_STEPS, CampaignNB
 from bayesieve.studies.study import Options, Report, Study
 
 REPETITIONS, REPETITIONS_QUICK = 10, 2
+N_ROUNDS = 40
+"""Rounds of boosting at most: a feature may win several."""
 OURS = "bayesieve"
 HAND, FORWARD, BOOSTED, ALL = "7 hand-selected", "forward", "boosted", "all features"
 OTHER_CODING, OTHER_SMOOTHING = "equal frequency", "Laplace"
-"""Variants of the methods: ten bins of equal frequency and a level for every category; Laplace's alpha = 1."""
-VARIED = (FORWARD, BOOSTED, ALL)
+"""Variants of some methods: ten bins of equal frequency and a level for every category; Laplace's alpha = 1."""
+VARIED = (FORWARD, ALL)
 
 
 class Gidofalvi(Study):
@@ -87,11 +89,11 @@ class Gidofalvi(Study):
             if name == FORWARD:
                 return WrapperSelector("brier", **forward, smoothing=smoothing)
             if name == BOOSTED:
-                return BoostedSelector(n_rounds=None, n_features_to_select=N_STEPS, smoothing=smoothing)
+                return BoostedSelector(N_ROUNDS, N_STEPS, smoothing=smoothing)
             return {"MAP": "map", "compression averaging": "compression"}.get(name, "all")
 
         def method(name: str, encoder: Any = "modl", smoothing: Smoothing = self.smoothing) -> CampaignNB:
-            raw = {"encoder": encoder, "smoothing": smoothing, "pairs": 0, "calibrate": False}
+            raw = {"encoder": encoder, "smoothing": smoothing, "prior": "published", "pairs": 0, "calibrate": False}
             model = SelectiveNB() if name == OURS else SelectiveNB(selector(name, smoothing), **raw)
             columns, steps = campaign.chosen if name == HAND else None, name in (FORWARD, BOOSTED)
             return CampaignNB(model, campaign.gifts, columns=columns, steps=steps, response=campaign.response)
