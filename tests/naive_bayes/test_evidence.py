@@ -395,3 +395,23 @@ def test_a_fit_that_ends_before_features_are_dropped_keeps_them(monkeypatch: pyt
 
 def _interrupt(*_: Any) -> None:
     raise KeyboardInterrupt
+
+
+def test_the_report_shows_single_values_that_differ_from_their_group(tmp_path: Any) -> None:
+    from bayesieve.classifier.report_data import report_data
+
+    X, y = smooth(9, 6000)
+    model = SelectiveNB(pairs=0).fit(X, y)
+    values = next(f for f in report_data(model).features if f.name == "id").values
+    assert values
+    cells, level = model.cells_[3], model.encoder_.levels_[3]  # type: ignore[index]
+    for value in values:
+        rows = X["id"] == value.label
+        assert value.count == rows.sum()
+        assert value.label in level.groups[level.all_labels.index(value.group)]  # type: ignore[index]
+        own = model.naive_bayes_.fitted_[3][cells.all_labels.index(value.label)]
+        np.testing.assert_allclose(value.evidence, own - own.mean(), atol=1e-12)
+    differences = [value.count * np.abs(np.subtract(value.evidence, value.of_group)).max() for value in values]
+    assert differences == sorted(differences, reverse=True)
+    model.report(tmp_path / "report.html", X, y, cv=0)
+    assert "Single values with evidence of their own" in (tmp_path / "report.html").read_text("utf-8")

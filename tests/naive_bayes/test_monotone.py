@@ -265,3 +265,17 @@ def test_indicators_are_ordered_too() -> None:
     model = SelectiveNB(encoder=encoder, calibrate="levels", monotone={name: -1}).fit(X, y)
     evidence = model.naive_bayes_.evidence_[1]
     assert evidence[0, 1] - evidence[0, 0] >= evidence[1, 1] - evidence[1, 0]
+
+
+def test_monotone_columns_are_marked_in_summary_and_report(tmp_path: Any) -> None:
+    X, y = frame(0, 700)
+    model = SelectiveNB(pairs=0, monotone={"up": 1, "near": -1}).fit(X, y)
+    marks = model.summary()
+    assert dict(zip(marks["feature"], marks["monotone"], strict=True)) == {
+        name: {"up": 1, "near": -1}.get(name, 0) for name in X.columns
+    }
+    assert "monotone" not in SelectiveNB(pairs=0).fit(X, y).summary().columns
+    model.report(tmp_path / "report.html", X, y, cv=0)
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert text.count("numeric, never falls") >= 1
+    assert ("near" in model.selected_features_) == ("numeric, never rises</span>" in text)

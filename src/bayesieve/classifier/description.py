@@ -117,6 +117,8 @@ def summarise(model: SelectiveNB) -> Any:
     from bayesieve.table.frames import polars_frame
 
     levels = model.encoder_.levels_
+    signs = model.monotone or {}
+    monotone = {"monotone": [signs.get(level.name, 0) for level in levels]} if signs else {}
     frame = polars_frame(
         {
             "feature": list(TableLevels.of(model.encoder_.levels_).names),
@@ -125,6 +127,7 @@ def summarise(model: SelectiveNB) -> Any:
             "level_score": model.encoder_.level_scores_,
             "importance": model.feature_importances_,
             "n_levels": [level.n_levels for level in levels],
+            **monotone,
         }
     )
     return frame.sort(["weight", "level_score"], descending=True, maintain_order=True)

@@ -35,6 +35,7 @@ from bayesieve.report.data import (
     Performance,
     ReportData,
     SearchSummary,
+    ValueRow,
 )
 from bayesieve.report.figures.clusters import cluster_drawing
 from bayesieve.report.traces import summarise_trace
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
 _MOST_DETAILED = 1000  # features whose levels are listed; a report shows fewer
+_MOST_VALUES, _LEAST_DIFFERENCE = 8, 0.05  # single values of a group that are shown, and nats
 _MOST_STEPS = 5000  # moves of the search path; longer ones are cut at a whole start
 
 
@@ -119,7 +121,7 @@ def report_data(
 def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
     used = np.isin(np.arange(model.feature_weights_.size), model.naive_bayes_.used_)
     order = np.lexsort((-model.encoder_.level_scores_, ~used, -model.feature_weights_))
-    levels = model.encoder_.levels_
+    levels, signs = model.encoder_.levels_, model.monotone or {}
     return tuple(
         FeatureSummary(
             name=levels[k].name,
@@ -133,6 +135,8 @@ def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
             levels=_levels(model, k) if rank < _MOST_DETAILED else (),
             curve=_curve(model, k) if rank < _MOST_DETAILED else (),
             grid=_grid(levels[k]) if rank < _MOST_DETAILED else None,
+            values=_values(model, k) if rank < _MOST_DETAILED else (),
+            monotone=signs.get(levels[k].name, 0) if levels[k].kind == "numeric" else 0,
         )
         for rank, k in enumerate(order.tolist())
     )
@@ -177,6 +181,23 @@ def _curve(model: SelectiveNB, k: int) -> tuple[CurvePart, ...]:
     counted = model.feature_weights_[k] * predictor.feature_log_prob_[k][coarser_codes(cells, level)]
     parts = zip((rows / max(rows.sum(), 1.0)).tolist(), evidence, _centred(counted).tolist(), strict=True)
     return tuple(CurvePart(share, tuple(own), tuple(by_counts)) for share, own, by_counts in parts if share > 0)
+
+
+def _values(model: SelectiveNB, k: int) -> tuple[ValueRow, ...]:
+    """Single values of groups whose fitted evidence is their own, those first that make most of a difference."""
+    predictor, level = model.naive_bayes_, model.encoder_.levels_[k]
+    if model.cells_ is None or k not in predictor.fitted_ or level.kind == "numeric":
+        return ()
+    cells = model.cells_[k]
+    line, rows = coarser_codes(cells, level), predictor.evidence_count_[k].sum(axis=1)
+    evidence, of_group = _centred(predictor.fitted_[k]), _centred(_by_level(model, k))[line]
+    apart = np.abs(evidence - of_group).max(axis=1)
+    first = np.argsort(-apart * rows, kind="stable")[:_MOST_VALUES]
+    return tuple(
+        ValueRow(cells.all_labels[c], level.all_labels[line[c]], float(rows[c]), tuple(own), tuple(group))
+        for c, own, group in zip(first.tolist(), evidence[first].tolist(), of_group[first].tolist(), strict=True)
+        if apart[c] >= _LEAST_DIFFERENCE
+    )
 
 
 def _by_level(model: SelectiveNB, k: int) -> np.ndarray:

@@ -307,7 +307,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         return explain_rows(self, X, by)
 
     def summary(self) -> Any:
-        """One row per feature, heaviest first (polars): feature, kind, weight, level_score, importance, n_levels."""
+        """Features, heaviest first (polars): feature, kind, weight, level_score, importance, n_levels[, monotone]."""
         from bayesieve.classifier.description import summarise
 
         check_is_fitted(self, "naive_bayes_")

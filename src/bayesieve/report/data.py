@@ -53,6 +53,19 @@ class CurvePart:
     counted: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class ValueRow:
+    """A value whose evidence differs from that of its `group`: its training rows of the fit of the evidence (sum of
+    their weights), and both evidences as in `LevelRow`.
+    """
+
+    label: str
+    group: str
+    count: float
+    evidence: tuple[float, ...]
+    of_group: tuple[float, ...]
+
+
 @dataclass(frozen=True, repr=False)
 class CellGrid(ShortRepr):
     """The cells of a pair of columns, a line for each level of the first.
@@ -90,6 +103,8 @@ class FeatureSummary(ShortRepr):
     levels : tuple of LevelRow
     curve : tuple of CurvePart, in the order of the values; empty where levels are not divided
     grid : the cells of a pair of columns
+    values : tuple of ValueRow, those first that differ most on the whole from their group
+    monotone : 1 where the evidence of the second class never falls, -1 where it never rises, 0 otherwise
     """
 
     name: str
@@ -103,6 +118,8 @@ class FeatureSummary(ShortRepr):
     levels: tuple[LevelRow, ...]
     curve: tuple[CurvePart, ...] = ()
     grid: CellGrid | None = None
+    values: tuple[ValueRow, ...] = ()
+    monotone: int = 0
 
     @property
     def selected(self) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bayesieve.report.data import CurvePart, FeatureSummary, LevelRow, ReportData
+from bayesieve.report.data import CurvePart, FeatureSummary, LevelRow, ReportData, ValueRow
 from bayesieve.report.figures.bars import (
     Bar,
     Segment,
@@ -66,6 +66,16 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class ValueLine:
+    """A value with evidence of its own: labels that fit, and (class, its evidence, that of its group)."""
+
+    label: str
+    group: str
+    count: float
+    amounts: tuple[tuple[int, float, float], ...]
+
+
+@dataclass(frozen=True)
 class FeatureDetail:
     """A selected feature with its levels, and the cells of a pair of columns."""
 
@@ -75,6 +85,7 @@ class FeatureDetail:
     is_open: bool
     hidden: str | None
     curve: Curve | None
+    values: tuple[ValueLine, ...]
 
 
 @dataclass(frozen=True)
@@ -122,9 +133,10 @@ def feature_section(data: ReportData) -> FeatureSection:
 
 
 def kind_label(feature: FeatureSummary) -> str:
-    """The kind, with the type where the kind does not already say it."""
+    """The kind, with the type where the kind does not already say it, and the direction of monotone evidence."""
     usual = {"numeric": {"number"}, "categorical": {"text", "category"}, "pair": {"pair"}}
-    return feature.kind if feature.type in usual.get(feature.kind, set()) else f"{feature.kind}, {feature.type}"
+    kind = feature.kind if feature.type in usual.get(feature.kind, set()) else f"{feature.kind}, {feature.type}"
+    return kind + {1: ", never falls", -1: ", never rises"}.get(feature.monotone, "")
 
 
 def _line(index: int, feature: FeatureSummary, detailed: bool, largest: float) -> FeatureLine:
@@ -153,7 +165,13 @@ def _detail(line: FeatureLine, limit: float, is_open: bool) -> FeatureDetail:
     amounts = [evidence_amounts(level.evidence) for level in levels]
     cells = None if grid is None else cell_map(grid, amounts, limit)
     lines = tuple(_level_line(levels[i], i + 1, largest, limit) for i in shown)
-    return FeatureDetail(line, lines, cells, is_open, hidden, _curve(line.feature.curve))
+    values = tuple(_value_line(value) for value in line.feature.values)
+    return FeatureDetail(line, lines, cells, is_open, hidden, _curve(line.feature.curve), values)
+
+
+def _value_line(value: ValueRow) -> ValueLine:
+    amounts = tuple((j, own, _of_class(value.of_group, j)) for j, own in evidence_amounts(value.evidence))
+    return ValueLine(shortened_label(value.label)[0], shortened_label(value.group)[0], value.count, amounts)
 
 
 def _curve(parts: Sequence[CurvePart]) -> Curve | None:
