@@ -173,7 +173,7 @@ def odd_arguments(case: Case) -> None:
         "é",
     )
     names = [("--target", "-t"), ("--weight",), ("--ignore",), ("--numeric",), ("--categorical",), ("--selector",)]
-    names += [("--max-seconds",), ("--seed",), ("--jobs",), ("--folds",)]
+    names += [("--max-seconds",), ("--seed",), ("--jobs",), ("--folds",), ("--benefit",)]
     command = case.pick(("fit", "fit", "fit", "compare", "predict", "explain", "info", "nothing"))
     given: list[Any] = [command, table]
     if command in ("fit", "compare"):

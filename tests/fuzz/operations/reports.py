@@ -33,10 +33,15 @@ def report(case: Case) -> None:
             np.asarray(model.classes_)[new.codes % len(model.classes_)],
         )
     elif how == "odd":
-        given |= {case.pick(("cv", "n_explained", "sample_weight", "title")): case.pick(options.ODD_VALUES)()}
+        given |= {
+            case.pick(("benefit", "cv", "n_explained", "sample_weight", "title")): case.pick(options.ODD_VALUES)()
+        }
         labels = case.pick((y, y, table.codes[:-1], ["foreign"] * table.n_rows, None, [None] * table.n_rows))
     elif case.chance(0.5):
         given |= {"cv": case.pick((2, 3, 5)), "sample_weight": weights}
+    if how in ("training rows", "other rows") and case.chance(0.4):
+        n_classes = len(model.classes_)
+        given["benefit"] = case.pick((np.eye(n_classes), 9 * np.eye(n_classes)[::-1] - 3, lambda X: np.eye(n_classes)))
     case.note(f"{how} {given}")
     try:
         must = how == "nothing" or (how == "training rows" and "cv" not in given)
