@@ -187,8 +187,9 @@ SECTIONS = (
         ("madelon", "arrhythmia", "mfeat_pixel", "mfeat", "spectrometer", "ada", "sylva sample", "isolet sample"),
         _MAIN,
         1,
-        "Ada and sylva have at most 5 sqrt(N) columns, so that cuts are free. By sizes their AUC is as high as with "
-        "published levels, their compression rate is lower.",
+        "Ada and sylva have at most 5 sqrt(N) columns, so that cuts are free. On this fold of ada five rows are "
+        "predicted too boldly by sizes, at 7 to 9 nats each; over five folds its compression rate is .435, that of "
+        "published levels .424.",
     ),
     Section("Dorothea", ("dorothea",), ("published", "sizes"), 1),
     Section(
