@@ -10,8 +10,10 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 
 from bayesieve import RepeatedFolds, SelectiveNB
+from bayesieve.evaluation import Comparison
 from bayesieve.studies import Options, make_study
-from bayesieve.studies.boulle2007.challenge import INITIAL, TASKS, Challenge, TunedNB
+from bayesieve.studies.boulle2007 import challenge
+from bayesieve.studies.boulle2007.challenge import INITIAL, TASKS, Challenge, Entry, TunedNB
 
 DOCUMENTS = Path(__file__).parents[2] / "docs" / "reproduction"
 HEADER = "name,file,rows,n_numeric,n_categorical,n_classes,majority_share,target,in_boulle"
@@ -27,13 +29,19 @@ def folder(tmp_path: Path) -> Path:
     table.with_columns(pl.Series("class", classes)).write_parquet(tmp_path / "ada.parquet")
     digits = np.arange(400) % 10
     shown = digits % 2 + np.random.default_rng(0).normal(0.0, 0.3, 400)
-    pl.DataFrame({"x": shown, "class": digits.astype(str)}).write_parquet(tmp_path / "optdigits.parquet")
-    lines = (f"ada,ada.parquet,1500,4,0,2,{share},class,1", "optdigits,optdigits.parquet,400,1,0,10,0.1,class,0")
+    hidden = np.random.default_rng(1).normal(size=400)
+    pl.DataFrame({"x": shown - 5 * hidden, "z": 5 * hidden, "class": digits.astype(str)}).write_parquet(
+        tmp_path / "optdigits.parquet"
+    )
+    lines = (f"ada,ada.parquet,1500,4,0,2,{share},class,1", "optdigits,optdigits.parquet,400,2,0,10,0.1,class,0")
     (tmp_path / "catalogue.csv").write_text("\n".join((HEADER, *lines)) + "\n")
     return tmp_path
 
 
-def test_the_guess_is_the_mean_over_folds_with_thresholds_tuned_on_training_rows(folder: Path) -> None:
+def test_the_guess_is_the_mean_over_folds_with_thresholds_tuned_on_training_rows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(challenge, "CONSTRUCTED", {"one sum": (1, 2)})
     study = make_study("boulle2007", Options(data=folder, quick=True, challenge=True, n_jobs=None))
     assert isinstance(study, Challenge)
     comparison = study.measure(folder / "kept.jsonl", 0)
@@ -54,13 +62,25 @@ def test_the_guess_is_the_mean_over_folds_with_thresholds_tuned_on_training_rows
 
     report = study.report(comparison)
     ((_, table),) = report.tables
-    assert [row[0] for row in table.rows] == ["Ada", "Parity in optdigits"]
+    assert [row[:2] for row in table.rows] == [
+        ("Ada", INITIAL),
+        ("", "one sum"),
+        ("Parity in optdigits", INITIAL),
+        ("", "one sum"),
+    ]
     assert table.rows[0][2:4] == ("0.1723", "0.1650")
-    mean = comparison.figure("ber", "ada").mean()
+    mean = comparison.figure("ber", "ada")[:, 0].mean()
     assert table.rows[0][4].startswith(f"{mean:.4f} ± ")
     assert table.rows[0][5] == f"{mean - 0.165:+.4f}"
     assert report.findings[0].endswith("the paper's guess of 0.1650.")
-    assert comparison.figure("ber", "optdigits").max() < 0.1  # parity, not the digit
+    parity = comparison.figure("ber", "optdigits")
+    assert parity[:, 0].min() > 0.3  # in neither column alone
+    assert parity[:, 1].max() < 0.1
+    assert report.findings[-1].startswith("Parity in optdigits: one sum ")
+    assert table.rows[2][7:8] == ("0.0",)
+    fewer = Comparison(comparison.data, comparison.methods, comparison.protocol, comparison.rows[:-1])
+    assert len(study.report(fewer).tables[0][1].rows) == 3
+    assert "Not computed yet: 1 of 4 combinations" in study.report(fewer).markdown
     assert "bayesieve reproduce boulle2007 --challenge --data DIR" in report.markdown
     saved = make_study("boulle2007", Options(data=folder, quick=True, challenge=True)).saved(folder / "kept.jsonl")
     assert study.report(saved).markdown == report.markdown
@@ -73,6 +93,16 @@ def test_the_document_shows_the_results_kept_next_to_it(tmp_path: Path) -> None:
     comparison = study.saved(DOCUMENTS / "boulle2007-challenge.jsonl")
     document = (DOCUMENTS / "boulle2007-challenge.md").read_text(encoding="utf-8")
     assert study.report(comparison).markdown == document
+
+
+def test_constructed_features_help_or_hurt() -> None:
+    rng = np.random.default_rng(0)
+    before = 0.2 + rng.normal(0.0, 0.01, 10)
+    initial = Entry(before, before, 1.0, 1.0)
+    task = TASKS[0]
+    for shift, word in ((-0.1, "help (-0.1"), (0.1, "hurt (+0.1"), (0.0, "make no significant difference")):
+        after = before + shift + rng.normal(0.0, 0.01, 10)
+        assert f"Ada: sums {word}" in Entry(after, after, 1.0, 1.0).change(task, "sums", initial, 1 / 9)
 
 
 def test_balanced_errors_by_hand() -> None:
