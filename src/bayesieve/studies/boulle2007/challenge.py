@@ -222,7 +222,8 @@ class Entry:
         test = corrected_resampled_t(self.errors, initial.errors, test_share)
         verdict = ("help", "make no significant difference", "hurt")[test.sign() + 1]
         change = signed(self.mean - initial.mean, 4)
-        return f"{task.title}: {method} {verdict} ({change}, p = {p_text(test.p_value)})."
+        p = f"p = {p_text(test.p_value)}".replace("= <", "<")
+        return f"{task.title}: {method} {verdict} ({change}, {p})."
 
 
 def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
