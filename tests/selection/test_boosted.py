@@ -297,3 +297,18 @@ def test_ctrl_c_ends_a_long_search() -> None:
     with pytest.warns(UserWarning, match="interrupted after"):
         BoostedSelector(10**6, encoder=None).fit(codes, y)
     assert time.perf_counter() - begin < 30
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_in_the_order_of_their_classes_weigh_the_same(n_classes: int) -> None:
+    rng = np.random.default_rng(37)
+    y = rng.integers(0, n_classes, 3000)
+    codes = np.column_stack([rng.integers(0, most, 3000) for most in (1, 2, 3, 8, 9, 40)])
+    n_levels = np.array([1, 2, 2, 8, 8, 40])  # some values have no level
+    mixed = coded_table(codes, y, n_levels, rng.random(3000))
+    for target in range(n_classes):
+        walks = [boosting._AgainstRest(table, target, 1.0) for table in (mixed, mixed.by_class)]
+        assert [walk._starts is None for walk in walks] == [True, False]
+        one, other = (walk._counts() for walk in walks)
+        np.testing.assert_allclose(one.counts, other.counts, rtol=1e-12)
+        np.testing.assert_allclose(one.class_counts, other.class_counts, rtol=1e-12)

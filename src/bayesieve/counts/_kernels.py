@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit, jit_inner
+from bayesieve.compiling import jit, jit_inner, jit_sum
 
 _LEAST_PACKED = 100  # rows of a class from which reading eight codes at a time pays
 _LEAST_IN_LANES = 500  # and from which several copies of a histogram do
 _MOST_PACKED = 12  # levels up to which it does: each takes a pass over the rows, in the first-level cache
+_WEIGHED_AT_ONCE = 1024  # rows whose weights stay in the first-level cache
+_MOST_COMPARED = 8  # levels up to which a pass of comparisons for each is faster than a sum by code
 _WORDS = 255  # of eight codes, after which the bytes that count a level would overflow
 _ONES = np.uint64(0x0101010101010101)
 _LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
@@ -89,6 +91,35 @@ def _count_packed(run, n_levels, counts, j):
             counts[level, j] += float((pairs * _PAIR_ONES) >> np.uint64(48))
     _count_singly(run[:head], n_levels, counts, j)
     _count_singly(run[head + whole :], n_levels, counts, j)
+
+
+@jit
+def weigh_sorted(codes, weights, starts, classes, n_levels, offsets, counts):
+    """As ``count_codes``, of uint8 codes and weights of rows that stand segment after segment; ``starts[s]`` is the
+    first row of segment s, ``classes[s]`` its class. Levels are compared with, which vectorises, up to a few.
+    """
+    for s in range(classes.size):
+        for begin in range(starts[s], starts[s + 1], _WEIGHED_AT_ONCE):
+            end = min(begin + _WEIGHED_AT_ONCE, starts[s + 1])
+            weight = weights[begin:end]
+            for k in range(codes.shape[0]):
+                code = codes[k, begin:end]
+                first = offsets[k]
+                if n_levels[k] <= _MOST_COMPARED:
+                    for level in range(n_levels[k]):
+                        counts[first + level, classes[s]] += _weight_of(code, weight, np.uint8(level))
+                else:
+                    for i in range(code.size):
+                        if code[i] < n_levels[k]:
+                            counts[first + code[i], classes[s]] += weight[i]
+
+
+@jit_sum
+def _weight_of(code, weight, level):
+    total = 0.0
+    for i in range(code.size):
+        total += weight[i] if code[i] == level else 0.0
+    return total
 
 
 @jit
