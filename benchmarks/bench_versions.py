@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import geometric_mean, median, quantiles
 from typing import Any
@@ -30,6 +31,9 @@ def main() -> None:
     parser.add_argument("new", type=Path, nargs="?", default=ROOT / "src", help="the same of the new version")
     parser.add_argument("--rounds", type=int, help="turns of each version (default 15; 3 with --quick)")
     parser.add_argument("--only", nargs="+", help="tasks whose names contain one of these words")
+    parser.add_argument("--tables", nargs="+", default=[], help="also fits of these tables of the catalogue")
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with catalogue.csv")
+    parser.add_argument("--processor", action="store_true", help="seconds of the processor: for a busy machine")
     arguments = parser.parse_args()
     if arguments.old is None:
         print("There is no earlier version to compare with: pass the folder of its package, such as OLD/src.")
@@ -40,7 +44,11 @@ def main() -> None:
         f"Each version runs in a process of its own; they take turns, {rounds} rounds after a first one that is not "
         "counted. The ratio is that of the seconds of one round, new by old; below 1 the new version is faster.\n"
     )
-    workers = [_Worker(folder, arguments.quick) for folder in (arguments.old, arguments.new)]
+    flags = [*(["--quick"] if arguments.quick else []), *(["--processor"] if arguments.processor else [])]
+    if arguments.processor:
+        report.add("Seconds are those of the processor, as the machine was busy.\n")
+    given = [*flags, str(arguments.data), *arguments.tables]
+    workers = [_Worker(folder, given) for folder in (arguments.old, arguments.new)]
     shared = [name for name in workers[0].names if name in workers[1].names]
     rows, medians = [], []
     for name in shared:
@@ -71,13 +79,14 @@ def _turn(workers: Sequence[_Worker], name: str, turn: int) -> tuple[float, floa
 class _Worker:
     """A process that runs tasks of one version by name."""
 
-    def __init__(self, folder: Path, quick: bool) -> None:
+    def __init__(self, folder: Path, given: Sequence[str]) -> None:
         if not (folder / "bayesieve" / "__init__.py").is_file():
             raise SystemExit(f"{folder} holds no package bayesieve; pass the folder that it is in, such as src.")
         own = folder.resolve().parent / "benchmarks"  # the tables that a version generates itself suit it
         path = os.pathsep.join(map(str, [folder.resolve(), own, ROOT / "benchmarks"]))
         env = dict(os.environ, PYTHONPATH=path, BAYESIEVE_COMPILE_ALONE="1")
-        command = [sys.executable, "-c", "import bench_versions as b; b.work()", *(["--quick"] if quick else [])]
+        code = f"import runpy; runpy.run_path({str(Path(__file__).resolve())!r})['work']()"
+        command = [sys.executable, "-c", code, *given]
         self._process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.names = self._read().split("\t")
 
@@ -100,7 +109,9 @@ def work() -> None:
     import warnings
 
     warnings.simplefilter("ignore")
-    tasks = _tasks(0.1 if "--quick" in sys.argv else 1.0)
+    clock = time.process_time if "--processor" in sys.argv else time.perf_counter
+    folder, *names = [word for word in sys.argv[1:] if not word.startswith("--")]
+    tasks = _fits(Path(folder), names) | _tasks(0.1 if "--quick" in sys.argv else 1.0)
     repeats: dict[str, int] = {}
     print(*tasks, sep="\t", flush=True)
     for line in sys.stdin:
@@ -108,13 +119,27 @@ def work() -> None:
         task = tasks[name]
         if name not in repeats:
             task()
-            begin = time.perf_counter()
+            begin = clock()
             task()
-            repeats[name] = max(1, int(_SECONDS_A_TURN / (time.perf_counter() - begin)))
-        begin = time.perf_counter()
+            repeats[name] = max(1, int(_SECONDS_A_TURN / (clock() - begin)))
+        begin = clock()
         for _ in range(repeats[name]):
             task()
-        print((time.perf_counter() - begin) / repeats[name], flush=True)
+        print((clock() - begin) / repeats[name], flush=True)
+
+
+def _fits(folder: Path, names: Sequence[str]) -> dict[str, Task]:
+    import polars as pl
+
+    from bayesieve import SelectiveNB
+
+    catalogue = {row["name"]: row for row in pl.read_csv(folder / "catalogue.csv").to_dicts()} if names else {}
+    tasks: dict[str, Task] = {}
+    for name in names:
+        table = pl.read_parquet(folder / catalogue[name]["file"]).drop_nulls(catalogue[name]["target"])
+        y = table[catalogue[name]["target"]].cast(pl.String).to_numpy()
+        tasks[f"fit, {name}"] = partial(SelectiveNB(n_jobs=1).fit, table.drop(catalogue[name]["target"]), y)
+    return tasks
 
 
 def _tasks(scale: float) -> dict[str, Task]:
