@@ -319,6 +319,21 @@ def test_weights_of_rows_count_in_cells() -> None:
     np.testing.assert_allclose(weighted.predict_log_proba(new), repeated.predict_log_proba(new), atol=2e-2)
 
 
+@pytest.mark.parametrize("calibrate", ["weights", "levels", "cells"])
+def test_a_sample_is_believed_as_far_as_its_rows_go(monkeypatch: pytest.MonkeyPatch, calibrate: Any) -> None:
+    monkeypatch.setattr(calibration, "_MOST_ROWS", 600)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, 10))
+    y = (rng.random(12_000) < 1 / (1 + np.exp(2 - 0.15 * X.sum(axis=1)))).astype(int)
+    n = 6000
+
+    def log_loss(model: SelectiveNB) -> float:
+        return -float(model.predict_log_proba(X[n:])[np.arange(n), y[n:]].mean())
+
+    counted = log_loss(SelectiveNB(calibrate=False).fit(X[:n], y[:n]))
+    assert log_loss(SelectiveNB(calibrate=calibrate).fit(X[:n], y[:n])) < counted + 0.003
+
+
 def test_a_class_may_be_absent_from_the_sample_that_evidence_is_fitted_to(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:

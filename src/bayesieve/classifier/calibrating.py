@@ -235,9 +235,10 @@ def _cells(
 
 
 def _counts(codes: np.ndarray, n_cells: int, n_classes: int, rows: CalibrationRows) -> np.ndarray:
-    """Weight of the rows of each cell and class; a sample may lack rows of a class."""
+    """Weight of all rows of each cell and class, estimated from a sample, which may lack rows of a class."""
     at = np.minimum(codes, n_cells).astype(np.int64) * n_classes + rows.classes
-    return np.bincount(at, rows.weights, (n_cells + 1) * n_classes).reshape(n_cells + 1, n_classes)[:-1]
+    counts = np.bincount(at, rows.weights * rows.n_stood_for, (n_cells + 1) * n_classes)
+    return counts.reshape(n_cells + 1, n_classes)[:-1]
 
 
 def _shapes(

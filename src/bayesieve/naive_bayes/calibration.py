@@ -28,7 +28,7 @@ rows of each of `FOLDS` folds from the other folds."""
 FOLDS = 5
 """Number of folds for levels with few rows; see `LEAST_ROWS_PER_VALUE`."""
 
-_MOST_ROWS = 20_000  # enough to fit a few numbers; larger tables are sampled
+_MOST_ROWS = 50_000  # larger tables are sampled
 _MOST_TERMS = 40_000_000  # rows x features x classes of one evaluation
 _LEAST_FACTOR, _SAME_FACTOR = 1e-3, 1e-4
 _MOST_STEPS = 50  # halving alone gets there in 14
@@ -117,7 +117,8 @@ def _improved(
 class CalibrationRows:
     """Codes of some features, classes and weights of (a sample of) coded rows.
 
-    Of more than 20,000 rows, or fewer where they are wide, a random sample (always the same) stands for all.
+    Of more than 50,000 rows, or fewer where they are wide, a random sample (always the same) stands for all. Each of its
+    rows counts once, as evidence of one row, and stands for ``n_stood_for`` rows where rows are shown.
 
     Raises
     ------
@@ -137,9 +138,7 @@ class CalibrationRows:
         # What leaving a row out takes from the counts: one of the rows that a weight of several stands for, so that a
         # weight of 2 equals the row repeated; all of it where weights are below 1.
         self.left_out = min(1.0, float(self.weights.mean()))
-        if rows.size < coded.n_rows:
-            # Scale the sample to the weight of all rows, so that the influence of the prior stays the same.
-            self.weights = self.weights * (self.total / self.weights.sum())
+        self.n_stood_for = 1.0 if rows.size == coded.n_rows else self.total / float(self.weights.sum())
         self.counts_of_folds: dict[int, list[np.ndarray]] = {}  # of the features at these positions in ``codes``
         rare = _rare_values(coded, features)
         if rare.size:
