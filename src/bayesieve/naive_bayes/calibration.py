@@ -117,8 +117,8 @@ def _improved(
 class CalibrationRows:
     """Codes of some features, classes and weights of (a sample of) coded rows.
 
-    Of more than 50,000 rows, or fewer where they are wide, a random sample (always the same) stands for all. Each of its
-    rows counts once, as evidence of one row, and stands for ``n_stood_for`` rows where rows are shown.
+    Of more than 50,000 rows, or fewer where they are wide, a random sample (always the same) stands for all. Each row
+    of it is believed as one row, and stands for ``n_stood_for`` rows where rows are shown.
 
     Raises
     ------
