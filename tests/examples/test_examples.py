@@ -37,7 +37,7 @@ def test_example(script: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "n_blocks", "written"), [("README.md", 4, "report.html"), ("docs/wrapper-search.md", 2, "path.html")]
+    ("page", "n_blocks", "written"), [("README.md", 4, "report.html"), ("docs/wrapper-search.md", 4, "path.html")]
 )
 def test_code_of_the_pages(page: str, n_blocks: int, written: str, tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
