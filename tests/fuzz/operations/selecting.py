@@ -39,7 +39,10 @@ def select(case: Case) -> None:
         clone(selector)
     with case.step("transform", must=bool(selector.support_.any())):
         out = selector.transform(X)
-    case.check(out.shape[1] == selector.support_.sum() == len(names), "columns selected", (out.shape, len(names)))
+    mask = selector.get_support()  # those of selected pairs, too
+    case.check(out.shape[1] == mask.sum() == len(names), "columns selected", (out.shape, len(names)))
+    alone = selector.support_[: mask.size]
+    case.check((mask >= alone).all() and mask.any() == selector.support_.any(), "columns of what is selected", mask)
     invariants.traced(case, selector.trace_)
     if case.chance(0.1):
         with case.attempt("path_figure"):
