@@ -39,6 +39,7 @@ from bayesieve.table.frames import polars_frame, take_rows
         (np.array([[1j]]), ValueError, "Complex data not supported"),
         ([[1, 2], [3]], ValueError, "rows of X differ in length"),
         ([["a", 2], ["b"]], ValueError, "rows of X differ in length"),
+        ([np.ones(2), np.ones(1)], ValueError, "rows of X differ in length"),
         (None, TypeError, "Expected a dataframe or a 2-D array"),
         ("table.csv", TypeError, "Expected a dataframe or a 2-D array"),
         ({"a": [1]}, TypeError, "Expected a dataframe or a 2-D array"),
@@ -53,6 +54,14 @@ from bayesieve.table.frames import polars_frame, take_rows
 def test_refused(X: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match="(?s)" + message):
         as_table(X)
+
+
+def test_rows_may_hold_values_that_numpy_does_not_mix() -> None:
+    rows = [[np.datetime64("NaT"), b"a", 1], [np.datetime64("2020-01-01"), b"b", 2]]
+    for some in (rows, rows[:1], rows[1:]):
+        table = as_table(some)
+        assert (table.n_rows, table.n_columns) == (len(some), 3)
+        assert [table.column(1).value(row) for row in range(len(some))] == [row[1] for row in some]
 
 
 def test_complex_objects_are_refused() -> None:

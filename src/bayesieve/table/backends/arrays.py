@@ -101,12 +101,14 @@ def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
     """A list of rows as numbers if it holds only those, else as objects (NumPy would turn numbers into text)."""
     if any(isinstance(row, np.ma.MaskedArray) for row in rows):
         return unmasked(np.ma.stack(rows))
+    if len({len(row) for row in rows if isinstance(row, (list, tuple)) or getattr(row, "ndim", False)}) > 1:
+        raise ValueError("The rows of X differ in length; every row needs one value per column.")
     try:
         array = np.asarray(rows)
-    except ValueError:
-        raise ValueError("The rows of X differ in length; every row needs one value per column.") from None
-    if array.dtype.kind in "biufcmM" and (array.ndim != 2 or holds_exactly(array, chain.from_iterable(rows))):
-        return array
+        if array.dtype.kind in "biufcmM" and (array.ndim != 2 or holds_exactly(array, chain.from_iterable(rows))):
+            return array
+    except ValueError:  # values that NumPy does not mix, such as dates and text
+        pass
     try:
         return np.array(rows, dtype=object)
     except ValueError:
