@@ -29,9 +29,15 @@ from bayesieve.statistics import wilcoxon_holm
 from bayesieve.statistics.data_set_tests import signed_rank_test
 from bayesieve.studies import Options
 from bayesieve.studies.abellan2017.study import ALPHAS, IMPRECISE, PLAIN, Abellan2017
+from bayesieve.studies.abellan2017.weka_nb import WekaNB
 from bayesieve.studies.tables import TextTable, p_text, signed
 
-DOCUMENT = "MDLP, missing left out (the document's)"
+DOCUMENT = "MDLP, missing left out, observed states"
+WEKA = {
+    "Weka's estimates, missing values spread (the document's)": ("weka", True),
+    "Weka's estimates, missing values left out": ("weka", False),
+    "Weka's estimates, means and modes for missing values": ("imputed", True),
+}
 NORMAL = "normal densities of numbers (the filter sees MDLP)"
 CODINGS: dict[str, dict[str, Any]] = {
     DOCUMENT: {"numeric": "mdlp", "missing": "ignore"},
@@ -43,7 +49,7 @@ SELECTORS: dict[str, Any] = {
     "NB": InformationGainSelector(threshold=-1.0),
     "IIG, s = 1": ImpreciseInformationGainSelector(),
     "IIG, s = 2": ImpreciseInformationGainSelector(s=2.0),
-    f"IG({ALPHAS[0]:g})": InformationGainSelector(alpha=ALPHAS[0]),
+    f"IG({ALPHAS[0]:g})": InformationGainSelector(alpha=ALPHAS[0] * float(np.log(2))),
 }
 
 
@@ -102,10 +108,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of the data sets")
     parser.add_argument("--repetitions", type=int, default=1)
     arguments = parser.parse_args()
-    study = Abellan2017(Options(data=arguments.data))
     rows: list[tuple[str, ...]] = []
-    for coding in (*CODINGS, NORMAL):
-        if coding in CODINGS:
+    for coding in (*WEKA, *CODINGS, NORMAL):
+        grid, spread = WEKA.get(coding, ("observed", False))
+        study = Abellan2017(Options(data=arguments.data, grid=grid))
+        if coding in WEKA:
+            of_filters = {"NB": "all", "IIG, s = 1": "imprecise", f"IG({ALPHAS[0]:g})": ALPHAS[0]}
+            methods: dict[str, Any] = {name: WekaNB(select, spread=spread) for name, select in of_filters.items()}
+        elif coding in CODINGS:
             encoder = TableEncoder(categorical="values", n_jobs=1, **CODINGS[coding])
             options = {"encoder": encoder, "smoothing": 1.0, "calibrate": False}
             methods = {name: SelectiveNB(selector, **options) for name, selector in SELECTORS.items()}

@@ -46,8 +46,9 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Thresholds of rabenoro2015: levels (of p-values) or quantiles.",
-            show_default="levels",
+            help="Variant. rabenoro2015: thresholds at levels (of p-values) or quantiles; abellan2017: weka (its "
+            "estimates), imputed (the same, missing values replaced) or observed (no more states than occur).",
+            show_default="the first",
         ),
     ] = None,
     smoothing: Annotated[

@@ -43,8 +43,6 @@ class CrossValidatedStudy(Study):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        if options.grid is not None:
-            raise ValueError(f"{self.paper} has no grid of thresholds, got {options.grid!r}; leave it out.")
         self.smoothing: Smoothing = self.paper_smoothing if options.smoothing is None else options.smoothing
         check_smoothing(self.smoothing)
         self.sets = DataSets(options.data)
@@ -63,6 +61,7 @@ class CrossValidatedStudy(Study):
             "paper": self.paper,
             "seed": self.options.seed,
             "smoothing": self.smoothing,
+            **({"grid": self.grid} if self.grids else {}),
             "folds": self._protocol.n_folds,
             "repeats": self._protocol.n_repeats,
             "only": self.options.only,
@@ -91,6 +90,7 @@ class CrossValidatedStudy(Study):
             quick=quick,
             repetitions=repeats if repeats != (1 if quick else self.paper_repeats) else None,
             smoothing=self.smoothing if self.smoothing != self.paper_smoothing else None,
+            grid=self.grid if self.grids and self.grid != self.grids[0] else None,
             only=",".join(self.options.only),
         )
 

@@ -83,10 +83,17 @@ class Study(ABC):
     """Whether it reads data sets, from a folder or downloaded."""
     challenge: ClassVar[type[Study] | None] = None
     """Another study of the paper, on its results in a challenge."""
+    grids: ClassVar[Sequence[str]] = ()
+    """Its variants, the default first."""
 
     def __init__(self, options: Options) -> None:
         if options.only and not self.uses_data:
             raise ValueError(f"{self.paper} has no data sets to choose from; leave out `only`.")
+        self.grid: Any = next(iter(self.grids), None) if options.grid is None else options.grid
+        if options.grid is not None and not self.grids:
+            raise ValueError(f"{self.paper} has no variants, got the grid {options.grid!r}; leave it out.")
+        if self.grids and self.grid not in self.grids:
+            raise ValueError(f"grid must be one of {', '.join(map(repr, self.grids))}, got {options.grid!r}.")
         self.options = options
 
     @property

@@ -99,8 +99,6 @@ class Challenge(Study):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        if options.grid is not None:
-            raise ValueError(f"{self.paper} has no grid of thresholds, got {options.grid!r}; leave it out.")
         self.smoothing: Smoothing = "m-estimate" if options.smoothing is None else options.smoothing
         check_smoothing(self.smoothing)
         self.sets = DataSets(options.data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from bayesieve.studies.data_sets.generated import generate
 from bayesieve.studies.data_sets.openml import REMEDY, download
 
 __all__ = ["DataFacts", "DataSets"]
+
+_DECLARED = "declared_levels.json"
 
 
 class DataSets:
@@ -85,6 +88,23 @@ class DataSets:
     def facts(self, name: str) -> DataFacts:
         """The facts of a data set; ValueError if the catalogue does not have it."""
         return self._catalogue.entry(name).facts
+
+    def target(self, name: str) -> str:
+        """The name of the target of a data set; "class" where it is downloaded."""
+        return self._catalogue.entry(name).cells.get("target") or "class"
+
+    def declared_states(self, name: str) -> dict[str, list[str]]:
+        """The states that the source of a data set declares for its columns and its target, where that is known.
+
+        From ``declared_levels.json`` of the folder, which has them by data set and column.
+        """
+        path = None if self.folder is None else self.folder / _DECLARED
+        if path is None or not path.is_file():
+            return {}
+        try:
+            return dict(json.loads(path.read_text("utf-8")).get(name, {}))
+        except (ValueError, AttributeError, TypeError) as error:
+            raise ValueError(f"{path} must have the states of columns by data set and column ({error}).") from error
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
         """Features and labels of a data set; the same every time.

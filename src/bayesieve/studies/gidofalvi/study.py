@@ -52,8 +52,6 @@ class Gidofalvi(Study):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        if options.grid is not None:
-            raise ValueError(f"{self.paper} has no grid of thresholds, got {options.grid!r}; leave it out.")
         self.smoothing: Smoothing = "m-estimate" if options.smoothing is None else options.smoothing
         check_smoothing(self.smoothing)
         known = campaigns(options.data, options.seed, quick=options.quick)

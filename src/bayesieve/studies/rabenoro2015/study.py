@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -78,6 +79,7 @@ class Rabenoro2015(Study):
         If an option is invalid.
     """
 
+    grids: ClassVar[Sequence[str]] = GRIDS
     paper: ClassVar[str] = "rabenoro2015"
     citation: ClassVar[str] = (
         "T. Rabenoro, J. Lacaille, M. Cottrell and F. Rossi (2015), Search strategies for binary feature selection for "
@@ -86,9 +88,6 @@ class Rabenoro2015(Study):
 
     def __init__(self, options: Options, n_series: int | None = None) -> None:
         super().__init__(options)
-        self.grid: Any = options.grid or GRIDS[0]
-        if self.grid not in GRIDS:
-            raise ValueError(f"grid must be one of {', '.join(map(repr, GRIDS))}, got {options.grid!r}.")
         self.smoothing: Smoothing = LAPLACE if options.smoothing is None else options.smoothing
         check_smoothing(self.smoothing)
         self.n_series = n_series or (N_SERIES_QUICK if options.quick else N_SERIES)

@@ -1,0 +1,154 @@
+"""Naive Bayes and filters as Weka has them: declared states count, also those without rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from bayesieve.counts import CodedTable, ContingencyCounts
+from bayesieve.counts.imprecise import class_imprecise_information
+from bayesieve.counts.information import class_information
+from bayesieve.discretize import TableEncoder
+from bayesieve.selection.filters import above
+
+CLASSES = "(classes)"
+"""Name of a column without values whose type declares the classes."""
+
+
+def declare(X: pl.DataFrame, y: np.ndarray, states: Mapping[str, Sequence[str]], target: str) -> pl.DataFrame:
+    """The table with types that declare the states of its texts and, in a column of its own, of the target.
+
+    Columns that ``states`` lacks have the states that occur.
+    """
+
+    def declared(name: str, values: pl.Series) -> pl.Enum:
+        return pl.Enum(states.get(name) or values.drop_nulls().unique().sort())
+
+    texts = {name: X[name].cast(declared(name, X[name])) for name in X.columns if X.schema[name] == pl.String}
+    labels = declared(target, pl.Series(y.astype(str)))
+    return X.with_columns(pl.lit(None, dtype=labels).alias(CLASSES), **texts)
+
+
+class DeclaredEncoder(TableEncoder):
+    """`TableEncoder` of tables from `declare`.
+
+    Attributes
+    ----------
+    n_states_ : int array, shape (n_features,), declared states of each feature; intervals for numbers.
+    n_classes_ : int, declared classes.
+    """
+
+    def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> CodedTable:
+        self.n_classes_ = len(X.schema[CLASSES].categories)
+        X = X.drop(CLASSES)
+        coded = super().fit_transform_coded(X, y, sample_weight, **options)
+        levels = list(self.levels_)
+        declared = [getattr(X.schema[level.name], "categories", None) for level in levels]
+        known = [level.n_levels - (level.missing_code is not None) for level in levels]
+        self.n_states_ = np.array(
+            [n if names is None else len(names) for n, names in zip(known, declared, strict=True)]
+        )
+        return coded
+
+    def transform_coded(self, X: Any, *args: Any, **options: Any) -> CodedTable:
+        return super().transform_coded(X.drop(CLASSES), *args, **options)
+
+
+class WekaNB(ClassifierMixin, BaseEstimator):
+    """Naive Bayes on features that a filter selects, with Weka's estimates.
+
+    P(class) = (n_c + 1) / (N + classes) and P(state | class) = (n_cv + 1) / (n_c + states), for declared classes and
+    states. Missing values are left out of both.
+
+    Parameters
+    ----------
+    select : "all", "imprecise" or float
+        Features of positive imprecise information gain (s = 1), of an information gain in bits of at least a share of
+        ln(classes), or all.
+    spread : bool
+        Whether filters spread missing values over the states in proportion to their rows, as Weka's evaluator of
+        information gain does, or leave them out.
+    """
+
+    def __init__(self, select: Literal["all", "imprecise"] | float = "all", *, spread: bool = True) -> None:
+        self.select = select
+        self.spread = spread
+
+    def new_encoder(self) -> DeclaredEncoder:
+        return DeclaredEncoder(numeric="mdlp", categorical="values", missing="level", n_jobs=1)
+
+    def fit(self, X: Any, y: Any) -> WekaNB:
+        encoder = self.new_encoder()
+        return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
+
+    def fit_coded(self, coded: CodedTable, encoder: DeclaredEncoder) -> WekaNB:
+        """Learn from rows that the encoder coded."""
+        self.encoder_, self.classes_ = encoder, np.asarray(coded.classes)
+        counts, missing = coded.counts, [level.missing_code for level in encoder.levels_]
+        tables = [_without(counts.feature(k), code) for k, code in enumerate(missing)]
+        self.support_ = self._selected(coded, tables, missing)
+        self.n_features_selected_ = int(self.support_.sum())
+        self.log_prior_ = np.log((counts.class_counts + 1) / (counts.total + encoder.n_classes_))
+        self.log_probabilities_ = [
+            _log_probabilities(table, n_states, code)
+            for table, n_states, code in zip(tables, encoder.n_states_.tolist(), missing, strict=True)
+        ]
+        return self
+
+    def _selected(self, coded: CodedTable, tables: Sequence[np.ndarray], missing: Sequence[int | None]) -> np.ndarray:
+        """(n_features,) bool."""
+        if self.select == "all":
+            return np.ones(len(tables), dtype=bool)
+        if self.spread:
+            tables = [
+                table if code is None else _spread(table, coded.counts.feature(k)[code])
+                for k, (table, code) in enumerate(zip(tables, missing, strict=True))
+            ]
+        n_classes = max(self.encoder_.n_classes_, coded.n_classes)
+        more = ((0, 0), (0, n_classes - coded.n_classes))
+        offsets = np.concatenate([[0], np.cumsum([len(table) for table in tables])])
+        class_counts = np.pad(coded.counts.class_counts, more[1])
+        counts = ContingencyCounts(np.pad(np.concatenate(tables), more), offsets, class_counts)
+        if self.select == "imprecise":
+            return above(class_imprecise_information(counts), 0.0) > 0
+        return class_information(counts) / np.log(2) >= float(self.select) * np.log(n_classes)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Log probabilities of the classes, (n_rows, n_classes), of a `CodedTable` or a table from `declare`."""
+        coded = X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X)
+        joint = np.tile(self.log_prior_, (coded.n_rows, 1))
+        for k in np.flatnonzero(self.support_).tolist():
+            logs = self.log_probabilities_[k]
+            joint += logs[np.minimum(coded.codes[k], len(logs) - 1)]
+        return joint - logsumexp(joint, axis=1, keepdims=True)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, as `predict_log_proba`."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row."""
+        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+
+
+def _without(table: np.ndarray, code: int | None) -> np.ndarray:
+    return table if code is None else np.delete(table, code, axis=0)
+
+
+def _spread(table: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Counts of states by class, with rows of missing values in proportion to the rows of the states."""
+    rows = table.sum(axis=1)
+    return table + np.outer(rows / rows.sum(), missing) if rows.any() else table
+
+
+def _log_probabilities(table: np.ndarray, n_states: int, missing: int | None) -> np.ndarray:
+    """Log P(state | class) of each code, 0 for missing values; the last line is that of states without rows."""
+    logs = np.log((np.vstack([table, np.zeros_like(table[:1])]) + 1) / (table.sum(axis=0) + n_states))
+    if len(table) == n_states:
+        logs[-1] = 0.0  # only missing values have no code
+    return logs if missing is None else np.insert(logs, missing, 0.0, axis=0)
