@@ -281,7 +281,7 @@ def options_of(kind: type, labels: Any) -> dict[str, st.SearchStrategy[Any]]:
             "verbose": st.sampled_from([0, False]),
         },
         AccuracySelector: search,
-        AUCSelector: search,
+        AUCSelector: {"search": st.sampled_from(["forward", "multi-start"]), "random_state": seeds, **search},
         WrapperSelector: {
             "criterion": criteria,
             "direction": st.sampled_from(["forward", "backward", "forward-backward", "backward-forward", "fast"]),

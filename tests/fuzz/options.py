@@ -187,7 +187,9 @@ _MAKERS: tuple[Callable[[Case], Any], ...] = (
     ),
     lambda case: bs.AllFeatures(smoothing=smoothing(case)),
     lambda case: bs.AccuracySelector(smoothing=smoothing(case), max_seconds=case.pick((None, 0.0))),
-    lambda case: bs.AUCSelector(smoothing=smoothing(case), max_seconds=case.pick((None, 0.0))),
+    lambda case: bs.AUCSelector(
+        search=case.pick(("forward", "multi-start")), smoothing=smoothing(case), max_seconds=case.pick((None, 0.0))
+    ),
     lambda case: bs.InformationGainSelector(
         threshold=case.pick((0.0, 0.01, 0.5)),
         alpha=case.pick((None, 0.05, 0.5)) if case.chance(0.3) else None,

@@ -10,6 +10,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
@@ -23,8 +25,8 @@ from bayesieve import (
     TableEncoder,
     WrapperSelector,
 )
-from bayesieve.criteria import ExpectedCost, Precision, Recall, RowLoss
-from bayesieve.search import SearchState
+from bayesieve.criteria import AUC, ExpectedCost, Precision, Recall, RowLoss
+from bayesieve.search import MultiStart, SearchState, SubsetProblem
 
 
 def mixed_frame(n_rows: int = 300, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -349,6 +351,39 @@ def test_accuracy_and_auc_are_forward_wrappers_on_training_rows() -> None:
         selector = kind().fit(frame, y)
         np.testing.assert_array_equal(selector.weights_, wrapper.weights_)
         assert selector.trace_.to_frame().drop("seconds").equals(wrapper.trace_.to_frame().drop("seconds"))
+
+
+def test_multi_start_auc_is_no_worse_than_its_neighbours() -> None:
+    X, y = load_wine(return_X_y=True)
+    y = (y == 1).astype(int)
+    selector = AUCSelector(search="multi-start", n_jobs=1).fit(X, y)
+    coded = selector.encoder_.fit_transform_coded(X, y)
+
+    def area(support: np.ndarray) -> float:
+        model = SelectiveNB(selector="all", n_jobs=1).fit_coded(coded, selector.encoder_)
+        model.naive_bayes_.set_params(feature_weights=support.astype(float)).update_weights()
+        scores = np.diff(model.naive_bayes_.predict_joint_log_proba(coded), axis=1)[:, 0]
+        return float(roc_auc_score(y, np.round(scores, 9)))
+
+    best = area(selector.support_)
+    assert best == pytest.approx(max(selector.trace_.to_frame()["criterion"]), abs=1e-9)
+    for k in range(X.shape[1]):
+        changed = selector.support_.copy()
+        changed[k] = not changed[k]
+        assert area(changed) <= best + 1e-9
+    again = AUCSelector(search="multi-start", n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(again.support_, selector.support_)
+
+
+def test_multi_start_auc_of_several_classes_is_that_of_the_search() -> None:
+    X, y = load_iris(return_X_y=True)
+    selector = AUCSelector(search="multi-start", random_state=3).fit(X, y)
+    problem = SubsetProblem.of(selector.encoder_.fit_transform_coded(X, y), "m-estimate", AUC())
+    trace = MultiStart(seed=3).run(problem)
+    np.testing.assert_array_equal(selector.support_, trace.best_on_path())
+    assert selector.trace_.to_frame().drop("seconds").equals(trace.to_frame().drop("seconds"))
+    with pytest.raises(ValueError, match="search must be 'forward' or 'multi-start', got 'backward'"):
+        AUCSelector(search="backward").fit(X, y)
 
 
 def test_indicators_are_selected_by_name_and_kept_compact() -> None:

@@ -10,14 +10,10 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
-from sklearn.metrics import roc_auc_score
 
 from bayesieve import SelectiveNB
-from bayesieve.counts import CodedTable
-from bayesieve.criteria import AUC
 from bayesieve.evaluation import Comparison, Protocol
 from bayesieve.evaluation.fold_measures import log_probabilities
-from bayesieve.search import SubsetProblem
 from bayesieve.statistics import metrics
 from bayesieve.studies import Options
 from bayesieve.studies.boulle2007 import waveform
@@ -38,7 +34,6 @@ from bayesieve.studies.boulle2007.results import CRITERIA, FLOORED, Group
 from bayesieve.studies.boulle2007.study import (
     Boulle2007,
     MeasuredNB,
-    MultiStartAUC,
     floored_compression_rate,
 )
 from bayesieve.studies.boulle2007.waveform import WaveformStudy, make_waveform, read_waveform, waveform_study
@@ -130,37 +125,6 @@ def test_the_measuring_classifier_predicts_as_the_plain_one_and_is_cloned() -> N
     np.testing.assert_array_equal(measured.predict_log_proba(X), plain.predict_log_proba(X))
 
 
-def test_multi_start_auc_is_no_worse_than_its_neighbours() -> None:
-    X, y = load_wine(return_X_y=True)
-    y = (y == 1).astype(int)
-    selector = MultiStartAUC(n_jobs=1).fit(X, y)
-    coded = selector.encoder_.fit_transform_coded(X, y)
-
-    def area(support: np.ndarray) -> float:
-        model = SelectiveNB(selector="all", n_jobs=1).fit_coded(coded, selector.encoder_)
-        model.naive_bayes_.set_params(feature_weights=support.astype(float)).update_weights()
-        scores = np.diff(model.naive_bayes_.predict_joint_log_proba(coded), axis=1)[:, 0]
-        return float(roc_auc_score(y, np.round(scores, 9)))
-
-    best = area(selector.support_)
-    assert best == pytest.approx(max(selector.trace_.to_frame()["criterion"]), abs=1e-9)
-    for k in range(X.shape[1]):
-        changed = selector.support_.copy()
-        changed[k] = not changed[k]
-        assert area(changed) <= best + 1e-9
-    again = MultiStartAUC(n_jobs=2).fit(X, y)
-    np.testing.assert_array_equal(again.support_, selector.support_)
-
-
-def test_multi_start_auc_takes_several_classes() -> None:
-    X, y = load_iris(return_X_y=True)
-    selector = MultiStartAUC(n_jobs=1).fit(X, y)
-    coded: CodedTable = selector.encoder_.fit_transform_coded(X, y)
-    problem = SubsetProblem.of(coded, "m-estimate", AUC())
-    assert not problem.criterion.lower_is_better
-    assert 0 < selector.support_.sum() < 4
-
-
 def test_study_has_the_methods_of_the_paper(folder: Path) -> None:
     methods = Boulle2007(Options(data=folder)).methods()
     assert tuple(methods) == (*METHODS, OURS)
@@ -203,7 +167,7 @@ def test_rows_that_the_paper_has_not_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"grid": "levels"}, "no grid"),
+        ({"grid": "levels"}, "no variants"),
         ({"only": ("titanic",)}, "'titanic'"),
         ({"smoothing": -1.0}, "smoothing must be"),
         ({"data": Path("nowhere")}, "nowhere"),

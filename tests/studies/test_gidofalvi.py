@@ -232,7 +232,7 @@ def test_it_goes_on_where_it_stopped_and_reports(tmp_path: Path, monkeypatch: py
 def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="gidofalvi has no data set 'cup98'; choose from 'donations'"):
         make_study("gidofalvi", Options(only=("cup98",)))
-    with pytest.raises(ValueError, match="has no grid of thresholds"):
+    with pytest.raises(ValueError, match="has no variants"):
         make_study("gidofalvi", Options(grid="levels"))
     with pytest.raises(ValueError, match="smoothing"):
         make_study("gidofalvi", Options(smoothing=-1.0))

@@ -1,19 +1,20 @@
-"""SNB(ACC) and SNB(AUC): forward selection by the accuracy, or the AUC, of the training rows."""
+"""SNB(ACC) and SNB(AUC): selection by the accuracy, or the AUC, of the training rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.search import GreedySearch
-from bayesieve.selection.base import CodedSelector
+from bayesieve.search import GreedySearch, MultiStart, Search
+from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.selection.wrapper import WrapperSelector
+from bayesieve.table.choices import is_choice
 
 
-class _ForwardOnTraining(CodedSelector):
+class _OnTraining(CodedSelector):
     _criterion: ClassVar[str]
 
     def __init__(
@@ -33,12 +34,16 @@ class _ForwardOnTraining(CodedSelector):
     def _search(self, coded: CodedTable) -> np.ndarray:
         wrapper = self._wrapper().fit_coded(coded)
         self.trace_ = wrapper.trace_
-        return wrapper.weights_
+        self.trace_.chosen = self.trace_.best_on_path()
+        return self.trace_.chosen.astype(float)
+
+    def _way(self) -> Search:
+        return GreedySearch("forward", max_seconds=self.max_seconds, n_jobs=self.n_jobs, until_best=True)
 
     def _wrapper(self) -> WrapperSelector:
         return WrapperSelector(
             self._criterion,
-            search=GreedySearch("forward", max_seconds=self.max_seconds, n_jobs=self.n_jobs, until_best=True),
+            search=self._way(),
             evaluation="train",
             smoothing=self.smoothing,
             encoder=self.encoder,
@@ -54,7 +59,7 @@ class _ForwardOnTraining(CodedSelector):
         self._wrapper()._check_options()
 
 
-class AccuracySelector(_ForwardOnTraining):
+class AccuracySelector(_OnTraining):
     """SNB(ACC): the smallest subset of highest training accuracy on the path of a forward search.
 
     The same as ``WrapperSelector("error", direction="forward", evaluation="train")``, but the path ends where no
@@ -83,11 +88,16 @@ class AccuracySelector(_ForwardOnTraining):
     _criterion = "error"
 
 
-class AUCSelector(_ForwardOnTraining):
-    """SNB(AUC): the smallest subset of largest training AUC on the path of a forward search.
+class AUCSelector(_OnTraining):
+    """SNB(AUC): the smallest subset of largest training AUC on the path of a search.
 
     The same as ``WrapperSelector("auc", direction="forward", evaluation="train")``, but the path ends at an area of 1,
     which no larger subset can better.
+
+    Parameters
+    ----------
+    search : {"forward", "multi-start"}, default="forward"
+        "multi-start" walks as `MAPSelector` does, which is the paper's search.
 
     Attributes
     ----------
@@ -96,8 +106,7 @@ class AUCSelector(_ForwardOnTraining):
 
     References
     ----------
-    SNB(AUC) of Boulle (2007), section 6, who walks by multi-start search; Provost & Domingos (2001) for several
-    classes.
+    SNB(AUC) of Boulle (2007), section 6; Provost & Domingos (2001) for several classes.
 
     Examples
     --------
@@ -111,3 +120,28 @@ class AUCSelector(_ForwardOnTraining):
     title = "forward search by training AUC"
     sentence = "A forward search selected the features of largest training AUC (SNB(AUC) of Boullé 2007)."
     _criterion = "auc"
+
+    def __init__(
+        self,
+        *,
+        search: Literal["forward", "multi-start"] = "forward",
+        max_seconds: float | None = None,
+        smoothing: Smoothing = "m-estimate",
+        encoder: Any = "modl",
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(max_seconds=max_seconds, smoothing=smoothing, encoder=encoder, n_jobs=n_jobs, verbose=verbose)
+        self.search = search
+        self.random_state = random_state
+
+    def _way(self) -> Search:
+        if self.search == "forward":
+            return super()._way()
+        return MultiStart(seed=seed_of(self.random_state), max_seconds=self.max_seconds, n_jobs=self.n_jobs)
+
+    def _check_options(self) -> None:
+        if not is_choice(self.search, ("forward", "multi-start")):
+            raise ValueError(f"search must be 'forward' or 'multi-start', got {self.search!r}.")
+        super()._check_options()

@@ -10,14 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesieve.classifier import SelectiveNB
-from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.criteria import AUC
+from bayesieve.counts import Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.fold_measures import log_probabilities
-from bayesieve.search import MultiStart, SubsetProblem
-from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
-from bayesieve.selection.base import CodedSelector
+from bayesieve.selection import AUCSelector, BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.studies.boulle2007.challenge import Challenge
 from bayesieve.studies.boulle2007.data import BY_OURS, METHODS, OURS
 from bayesieve.studies.boulle2007.results import FLOORED
@@ -27,45 +24,6 @@ from bayesieve.studies.study import Report, Study
 from bayesieve.table.frames import take_rows
 
 WAVEFORM = "waveform21"
-
-
-class MultiStartAUC(CodedSelector):
-    """SNB(AUC) as in the paper: the subset of largest training AUC on the path of MS(FFWBW), algorithm 1.
-
-    Among equals, the smallest subset is selected, then the first one.
-
-    Parameters
-    ----------
-    smoothing, encoder : as in every selector.
-    random_state : int, default=0
-        Seed of the shuffles.
-    n_jobs : int or None, default=-1
-        Threads; results do not depend on it.
-
-    Examples
-    --------
-    >>> from bayesieve.studies.boulle2007.study import MultiStartAUC
-    >>> from sklearn.datasets import load_iris
-    >>> MultiStartAUC().fit(*load_iris(return_X_y=True)).support_.tolist()
-    [False, False, True, True]
-    """
-
-    def __init__(
-        self,
-        *,
-        smoothing: Smoothing = "m-estimate",
-        encoder: Any = "modl",
-        random_state: int = 0,
-        n_jobs: int | None = -1,
-    ) -> None:
-        super().__init__(smoothing=smoothing, encoder=encoder)
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def _search(self, coded: CodedTable) -> np.ndarray:
-        problem = SubsetProblem.of(coded, self.smoothing, AUC())
-        self.trace_ = MultiStart(seed=self.random_state, n_jobs=self.n_jobs).run(problem)
-        return self.trace_.best_on_path().astype(float)
 
 
 class MeasuredNB(SelectiveNB):
@@ -126,7 +84,7 @@ class Boulle2007(CrossValidatedStudy):
             "SNB(CMA)": CompressionAveraging(**searched),
             "SNB(BMA)": BayesianAveraging(**searched),
             "SNB(MAP)": MAPSelector(**searched),
-            "SNB(AUC)": MultiStartAUC(**smooth),
+            "SNB(AUC)": AUCSelector(search="multi-start", **smooth),
             "SNB(ACC)": "accuracy",
             "NB": "all",
             "NB(EF)": "all",
