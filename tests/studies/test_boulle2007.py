@@ -23,11 +23,13 @@ from bayesieve.studies.boulle2007.data import (
     CHALLENGE,
     MEASURES,
     METHODS,
+    ONCE,
     OURS,
     REFERENCE,
     TABLE_3,
     TABLE_4,
     UCI,
+    VARIANTS,
 )
 from bayesieve.studies.boulle2007.figure import means_figure
 from bayesieve.studies.boulle2007.results import CRITERIA, FLOORED, Group
@@ -127,7 +129,8 @@ def test_the_measuring_classifier_predicts_as_the_plain_one_and_is_cloned() -> N
 
 def test_study_has_the_methods_of_the_paper(folder: Path) -> None:
     methods = Boulle2007(Options(data=folder)).methods()
-    assert tuple(methods) == (*METHODS, OURS)
+    assert tuple(methods) == (*METHODS, *VARIANTS, OURS)
+    assert [methods[name].selector.count for name in METHODS[:2] + ONCE] == ["evaluations"] * 2 + ["distinct"] * 2
     assert all(methods[name].calibrate is False for name in METHODS)
     ours = MeasuredNB(pairs=0, prior="published", calibrate="weights")
     assert methods[OURS].get_params(deep=False) == ours.get_params(deep=False)

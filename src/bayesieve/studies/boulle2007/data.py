@@ -65,5 +65,11 @@ UCI, CHALLENGE = (
 TABLE_3, TABLE_4 = _results("3"), _results("4")
 """By criterion and method: table 3 on the 30 data sets of table 1, table 4 on the 10 of table 2."""
 
+ONCE, UNTIL_DECAY = ("SNB(CMA), once", "SNB(BMA), once"), "SNB(ACC), until decay"
+VARIANTS = (*ONCE, UNTIL_DECAY)
+"""Other readings: a model counts once in an average, however often it is evaluated; SNB(ACC) ends where the training
+accuracy falls, with all features up to there.
+"""
+
 BY_OURS = {one.ours: one for one in (*UCI, *CHALLENGE) if one.ours is not None}
 """The paper's data sets by the names of ours."""

@@ -12,7 +12,7 @@ from bayesieve.studies.boulle2007.claims import NAMES, findings, sentences
 from bayesieve.studies.boulle2007.claims import table as claims_table
 from bayesieve.studies.boulle2007.data import BY_OURS, CHALLENGE, METHODS, OURS, TABLE_3, TABLE_4, UCI
 from bayesieve.studies.boulle2007.figure import means_figure
-from bayesieve.studies.boulle2007.results import CRITERIA, TITLES, Group, of_paper
+from bayesieve.studies.boulle2007.results import CRITERIA, TITLES, Group, Readings, of_paper
 from bayesieve.studies.boulle2007.study import Boulle2007
 from bayesieve.studies.boulle2007.waveform_report import waveform_section
 from bayesieve.studies.cross_validated import failures
@@ -25,6 +25,7 @@ def report(study: Boulle2007, comparison: Comparison) -> Report:
     """Report on a comparison of the paper's methods and ours."""
     uci = Group.of(comparison, [one.ours for one in UCI if one.ours])
     challenge = Group.of(comparison, [one.ours for one in CHALLENGE if one.ours])
+    readings = Readings.of(comparison, uci.names)
     facts = {name: study.sets.facts(name) for name in comparison.data}
     tables: list[tuple[str, TextTable]] = []
     files: dict[str, str] = {}
@@ -43,6 +44,7 @@ def report(study: Boulle2007, comparison: Comparison) -> Report:
         n_challenge=len(CHALLENGE),
         uci_results=_results(uci, TABLE_3, "UCI", len(UCI), tables, files),
         challenge_results=_results(challenge, TABLE_4, "challenge", len(CHALLENGE), tables, files),
+        readings=_readings(readings, TABLE_3) if readings.names else None,
         claims=claims,
         claims_table=claims_table(checked),
         missing=", ".join(one.name for one in CHALLENGE if one.ours not in challenge.names),
@@ -109,6 +111,18 @@ def _main_table(group: Group, paper: Mapping[str, Any], criterion: str) -> TextT
         )
     columns = ("Method", ">Mean, paper", ">Mean", ">Difference", ">W/L, paper", ">W/L", ">W/L, corrected test")
     return TextTable.of((*columns, ">Rank, paper", ">Rank"), rows)
+
+
+def _readings(group: Readings, paper: Mapping[str, Any]) -> TextTable:
+    """Means of every method with both readings, and the paper's."""
+    rows = []
+    for name in ("SNB(CMA)", "SNB(BMA)", "SNB(ACC)"):
+        rows.append((name, "paper", *(f"{paper[of_paper(criterion)][name].mean:.3f}" for criterion in CRITERIA)))
+        for method in group.methods:
+            if method.startswith(name):
+                reading = method.removeprefix(name).lstrip(", ") or "as in the tables"
+                rows.append(("", reading, *(f"{group.means(criterion)[method]:.4f}" for criterion in CRITERIA)))
+    return TextTable.of(("Method", "Reading", *(f">{NAMES[criterion]}" for criterion in CRITERIA)), rows)
 
 
 def _data_table(comparison: Comparison, facts: Mapping[str, DataFacts]) -> TextTable:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from bayesieve.statistics import average_ranks, critical_difference
 from bayesieve.statistics.fold_tests import DIGITS
 from bayesieve.studies import cross_validated as studies
-from bayesieve.studies.boulle2007.data import MEASURES, METHODS, OURS, REFERENCE
+from bayesieve.studies.boulle2007.data import MEASURES, METHODS, OURS, REFERENCE, VARIANTS
 
 FLOORED = "compression_rate_floored"
 """The compression rate with probabilities of at least 1 / test rows."""
@@ -30,7 +30,7 @@ def of_paper(criterion: str) -> str:
 class Group(studies.Group):
     """Data sets of a comparison on which no method failed, with the paper's seven methods, in its order, and ours."""
 
-    methods = (*METHODS, OURS)
+    methods: ClassVar[tuple[str, ...]] = (*METHODS, OURS)
     criteria = CRITERIA
     reference = REFERENCE
 
@@ -58,9 +58,15 @@ class Group(studies.Group):
         """Seconds of training and prediction by method, with coding, over all folds."""
         total = dict.fromkeys(self.methods, 0.0)
         for row in self.comparison.rows:
-            if row["data"] in self.names and row["fit_seconds"] is not None:
+            if row["data"] in self.names and row["method"] in total and row["fit_seconds"] is not None:
                 total[row["method"]] += row["fit_seconds"] + row["predict_seconds"]
         return total
+
+
+class Readings(Group):
+    """The paper's averages and SNB(ACC), each with another reading of the paper."""
+
+    methods = ("SNB(CMA)", "SNB(BMA)", "SNB(ACC)", *VARIANTS)
 
 
 def _average_ranks(matrix: np.ndarray, shared: Literal["mean", "best"]) -> np.ndarray:

@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesieve.classifier import SelectiveNB
-from bayesieve.counts import Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.fold_measures import log_probabilities
-from bayesieve.selection import AUCSelector, BayesianAveraging, CompressionAveraging, MAPSelector
+from bayesieve.search import GreedySearch
+from bayesieve.selection import AccuracySelector, AUCSelector, BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.studies.boulle2007.challenge import Challenge
-from bayesieve.studies.boulle2007.data import BY_OURS, METHODS, OURS
+from bayesieve.studies.boulle2007.data import BY_OURS, METHODS, ONCE, OURS, UNTIL_DECAY, VARIANTS
 from bayesieve.studies.boulle2007.results import FLOORED
 from bayesieve.studies.boulle2007.waveform import WaveformStudy, make_waveform, read_waveform
 from bayesieve.studies.cross_validated import CrossValidatedStudy
@@ -24,6 +25,19 @@ from bayesieve.studies.study import Report, Study
 from bayesieve.table.frames import take_rows
 
 WAVEFORM = "waveform21"
+
+
+class UntilDecay(AccuracySelector):
+    """SNB(ACC) that adds features as long as the training accuracy does not fall (Langley & Sage 1994)."""
+
+    def _way(self) -> GreedySearch:
+        return GreedySearch("forward", tol=-1e-9, max_seconds=self.max_seconds, n_jobs=self.n_jobs)
+
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        weights = np.zeros_like(super()._search(coded))
+        weights[self.trace_.walk_moves(0).feature] = 1.0
+        self.trace_.chosen = weights > 0
+        return weights
 
 
 class MeasuredNB(SelectiveNB):
@@ -81,8 +95,13 @@ class Boulle2007(CrossValidatedStudy):
         smooth: dict[str, Any] = {"smoothing": self.smoothing}
         searched: dict[str, Any] = {**smooth, "exhaustive": False}
         selectors: dict[str, Any] = {
-            "SNB(CMA)": CompressionAveraging(**searched),
-            "SNB(BMA)": BayesianAveraging(**searched),
+            "SNB(CMA)": CompressionAveraging(count="evaluations", **searched),
+            "SNB(BMA)": BayesianAveraging(count="evaluations", **searched),
+            **{
+                name: kind(**searched)
+                for name, kind in zip(ONCE, (CompressionAveraging, BayesianAveraging), strict=True)
+            },
+            UNTIL_DECAY: UntilDecay(**smooth),
             "SNB(MAP)": MAPSelector(**searched),
             "SNB(AUC)": AUCSelector(search="multi-start", **smooth),
             "SNB(ACC)": "accuracy",
@@ -92,7 +111,10 @@ class Boulle2007(CrossValidatedStudy):
         encoders = {"NB(EF)": TableEncoder(numeric="equal-frequency", categorical="values")}
         options: dict[str, Any] = {"prior": "published", **smooth}
         raw = {"calibrate": False, **options}
-        chosen = {name: MeasuredNB(selectors[name], encoder=encoders.get(name, "modl"), **raw) for name in METHODS}
+        chosen = {
+            name: MeasuredNB(selectors[name], encoder=encoders.get(name, "modl"), **raw)
+            for name in (*METHODS, *VARIANTS)
+        }
         return {**chosen, OURS: MeasuredNB(pairs=0, calibrate="weights", **options)}
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
