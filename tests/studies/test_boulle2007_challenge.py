@@ -122,5 +122,5 @@ def test_mistakes(folder: Path) -> None:
         make_study("rabenoro2015", Options(challenge=True))
     with pytest.raises(ValueError, match="has no data set 'gina'; choose from 'ada', 'optdigits'"):
         make_study("boulle2007", Options(data=folder, challenge=True, only=("gina",)))
-    with pytest.raises(ValueError, match="no grid"):
+    with pytest.raises(ValueError, match="no variants"):
         make_study("boulle2007", Options(data=folder, challenge=True, grid="levels"))
