@@ -133,6 +133,17 @@ def test_wekas_filters(spread: bool) -> None:
     assert selected.tolist() == [gain > middle for gain in gains]
 
 
+def test_a_column_of_missing_values_adds_nothing() -> None:
+    X = pl.DataFrame(
+        {"a": ["u", "v"] * 10, "b": [None] * 20, "n": [None] * 20}, schema_overrides={"b": pl.String, "n": pl.Float64}
+    )
+    y = np.array(["no", "yes"] * 10)
+    whole, part = declare(X, y, {}, "t"), declare(X.select("a"), y, {}, "t")
+    expected = WekaNB().fit(part, y).predict_proba(part)
+    np.testing.assert_allclose(WekaNB().fit(whole, y).predict_proba(whole), expected)
+    assert WekaNB("imprecise").fit(whole, y).support_.tolist() == [True, False, False]
+
+
 def test_missing_values_are_replaced_by_means_and_modes() -> None:
     X = imputed(pl.DataFrame({"n": [1.0, None, 3.0], "c": ["b", "a", None]}))
     assert X.to_dict(as_series=False) == {"n": [1.0, 2.0, 3.0], "c": ["b", "a", "a"]}

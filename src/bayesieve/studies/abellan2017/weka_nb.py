@@ -148,7 +148,8 @@ def _spread(table: np.ndarray, missing: np.ndarray) -> np.ndarray:
 
 def _log_probabilities(table: np.ndarray, n_states: int, missing: int | None) -> np.ndarray:
     """Log P(state | class) of each code, 0 for missing values; the last line is that of states without rows."""
-    logs = np.log((np.vstack([table, np.zeros_like(table[:1])]) + 1) / (table.sum(axis=0) + n_states))
+    counts = np.vstack([table, np.zeros((1, table.shape[1]))])
+    logs = np.log((counts + 1) / (table.sum(axis=0) + max(n_states, 1)))
     if len(table) == n_states:
         logs[-1] = 0.0  # only missing values have no code
     return logs if missing is None else np.insert(logs, missing, 0.0, axis=0)
