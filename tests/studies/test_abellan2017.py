@@ -145,8 +145,8 @@ def test_a_column_of_missing_values_adds_nothing() -> None:
 
 
 def test_missing_values_are_replaced_by_means_and_modes() -> None:
-    X = imputed(pl.DataFrame({"n": [1.0, None, 3.0], "c": ["b", "a", None]}))
-    assert X.to_dict(as_series=False) == {"n": [1.0, 2.0, 3.0], "c": ["b", "a", "a"]}
+    X = imputed(pl.DataFrame({"n": [1.0, None, 3.0], "c": ["b", "a", None], "none": [None] * 3}))
+    assert X.to_dict(as_series=False) == {"n": [1.0, 2.0, 3.0], "c": ["b", "a", "a"], "none": [None] * 3}
 
 
 def test_plain_naive_bayes_is_that_of_scikit_learn(folder: Path) -> None:

@@ -127,12 +127,15 @@ class Abellan2017(CrossValidatedStudy):
 
 
 def imputed(X: pl.DataFrame) -> pl.DataFrame:
-    """Missing numbers as the mean of the column, other missing values as its most frequent one (the first on ties)."""
+    """Missing numbers as the mean of the column, other missing values as its most frequent one (the first on ties);
+    columns without values as they are.
+    """
     filled = [
         column.fill_null(column.mean() if column.dtype.is_numeric() else _most_frequent(column))
         for column in X.get_columns()
+        if column.null_count() < X.height
     ]
-    return pl.DataFrame(filled)
+    return X.with_columns(filled)
 
 
 def _most_frequent(column: pl.Series) -> Any:
