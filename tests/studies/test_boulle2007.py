@@ -131,7 +131,7 @@ def test_study_has_the_methods_of_the_paper(folder: Path) -> None:
     methods = Boulle2007(Options(data=folder)).methods()
     assert tuple(methods) == (*METHODS, *VARIANTS, OURS)
     assert [methods[name].selector.count for name in METHODS[:2] + ONCE] == ["evaluations"] * 2 + ["distinct"] * 2
-    assert all(methods[name].calibrate is False for name in METHODS)
+    assert all(methods[name].calibrate is False and methods[name].pairs == 0 for name in METHODS)
     ours = MeasuredNB(pairs=0, prior="published", calibrate="weights")
     assert methods[OURS].get_params(deep=False) == ours.get_params(deep=False)
     assert methods["NB(EF)"].encoder.get_params()["numeric"] == "equal-frequency"

@@ -110,7 +110,7 @@ class Boulle2007(CrossValidatedStudy):
         }
         encoders = {"NB(EF)": TableEncoder(numeric="equal-frequency", categorical="values")}
         options: dict[str, Any] = {"prior": "published", **smooth}
-        raw = {"calibrate": False, **options}
+        raw = {"calibrate": False, "pairs": 0, **options}
         chosen = {
             name: MeasuredNB(selectors[name], encoder=encoders.get(name, "modl"), **raw)
             for name in (*METHODS, *VARIANTS)
