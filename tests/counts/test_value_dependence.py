@@ -211,6 +211,13 @@ def test_the_strongest_within_classes_is_that_of_other_libraries() -> None:
         np.testing.assert_allclose(strongest, np.max(of_classes, axis=0), rtol=1e-9, atol=1e-9)
 
 
+def test_huge_weights_are_not_written_out_as_rows() -> None:
+    tables = np.array([[[1e13, 2e13], [3e13, 0.0]]])
+    assert make_dependence("spearman").of_tables(tables)[0] > 0
+    with pytest.raises(ValueError, match="'maximal_information' cannot weigh rows; leave the weights out"):
+        make_dependence("maximal_information").of_tables(tables)
+
+
 def test_a_function_is_a_measure_that_cannot_weigh_rows() -> None:
     X, y = frame(2)
 

@@ -12,6 +12,7 @@ import numpy as np
 from bayesieve.counts.dependence_base import Dependence
 
 _MOST_GIBIBYTES = 1  # of the costs of the columns of a grid
+_MOST_REPEATED = 10_000_000  # rows that weights stand for, beyond which they are not written out as rows
 
 
 class ValueDependence(Dependence):
@@ -64,7 +65,7 @@ class ValueDependence(Dependence):
             cells = np.nonzero(table)
             numbers = np.stack(cells).astype(float)
             weights = table[cells].astype(float)
-            if not self.weighs_rows and np.all(weights == np.rint(weights)):
+            if not self.weighs_rows and weights.sum() <= _MOST_REPEATED and np.all(weights == np.rint(weights)):
                 numbers, weights = np.repeat(numbers, weights.astype(int), axis=1), np.ones(int(weights.sum()))
             values[at] = self.within(numbers[:1], numbers[1:], weights)[0, 0]
         return values
