@@ -182,6 +182,18 @@ def test_a_model_sees_what_no_column_says(tmp_path: Any) -> None:
     assert "a + d" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_a_model_of_part_of_the_rows_keeps_its_sums(tmp_path: Any) -> None:
+    frame, y = mixed()
+    model = SelectiveNB("clusters", encoder=TableEncoder(sums=RandomSums(6), pairs=2)).fit(frame, y)
+    assert model.naive_bayes_.class_count_.sum() < len(y)  # two thirds
+    assert [level.name for level in model.encoder_.levels_ if level.sum_of]
+    model.save(tmp_path / "model.json")
+    again = bayesieve.load(tmp_path / "model.json")
+    assert again.feature_names_in_.tolist() == frame.columns
+    new, _ = mixed(seed=5)
+    np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))
+
+
 @pytest.mark.parametrize("calibrate", ["weights", "levels", "cells"])
 def test_calibration_and_pairs_take_sums_for_columns(calibrate: Any, tmp_path: Any) -> None:
     rng = np.random.default_rng(2)
