@@ -80,3 +80,15 @@ def test_options_are_checked_before_anything_is_coded(german: tuple[pl.DataFrame
         SelectiveNB("best").fit("no table", y)
     with pytest.raises(ValueError, match="calibrate must be"):
         SelectiveNB(calibrate="always").fit_coded(coded, encoder)
+
+
+def test_a_model_of_part_of_the_rows_codes_rows_by_its_own_levels() -> None:
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame(rng.normal(size=(300, 4)), schema=list("abcd"))
+    y = X["a"].to_numpy() + X["b"].to_numpy() + rng.normal(size=300) > 0
+    encoder = TableEncoder()
+    model = SelectiveNB("clusters").fit_coded(encoder.fit_transform_coded(X, y), encoder)
+    expected = model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(encoder.transform_coded(X)), expected)
+    np.testing.assert_array_equal(model.predict_proba(encoder.transform_coded(X[:7])), expected[:7])
+    assert [level.labels for level in model.encoder_.levels_] != [level.labels for level in encoder.levels_]

@@ -174,7 +174,10 @@ def coded_for(model: SelectiveNB, X: Any) -> CodedTable:
         coded = model.encoder_.transform_coded(X, owner=model, **({} if cells is None else {"levels": cells}))
         issue([unseen_caution(model.encoder_.levels_, coded.unseen, coded.n_rows, model.naive_bayes_.used_)])
         return coded
-    if cells is None or np.array_equal(X.n_levels, cells.n_levels):
+    if cells is None:
+        own = model.encoder_.levels_  # of two thirds of the rows, say, where the codes are of all
+        return X if X.recoder is None or X.levels is None or X.levels is own else X.recoder.code(own)
+    if np.array_equal(X.n_levels, cells.n_levels):
         return X
     if X.recoder is None:
         raise ValueError(
