@@ -21,6 +21,8 @@ from bayesieve.report.formats import format_count, format_money, format_number, 
 from bayesieve.report.sections.tables import Column, Table
 
 _MOST_POINTS, _MOST_ROWS = 400, 21
+_UP = Scale(0.0, 1.0, 100.0, 0.0)  # of shares
+_QUARTERS = tuple(Tick(_UP(share), f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))
 
 
 def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "") -> Figure:
@@ -90,7 +92,6 @@ def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
     """
     shown = thinned(curve.share.size, _MOST_POINTS)
     share, gain, lift = curve.share[shown].tolist(), curve.gain[shown].tolist(), curve.lift[shown].tolist()
-    up = Scale(0.0, 1.0, 100.0, 0.0)
     lifts = roomy_scale(np.r_[0.0, curve.lift[1:]])
     percent = [100 * x for x in share]
     panels = [
@@ -98,10 +99,10 @@ def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
             "Cumulative gains",
             "share of the positive rows among those contacted; faint: at random",
             (),
-            drawn_lines([(0.0, 0.0), (100.0, 1.0)], "start", up)
-            + drawn_lines(list(zip(percent, gain, strict=True)), "best", up),
+            drawn_lines([(0.0, 0.0), (100.0, 1.0)], "start", _UP)
+            + drawn_lines(list(zip(percent, gain, strict=True)), "best", _UP),
             (),
-            tuple(Tick(up(v), f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)),
+            _QUARTERS,
         ),
         Panel(
             "Lift",
@@ -154,19 +155,17 @@ def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *,
     several = {"Observed share": calibrations} if isinstance(calibrations, Calibration) else dict(calibrations)
     if not several:
         raise ValueError("reliability_figure needs at least one calibration.")
-    up = Scale(0.0, 1.0, 100.0, 0.0)
-    ticks = tuple(Tick(up(v), f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0))
     panels, rows = [], []
     for name, one in several.items():
         points = list(zip((100 * one.predicted).tolist(), one.observed.tolist(), strict=True))
         intervals = list(zip((100 * one.predicted).tolist(), one.low.tolist(), one.high.tolist(), strict=True))
-        lines = drawn_lines([(0.0, 0.0), (100.0, 1.0)], "start", up) + drawn_lines(points, "best", up)
+        lines = drawn_lines([(0.0, 0.0), (100.0, 1.0)], "start", _UP) + drawn_lines(points, "best", _UP)
         note = (
             f"Brier score {one.brier:.4f}: calibration {one.calibration:.4f}, refinement {one.refinement:.4f}; "
             f"expected calibration error {one.expected_calibration_error:.4f}"
         )
-        marks = tuple(Mark(Point(x, up(y))) for x, y in points)
-        panels.append(Panel(name, note, band(intervals, up), lines, marks, ticks))
+        marks = tuple(Mark(Point(x, _UP(y))) for x, y in points)
+        panels.append(Panel(name, note, band(intervals, _UP), lines, marks, _QUARTERS))
         rows += [
             (
                 name,
