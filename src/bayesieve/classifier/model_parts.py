@@ -193,9 +193,8 @@ def rows_to_learn(model: SelectiveNB, coded: CodedTable) -> CodedTable:
     """
     learnt = model.selector_.rows_to_learn(coded)
     if learnt.levels is not None and learnt.levels is not coded.levels:
-        sums = TableLevels.of(model.encoder_.levels_).sums
         model.encoder_ = copy(model.encoder_)
-        model.encoder_._remember(TableLevels.of(learnt.levels).summing(sums), learnt.classes)
+        model.encoder_._remember(TableLevels.of(learnt.levels), learnt.classes)
     model.n_rows_ = coded.n_rows
     return learnt
 

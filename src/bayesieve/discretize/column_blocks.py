@@ -128,7 +128,8 @@ def fit_columns(
 
     numeric = np.array([coder.kind == "numeric" for coder in coders])
     runs = _runs(numeric if table.n_rows < LEAST_HASHED else np.zeros_like(numeric), table.n_rows)
-    fitted = _join(table.names, table.types(), map_in_threads(fit, runs, n_jobs))
+    sums = table.parts if isinstance(table, SummedTable) else None
+    fitted = _join(table.names, table.types(), map_in_threads(fit, runs, n_jobs), sums)
     return fitted, codes.matrix()
 
 
@@ -241,9 +242,12 @@ def _fit_intervals(coder: IntervalCoder, name: str, blocks: ValueBlocks, missing
 
 
 def _join(
-    names: Sequence[str], types: list[str], parts: Sequence[tuple[Intervals, FeatureLevels | None]]
+    names: Sequence[str],
+    types: list[str],
+    parts: Sequence[tuple[Intervals, FeatureLevels | None]],
+    sums: np.ndarray | None = None,
 ) -> FittedColumns:
-    """The columns of all parts, in their order."""
+    """The columns of all parts, in their order, the last ones ``sums`` of others (n_sums, n_terms)."""
     intervals = Intervals.join([part for part, _ in parts])
     first = np.cumsum([0, *(part.n_levels.size for part, _ in parts)]).tolist()
     levels = TableLevels(
@@ -255,6 +259,7 @@ def _join(
         cuts=intervals.cut_points,
         counts=intervals.counts,
         made={i: grouped for i, (_, grouped) in zip(first, parts, strict=False) if grouped is not None},
+        sums=sums,
     )
     return FittedColumns(levels, intervals.costs, intervals.null_costs)
 

@@ -146,12 +146,6 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         """The same columns and sums, with these pairs."""
         return self._first(self.n_columns, pairs, self.sums)
 
-    def summing(self, sums: np.ndarray) -> TableLevels:
-        """The same features, the last columns being sums of those at the positions ``sums`` (n_sums, n_terms)."""
-        levels = self._first(self.n_columns, self._pairs, sums)
-        levels._made = {i: level for i, level in levels._made.items() if not levels.n_raw <= i < levels.n_columns}
-        return levels
-
     def _first(self, n: int, pairs: Sequence[PairLevels], sums: np.ndarray | None) -> TableLevels:
         """The first ``n`` of the columns and sums, and these pairs."""
         made = {i: level for i, level in self._made.items() if i < n and not self._in_arrays[i]}
