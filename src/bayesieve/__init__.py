@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         pair_statistics,
     )
     from bayesieve.table import FeatureLevels
+    from bayesieve.table.sources import scan
 
 # Names are imported when they are first used, so that importing the package costs next to nothing.
 _HOMES = {
@@ -92,6 +93,7 @@ _HOMES = {
     "profit_curve": "bayesieve.decision",
     "profit_figure": "bayesieve.report",
     "reliability_figure": "bayesieve.report",
+    "scan": "bayesieve.table.sources",
     "selection_stability": "bayesieve.evaluation",
     "stability_figure": "bayesieve.report",
     "total_benefit": "bayesieve.decision",
@@ -139,6 +141,7 @@ __all__ = [
     "profit_curve",
     "profit_figure",
     "reliability_figure",
+    "scan",
     "selection_stability",
     "stability_figure",
     "total_benefit",

@@ -1,0 +1,221 @@
+"""`Source`: the rows of a table that need not fit in memory, in pieces that can be read again and again."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self, TypeVar
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BLOCK_ROWS = 1 << 18
+MOST_VALUES = 100_000
+_AHEAD = 2  # pieces read while one is worked on
+
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True, eq=False)
+class Piece(ABC):
+    """A run of rows of one source. Cheap to hold and to send elsewhere: rows are read when asked for.
+
+    Attributes
+    ----------
+    n_rows : int
+    n_bytes : int
+        Size on disk, or an estimate; for progress.
+    schema : polars.Schema
+        Names and types of the columns that `read` returns.
+    """
+
+    n_rows: int
+    n_bytes: int
+    schema: pl.Schema
+
+    @abstractmethod
+    def read(self, names: Sequence[str] | None = None) -> pl.DataFrame:
+        """These columns, or all; always the same rows in the same order.
+
+        Raises
+        ------
+        ValueError
+            If the rows cannot be read, or have changed since the scan; the message names the file.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Source(ABC):
+    """The rows of a table that need not fit in memory.
+
+    Attributes
+    ----------
+    schema : polars.Schema
+        Names and types of all columns, the same for all pieces.
+    pieces : tuple of Piece
+        In a fixed order.
+    """
+
+    schema: pl.Schema
+    pieces: tuple[Piece, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.schema)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(piece.n_rows for piece in self.pieces)
+
+    @property
+    def n_bytes(self) -> int:
+        """Size on disk, or an estimate; for progress."""
+        return sum(piece.n_bytes for piece in self.pieces)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.n_rows} rows, {len(self.schema)} columns, {len(self.pieces)} pieces)"
+
+    def select(self, names: Sequence[str]) -> Self:
+        """The same rows with these columns only, in this order.
+
+        Raises
+        ------
+        ValueError
+            If a column does not exist, or is named twice.
+        """
+        import polars as pl
+
+        schema = pl.Schema({name: self.schema[name] for name in self._checked(names)})
+        return replace(self, schema=schema, pieces=tuple(replace(piece, schema=schema) for piece in self.pieces))
+
+    def blocks(self, names: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS) -> Iterator[pl.DataFrame]:
+        """All rows in order, in blocks of ``block_rows`` rows, the last of fewer, however the pieces are cut.
+
+        The next pieces are read in a thread while a block is worked on, so memory holds a few pieces at most.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Columns to read; all by default.
+        block_rows : int
+        """
+        import polars as pl
+
+        columns = None if names is None else self._checked(names)
+        waiting: list[pl.DataFrame] = []
+        n_waiting = 0
+        for frame in read_ahead(lambda piece: piece.read(columns), self.pieces):
+            waiting.append(frame)
+            n_waiting += frame.height
+            while n_waiting >= block_rows:
+                joined = pl.concat(waiting, rechunk=False)
+                yield joined.head(block_rows).rechunk()
+                waiting, n_waiting = [joined.slice(block_rows)], n_waiting - block_rows
+        if n_waiting:
+            yield pl.concat(waiting)
+
+    def counts(self, name: str, by: str, weight: str | None = None, most: int = MOST_VALUES) -> pl.DataFrame | None:
+        """How often each value of a column comes with each class.
+
+        Parameters
+        ----------
+        name : str
+            A column.
+        by : str
+            The column of classes.
+        weight : str, optional
+            A column of weights to sum; rows are counted without.
+        most : int
+            The most distinct values.
+
+        Returns
+        -------
+        polars.DataFrame, or None if the column has more than ``most`` distinct values
+            Columns ``value``, ``class`` and ``count`` (rows, or the sum of their weights), sorted by value and class,
+            missing ones first. NaN counts as missing.
+        """
+        columns = [name, by] if weight is None else [name, by, weight]
+        self._checked(dict.fromkeys(columns))
+        total: pl.DataFrame | None = None
+        for block in self.blocks(list(dict.fromkeys(columns))):
+            total = added(total, counted(block, *columns))
+            if total["value"].n_unique() > most:
+                return None
+        return None if total is None else total.sort("value", "class")
+
+    @abstractmethod
+    def fingerprint(self) -> bytes:
+        """A digest that changes with the rows (of files: paths, sizes, times of change) or the columns; for caches."""
+
+    @abstractmethod
+    def check_unchanged(self) -> None:
+        """Compare the source with its state at the time of the scan.
+
+        Raises
+        ------
+        ValueError
+            If it has changed since; the message names the file.
+        """
+
+    def _checked(self, names: Iterable[str]) -> list[str]:
+        columns = [names] if isinstance(names, str) else list(names)
+        for i, name in enumerate(columns):
+            if name not in self.schema:
+                raise ValueError(f"There is no column {name!r}; the columns are {_listed(self.names)}.")
+            if name in columns[:i]:
+                raise ValueError(f"Column {name!r} is named twice; name every column once.")
+        return columns
+
+
+def _listed(names: Sequence[str], most: int = 10) -> str:
+    return ", ".join(map(repr, names[:most])) + (" ..." if len(names) > most else "")
+
+
+def digest(*parts: object) -> bytes:
+    """SHA-256 of the representations of these objects."""
+    return hashlib.sha256("\0".join(map(repr, parts)).encode("utf-8", "surrogateescape")).digest()
+
+
+def counted(frame: pl.DataFrame, name: str, by: str, weight: str | None = None) -> pl.DataFrame:
+    """The distinct pairs of value and class in a frame with their rows or weight; NaN counts as missing."""
+    import polars as pl
+
+    columns = [frame[name].alias("value"), frame[by].alias("class")]
+    columns = [column.fill_nan(None) if column.dtype.is_float() else column for column in columns]
+    if weight is None:
+        return pl.DataFrame(columns).group_by("value", "class").agg(pl.len().cast(pl.Int64).alias("count"))
+    columns.append(frame[weight].cast(pl.Float64).alias("count"))
+    return pl.DataFrame(columns).group_by("value", "class").agg(pl.col("count").sum())
+
+
+def added(total: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:
+    """The sum of two results of `counted`."""
+    import polars as pl
+
+    if total is None:
+        return more
+    return pl.concat([total, more]).group_by("value", "class").agg(pl.col("count").sum())
+
+
+def read_ahead(read: Callable[[Piece], Read], pieces: Iterable[Piece]) -> Iterator[Read]:
+    """What ``read`` returns for each piece, in order, the next ones being read in a thread."""
+    waiting: deque[Future[Read]] = deque()
+    thread = ThreadPoolExecutor(1, thread_name_prefix="bayesieve-reader")
+    try:
+        for piece in pieces:
+            waiting.append(thread.submit(read, piece))
+            if len(waiting) > _AHEAD:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        thread.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,69 @@
+"""Parquet files in pieces hold the rows of the whole table."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import bayesieve
+
+
+def table(n_rows: int, seed: int = 0) -> pl.DataFrame:
+    random = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "x": random.normal(size=n_rows),
+            "^n$": random.integers(0, 5, n_rows),
+            "*": random.choice(["a", "b", None], n_rows).tolist(),
+            "class": random.choice(["no", "yes"], n_rows).tolist(),
+            "w": random.uniform(size=n_rows),
+        }
+    )
+
+
+@settings(max_examples=15, deadline=None)
+@given(cuts=st.lists(st.integers(0, 300), max_size=5), group=st.integers(1, 120), block=st.integers(1, 400))
+def test_rows_do_not_depend_on_cuts(
+    tmp_path_factory: pytest.TempPathFactory, cuts: list[int], group: int, block: int
+) -> None:
+    folder = tmp_path_factory.mktemp("cuts")
+    whole = table(300)
+    bounds = [0, *sorted(cuts), 300]
+    for i, (first, stop) in enumerate(itertools.pairwise(bounds)):
+        whole[first:stop].write_parquet(folder / f"{i}.parquet", row_group_size=group)
+    source = pickle.loads(pickle.dumps(bayesieve.scan(folder)))
+    assert (source.n_rows, source.names) == (300, tuple(whole.columns))
+    blocks = list(source.blocks(["*", "^n$"], block))
+    assert [part.height for part in blocks[:-1]] == [block] * (len(blocks) - 1)
+    assert_frame_equal(pl.concat(blocks), whole[["*", "^n$"]])
+    assert_frame_equal(pl.concat(piece.read() for piece in source.pieces), whole)
+    for name in ("*", "^n$"):
+        expected = (
+            pl.DataFrame([whole[name].alias("value"), whole["class"]])
+            .group_by("value", "class")
+            .agg(pl.len().cast(int).alias("count"))
+            .sort("value", "class")
+        )
+        assert_frame_equal(source.counts(name, "class"), expected)
+        assert source.counts(name, "class", "w")["count"].sum() == pytest.approx(whole["w"].sum())
+    assert source.counts("x", "class", most=50) is None
+
+
+def test_folders_make_columns(tmp_path: Path) -> None:
+    for year in (2024, 2025):
+        (tmp_path / f"year={year}" / "kind=a%2Fb").mkdir(parents=True)
+        table(10, year).write_parquet(tmp_path / f"year={year}" / "kind=a%2Fb" / "part.parquet")
+    source = bayesieve.scan(tmp_path)
+    rows = pl.concat(source.blocks(["year", "kind", "x"]))
+    assert rows["year"].to_list() == [2024] * 10 + [2025] * 10
+    assert set(rows["kind"]) == {"a/b"}
+    assert source.counts("year", "kind").rows() == [(2024, "a/b", 10), (2025, "a/b", 10)]
+    assert_frame_equal(pl.concat(source.select(["year"]).blocks()), rows[["year"]])
