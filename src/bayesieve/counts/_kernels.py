@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit, jit_inner, jit_sum
+from bayesieve.compiling import jit, jit_inner
 
 _LEAST_PACKED = 100  # rows of a class from which reading eight codes at a time pays
 _LEAST_IN_LANES = 500  # and from which several copies of a histogram do
 _MOST_PACKED = 12  # levels up to which it does: each takes a pass over the rows, in the first-level cache
-_WEIGHED_AT_ONCE = 1024  # rows whose weights stay in the first-level cache
-_MOST_COMPARED = 8  # levels up to which a pass of comparisons for each is faster than a sum by code
+_WEIGHED_AT_ONCE = 1 << 14  # rows whose weights stay in the second-level cache
 _WORDS = 255  # of eight codes, after which the bytes that count a level would overflow
 _ONES = np.uint64(0x0101010101010101)
 _LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
@@ -95,31 +94,26 @@ def _count_packed(run, n_levels, counts, j):
 
 @jit
 def weigh_sorted(codes, weights, starts, classes, n_levels, offsets, counts):
-    """As ``count_codes``, of uint8 codes and weights of rows that stand segment after segment; ``starts[s]`` is the
-    first row of segment s, ``classes[s]`` its class. Levels are compared with, which vectorises, up to a few.
+    """As ``count_codes``, of codes that are all known and weights of rows that stand segment after segment;
+    ``starts[s]`` is the first row of segment s, ``classes[s]`` its class. Rows are added in turn to four copies of the
+    histogram: each addition to one would have to wait for the one before.
     """
+    lanes = np.empty((4, n_levels.max() if n_levels.size else 0))
     for s in range(classes.size):
         for begin in range(starts[s], starts[s + 1], _WEIGHED_AT_ONCE):
-            end = min(begin + _WEIGHED_AT_ONCE, starts[s + 1])
-            weight = weights[begin:end]
+            weight = weights[begin : min(begin + _WEIGHED_AT_ONCE, starts[s + 1])]
+            whole = weight.size // 4 * 4
             for k in range(codes.shape[0]):
-                code = codes[k, begin:end]
-                first = offsets[k]
-                if n_levels[k] <= _MOST_COMPARED:
-                    for level in range(n_levels[k]):
-                        counts[first + level, classes[s]] += _weight_of(code, weight, np.uint8(level))
-                else:
-                    for i in range(code.size):
-                        if code[i] < n_levels[k]:
-                            counts[first + code[i], classes[s]] += weight[i]
-
-
-@jit_sum
-def _weight_of(code, weight, level):
-    total = 0.0
-    for i in range(code.size):
-        total += weight[i] if code[i] == level else 0.0
-    return total
+                code = codes[k, begin : begin + weight.size]
+                lanes[:, : n_levels[k]] = 0.0
+                for i in range(0, whole, 4):
+                    for lane in range(4):
+                        lanes[lane, code[i + lane]] += weight[i + lane]
+                for i in range(whole, weight.size):
+                    lanes[0, code[i]] += weight[i]
+                for level in range(n_levels[k]):
+                    total = lanes[0, level] + lanes[1, level] + lanes[2, level] + lanes[3, level]
+                    counts[offsets[k] + level, classes[s]] += total
 
 
 @jit

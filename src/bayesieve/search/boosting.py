@@ -11,6 +11,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import ContingencyCounts, left_over
+from bayesieve.counts.joint_codes import JointCodes
 from bayesieve.counts.probabilities import log_probabilities_of_all
 from bayesieve.engine.progress import Progress
 from bayesieve.search.recorder import Clock, TraceRecorder
@@ -52,7 +53,9 @@ class Boosting:
         progress : called after every round
         """
         clock, coded = Clock(self.max_seconds), coded.by_class
-        walks = [_AgainstRest(coded, target, self.smoothing) for target in _targets(coded)]
+        targets = _targets(coded)
+        joint = JointCodes.of(coded) if targets and coded.families is None else None
+        walks = [_AgainstRest(coded, joint, target, self.smoothing) for target in targets]
         try:
             complete = self._boost(walks, candidates, clock, progress)
         except KeyboardInterrupt:
@@ -104,7 +107,7 @@ class Boosting:
 class _AgainstRest:
     """Boosting of one class (y = +1) against all others (y = -1)."""
 
-    def __init__(self, coded: CodedTable, target: int, smoothing: Smoothing) -> None:
+    def __init__(self, coded: CodedTable, joint: JointCodes | None, target: int, smoothing: Smoothing) -> None:
         self.target = target
         self.ended: str | None = None
         self.edge = 0.0
@@ -112,14 +115,12 @@ class _AgainstRest:
         self._smoothing = smoothing
         own = (np.asarray(coded.class_codes) == target).astype(np.uint8)
         self._coded = coded.with_rows(class_codes=own, classes=np.arange(2))
-        self._starts: np.ndarray | None = None  # of the classes, where rows stand in their order
-        self._classes = (np.arange(coded.n_classes) == target).astype(np.int64)
-        if coded.is_sorted_by_class and coded.families is None and coded.stored.dtype == np.uint8:
-            self._starts = np.searchsorted(np.asarray(coded.class_codes), np.arange(coded.n_classes + 1))
-        self._given = np.ones(coded.n_rows) if coded.weights is None else coded.weights
-        self._total = float(self._given.sum())
+        self._joint, self._classes = joint, (np.arange(coded.n_classes) == target).astype(np.int64)
+        given = np.ones(coded.n_rows) if coded.weights is None else coded.weights
+        self._total = float(given.sum())
+        self._inverse = np.divide(1.0, given, out=np.zeros(coded.n_rows), where=given > 0)
         # The weights sum to the number of rows, so that the first round smooths as `DiscreteNB` does.
-        self._weights = self._given.astype(float)
+        self._weights = given.astype(float)
         share = float(self._weights[own > 0].sum()) / self._total
         self.recorder = TraceRecorder((2.0 * share - 1.0) ** 2)
 
@@ -151,17 +152,10 @@ class _AgainstRest:
         return None
 
     def _counts(self) -> ContingencyCounts:
-        """Weight of every level by class; rows that stand class after class are read fastest."""
-        coded = self._coded
-        if self._starts is None:
-            return coded.with_rows(weights=self._weights).counts
-        from bayesieve.counts._kernels import weigh_sorted
-
-        offsets = np.concatenate([[0], np.cumsum(coded.n_levels)])
-        counts = np.zeros((int(offsets[-1]), 2))
-        for bounds in coded.engine.blocks(self._starts, len(coded.stored)):
-            weigh_sorted(coded.stored, self._weights, bounds, self._classes, coded.n_levels, offsets, counts)
-        return ContingencyCounts(counts, offsets, np.bincount(np.asarray(coded.class_codes), self._weights, 2))
+        """Weight of every level by class."""
+        if self._joint is None:
+            return self._coded.with_rows(weights=self._weights).counts
+        return self._joint.weigh(self._weights, self._classes)
 
     def _learn(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where the levels of each feature start, the confidence h = 2 s - 1 of every level and, at the end, of unseen
@@ -189,8 +183,7 @@ class _AgainstRest:
 
     def _effective_rows(self) -> float:
         """(sum w)^2 / sum w^2 (Kish), a row of weight 2 counting as two."""
-        there = self._given > 0
-        return self._total**2 / float(np.sum(self._weights[there] ** 2 / self._given[there]))
+        return self._total**2 / float(self._weights**2 @ self._inverse)
 
 
 def _targets(coded: CodedTable) -> list[int]:
