@@ -78,6 +78,9 @@ def test_the_guess_is_the_mean_over_folds_with_thresholds_tuned_on_training_rows
     assert parity[:, 1].max() < 0.1
     assert report.findings[-1].startswith("Parity in optdigits: one sum ")
     assert table.rows[2][7:8] == ("0.0",)
+    seconds = [row["figures"]["cpu seconds"] for row in comparison.rows]
+    assert all(0 < own < row["fit_seconds"] + 0.1 for own, row in zip(seconds, comparison.rows, strict=True))
+    assert report.files["boulle2007-challenge-times.svg"].count("<circle") == 4 + 2  # and two in the legend
     fewer = Comparison(comparison.data, comparison.methods, comparison.protocol, comparison.rows[:-1])
     assert len(study.report(fewer).tables[0][1].rows) == 3
     assert "Not computed yet: 1 of 4 combinations" in study.report(fewer).markdown
@@ -113,8 +116,24 @@ def test_balanced_errors_by_hand() -> None:
         def predict_proba(self, X: np.ndarray) -> np.ndarray:
             return np.tile([0.9, 0.1], (6, 1))
 
-    figures = Fixed(SelectiveNB()).fold_figures(np.zeros((6, 1)), np.array([0, 0, 0, 0, 1, 1]))
-    assert figures == {"ber": 0.625, "ber at 0.5": 0.5}  # 3 of 4 and 1 of 2 are wrong; all of the second class are
+    fixed = Fixed(SelectiveNB())
+    fixed.cpu_seconds_ = 1.5
+    figures = fixed.fold_figures(np.zeros((6, 1)), np.array([0, 0, 0, 0, 1, 1]))
+    # 3 of 4 and 1 of 2 are wrong; all of the second class are
+    assert figures == {"ber": 0.625, "ber at 0.5": 0.5, "cpu seconds": 1.5}
+
+
+def test_the_same_sums_are_tried_once(tmp_path: Path) -> None:
+    lines = [f"{task.name},{task.name}.parquet,1,1,0,2,0.5,class,0" for task in TASKS]
+    (tmp_path / "catalogue.csv").write_text("\n".join((HEADER, *lines)) + "\n")
+    study = make_study("boulle2007", Options(data=tmp_path, challenge=True))
+    assert isinstance(study, Challenge)
+    every = (INITIAL, *challenge.CONSTRUCTED)
+    wanted = {task.name: study.wanted(task) for task in TASKS}
+    assert wanted == {task.name: every if task.n_features > 64 else every[:-1] for task in TASKS}
+    ada, *_, pixels = TASKS
+    assert [ada.n_sums(name) for name in every] == [0, 1128, 10_000, 1128]
+    assert [pixels.n_sums(name) for name in every] == [0, 10_000, 10_000, 28_680]
 
 
 def test_mistakes(folder: Path) -> None:

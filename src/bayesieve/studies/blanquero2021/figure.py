@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
-from bayesieve.report.figures.scale import Point, Scale, Tick, polyline, value_ticks
-from bayesieve.report.render import fill
+from bayesieve.report.figures.scale import Point
 from bayesieve.studies.blanquero2021.data import (
     CORRELATIONS,
     SIZES,
@@ -18,8 +15,8 @@ from bayesieve.studies.blanquero2021.data import (
     sparse_name,
 )
 from bayesieve.studies.blanquero2021.results import Results
+from bayesieve.studies.scatter import Series, panel, scatter
 
-_WIDTH, _HEIGHT = 220.0, 180.0
 _COLOURS = {
     "Classic NB": "#777777",
     SPARSE: "#c8553d",
@@ -31,16 +28,6 @@ _COLOURS = {
     "Lasso": "#1f8a9b",
 }
 _SHADES = ("#f0b49e", "#e08a6d", "#c8553d", "#8f3623", "#571c0f")
-
-
-@dataclass(frozen=True)
-class Series:
-    """Points of one name in a panel, joined by a line if they are in a row."""
-
-    name: str
-    colour: str
-    points: tuple[Point, ...]
-    joined: bool = False
 
 
 def short(method: str) -> str:
@@ -58,17 +45,17 @@ def time_figure(results: Results) -> str:
         known = [rho for rho in CORRELATIONS if results.values(simulated_name(p, rho), sparse, "cpu seconds").size]
         points = tuple(Point(rho, math.log10(results.seconds(simulated_name(p, rho), sparse))) for rho in known)
         series.append(Series(f"p = {p}", colour, points, joined=True))
-    panel = _panel("Time of sparse NB", "correlation", "log10 CPU seconds of a fold", series)
-    return _drawn("Time of sparse naive Bayes by correlation and number of features", [panel], step=80)
+    drawn = panel("Time of sparse NB", "correlation", "log10 CPU seconds of a fold", series)
+    return scatter("Time of sparse naive Bayes by correlation and number of features", [drawn], step=80)
 
 
 def balanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
     """Figure 4: accuracy by number of features."""
     panels = [
-        _panel(one.name, "features", "accuracy, %", _of_methods(results, one, "n_features", "accuracy", by=1.0))
+        panel(one.name, "features", "accuracy, %", _of_methods(results, one, "n_features", "accuracy", by=1.0))
         for one in sets
     ]
-    return _drawn("Accuracy and number of features by method and data set", panels, step=110)
+    return scatter("Accuracy and number of features by method and data set", panels, step=110)
 
 
 def unbalanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
@@ -77,9 +64,9 @@ def unbalanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
     for one in sets:
         curves = _of_methods(results, one, "n_features", "auc", by=1.0)
         recalls = _of_methods(results, one, "recall of the first class", "recall of the second class", by=100.0)
-        panels.append(_panel(one.name, "features", "AUC, %", curves))
-        panels.append(_panel(one.name, "recall of class 1, %", "recall of class 2, %", recalls))
-    return _drawn("Unbalanced data sets: AUC, number of features and recalls", panels, step=150, columns=2)
+        panels.append(panel(one.name, "features", "AUC, %", curves))
+        panels.append(panel(one.name, "recall of class 1, %", "recall of class 2, %", recalls))
+    return scatter("Unbalanced data sets: AUC, number of features and recalls", panels, step=150, columns=2)
 
 
 def _of_methods(results: Results, one: PaperSet, x: str, y: str, *, by: float) -> list[Series]:
@@ -88,45 +75,3 @@ def _of_methods(results: Results, one: PaperSet, x: str, y: str, *, by: float) -
         at = Point(by * results.mean(one.ours, method, x), 100 * results.mean(one.ours, method, y))
         series.append(Series(short(method), _COLOURS[short(method)], (at,)))
     return series
-
-
-def _panel(title: str, x_title: str, y_title: str, series: Sequence[Series]) -> dict[str, Any]:
-    every = [point for one in series for point in one.points]
-    across, up = _scale([p.x for p in every], 0.0, _WIDTH), _scale([p.y for p in every], _HEIGHT, 0.0)
-    drawn = []
-    for one in series:
-        places = [Point(across(point.x), up(point.y)) for point in one.points]
-        line = polyline(places) if one.joined else ""
-        drawn.append({"name": one.name, "colour": one.colour, "places": [(p.x, p.y) for p in places], "line": line})
-    return {
-        "title": title,
-        "x_title": x_title,
-        "y_title": y_title,
-        "x_ticks": _ticks(across),
-        "y_ticks": _ticks(up),
-        "points": drawn,
-    }
-
-
-def _scale(values: Sequence[float], start: float, stop: float) -> Scale:
-    low, high = min(values), max(values)
-    room = 0.08 * (high - low) or 0.5
-    return Scale(low - room, high + room, start, stop)
-
-
-def _ticks(scale: Scale) -> tuple[Tick, ...]:
-    return tuple(value_ticks(scale))
-
-
-def _drawn(title: str, panels: Sequence[Mapping[str, Any]], *, step: int, columns: int = 3) -> str:
-    named = {one["name"]: one for panel in panels for one in panel["points"]}
-    columns = min(columns, len(panels)) if len(panels) > 1 else 2
-    return fill(
-        "scatter.svg",
-        title=title,
-        panels=panels,
-        series=list(named.values()),
-        step=step,
-        columns=columns,
-        rows=-(-len(panels) // columns),
-    )

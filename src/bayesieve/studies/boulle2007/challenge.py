@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import comb
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -14,10 +16,13 @@ from bayesieve.classifier import SelectiveNB
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.decision import ThresholdTuner
 from bayesieve.discretize import RandomSums, TableEncoder
+from bayesieve.evaluation.comparison import compare_many
+from bayesieve.evaluation.comparison_file import Key, key_of
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import RepeatedFolds
 from bayesieve.selection import CompressionAveraging
 from bayesieve.statistics.fold_tests import corrected_resampled_t
+from bayesieve.studies.boulle2007.figure import times_figure
 from bayesieve.studies.data_sets import DataSets
 from bayesieve.studies.study import Options, Report, Study, command_line
 from bayesieve.studies.tables import TextTable, document, p_text, signed, smoothing_text
@@ -45,6 +50,11 @@ class Task:
     test: float | None = None
     parity: bool = False
 
+    def n_sums(self, method: str) -> int:
+        """Different sums that a method tries: no more than there are."""
+        n, order = CONSTRUCTED.get(method, (0, 2))
+        return min(n, comb(self.n_features, order))
+
 
 TASKS = (
     Task("ada", "Ada", 48, 0.1650, 0.1723),
@@ -56,12 +66,27 @@ TASKS = (
 
 
 class TunedNB(ThresholdTuner):
-    """A classifier of two classes whose threshold is tuned on its training rows; it measures its balanced error."""
+    """A classifier of two classes whose threshold is tuned on its training rows; it measures its balanced error, and
+    its CPU seconds to train, in the calling thread.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """As of the base, timed."""
+        began = time.thread_time()
+        super().fit(X, y, sample_weight, groups)
+        self.cpu_seconds_ = time.thread_time() - began
+        return self
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """The balanced error rate on test rows, with the tuned threshold and with 0.5; classes must be 0 and 1."""
+        """The balanced error rate on test rows, with the tuned threshold and with 0.5, and the CPU seconds of training;
+        classes must be 0 and 1.
+        """
         tuned, most_probable = self.predict(rows), self.predict_proba(rows).argmax(axis=1)
-        return {"ber": balanced_error(codes, tuned), "ber at 0.5": balanced_error(codes, most_probable)}
+        return {
+            "ber": balanced_error(codes, tuned),
+            "ber at 0.5": balanced_error(codes, most_probable),
+            "cpu seconds": round(self.cpu_seconds_, 4),
+        }
 
 
 def balanced_error(codes: np.ndarray, predicted: np.ndarray) -> float:
@@ -118,18 +143,42 @@ class Challenge(Study):
         return self._protocol
 
     def methods(self) -> dict[str, Any]:
-        averaging = CompressionAveraging(smoothing=self.smoothing, exhaustive=False)
+        averaging = CompressionAveraging(smoothing=self.smoothing, exhaustive=False, n_jobs=1)
         options: dict[str, Any] = {"prior": "published", "smoothing": self.smoothing, "pairs": 0, "calibrate": False}
         encoders: dict[str, Any] = {INITIAL: "modl"} | {
-            name: TableEncoder(sums=RandomSums(n, order=order)) for name, (n, order) in CONSTRUCTED.items()
+            name: TableEncoder(sums=RandomSums(n, order=order), n_jobs=1) for name, (n, order) in CONSTRUCTED.items()
         }
         return {
-            name: TunedNB(SelectiveNB(averaging, encoder=encoder, **options), cv="train")
+            name: TunedNB(SelectiveNB(averaging, encoder=encoder, n_jobs=1, **options), cv="train")
             for name, encoder in encoders.items()
         }
 
     def data(self) -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:
         return {task.name: partial(self.load, task) for task in self.tasks}
+
+    def wanted(self, task: Task) -> tuple[str, ...]:
+        """Methods to run on a task: of those that try the same sums, for there are no more, the first."""
+        first = {(0, 0): INITIAL}
+        for name, (_, order) in CONSTRUCTED.items():
+            first.setdefault((task.n_sums(name), order), name)
+        return tuple(first.values())
+
+    def measure(self, results: Path | None, verbose: int) -> Comparison:
+        """Run all unfinished folds: the initial features of every task first."""
+        rows: dict[Key, dict[str, Any]] = {}
+        for name, method in self.methods().items():
+            done = compare_many(
+                {name: method},
+                {task.name: partial(self.load, task) for task in self.tasks if name in self.wanted(task)},
+                self.protocol,
+                results=results,
+                n_jobs=self.options.n_jobs,
+                verbose=verbose,
+            )
+            rows |= {key_of(row): row for row in done.rows}
+            if not done.complete:
+                raise KeyboardInterrupt
+        return Comparison.of(self.data(), self.methods(), self.protocol, rows)
 
     def load(self, task: Task) -> tuple[Any, np.ndarray]:
         """Table and classes, 0 or 1: the parity of digits, whose pixels are numbers."""
@@ -142,10 +191,11 @@ class Challenge(Study):
         entries = {
             (task, method): entry
             for task in self.tasks
-            for method in comparison.methods
+            for method in self.wanted(task)
             if (entry := Entry.of(comparison, task, method)) is not None
         }
-        table = guesses(entries)
+        table, n_wanted = guesses(entries), sum(len(self.wanted(task)) for task in self.tasks)
+        drawing = f"{self.paper}-challenge-times.svg"
         findings = (
             *(entry.finding(task, method) for (task, method), entry in entries.items() if task.guess),
             *(
@@ -170,16 +220,18 @@ class Challenge(Study):
             ),
             table=table,
             findings=findings,
-            n_wanted=len(self.tasks) * len(comparison.methods),
-            n_missing=len(self.tasks) * len(comparison.methods) - len(entries),
+            figure=f"![Figure 12: time against values]({drawing})" if entries else "",
+            n_wanted=n_wanted,
+            n_missing=n_wanted - len(entries),
         )
-        return Report((("Guesses of the balanced error rate", table),), findings, text)
+        files = {drawing: _times(entries)} if entries else {}
+        return Report((("Guesses of the balanced error rate", table),), findings, text, files)
 
 
 @dataclass(frozen=True)
 class Entry:
     """Results of a method on a task: balanced errors of all folds, with the tuned threshold and with 0.5, the mean
-    seconds to fit a fold, and the millions of values that it looks at.
+    CPU seconds to train on a fold, and the millions of values that it looks at.
     """
 
     errors: np.ndarray
@@ -194,9 +246,9 @@ class Entry:
         if len(rows) < comparison.protocol.n_splits or any(row["error"] for row in rows):
             return None
         errors, default = (np.array([row["figures"][name] for row in rows]) for name in ("ber", "ber at 0.5"))
-        n_features = task.n_features + CONSTRUCTED.get(method, (0, 0))[0]
-        values = rows[0]["n_train"] * n_features / 1e6
-        return cls(errors, default, float(np.mean([row["fit_seconds"] for row in rows])), values)
+        values = rows[0]["n_train"] * (task.n_features + task.n_sums(method)) / 1e6
+        seconds = float(np.mean([row["figures"]["cpu seconds"] for row in rows]))
+        return cls(errors, default, seconds, values)
 
     @property
     def mean(self) -> float:
@@ -245,3 +297,11 @@ def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
         known = task
     columns = ("Data set", "Features", ">Test, paper", ">Guess, paper", ">Guess", ">Difference", ">Threshold 0.5")
     return TextTable.of((*columns, ">Million values", ">Seconds a fold"), rows)
+
+
+def _times(entries: Mapping[tuple[Task, str], Entry]) -> str:
+    """Figure 12 of the paper, a line for each task."""
+    times: dict[str, list[tuple[float, float]]] = {}
+    for (task, _), entry in entries.items():
+        times.setdefault(task.title, []).append((1e6 * entry.values, entry.seconds))
+    return times_figure(times)

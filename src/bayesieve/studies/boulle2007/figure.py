@@ -1,14 +1,17 @@
-"""Figures 9 and 10 of Boulle (2007): the mean of each criterion by method, in the paper and here."""
+"""Figures 9, 10 and 12 of Boulle (2007): means of each criterion by method, in the paper and here; training times."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from bayesieve.report.figures.scale import Point
 from bayesieve.report.render import fill
 from bayesieve.studies.boulle2007.data import METHODS, OURS, SHORT, Cell
 from bayesieve.studies.boulle2007.results import FLOORED, Group
+from bayesieve.studies.scatter import Series, panel, scatter
 
+_COLOURS = ("#c8553d", "#2f6db5", "#4c9a52", "#8a5fb0", "#d9a521")
 _STEPS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1e9)
 
 
@@ -21,6 +24,16 @@ def means_figure(group: Group, paper: Mapping[str, Mapping[str, Cell]], title: s
         means = {"ours": group.means(criterion), "floored": floored, "paper": theirs}
         panels.append({"name": name, **means, **_axis(value for values in means.values() for value in values.values())})
     return fill("means.svg", title=title, methods=(OURS, *METHODS), panels=panels)
+
+
+def times_figure(times: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """SVG of figure 12: (values, seconds) of each data set with more and more features."""
+    series = [
+        Series(name, colour, tuple(Point(*one) for one in sorted(own)), joined=True)
+        for (name, own), colour in zip(times.items(), _COLOURS, strict=False)
+    ]
+    drawn = panel("Training time", "values: training rows times features", "CPU seconds of a fold", series, log=True)
+    return scatter("Training time of SNB(CMA) by the number of values", [drawn], step=170)
 
 
 def _axis(values: Iterable[float]) -> dict[str, Any]:
