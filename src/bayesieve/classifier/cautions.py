@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesieve.counts import CodedTable
+from bayesieve.discretize import TableEncoder
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, listed, named
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.pair_levels import columns_behind
+from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
@@ -105,16 +107,31 @@ def _classes(model: SelectiveNB) -> list[Caution]:
     return [Caution("classes", (), sentence, warns=False)]
 
 
-def table_cautions(table: Table, coded: CodedTable, levels: TableLevels) -> list[Caution]:
-    """Cautions about the raw columns; ``coded`` holds the same rows in the same order."""
-    rows = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights > 0)
-    columns = _Columns(table, rows, coded, levels)
+def table_cautions(table: Table, coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
+    """Cautions about the raw columns; ``coded`` holds the same rows, in the same order or as its ``rows.runs`` say."""
+    every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
+    rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
+    if coded.rows.runs is not None and isinstance(table, ScannedTable):
+        table = table.by_class(coded.rows.runs)
+    columns = _Columns(table, rows, coded, TableLevels.of(encoder.levels_).of_columns)
     target = _copies_of_target(columns)
     return [
+        *getattr(encoder, "scan_cautions_", ()),
         *target,
         *_identifiers(columns),
         *_copies(columns, {name for caution in target for name in caution.columns}),
     ]
+
+
+def rows_in_question(n_rows: int) -> np.ndarray:
+    """The rows of a table without weights that `table_cautions` reads values of."""
+    return np.concatenate([np.arange(n_rows) if rows is None else rows for rows in _samples(n_rows)])
+
+
+def _samples(n_rows: int) -> list[np.ndarray | None]:
+    """Some of the rows drawn at random, in order, in which columns are compared; None for all."""
+    random = np.random.default_rng(0)
+    return [np.sort(random.choice(n_rows, n, replace=False, shuffle=False)) if n < n_rows else None for n in _SAMPLES]
 
 
 class _Columns:
@@ -124,18 +141,16 @@ class _Columns:
         self.rows, self.coded, self.levels = rows, coded, levels
         self._table = table
         self._kinds = np.array(table.kinds(), dtype=object)
-        self._random = np.random.default_rng(0)
-        self.glance, self.sample, self.most = (self._some(n_rows) for n_rows in _SAMPLES)
+        runs = coded.rows.runs if coded.weights is None else None
+        drawn = [
+            rows if some is None else rows[some if runs is None else runs.by_class(some)]
+            for some in _samples(rows.size)
+        ]
+        self.glance, self.sample, self.most = drawn
 
     def of_kind(self, kind: str) -> np.ndarray:
         """Which columns are read as numbers, or as categories, (n_columns,) bool."""
         return self._kinds == kind
-
-    def _some(self, n_rows: int) -> np.ndarray:
-        """At most so many of the rows, drawn at random, in order."""
-        if self.rows.size <= n_rows:
-            return self.rows
-        return self.rows[np.sort(self._random.choice(self.rows.size, n_rows, replace=False, shuffle=False))]
 
     def counts(self, k: int) -> list[list[float]]:
         """Rows (or weight) by level and class."""
@@ -162,9 +177,8 @@ class _Columns:
 
     def values(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""
-        column = self._table.column(k)
-        if rows.size < self._table.n_rows:
-            column = column.take(rows)
+        table = self._table.select([k])
+        column = (table.take(rows) if rows.size < table.n_rows else table).column(0)
         return column.numbers() if column.kind == "numeric" else column.categories().codes
 
 

@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.classifier.cautions import unseen_caution
+from bayesieve.classifier.cautions import rows_in_question, unseen_caution
 from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.engine import IN_MEMORY, Cache, Engine
+from bayesieve.naive_bayes.calibration import drawn_rows
 from bayesieve.parts import arguments
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import issue
 from bayesieve.table.choices import is_choice
+from bayesieve.table.rows import ClassRuns
+from bayesieve.table.scanned import is_scan, scanned_rows
 from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.target import normalized_weights
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -141,13 +145,29 @@ def engine_of(model: SelectiveNB) -> Engine:
 
 def coding_options_of(model: SelectiveNB, encoder: Any) -> dict[str, Any]:
     """How ``fit`` codes the rows: where it keeps them, and which columns have no pairs."""
-    single = {"single": tuple(model.monotone)} if model.monotone and isinstance(encoder, TableEncoder) else {}
-    return {"engine": engine_of(model), **single}
+    options: dict[str, Any] = {"engine": engine_of(model)}
+    if isinstance(encoder, TableEncoder):
+        options["by_class"] = not model.selector_._rows_in_order
+        if model.monotone:
+            options["single"] = tuple(model.monotone)
+    return options
+
+
+def rows_to_fit(model: SelectiveNB, X: Any, y: Any, weights: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
+    """The same, with weights as the model wants them; read from columns where ``X`` is to be scanned. The rows that a
+    fit asks for again stay in memory when they are next read.
+    """
+    if is_scan(X, y):
+        X, y, weights, groups = scanned_rows(X, y, weights, groups)
+        if weights is None:
+            X.keep(rows_in_question(X.n_rows))
+            X.keep(ClassRuns(y.codes, y.n_classes).in_source(drawn_rows(X.n_rows)))
+    return X, y, normalized_weights(weights) if model.normalize else weights, groups
 
 
 def name_of(y: Any) -> str | None:
-    """The name of a series of labels, if it has one."""
-    name = getattr(y, "name", None)
+    """The name of a series of labels, if it has one, or of the column that they are in."""
+    name = y if isinstance(y, str) else getattr(y, "name", None)
     return name if isinstance(name, str) and name else None
 
 

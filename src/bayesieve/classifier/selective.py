@@ -27,7 +27,6 @@ from bayesieve.table import as_table
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.estimator_input import copy_features
 from bayesieve.table.table_levels import TableLevels
-from bayesieve.table.target import normalized_weights
 
 if TYPE_CHECKING:
     from bayesieve.report.data import Performance
@@ -163,7 +162,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
+        X : dataframe, 2-D array, sparse matrix or whatever `bayesieve.scan` takes, shape (n_rows, n_features)
+            Of a scan, ``y``, ``sample_weight`` and ``groups`` are names of columns; codes are kept in files.
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts: a weight of 2 equals the row repeated, unless ``normalize`` is True.
         groups : array-like, shape (n_rows,), optional
@@ -187,13 +187,12 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self._prepare()
         self.target_name_ = parts.name_of(y)
         encoder = self.new_encoder()
-        if self.normalize:
-            sample_weight = normalized_weights(sample_weight)
+        X, y, sample_weight, groups = parts.rows_to_fit(self, X, y, sample_weight, groups)
         mixed = isinstance(encoder, TableEncoder)
         table = as_table(X) if mixed else X
         with compiling_elsewhere(self.selector_.kernel_families):
             coded = encoder.fit_transform_coded(table, y, sample_weight, **parts.coding_options_of(self, encoder))
-        seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder.levels_.of_columns) if mixed else []
+        seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder) if mixed else []
         del table, X  # its columns may be copies
         self._learn(with_benefit(coded, benefit, self.selector_), encoder, seen=seen, groups=groups)
         issue(self.cautions_)

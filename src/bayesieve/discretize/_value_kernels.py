@@ -174,3 +174,61 @@ def equal_parts(first, stops, cumulated, n_parts):
                 n_found += 1
                 last = nearest
     return found[:n_found]
+
+
+@jit
+def number_values(values, begin, class_codes, weights, keys, slots, known, counts, n_known, numbers):
+    """Number distinct values in the order in which they come, from 1 on, 0 for NaN; count them by class.
+
+    keys, slots : a hash table of values and their numbers; known, counts : by number; weights : empty where every row
+    counts once. Returns the row at which the table must grow, ``values.size`` at the end, and how many are known.
+    """
+    bits, mask = 0, keys.size - 1
+    while 1 << bits < keys.size:
+        bits += 1
+    shift = np.uint64(64 - bits)
+    weighted, patterns = weights.size > 0, values.view(np.uint64)
+    for i in range(begin, values.size):
+        value, number = values[i], 0
+        if value == value:
+            pattern = patterns[i] if value != 0.0 else np.uint64(0)  # -0.0 equals 0.0
+            at = np.int64((pattern * _MULTIPLIER) >> shift)
+            while slots[at] != 0 and keys[at] != value:
+                at = (at + 1) & mask
+            if slots[at] == 0:
+                if n_known + 1 >= known.size:
+                    return i, n_known
+                n_known += 1
+                slots[at], keys[at], known[n_known] = n_known, value, value
+            number = slots[at]
+        numbers[i] = number
+        counts[number, class_codes[i]] += weights[i] if weighted else 1.0
+    return values.size, n_known
+
+
+@jit
+def count_numbered(numbers, class_codes, weights, counts):
+    """Add rows, or weight, by number and class."""
+    weighted = weights.size > 0
+    for i in range(numbers.size):
+        counts[numbers[i], class_codes[i]] += weights[i] if weighted else 1.0
+
+
+@jit
+def widen_cells(values, numbers, lowest, highest):
+    """Let the range of each numbered cell reach to all values in it."""
+    for i in range(values.size):
+        number, value = numbers[i], values[i]
+        if value < lowest[number]:
+            lowest[number] = value
+        if value > highest[number]:
+            highest[number] = value
+
+
+@jit
+def place_by_class(numbers, lookup, class_codes, starts, codes):
+    """Write what ``lookup`` has for each numbered value to the run of its class, which goes on at ``starts``."""
+    for i in range(numbers.size):
+        code = class_codes[i]
+        codes[starts[code]] = lookup[numbers[i]]
+        starts[code] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -27,13 +28,17 @@ from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
 from bayesieve.discretize.random_sums import RandomSums
 from bayesieve.discretize.recoding import TableRecoder
+from bayesieve.discretize.scanned_columns import ScannedColumns
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.discretize.values import ValueCoder
-from bayesieve.engine import IN_MEMORY, Engine
+from bayesieve.engine import IN_MEMORY, Engine, Mapped
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import fit_table, new_table
+from bayesieve.table.rows import ClassRuns
+from bayesieve.table.scanned import ScannedTable, scanned_rows
+from bayesieve.table.sources.base import Source
 from bayesieve.table.sums import SummedTable
 from bayesieve.table.table_levels import TableLevels
 
@@ -137,29 +142,47 @@ class TableEncoder(TableCoder):
         return self.fit_transform_coded(X, y, sample_weight).codes.T
 
     def fit_transform_coded(
-        self, X: Any, y: Any, sample_weight: Any = None, *, engine: Engine = IN_MEMORY, single: Collection[str] = ()
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        engine: Engine = IN_MEMORY,
+        single: Collection[str] = (),
+        by_class: bool = False,
     ) -> CodedTable:
         """Fit, and return the same rows as a `CodedTable` with classes, weights and levels.
 
         ``engine`` is where the codes live, such as `bayesieve.engine.Mapped` for files. Where it has several blocks,
         the values of one block of rows are converted at a time, unless there are fractional weights. ``single`` names
-        columns that no pair is looked for with.
+        columns that no pair is looked for with. ``by_class`` lists the rows of a scanned table class after class.
         """
+        if isinstance(X, Source):
+            scan = scanned_rows(X, y, sample_weight)
+            X, y, sample_weight = scan.table, scan.target, scan.weights
         table, drawn, coders, grouper = self._read_for_fit(X)
         target, weights, order = read_classes(self, table, y, sample_weight)
         of_table = {coder: coder.in_table(table.n_columns + len(drawn), float(order.total)) for coder in set(coders)}
         coders = [of_table[coder] for coder in coders]
         numeric: Any = next((coder for coder in coders if coder.kind == "numeric"), None)
-        rows = Rows(target.codes, target.classes, weights)
+        scanned = table if isinstance(table, ScannedTable) else None
+        rows, engine = _listed(target, weights, scanned is not None and by_class), _engine_for(table, engine)
         blocks = [slice(*bounds.tolist()) for bounds in engine.blocks(np.array([0, table.n_rows]))]
 
-        def fit(of: Table, by: Sequence[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:
-            if len(blocks) == 1 or not order.integral:
-                return fit_columns(of, by, order, self.missing, self.n_jobs, engine)
-            fitted = self._count(of, by, target, weights, blocks)
-            return fitted, code_in_blocks(of, fitted.levels, blocks, self.n_jobs, engine)
-
         def code() -> tuple[TableLevels, np.ndarray]:
+            values = None
+            if scanned is not None:
+                values = ScannedColumns(scanned, target, weights, engine, self.n_jobs, runs=rows.runs)
+                self.scan_cautions_ = values.cautions()
+
+            def fit(of: Table, by: Sequence[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:
+                if values is not None:
+                    return values.fit([table.names.index(name) for name in of.names], by, self.missing)
+                if len(blocks) == 1 or not order.integral:
+                    return fit_columns(of, by, order, self.missing, self.n_jobs, engine)
+                fitted = self._count(of, by, target, weights, blocks)
+                return fitted, code_in_blocks(of, fitted.levels, blocks, self.n_jobs, engine)
+
             fitted, codes = fit(table, coders)
             if len(drawn):
                 options = (numeric, order, self.missing, self.n_jobs, engine)
@@ -176,7 +199,9 @@ class TableEncoder(TableCoder):
                 + [(type(coder).__name__, coder.price, _options(coder)) for coder in coders]
             ).encode()
             yield from (drawn.data,) if len(drawn) else ()
-            for block in blocks:
+            if scanned is not None:
+                yield repr((scanned.source.fingerprint(), scanned.kinds(), by_class)).encode()
+            for block in blocks if scanned is None else ():
                 yield from _contents(table.take(block))
             yield repr(target.classes.tolist()).encode()
             yield from (target.codes.data, b"" if weights is None else weights.data)
@@ -184,6 +209,8 @@ class TableEncoder(TableCoder):
         levels, codes = engine.remembered(facts, code)
         if len(levels.sums):
             table, coders = SummedTable(table, levels.sums), [*coders, *[numeric] * len(levels.sums)]
+        if scanned is not None and rows.runs is not None:
+            table = scanned.by_class(rows.runs)
         self._remember(levels, target.classes)
         return CodedTable(
             codes=codes,
@@ -231,6 +258,8 @@ class TableEncoder(TableCoder):
         if self.sums is not None and not isinstance(self.sums, RandomSums):
             raise ValueError(f"sums must be None or RandomSums with options, got {self.sums!r:.80}.")
         table = fit_table(self, X, kinds=self.kinds)
+        if self.sums is not None and isinstance(table, ScannedTable):
+            raise ValueError("sums are made of columns in memory; leave them out for a scanned table.")
         drawn = np.zeros((0, 2), dtype=np.int64) if self.sums is None else self.sums.draw(table)
         return table, drawn, [coders[kind] for kind in table.kinds()], grouper_of(coders["categorical"], self.prior)
 
@@ -283,6 +312,21 @@ class TableEncoder(TableCoder):
             "level": level.all_labels[code],
             "missing": level.missing_code == code,
         }
+
+
+def _listed(target: Target, weights: np.ndarray | None, by_class: bool) -> Rows:
+    """The rows as they come, or class after class."""
+    if not by_class:
+        return Rows(target.codes, target.classes, weights)
+    runs = ClassRuns(target.codes, target.n_classes)
+    weights = None if weights is None else weights[np.argsort(target.codes, kind="stable")]
+    return Rows(runs.sorted_codes, target.classes, weights, runs=runs)
+
+
+def _engine_for(table: Table, engine: Engine) -> Engine:
+    """Files that vanish for a scanned table that was given no engine."""
+    scanned = isinstance(table, ScannedTable) and engine is IN_MEMORY
+    return Mapped(tempfile.gettempdir()) if scanned else engine
 
 
 def _contents(table: Table) -> Iterator[Any]:

@@ -237,6 +237,7 @@ class PairFinder:
         n_rows = len(parts[0].codes)
         if n_rows > _MOST_RANKED_ROWS:
             taken = np.sort(np.random.default_rng(0).choice(n_rows, _MOST_RANKED_ROWS, replace=False, shuffle=False))
+            taken = taken if rows.runs is None else rows.runs.by_class(taken)
             rows = rows.take(taken)
         n_levels = np.array([part.n_levels for part in parts])
         dtype = max(part.codes.dtype for part in parts)

@@ -33,11 +33,17 @@ class ValueCounts:
         Rows (int32) or weights (float64) by value and class.
     missing : array, shape (n_classes,)
         The same of missing values.
+    upper : float array, shape (n_values,), or None
+        Numbers: where entries are ranges of values, their upper ends; ``values`` are the lower ones.
+    n_distinct : int
+        Of ranges: distinct values in all.
     """
 
     values: Any
     counts: np.ndarray
     missing: np.ndarray
+    upper: np.ndarray | None = None
+    n_distinct: int = 0
 
     @property
     def with_missing(self) -> np.ndarray:
@@ -151,8 +157,10 @@ class ValueBlocks:
     def of_counts(cls, table: ValueCounts, *, joined: int = 0, apart: bool = True, ignore: bool = False) -> ValueBlocks:
         """Blocks of the distinct values of one column; parameters as for `of_rows`."""
         counts, values, has_missing = table.counts, table.values, bool(table.missing.any())
+        upper = values if table.upper is None else table.upper
         if has_missing and not (ignore and len(values)):
-            counts, values = np.vstack([table.missing, counts]), np.append(-np.inf, values)
+            counts = np.vstack([table.missing, counts])
+            values, upper = np.append(-np.inf, values), np.append(-np.inf, upper)
         else:
             has_missing = False
         class_totals = counts.sum(axis=0, dtype=float)
@@ -168,9 +176,9 @@ class ValueBlocks:
             starts=np.array([0, first.size]),
             cumulated=cumulated,
             lower=np.append(values[first[:-1]], np.nan),
-            upper=np.append(values[first[1:] - 1], np.nan),
+            upper=np.append(upper[first[1:] - 1], np.nan),
             has_missing=np.array([has_missing]),
-            n_values=np.array([len(counts)]),
+            n_values=np.array([len(counts) if table.upper is None else table.n_distinct + has_missing]),
             class_totals=class_totals[None, :],
             totals=np.array([class_totals.sum()]),
         )

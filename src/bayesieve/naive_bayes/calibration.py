@@ -333,7 +333,16 @@ def _folds(coded: CodedTable) -> np.ndarray:
 
 def _sampled_rows(coded: CodedTable, most: int) -> np.ndarray:
     """Row numbers, ascending, of positive weight; ``most`` of them at random where there are more."""
-    rows = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
-    if rows.size <= most:
-        return rows
-    return rows[np.sort(np.random.default_rng(0).choice(rows.size, most, replace=False, shuffle=False))]
+    rows = None if coded.weights is None else np.flatnonzero(coded.weights)
+    n_rows = coded.n_rows if rows is None else rows.size
+    if n_rows <= most:
+        return np.arange(n_rows) if rows is None else rows
+    drawn = drawn_rows(n_rows, most)
+    return drawn if rows is None else rows[drawn]
+
+
+def drawn_rows(n_rows: int, most: int = _MOST_ROWS) -> np.ndarray:
+    """Positions of the rows that stand for so many, ascending."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False, shuffle=False))

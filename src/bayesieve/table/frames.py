@@ -13,6 +13,8 @@ from bayesieve.table.backends import BACKENDS, backend
 from bayesieve.table.backends.base import Backend, refuse_duplicates
 from bayesieve.table.columns import KINDS, Column
 from bayesieve.table.raw_table import MatrixTable, Table
+from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.sources.base import Source
 from bayesieve.table.values import spelt_out
 
 
@@ -47,7 +49,7 @@ def as_table(X: Any, *, kinds: Mapping[str, str] | None = None, feature_names: S
     >>> table.names, table.column(0).kind, table.column(1).kind
     (('x0', 'x1'), 'numeric', 'categorical')
     """
-    table = X if isinstance(X, Table) else _read(X)
+    table = X if isinstance(X, Table) else ScannedTable(X) if isinstance(X, Source) else _read(X)
     n_rows = table.n_rows if table.n_columns else _rows_without_columns(X)
     _refuse_empty(n_rows, table.n_columns)
     names = list(table.names) if feature_names is None else _given_names(feature_names, table.n_columns)

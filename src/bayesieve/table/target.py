@@ -70,7 +70,7 @@ def as_target(y: Any) -> Target:
     ----------
     y : array-like, shape (n_rows,)
         A pandas, polars or pyarrow series, a NumPy array or a list, of text, booleans or whole numbers. A column
-        vector, shape (n_rows, 1), is accepted with scikit-learn's warning.
+        vector, shape (n_rows, 1), is accepted with scikit-learn's warning. A `Target` is returned as it is.
 
     Returns
     -------
@@ -87,6 +87,8 @@ def as_target(y: Any) -> Target:
     >>> target.codes, target.classes
     (array([0, 1, 0], dtype=uint8), array(['no', 'yes'], dtype='<U3'))
     """
+    if isinstance(y, Target):
+        return y
     column, as_unicode = _label_column(y)
     if len(column) == 0:
         raise ValueError("Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required.")

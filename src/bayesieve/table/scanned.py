@@ -1,0 +1,268 @@
+"""`ScannedTable`: columns of a source, read a block of rows at a time, and the rows of its target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+
+from bayesieve.table.cautions import warn_caller
+from bayesieve.table.raw_table import Table
+from bayesieve.table.rows import ClassRuns
+from bayesieve.table.sources.base import Source
+from bayesieve.table.target import Target, as_target
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from bayesieve.table.columns import Column
+
+_LAZY = ("polars_lazyframe", "duckdb_relation", "dask_dataframe", "pyspark_dataframe", "pyspark_connect_dataframe")
+_MOST_CLASSES = 1 << 16
+_BLOCK_CELLS = 1 << 23  # values of a block, 64 MiB of numbers
+
+
+@dataclass
+class _Kept:
+    """Rows that stay in memory when their block is read, for those who ask for them later."""
+
+    wanted: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    frames: list[pl.DataFrame] = field(default_factory=list)
+    complete: bool = False
+
+
+class ScannedTable(Table):
+    """Columns of a `Source`; rows are read when asked for, a block at a time.
+
+    Parameters
+    ----------
+    source : Source
+        Its columns are those of the table.
+    known : bool array, shape (source.n_rows,), or None
+        The rows that count; None for all.
+    runs : ClassRuns or None
+        Rows are listed class after class; None: as in the source.
+    kinds : mapping from name to kind
+        How to read columns, where that does not follow from their type.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        known: np.ndarray | None = None,
+        runs: ClassRuns | None = None,
+        kinds: Mapping[str, str] | None = None,
+        kept: _Kept | None = None,
+    ) -> None:
+        import polars as pl
+
+        self.source, self._known, self.runs = source, known, runs
+        self._given = dict(kinds or {})
+        self._kept = _Kept() if kept is None else kept
+        # Types follow from the schema, so that no row has to be read for them.
+        super().__init__(_columns_of(pl.DataFrame(schema=source.schema), self._given), 0, True)
+        self.n_rows = source.n_rows if known is None else int(np.count_nonzero(known))
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of a block: fewer of wide tables."""
+        return max(1 << 12, min(1 << 18, _BLOCK_CELLS // max(1, self.n_columns)))
+
+    def blocks(self) -> Iterator[tuple[slice, Table]]:
+        """The rows of the source, in its order, in blocks: where they are among all, and their values."""
+        begin, keeping = 0, bool(self._kept.wanted.size) and not self._kept.complete
+        self._kept.frames = [] if keeping else self._kept.frames
+        for frame in self._frames():
+            end = begin + frame.height
+            if keeping:
+                wanted = self._kept.wanted
+                here = wanted[np.searchsorted(wanted, begin) : np.searchsorted(wanted, end)]
+                self._kept.frames.append(frame[here - begin])
+            yield slice(begin, end), self._in_memory(frame)
+            begin = end
+        self._kept.complete |= keeping
+
+    def _frames(self) -> Iterator[pl.DataFrame]:
+        import polars as pl
+
+        begin = 0
+        for frame in self.source.blocks(self.names, self.block_rows):
+            end = begin + frame.height
+            yield frame if self._known is None else frame.filter(pl.Series(self._known[begin:end]))
+            begin = end
+        if begin != self.source.n_rows:
+            self.source.check_unchanged()
+            raise ValueError(
+                f"The source gave {begin:,} rows in place of {self.source.n_rows:,}: it has changed since it was "
+                "scanned; scan it again."
+            )
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Keep these rows of the source in memory when they are next read, besides those kept so far."""
+        self._kept.wanted, self._kept.complete = np.union1d(self._kept.wanted, rows), False
+
+    def column(self, i: int) -> Column:
+        """The column at position ``i``, all of it in memory."""
+        i = range(self.n_columns)[i]
+        return self.select([i]).collected().column(0)
+
+    def kinds(self) -> list[Any]:
+        return [column.kind for column in self._columns]
+
+    def types(self) -> list[str]:
+        return [column.type for column in self._columns]
+
+    def collected(self) -> Table:
+        """The same rows in memory."""
+        import polars as pl
+
+        table = self._in_memory(pl.concat(list(self._frames())))
+        return table if self.runs is None else table.take(self.runs.in_source(np.arange(self.n_rows)))
+
+    def take(self, rows: Any) -> Table:
+        """These rows (positions, a slice or a boolean mask), in memory."""
+        picked = np.arange(self.n_rows)[rows] if isinstance(rows, slice) else np.asarray(rows)
+        picked = np.flatnonzero(picked) if picked.dtype == bool else picked
+        if self.runs is not None:
+            picked = self.runs.in_source(picked)
+        ordered, position = np.unique(picked, return_inverse=True)
+        return self._in_memory(self._read(ordered)[position])
+
+    def _read(self, rows: np.ndarray) -> pl.DataFrame:
+        """Ascending rows of the source."""
+        import polars as pl
+
+        if self._kept.complete:
+            at = np.searchsorted(self._kept.wanted, rows)
+            at[at == self._kept.wanted.size] = 0
+            if np.array_equal(self._kept.wanted[at], rows):
+                return pl.concat(self._kept.frames).select(pl.col(list(self.names)))[at]
+        frames, begin = [], 0
+        for frame in self._frames():
+            end = begin + frame.height
+            frames.append(frame[rows[np.searchsorted(rows, begin) : np.searchsorted(rows, end)] - begin])
+            begin = end
+        return pl.concat(frames)
+
+    def _in_memory(self, frame: pl.DataFrame) -> Table:
+        return Table(_columns_of(frame, self._given), frame.height, True)
+
+    def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
+        if tuple(names) != self.names:
+            raise ValueError("The columns of a scanned table keep their names; rename them where they come from.")
+        return ScannedTable(self.source, self._known, self.runs, {**self._given, **kinds}, self._kept)
+
+    def select(self, positions: Sequence[int]) -> ScannedTable:
+        source = self.source.select([self.names[i] for i in positions])
+        return ScannedTable(source, self._known, self.runs, self._given, self._kept)
+
+    def by_class(self, runs: ClassRuns) -> ScannedTable:
+        """The same rows, class after class."""
+        return ScannedTable(self.source, self._known, runs, self._given, self._kept)
+
+    def read_once(self) -> ScannedTable:
+        return self
+
+
+def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> list[Column]:
+    from bayesieve.table.columns import Column
+
+    return [
+        Column(name, series.alias(""), "polars").read_as(name, kinds.get(name))
+        for name, series in zip(frame.columns, frame.get_columns(), strict=True)
+    ]
+
+
+class ScannedRows(NamedTuple):
+    """The columns to learn from, and what is known of the rows whose target is known."""
+
+    table: ScannedTable
+    target: Target
+    weights: np.ndarray | None
+    groups: np.ndarray | None
+
+
+def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) -> ScannedRows:
+    """A table without its target, and the target read in one pass. Rows without target are left out, with a warning.
+
+    Parameters
+    ----------
+    X : Source, or whatever `scan` takes
+    target, weight, groups : str
+        Names of columns; the last two may be None.
+
+    Raises
+    ------
+    ValueError
+        If a column does not exist, or the target holds no classes.
+    """
+    from bayesieve.table.sources.scanning import scan
+
+    source = X if isinstance(X, Source) else scan(X)
+    roles = {"y": target, "sample_weight": weight, "groups": groups}
+    given = {role: name for role, name in roles.items() if name is not None}
+    for role, name in {"y": target, **given}.items():
+        if not isinstance(name, str):
+            kind = type(name).__name__
+            raise ValueError(f"{role} must be the name of a column of the scanned table, got {kind}.")
+    names = [name for name in source.names if name not in given.values()]
+    source.select(list(dict.fromkeys(given.values())))  # says which column does not exist
+    labels, known, columns = _labels(source, target, [name for name in (weight, groups) if name is not None])
+    table = ScannedTable(source.select(names), known)
+    return ScannedRows(table, labels, columns.get(weight), columns.get(groups))
+
+
+def is_scan(X: Any, y: Any) -> bool:
+    """Whether rows are to be read from a source: one that was scanned, or anything not in memory with the name of the
+    target.
+    """
+    if isinstance(X, Source) or not isinstance(y, str):
+        return isinstance(X, Source)
+    return isinstance(X, (str, os.PathLike)) or any(getattr(nw.dependencies, f"is_{kind}")(X) for kind in _LAZY)
+
+
+def _labels(source: Source, name: str, others: Sequence[str]) -> tuple[Target, np.ndarray | None, dict[Any, Any]]:
+    """The target, the rows where it is known, and other columns in these rows."""
+    import polars as pl
+
+    distinct = pl.Series("label", [], dtype=_plain(source.schema[name]))
+    codes, parts, known = [], [], []
+    for block in source.blocks(list(dict.fromkeys([name, *others]))):
+        labels = block[name].cast(distinct.dtype).alias("label")
+        labels = labels.fill_nan(None) if labels.dtype.is_float() else labels
+        known.append(labels.is_not_null().to_numpy())
+        if not known[-1].all():
+            block, labels = block.filter(labels.is_not_null()), labels.drop_nulls()
+        new = labels.unique(maintain_order=True)
+        distinct = distinct.append(new.filter(~new.is_in(distinct.implode())))
+        if distinct.len() > _MOST_CLASSES:
+            raise ValueError(
+                f"The target {name!r} holds more than {_MOST_CLASSES:,} different values; is it an identifier? Choose "
+                "another target."
+            )
+        position = distinct.to_frame().with_columns(code=pl.int_range(pl.len(), dtype=pl.Int32))
+        own = labels.to_frame().join(position, on="label", how="left", maintain_order="left")["code"]
+        codes.append(own.to_numpy().astype(np.min_scalar_type(max(1, distinct.len() - 1))))
+        parts.append(block.select(pl.col(list(dict.fromkeys(others)))))
+    if distinct.is_empty():
+        raise ValueError(f"The target {name!r} is missing in all rows.")
+    target = as_target(distinct)
+    target = Target(target.codes[np.concatenate(codes)], target.classes)
+    every = np.concatenate(known)
+    n_missing = every.size - int(np.count_nonzero(every))
+    if n_missing:
+        rows = f"{n_missing:,} row{'s' if n_missing > 1 else ''} of {every.size:,}"
+        warn_caller([f"The target {name!r} is missing in {rows}, which {'are' if n_missing > 1 else 'is'} left out."])
+    columns: dict[Any, Any] = {other: pl.concat([part[other] for part in parts]).to_numpy() for other in others}
+    return target, every if n_missing else None, columns
+
+
+def _plain(dtype: Any) -> Any:
+    """The type that labels are compared as: categories by their text."""
+    import polars as pl
+
+    return pl.String if isinstance(dtype, (pl.Categorical, pl.Enum)) else dtype

@@ -1,0 +1,137 @@
+"""Fits from scanned tables: the model of the same rows in memory, whatever the blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import bayesieve
+from bayesieve import SelectiveNB, TableEncoder, WrapperSelector
+from bayesieve.table.rows import ClassRuns
+
+
+def claims(n_rows: int = 3000, seed: int = 0) -> pl.DataFrame:
+    """Numbers of few and of many values, text, dates, missing values, a pair that only says something together."""
+    rng = np.random.default_rng(seed)
+    paid = rng.random(n_rows) < 0.4
+    left, right = rng.integers(0, 3, n_rows), rng.integers(0, 3, n_rows)
+    together = np.where(paid, (left + right) % 2 == 0, rng.random(n_rows) < 0.5)
+    age = pl.Series(np.where(rng.random(n_rows) < 0.1, np.nan, np.round(rng.normal(40 + 8 * paid, 12)))).fill_nan(None)
+    towns = np.array([f"town {i}" for i in range(60)])
+    return pl.DataFrame(
+        {
+            "amount": rng.normal(size=n_rows) + paid,
+            "paid": pl.Series(np.where(paid, "yes", "no")),
+            "age": age,
+            "town": towns[np.minimum(rng.geometric(0.05, n_rows) + 6 * paid, 59)],
+            "left": [f"l{i}" for i in left],
+            "right": right + 5 * together,
+            "day": pl.Series(rng.integers(0, 4000, n_rows)).cast(pl.Date),
+            "noise": rng.integers(0, 5, n_rows).astype(str),
+            "weight": rng.integers(0, 4, n_rows).astype(float),
+            "agent": rng.integers(0, 30, n_rows),
+        }
+    )
+
+
+def written(frame: pl.DataFrame, folder: Path, seed: int) -> str:
+    """The rows in order, in files and row groups of random sizes."""
+    rng = np.random.default_rng(seed)
+    ends = np.unique(np.append(rng.integers(1, frame.height, rng.integers(0, 4)), frame.height))
+    for number, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        frame[begin:end].write_parquet(folder / f"{number:02d}.parquet", row_group_size=int(rng.integers(50, 2000)))
+    return f"{folder}/*.parquet"
+
+
+def assert_same(one: SelectiveNB, other: SelectiveNB, X: pl.DataFrame) -> None:
+    assert one.selected_features_ == other.selected_features_
+    assert [level.to_json() for level in one.encoder_.levels_] == [level.to_json() for level in other.encoder_.levels_]
+    np.testing.assert_allclose(one.feature_weights_, other.feature_weights_, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_model_is_that_of_the_rows_in_memory(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bayesieve.discretize.scanned_columns._BLOCK_ROWS", 700)
+    monkeypatch.setattr("bayesieve.table.rows._RUN", 512)
+    frame = claims(seed=seed).drop("weight", "agent")
+    X = frame.drop("paid")
+    table = bayesieve.scan(written(frame, tmp_path, seed))
+    scanned = SelectiveNB().fit(table, "paid")
+    assert_same(scanned, SelectiveNB().fit(X, frame["paid"]), X)
+    assert scanned.target_name_ == "paid"
+    assert scanned.n_rows_ == frame.height
+
+
+def test_weights_groups_and_rows_without_target(tmp_path: Path) -> None:
+    frame = claims(2000).with_columns(paid=pl.when(pl.arange(2000) % 97 > 0).then("paid"))
+    source = written(frame, tmp_path, 1)
+    selector = WrapperSelector("log_loss", evaluation=3)
+    model = SelectiveNB(selector, calibrate=False)
+    with pytest.warns(UserWarning, match=r"The target 'paid' is missing in 21 rows of 2,000, which are left out\."):
+        scanned = model.fit(source, "paid", sample_weight="weight")
+    known = frame.drop_nulls("paid")
+    X = known.drop("paid", "weight")
+    assert_same(scanned, SelectiveNB(selector, calibrate=False).fit(X, known["paid"], known["weight"]), X)
+
+
+def test_levels_of_an_encoder(tmp_path: Path) -> None:
+    frame = claims(1500)
+    table = bayesieve.scan(written(frame, tmp_path, 2))
+    encoder = TableEncoder(pairs=2, missing="ignore")
+    codes = encoder.fit_transform(table, "paid")
+    other = TableEncoder(pairs=2, missing="ignore")
+    np.testing.assert_array_equal(codes, other.fit_transform(frame.drop("paid"), frame["paid"]))
+    assert [level.to_json() for level in encoder.levels_] == [level.to_json() for level in other.levels_]
+
+
+def test_roles_are_names_of_columns(tmp_path: Path) -> None:
+    table = bayesieve.scan(written(claims(100), tmp_path, 0))
+    with pytest.raises(ValueError, match="'payed'"):
+        SelectiveNB().fit(table, "payed")
+    with pytest.raises(ValueError, match="sample_weight must be the name of a column of the scanned table, got list"):
+        SelectiveNB().fit(table, "paid", sample_weight=[1.0] * 100)
+    with pytest.raises(ValueError, match="y must be the name"):
+        SelectiveNB().fit(table)
+
+
+def test_too_many_numbers_are_counted_in_cells_of_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = claims(4000).select("amount", "age", "paid")
+    source = bayesieve.scan(written(frame, tmp_path, 3))
+    exact = TableEncoder().fit(source, "paid")
+    monkeypatch.setattr("bayesieve.discretize.scanned_columns.EXACT_ROWS", 100)
+    monkeypatch.setattr("bayesieve.discretize.scanned_columns.MOST_NUMBERS", 1000)
+    monkeypatch.setattr("bayesieve.discretize.scanned_columns.GRID", 500)
+    on_grid = TableEncoder()
+    coded = on_grid.fit_transform_coded(source, "paid")
+    assert exact.levels_[1].to_json() == on_grid.levels_[1].to_json()
+    assert abs(exact.level_scores_[0] - on_grid.level_scores_[0]) < 0.002
+    np.testing.assert_array_equal(coded.codes, on_grid.transform_coded(frame.drop("paid")).codes)
+    np.testing.assert_array_equal(coded.counts.feature(0), on_grid.levels_[0].counts)
+
+
+def test_too_many_categories_count_as_never_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = claims(2000).select("town", "age", "paid")
+    monkeypatch.setattr("bayesieve.discretize.scanned_columns.EXACT_ROWS", 100)
+    monkeypatch.setattr("bayesieve.discretize.scanned_columns.MOST_CATEGORIES", 20)
+    with pytest.warns(UserWarning, match="Only the first 20 different values count in 'town'"):
+        model = SelectiveNB().fit(bayesieve.scan(written(frame, tmp_path, 4)), "paid")
+    assert "many values" in [caution.kind for caution in model.cautions_]
+    assert sum(map(len, model.encoder_.levels_[0].groups or ())) == 20
+    known = model.naive_bayes_.feature_count_[0].sum()
+    values = frame["town"].unique(maintain_order=True).head(20).to_list()
+    assert known == frame["town"].is_in(values).sum()
+
+
+def test_class_runs() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 5, 200_000).astype(np.uint8)
+    runs, order = ClassRuns(codes, 5), np.argsort(codes, kind="stable")
+    positions = rng.choice(codes.size, 3000)
+    np.testing.assert_array_equal(runs.in_source(positions), order[positions])
+    np.testing.assert_array_equal(runs.by_class(order[positions]), positions)
+    np.testing.assert_array_equal(runs.sorted_codes, codes[order])
+    np.testing.assert_array_equal(runs.starts(131_073), runs.offsets[:-1] + np.bincount(codes[:131_073], minlength=5))
