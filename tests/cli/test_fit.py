@@ -147,6 +147,18 @@ def test_constraints(succeeds: Run, fails: Run, selector: str) -> None:
     assert "--constraint needs --selector clusters or wrapper, got 'map'" in others
 
 
+def test_refit(succeeds: Run, fails: Run) -> None:
+    common = ("fit", GERMAN, "-t", "class", "--no-report", "-s")
+    models = []
+    for options in ((), ("--refit",)):
+        succeeds(*common, "clusters", *options)
+        models.append(bayesieve.load(Path("bayesieve-output") / "model.json"))
+    assert [model.selector_.refit for model in models] == [False, True]
+    n_rows = [model.naive_bayes_.class_count_.sum() for model in models]
+    assert n_rows == [667, 1000]
+    assert "--refit needs --selector clusters, got 'map'" in fails(*common, "map", "--refit")
+
+
 def test_pairs(succeeds: Run) -> None:
     options = ("-t", "class", "--selector", "all", "--pairs", "age:duration, housing : purpose")
     printed = succeeds("fit", GERMAN, *options).stdout

@@ -71,10 +71,18 @@ def require_seed(seed: int) -> None:
         raise CommandError(f"--seed must be a whole number from 0 to {2**32 - 1}, got {seed}")
 
 
-def constraints_in(given: list[str], name: str, selector: type) -> dict[str, float]:
-    """Bounds by measures from texts such as recall:bad=0.85; CommandError unless the selector takes constraints."""
-    if given and "constraints" not in inspect.signature(selector).parameters:
+def changed_options(name: str, selector: type, constraints: list[str], refit: bool) -> dict[str, Any]:
+    """Options of a selector that --constraint and --refit change; CommandError unless it has them."""
+    known = inspect.signature(selector).parameters
+    if constraints and "constraints" not in known:
         raise CommandError(f"--constraint needs --selector clusters or wrapper, got {quoted(name)}")
+    if refit and "refit" not in known:
+        raise CommandError(f"--refit needs --selector clusters, got {quoted(name)}")
+    return ({"constraints": constraints_in(constraints)} if constraints else {}) | ({"refit": True} if refit else {})
+
+
+def constraints_in(given: list[str]) -> dict[str, float]:
+    """Bounds by measures from texts such as recall:bad=0.85; CommandError for anything else."""
     bounds: dict[str, float] = {}
     for text in given:
         measure, _, bound = text.rpartition("=")

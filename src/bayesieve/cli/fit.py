@@ -13,7 +13,7 @@ from bayesieve.cli import compiling, files, options
 from bayesieve.cli.benefit import amounts_of, benefit_rule, deciding
 from bayesieve.cli.choices import (
     CALIBRATIONS,
-    constraints_in,
+    changed_options,
     pairs_in,
     require_choice,
     require_jobs,
@@ -49,6 +49,14 @@ def fit(
             "and wrapper.",
         ),
     ] = [],  # noqa: B006
+    refit: Annotated[
+        bool,
+        search_option(
+            "--refit",
+            help="Learn the probabilities again from all rows, not only from the two thirds that the search learnt "
+            "from; for the selector clusters.",
+        ),
+    ] = False,
     pairs: options.Pairs = "auto",
     sums: options.Sums = 0,
     max_seconds: Annotated[
@@ -114,9 +122,9 @@ def fit(
     if rule is not None:
         amounts_of(rule, data.frame, table)  # before the work begins
     made = RandomSums(sums, random_state=seed) if sums else None
-    bounds = constraints_in(constraint, selector, SELECTORS[selector])
+    changed = changed_options(selector, SELECTORS[selector], constraint, refit)
     model = SelectiveNB(
-        SELECTORS[selector](constraints=bounds) if bounds else selector,  # type: ignore[call-arg]
+        SELECTORS[selector](**changed) if changed else selector,
         encoder=TableEncoder(kinds=columns.kinds or None, sums=made, n_jobs=jobs) if columns.kinds or made else "modl",
         calibrate=False if calibrate == "none" else calibrate,  # type: ignore[arg-type]
         monotone=signs_in(monotone, data.X.columns) or None,

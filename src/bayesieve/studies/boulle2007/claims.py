@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from bayesieve.statistics.fold_tests import DIGITS
 from bayesieve.studies.boulle2007.data import METHODS, REFERENCE, SHORT, Cell
 from bayesieve.studies.boulle2007.results import CRITERIA, FLOORED, Group, of_paper
 from bayesieve.studies.claims import Claim, compare
@@ -59,6 +60,15 @@ def findings(group: Group, paper: Paper) -> list[Finding]:
     return results
 
 
+def challenge_findings(group: Group, paper: Paper) -> list[Finding]:
+    """The claims about the paper's table 4: those about table 3, and two more."""
+    return [
+        *findings(group, paper),
+        *(_everywhere(group, paper, criterion) for criterion in CRITERIA if criterion != "accuracy"),
+        *(_worthless(group, paper, method) for method in ("NB", "NB(EF)")),
+    ]
+
+
 def sentences(results: Sequence[Finding]) -> tuple[str, ...]:
     """Each claim, with the verdicts on its comparisons."""
     lines = []
@@ -88,6 +98,25 @@ def _first(group: Group, paper: Paper, criterion: str) -> Finding:
     return Finding(
         f"{REFERENCE} has the best average rank", NAMES[criterion], _two_best(published), _two_best(ranks), verdict
     )
+
+
+def _everywhere(group: Group, paper: Paper, criterion: str) -> Finding:
+    """SNB(CMA) is the best of the paper's methods on every data set."""
+    values = group.matrix(criterion)[:, : len(METHODS)].round(DIGITS)
+    best = values[:, METHODS.index(REFERENCE)] == values.max(axis=1)
+    ours = f"on {int(best.sum())} of {best.size}"
+    rank = f"rank {paper[of_paper(criterion)][REFERENCE].rank:.1f}"
+    verdict: Verdict = "holds" if best.all() else "does not hold"
+    return Finding(f"{REFERENCE} is the best on every data set", NAMES[criterion], rank, ours, verdict)
+
+
+def _worthless(group: Group, paper: Paper, method: str) -> Finding:
+    """The mean compression rate is below that of the null model."""
+    mean = group.means("compression_rate")[method]
+    published = f"{method}: {paper['compression_rate'][method].mean:.3f}"
+    verdict: Verdict = "holds" if mean < 0 else "does not hold"
+    sentence = "Without selection, probabilities are worse than those of the null model (rate below 0)"
+    return Finding(sentence, NAMES["compression_rate"], published, f"{mean:.3f}", verdict)
 
 
 def _two_best(ranks: Mapping[str, float]) -> str:

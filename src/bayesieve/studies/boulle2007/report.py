@@ -8,7 +8,7 @@ from typing import Any
 
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.report.critical_difference import critical_difference_figure
-from bayesieve.studies.boulle2007.claims import NAMES, findings, sentences
+from bayesieve.studies.boulle2007.claims import NAMES, challenge_findings, findings, sentences
 from bayesieve.studies.boulle2007.claims import table as claims_table
 from bayesieve.studies.boulle2007.data import BY_OURS, CHALLENGE, METHODS, OURS, TABLE_3, TABLE_4, UCI
 from bayesieve.studies.boulle2007.figure import means_figure
@@ -31,6 +31,7 @@ def report(study: Boulle2007, comparison: Comparison) -> Report:
     files: dict[str, str] = {}
     checked = findings(uci, TABLE_3) if uci.names else []
     claims = sentences(checked)
+    of_challenge = challenge_findings(challenge, TABLE_4) if len(challenge.names) > 1 else []
     text = document(
         Path(__file__).with_name("report.md"),
         citation=study.citation,
@@ -47,6 +48,8 @@ def report(study: Boulle2007, comparison: Comparison) -> Report:
         readings=_readings(readings, TABLE_3) if readings.names else None,
         claims=claims,
         claims_table=claims_table(checked),
+        challenge_claims=sentences(of_challenge),
+        challenge_claims_table=claims_table(of_challenge) if of_challenge else None,
         missing=", ".join(one.name for one in CHALLENGE if one.ours not in challenge.names),
         criteria=CRITERIA,
         names=NAMES,

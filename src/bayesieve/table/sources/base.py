@@ -5,19 +5,17 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     import polars as pl
 
 BLOCK_ROWS = 1 << 18
 MOST_VALUES = 100_000
-_AHEAD = 2  # pieces read while one is worked on
-
-Read = TypeVar("Read")
+_CELLS_AHEAD = 1 << 25  # read while a block is worked on; at least one piece is
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +54,14 @@ class Source(ABC):
     ----------
     schema : polars.Schema
         Names and types of all columns, the same for all pieces.
-    pieces : tuple of Piece
-        In a fixed order.
     """
 
     schema: pl.Schema
-    pieces: tuple[Piece, ...]
+
+    @property
+    @abstractmethod
+    def pieces(self) -> tuple[Piece, ...]:
+        """The runs of rows, in a fixed order."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,8 +82,9 @@ class Source(ABC):
         return self.n_rows
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.n_rows} rows, {len(self.schema)} columns, {len(self.pieces)} pieces)"
+        return f"{type(self).__name__}({self.n_rows} rows, {len(self.schema)} columns)"
 
+    @abstractmethod
     def select(self, names: Sequence[str]) -> Self:
         """The same rows with these columns only, in this order.
 
@@ -92,10 +93,6 @@ class Source(ABC):
         ValueError
             If a column does not exist, or is named twice.
         """
-        import polars as pl
-
-        schema = pl.Schema({name: self.schema[name] for name in self._checked(names)})
-        return replace(self, schema=schema, pieces=tuple(replace(piece, schema=schema) for piece in self.pieces))
 
     def blocks(self, names: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS) -> Iterator[pl.DataFrame]:
         """All rows in order, in blocks of ``block_rows`` rows, the last of fewer, however the pieces are cut.
@@ -108,20 +105,8 @@ class Source(ABC):
             Columns to read; all by default.
         block_rows : int
         """
-        import polars as pl
-
-        columns = None if names is None else self._checked(names)
-        waiting: list[pl.DataFrame] = []
-        n_waiting = 0
-        for frame in read_ahead(lambda piece: piece.read(columns), self.pieces):
-            waiting.append(frame)
-            n_waiting += frame.height
-            while n_waiting >= block_rows:
-                joined = pl.concat(waiting, rechunk=False)
-                yield joined.head(block_rows).rechunk()
-                waiting, n_waiting = [joined.slice(block_rows)], n_waiting - block_rows
-        if n_waiting:
-            yield pl.concat(waiting)
+        columns = list(self.names) if names is None else self._checked(names)
+        yield from cut(_read_ahead(self.pieces, columns), block_rows)
 
     def counts(self, name: str, by: str, weight: str | None = None, most: int = MOST_VALUES) -> pl.DataFrame | None:
         """How often each value of a column comes with each class.
@@ -144,11 +129,10 @@ class Source(ABC):
             missing ones first. NaN counts as missing.
         """
         columns = [name, by] if weight is None else [name, by, weight]
-        self._checked(dict.fromkeys(columns))
         total: pl.DataFrame | None = None
         for block in self.blocks(list(dict.fromkeys(columns))):
-            total = added(total, counted(block, *columns))
-            if total["value"].n_unique() > most:
+            total = added(total, counted(block, *columns), most)
+            if total is None:
                 return None
         return None if total is None else total.sort("value", "class")
 
@@ -166,6 +150,11 @@ class Source(ABC):
             If it has changed since; the message names the file.
         """
 
+    def _schema_of(self, names: Iterable[str]) -> pl.Schema:
+        import polars as pl
+
+        return pl.Schema({name: self.schema[name] for name in self._checked(names)})
+
     def _checked(self, names: Iterable[str]) -> list[str]:
         columns = [names] if isinstance(names, str) else list(names)
         for i, name in enumerate(columns):
@@ -174,6 +163,26 @@ class Source(ABC):
             if name in columns[:i]:
                 raise ValueError(f"Column {name!r} is named twice; name every column once.")
         return columns
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces(Source):
+    """A source whose pieces are known from the start.
+
+    Attributes
+    ----------
+    runs : tuple of Piece
+    """
+
+    runs: tuple[Piece, ...]
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return self.runs
+
+    def select(self, names: Sequence[str]) -> Self:
+        schema = self._schema_of(names)
+        return replace(self, schema=schema, runs=tuple(replace(piece, schema=schema) for piece in self.runs))
 
 
 def _listed(names: Sequence[str], most: int = 10) -> str:
@@ -189,32 +198,58 @@ def counted(frame: pl.DataFrame, name: str, by: str, weight: str | None = None) 
     """The distinct pairs of value and class in a frame with their rows or weight; NaN counts as missing."""
     import polars as pl
 
-    columns = [frame[name].alias("value"), frame[by].alias("class")]
-    columns = [column.fill_nan(None) if column.dtype.is_float() else column for column in columns]
-    if weight is None:
-        return pl.DataFrame(columns).group_by("value", "class").agg(pl.len().cast(pl.Int64).alias("count"))
-    columns.append(frame[weight].cast(pl.Float64).alias("count"))
-    return pl.DataFrame(columns).group_by("value", "class").agg(pl.col("count").sum())
+    rows = pl.repeat(1, frame.height, dtype=pl.Int64, eager=True) if weight is None else frame[weight].cast(pl.Float64)
+    return summed(pl.DataFrame([frame[name].alias("value"), frame[by].alias("class"), rows.alias("count")]))
 
 
-def added(total: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:
-    """The sum of two results of `counted`."""
+def summed(counts: pl.DataFrame) -> pl.DataFrame:
+    """The columns ``value``, ``class`` and ``count`` with every pair of the first two once; NaN counts as missing."""
     import polars as pl
 
-    if total is None:
-        return more
-    return pl.concat([total, more]).group_by("value", "class").agg(pl.col("count").sum())
+    keys = [counts[key].fill_nan(None) if counts[key].dtype.is_float() else counts[key] for key in ("value", "class")]
+    return counts.with_columns(keys).group_by("value", "class").agg(pl.col("count").sum())
 
 
-def read_ahead(read: Callable[[Piece], Read], pieces: Iterable[Piece]) -> Iterator[Read]:
-    """What ``read`` returns for each piece, in order, the next ones being read in a thread."""
-    waiting: deque[Future[Read]] = deque()
+def added(total: pl.DataFrame | None, more: pl.DataFrame | None, most: int) -> pl.DataFrame | None:
+    """The sum of two results of `counted`; None if it has more than ``most`` distinct values."""
+    import polars as pl
+
+    if more is not None and total is not None:
+        more = summed(pl.concat([total, more]))
+    return None if more is None or more["value"].n_unique() > most else more
+
+
+def cut(frames: Iterable[pl.DataFrame], block_rows: int) -> Iterator[pl.DataFrame]:
+    """The same rows in frames of ``block_rows`` rows, the last of fewer."""
+    import polars as pl
+
+    waiting: list[pl.DataFrame] = []
+    n_waiting = 0
+    for frame in frames:
+        waiting.append(frame)
+        n_waiting += frame.height
+        while n_waiting >= block_rows:
+            rows = pl.concat(waiting)
+            yield rows.head(block_rows).rechunk()
+            waiting, n_waiting = [rows.slice(block_rows)], n_waiting - block_rows
+    if n_waiting:
+        yield pl.concat(waiting).rechunk()
+
+
+def _read_ahead(pieces: Sequence[Piece], names: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """These columns of all pieces, the next ones being read in a thread."""
+    waiting: deque[Future[pl.DataFrame]] = deque()
     thread = ThreadPoolExecutor(1, thread_name_prefix="bayesieve-reader")
+    most_rows = _CELLS_AHEAD // max(1, len(names))
+    n_ahead = first = 0
     try:
         for piece in pieces:
-            waiting.append(thread.submit(read, piece))
-            if len(waiting) > _AHEAD:
+            while len(waiting) > 1 and n_ahead + piece.n_rows > most_rows:
                 yield waiting.popleft().result()
+                n_ahead -= pieces[first].n_rows
+                first += 1
+            waiting.append(thread.submit(piece.read, names))
+            n_ahead += piece.n_rows
         while waiting:
             yield waiting.popleft().result()
     finally:

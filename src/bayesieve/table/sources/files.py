@@ -16,6 +16,9 @@ from bayesieve.table.writing import checked_path
 if TYPE_CHECKING:
     import polars as pl
 
+PARQUET = (".parquet", ".pq")
+ARROW = (".arrow", ".feather", ".ipc")
+TEXT = (".csv", ".tsv", ".tab", ".txt")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -52,6 +55,13 @@ class File:
             ) from error
         if now != self:
             raise ValueError(f"{self.path} has changed since it was scanned; scan the files again.")
+
+
+def read_errors() -> tuple[type[BaseException], ...]:
+    """The errors with which polars and the system refuse a file."""
+    import polars as pl
+
+    return (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 def files_of(paths: Sequence[str | os.PathLike[str]], endings: Sequence[str]) -> list[Path]:

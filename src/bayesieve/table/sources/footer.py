@@ -8,7 +8,7 @@ from typing import Any
 
 _MAGIC = b"PAR1"
 _FALSE, _TRUE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 2, 1, 3, 7, 8, 9, 10, 12
-_ROW_GROUPS, _COMPRESSED_SIZE, _UNCOMPRESSED_SIZE, _N_ROWS = 4, 6, 2, 3  # fields of FileMetaData and RowGroup
+_ROW_GROUPS, _COMPRESSED_SIZE, _UNPACKED_SIZE, _N_ROWS = 4, 6, 2, 3  # fields of FileMetaData and RowGroup
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,7 @@ class RowGroup:
 
     n_rows: int
     n_bytes: int
+    n_unpacked: int
 
 
 def row_groups(path: Path) -> list[RowGroup]:
@@ -41,7 +42,7 @@ def row_groups(path: Path) -> list[RowGroup]:
     try:
         groups = _Thrift(footer).struct().get(_ROW_GROUPS, [])
         return [
-            RowGroup(group[_N_ROWS], group.get(_COMPRESSED_SIZE) or group.get(_UNCOMPRESSED_SIZE, 0))
+            RowGroup(group[_N_ROWS], group.get(_COMPRESSED_SIZE) or group[_UNPACKED_SIZE], group[_UNPACKED_SIZE])
             for group in groups
         ]
     except (IndexError, KeyError, TypeError, RecursionError) as error:

@@ -4,25 +4,47 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import narwhals as nw
+
 from bayesieve.table.sources.base import Source
-from bayesieve.table.sources.files import files_of
-from bayesieve.table.sources.parquet import scan_parquet
+from bayesieve.table.sources.column_files import scan_files
+from bayesieve.table.sources.dask import scan_dask
+from bayesieve.table.sources.files import ARROW, PARQUET, files_of
+from bayesieve.table.sources.frames import scan_dataset, scan_frame
+from bayesieve.table.sources.lazy import scan_query
 
-_PARQUET = (".parquet", ".pq")
 
-
-def scan(source: Any, *, columns: Sequence[str] | None = None) -> Source:
+def scan(
+    source: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    connection: Any = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> Source:
     """The rows of a table that need not fit in memory.
 
     Parameters
     ----------
-    source : path, or list of paths
-        Parquet files: a file, a pattern such as ``claims/*.parquet``, or a folder with all files in it. Folders named
-        ``column=value`` make a column.
+    source : path, list of paths, dataset, query or dataframe
+        - Files (Parquet, Arrow, CSV or TSV, the last two also compressed with gzip): one file, a pattern such as
+          ``claims/*.parquet``, or a folder with all files in it. Folders named ``column=value`` make a column. A list
+          of these may not mix formats.
+        - A dataset of pyarrow.
+        - A polars LazyFrame, a DuckDB relation, or a Spark DataFrame. Values are counted by group-bys in its own
+          engine; as an engine need not return rows in the same order twice, they are copied to Parquet when they are
+          first read.
+        - A Dask dataframe. Its partitions are the pieces, and Dask counts.
+        - A dataframe in memory.
+        - The text of a query, if there is a ``connection``.
     columns : sequence of str, optional
         The columns to keep, in this order; all by default.
+    connection : duckdb.DuckDBPyConnection, optional
+        The database that ``source``, a query in SQL, goes to.
+    cache : path, optional
+        A folder for copies of rows, by default the system's one for temporary files. They are deleted with the source.
 
     Returns
     -------
@@ -34,23 +56,77 @@ def scan(source: Any, *, columns: Sequence[str] | None = None) -> Source:
         If there is no such file.
     ValueError
         If a file cannot be read or does not fit the others, if there are no rows, or a column does not exist.
+    TypeError
+        If ``source`` is none of these.
 
     Examples
     --------
-    >>> import tempfile, pathlib, polars as pl
+    >>> import tempfile, polars as pl
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for year in (2024, 2025):
     ...         pl.DataFrame({"age": [31, 54], "paid": ["no", "yes"]}).write_parquet(f"{folder}/{year}.parquet")
     ...     claims = scan(f"{folder}/*.parquet")
     ...     claims.counts("age", "paid").rows()
     [(31, 'no', 2), (54, 'yes', 2)]
+
+    A query of polars, or of another engine:
+
+    >>> scan(pl.LazyFrame({"age": [31, 54, 31], "paid": ["no", "yes", "no"]})).counts("age", "paid").rows()
+    [(31, 'no', 2), (54, 'yes', 1)]
     """
+    parent = None if cache is None else Path(cache)
+    table: Source
+    if connection is not None:
+        table, name = scan_query(_sql(connection, source), parent), "The query"
+    elif isinstance(source, (str, os.PathLike)) or _is_list_of_paths(source):
+        table, name = _scan_paths(source), str(source) if isinstance(source, (str, os.PathLike)) else str(source[0])
+    else:
+        table, name = _scan_object(source, parent), f"The {type(source).__name__}"
+    if not table.schema:
+        raise ValueError(f"{name} has no columns; a table needs at least one.")
+    if table.n_rows == 0:
+        raise ValueError(f"{name} has columns but no rows; a table needs at least one row.")
+    return table if columns is None else table.select(columns)
+
+
+def _is_list_of_paths(source: Any) -> bool:
+    return isinstance(source, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in source)
+
+
+def _scan_paths(source: Any) -> Source:
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     if not paths:
         raise ValueError("There are no files to scan; name at least one.")
-    table: Source = scan_parquet(files_of(paths, _PARQUET))
-    if not table.schema:
-        raise ValueError(f"{paths[0]} has no columns; a table needs at least one.")
-    if table.n_rows == 0:
-        raise ValueError(f"{paths[0]} has columns but no rows; a table needs at least one row.")
-    return table if columns is None else table.select(columns)
+    return scan_files(files_of(paths, (*PARQUET, *ARROW)))
+
+
+def _scan_object(source: Any, parent: Path | None) -> Source:
+    if isinstance(source, Source):
+        return source
+    native, depends = nw.to_native(source, pass_through=True), nw.dependencies
+    if depends.is_dask_dataframe(native):
+        return scan_dask(native)
+    if depends.is_polars_lazyframe(native) or depends.is_duckdb_relation(native):
+        return scan_query(native, parent)
+    if depends.is_pyspark_dataframe(native) or depends.is_pyspark_connect_dataframe(native):
+        return scan_query(native, parent)
+    if type(native).__module__.startswith("pyarrow._dataset"):
+        return scan_dataset(native, parent)
+    return scan_frame(native)
+
+
+def _sql(connection: Any, query: Any) -> Any:
+    """A query as a relation of DuckDB."""
+    if not type(connection).__module__.partition(".")[0].strip("_").startswith("duckdb"):
+        raise TypeError(f"connection must be a connection of DuckDB, got {type(connection).__name__}.")
+    import duckdb
+
+    if not isinstance(query, str):
+        raise TypeError(f"With a connection, source must be the text of a query, got {type(query).__name__}.")
+    try:
+        relation = connection.sql(query)
+    except duckdb.Error as error:
+        raise ValueError(f"DuckDB cannot run the query ({str(error).splitlines()[0]}).") from error
+    if relation is None:
+        raise ValueError(f"The query {query[:60]!r} returns no rows; scan a SELECT.")
+    return relation

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def unified(schemas: Sequence[pl.Schema], paths: Sequence[Path]) -> pl.Schema:
+def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Schema:
     """The columns of the first file with types that hold the values of all files.
 
     Raises

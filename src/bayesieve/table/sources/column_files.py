@@ -1,0 +1,200 @@
+"""Parquet and Arrow files: row groups are pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bayesieve.table.sources.base import BLOCK_ROWS, Piece, Pieces, digest
+from bayesieve.table.sources.files import PARQUET, File, partitions, read_errors
+from bayesieve.table.sources.footer import RowGroup, row_groups
+from bayesieve.table.sources.schemas import unified
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from bayesieve.table.sources.copies import Folder
+
+_LARGEST = 1 << 28  # bytes of a piece, unpacked, that has more rows than a block
+
+
+@dataclass(frozen=True, eq=False)
+class FilePiece(Piece):
+    """Consecutive row groups of a Parquet file, a part of a large one, or rows of an Arrow file.
+
+    Attributes
+    ----------
+    file : File
+    first_row : int
+    constants : mapping from str to object
+        The values of the columns that the names of the folders give.
+    folder : Folder or None
+        Kept for as long as the piece is.
+    """
+
+    file: File
+    first_row: int
+    constants: dict[str, Any]
+    folder: Folder | None
+
+    def read(self, names: Sequence[str] | None = None) -> pl.DataFrame:
+        import polars as pl
+
+        columns = list(self.schema) if names is None else list(names)
+        self.file.check_unchanged()
+        inside = [name for name in columns if name not in self.constants]
+        try:
+            frame = self._rows(inside, self.first_row, self.n_rows)
+        except read_errors() as error:
+            raise ValueError(self._defect(inside)) from error
+        series = {
+            name: pl.repeat(self.constants[name], self.n_rows, dtype=self.schema[name], eager=True)
+            for name in columns
+            if name in self.constants
+        }
+        series |= {name: frame[name].cast(self.schema[name]) for name in inside}
+        return pl.DataFrame([series[name].alias(name) for name in columns])
+
+    def _rows(self, names: list[str], first: int, n_rows: int) -> pl.DataFrame:
+        import polars as pl
+        from polars import selectors
+
+        if not names:
+            return pl.DataFrame()
+        rows = lazy_file(self.file.path).slice(first, n_rows).select(selectors.by_name(*names)).collect()
+        if rows.height != n_rows:
+            raise pl.exceptions.ComputeError("fewer rows than the footer says")
+        return rows
+
+    def _defect(self, names: list[str]) -> str:
+        """Which row group cannot be read."""
+        first = 0
+        groups = row_groups(self.file.path) if is_parquet(self.file.path) else []
+        for number, group in enumerate(groups, start=1):
+            before, first = first, first + group.n_rows
+            if before >= self.first_row + self.n_rows or first <= self.first_row:
+                continue
+            try:
+                self._rows(names, before, group.n_rows)
+            except read_errors():
+                return f"Row group {number} of {self.file.path} is damaged; write the file again, or leave it out."
+        return f"{self.file.path} cannot be read; write the file again, or leave it out."
+
+
+@dataclass(frozen=True, eq=False)
+class FileSource(Pieces):
+    """The rows of Parquet or Arrow files, one file after the other.
+
+    Attributes
+    ----------
+    files : tuple of File
+    """
+
+    files: tuple[File, ...]
+
+    def fingerprint(self) -> bytes:
+        return digest(self.files, list(self.schema.items()), [run.n_rows for run in self.runs])
+
+    def check_unchanged(self) -> None:
+        for file in self.files:
+            file.check_unchanged()
+
+
+def scan_files(paths: Sequence[Path], schema: pl.Schema | None = None, folder: Folder | None = None) -> FileSource:
+    """The rows of Parquet or Arrow files.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    schema : polars.Schema, optional
+        Names and types of the columns, where they are known.
+    folder : Folder, optional
+        Kept for as long as a piece of it is.
+
+    Raises
+    ------
+    ValueError
+        If a file is damaged or does not fit the others; the message names it.
+    """
+    import polars as pl
+
+    files = [File.at(path) for path in paths]
+    looks = [_look_at(path) for path in paths]
+    folders = pl.DataFrame()
+    if schema is None:
+        folders = partitions(paths)
+        inside = unified([schema for schema, _ in looks], paths)
+        folders = folders.drop([name for name in folders.columns if name in inside])
+        schema = pl.Schema({**inside, **folders.schema})
+    runs: list[Piece] = []
+    for i, (file, (_, groups)) in enumerate(zip(files, looks, strict=True)):
+        constants = folders.row(i, named=True) if folders.width else {}
+        for first_row, n_rows, n_bytes in _runs(groups):
+            runs.append(FilePiece(n_rows, n_bytes, schema, file, first_row, constants, folder))
+    return FileSource(schema, tuple(runs), tuple(files))
+
+
+def _runs(groups: Sequence[RowGroup]) -> Iterator[tuple[int, int, int]]:
+    """The first row, rows and bytes of each piece: small row groups together, large ones in parts."""
+    first = n_rows = n_bytes = 0
+    for group in groups:
+        if n_rows + group.n_rows > BLOCK_ROWS and n_rows:
+            yield first, n_rows, n_bytes
+            first, n_rows, n_bytes = first + n_rows, 0, 0
+        n_rows, n_bytes = n_rows + group.n_rows, n_bytes + group.n_bytes
+        most = max(BLOCK_ROWS, _LARGEST * group.n_rows // max(1, group.n_unpacked))
+        while n_rows > most:
+            part = n_bytes * most // n_rows
+            yield first, most, part
+            first, n_rows, n_bytes = first + most, n_rows - most, n_bytes - part
+    if n_rows:
+        yield first, n_rows, n_bytes
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether the name of a file says that it is a Parquet file."""
+    return path.suffix.lower() in PARQUET
+
+
+def lazy_file(path: Path) -> pl.LazyFrame:
+    """A Parquet or Arrow file, of whatever name."""
+    import polars as pl
+
+    if is_parquet(path):
+        return pl.scan_parquet(path, glob=False, hive_partitioning=False, use_statistics=False)
+    return pl.scan_ipc(path, glob=False, hive_partitioning=False)
+
+
+def _look_at(path: Path) -> tuple[pl.Schema, list[RowGroup]]:
+    """The columns of a file and its row groups; an Arrow file counts as one."""
+    import polars as pl
+
+    try:
+        size = path.stat().st_size
+        if size == 0:
+            raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
+        if is_parquet(path):
+            groups = row_groups(path)
+        else:
+            _refuse_stream(path)
+            groups = [RowGroup(int(lazy_file(path).select(pl.len()).collect().item()), size, size)]
+        return lazy_file(path).collect_schema(), groups
+    except EOFError as error:
+        raise ValueError(f"{path} is not a Parquet file, or was not written to its end; write it again.") from error
+    except OSError as error:
+        raise ValueError(
+            f"{path} cannot be read ({error.strerror or error}); check the file and its rights."
+        ) from error
+    except read_errors() as error:
+        raise ValueError(f"{path} cannot be read as a table; it is damaged or has a wrong file extension.") from error
+
+
+def _refuse_stream(path: Path) -> None:
+    with path.open("rb") as file:
+        if file.read(6) != b"ARROW1":
+            raise ValueError(
+                f"{path} is not an Arrow file that can be read in pieces; save it as Parquet, or as an Arrow file (a "
+                "stream can only be read from its start)."
+            )

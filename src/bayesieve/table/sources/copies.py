@@ -1,0 +1,59 @@
+"""Copies on disk, for rows that cannot be read again in the same order where they are."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bayesieve.table.sources.base import BLOCK_ROWS, cut
+from bayesieve.table.writing import checked_path
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Folder:
+    """A temporary folder, deleted with the last source that uses it in the process that made it.
+
+    Parameters
+    ----------
+    parent : path, optional
+        Where to make it; the system's folder for temporary files by default.
+    """
+
+    def __init__(self, parent: str | Path | None = None) -> None:
+        if parent is not None:
+            checked_path(parent).mkdir(parents=True, exist_ok=True)
+        self.path = Path(tempfile.mkdtemp(prefix="bayesieve-", dir=parent))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def __reduce__(self) -> tuple[type[Path], tuple[str]]:
+        return Path, (str(self.path),)  # elsewhere it is used, never deleted
+
+
+def write_blocks(frames: Iterable[pl.DataFrame], folder: Path) -> list[Path]:
+    """Write frames of the same columns into Parquet files of `BLOCK_ROWS` rows, the last of fewer.
+
+    Raises
+    ------
+    ValueError
+        If the folder cannot be written, for example because the disk is full, or a column cannot be stored.
+    """
+    import polars as pl
+
+    paths = []
+    try:
+        for number, block in enumerate(cut(frames, BLOCK_ROWS)):
+            paths.append(folder / f"{number:06}.parquet")
+            block.write_parquet(paths[-1], compression="lz4", statistics=False)
+    except OSError as error:
+        raise ValueError(
+            f"{folder} cannot be written ({error.strerror or error}); check the folder's rights and space."
+        ) from error
+    except pl.exceptions.ComputeError as error:
+        raise ValueError(f"The rows cannot be stored as Parquet ({str(error).splitlines()[0]}).") from error
+    return paths
