@@ -20,9 +20,9 @@ from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.text_types import decimal_points, numbers_of_texts, typed_text
 
 _SEPARATORS = (",", ";", "\t", "|")
-_SAMPLE_BYTES = 1 << 18
+SAMPLE_BYTES = 1 << 18
 _SAMPLE_LINES = 100
-_SAMPLE_ROWS = 1000
+SAMPLE_ROWS = 1000
 _LONGEST_HEADER = 1 << 28  # bytes, and characters of a field
 _BINARY_STARTS = {
     b"PAR1": "a Parquet file; name it .parquet",
@@ -33,7 +33,7 @@ _BINARY_STARTS = {
 
 
 @dataclass(frozen=True)
-class _Text:
+class Text:
     """A text table in UTF-8: where it is (a path, or bytes in memory) and how it is cut into fields."""
 
     path: Path
@@ -83,45 +83,45 @@ def read_csv_to_score(path: Path, levels: Mapping[str, FeatureLevels], content: 
 
 
 def _cut(
-    path: Path, content: bytes | None, names: Collection[str], parse: Callable[[_Text], pl.DataFrame]
-) -> tuple[_Text, pl.DataFrame]:
+    path: Path, content: bytes | None, names: Collection[str], parse: Callable[[Text], pl.DataFrame]
+) -> tuple[Text, pl.DataFrame]:
     """The text and its fields, as many in every row."""
     text = _open(path, content, names)
     try:
         frame = parse(text)
     except pl.exceptions.ComputeError as error:
         if "utf-8" not in str(error):
-            _refuse_open_quote(text)
-            _refuse_ragged(text)
+            refuse_open_quote(text)
+            refuse_ragged(text)
             raise ValueError(f"{path} cannot be cut into columns; check its quotes and separators.") from error
-        text = _look_at(path, _decode_western(_to_utf8(_raw_bytes(path, content))), names)
+        text = look_at(path, _decode_western(_to_utf8(_raw_bytes(path, content))), names)
         frame = parse(text)
     if frame.width > 1 and frame.height and frame.width == len(text.header) and frame[:, -1].null_count():
-        _refuse_short_rows(text, frame)
+        refuse_short_rows(text, frame.height, frame.select(pl.all_horizontal(pl.all().is_null()).any()).item())
     return text, frame
 
 
 def read_header(path: Path) -> list[str]:
     """The names of the columns of a text table, those without one numbered."""
-    return _numbered(_open(path).header)
+    return numbered(_open(path).header)
 
 
-def _open(path: Path, content: bytes | None = None, names: Collection[str] = ()) -> _Text:
+def _open(path: Path, content: bytes | None = None, names: Collection[str] = ()) -> Text:
     if content is None:
         with path.open("rb") as file:
-            sample = file.read(_SAMPLE_BYTES)
+            sample = file.read(SAMPLE_BYTES)
     else:
-        sample = content[:_SAMPLE_BYTES]
+        sample = content[:SAMPLE_BYTES]
     if (path.suffix.lower() == ".gz" and content is None) or sample.startswith(b"\x1f\x8b"):
-        return _look_at(path, _to_utf8(_raw_bytes(path, content)), names)
+        return look_at(path, _to_utf8(_raw_bytes(path, content)), names)
     if sample.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\r" in sample and b"\n" not in sample):
-        return _look_at(path, _to_utf8(_raw_bytes(path, content)), names)
+        return look_at(path, _to_utf8(_raw_bytes(path, content)), names)
     source = path if content is None else content
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)  # the last character of the sample may be cut
     except UnicodeDecodeError:
-        return _look_at(path, source if b"\0" in sample else _decode_western(_raw_bytes(path, content)), names)
-    return _look_at(path, source, names)
+        return look_at(path, source if b"\0" in sample else _decode_western(_raw_bytes(path, content)), names)
+    return look_at(path, source, names)
 
 
 def _raw_bytes(path: Path, content: bytes | None) -> bytes:
@@ -148,10 +148,10 @@ def _decode_western(raw: bytes) -> bytes:
     """Lines that are not UTF-8 are taken for the Western European encoding of Windows, a superset of printable Latin-1:
     a byte that is wrong in one line changes no other.
     """
-    return b"\n".join(line if line.isascii() else _line_in_utf8(line) for line in raw.split(b"\n"))
+    return b"\n".join(line if line.isascii() else line_in_utf8(line) for line in raw.split(b"\n"))
 
 
-def _line_in_utf8(line: bytes) -> bytes:
+def line_in_utf8(line: bytes) -> bytes:
     for encoding in ("utf-8", "cp1252"):
         with contextlib.suppress(UnicodeDecodeError):
             return line.decode(encoding).encode()
@@ -160,7 +160,7 @@ def _line_in_utf8(line: bytes) -> bytes:
 
 def _first_lines(source: Path | bytes) -> tuple[bytes, bool]:
     """The beginning of a text, the whole header at least, and whether there is more."""
-    size = _SAMPLE_BYTES
+    size = SAMPLE_BYTES
     with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
         sample = file.read(size)
         while len(sample) == size < _LONGEST_HEADER and not (b"\n" in sample or b"\0" in sample):
@@ -169,7 +169,7 @@ def _first_lines(source: Path | bytes) -> tuple[bytes, bool]:
     return sample, len(sample) == size
 
 
-def _look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> _Text:
+def look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> Text:
     """Find the separator and the header from the first lines, or from the names that should be in it."""
     sample, is_cut = _first_lines(source)
     if not sample.strip(b" \t\r\n\xef\xbb\xbf"):
@@ -181,9 +181,9 @@ def _look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> _
     preferred = "\t" if ".tsv" in path.name.lower() else ","
     separator = _separator_of(text, names, preferred) or sniff_separator(text, preferred)
     header = next(iter(_rows(text, separator)), [])
-    table = _Text(path, source, separator, _checked_header(path, header))
+    table = Text(path, source, separator, _checked_header(path, header))
     if any("\n" in name for name in header):
-        _refuse_open_quote(table)
+        refuse_open_quote(table)
     return table
 
 
@@ -246,32 +246,32 @@ def _checked_header(path: Path, header: list[str]) -> list[str]:
     return names
 
 
-def _numbered(header: list[str]) -> list[str]:
+def numbered(header: list[str]) -> list[str]:
     """Names; columns without one are numbered."""
     return [name or f"column_{i + 1}" for i, name in enumerate(header)]
 
 
-def _parse(text: _Text) -> pl.DataFrame:
+def _parse(text: Text) -> pl.DataFrame:
     """The columns as the first rows suggest, or all as text if a later row does not fit.
 
     Letting polars infer from all rows, dates included, takes a hundred times as long as reading them.
     """
     read = partial(pl.read_csv, text.source, separator=text.separator, glob=False)  # names may hold * and [1]
     try:
-        return read(infer_schema_length=_SAMPLE_ROWS)
+        return read(infer_schema_length=SAMPLE_ROWS)
     except pl.exceptions.ComputeError:
         return read(infer_schema=False)
 
 
-def _parse_to_score(text: _Text, levels: Mapping[str, FeatureLevels]) -> pl.DataFrame:
+def _parse_to_score(text: Text, levels: Mapping[str, FeatureLevels]) -> pl.DataFrame:
     """Readable columns of numbers as floats, the others as text; either way every value is read by itself."""
     read = partial(pl.read_csv, text.source, separator=text.separator, glob=False)
-    names = _numbered(text.header)
+    names = numbered(text.header)
     numbers = {name for name, level in levels.items() if (level.kind, level.type) == ("numeric", "number")}
     try:
         as_written = read(n_rows=0, infer_schema=False).columns
         others = {name: pl.String for i, name in enumerate(as_written) if i >= len(names) or names[i] not in numbers}
-        frame = read(infer_schema_length=_SAMPLE_ROWS, schema_overrides=others)
+        frame = read(infer_schema_length=SAMPLE_ROWS, schema_overrides=others)
     except pl.exceptions.ComputeError:
         frame = read(infer_schema=False)
     if frame.width != len(names):
@@ -290,12 +290,12 @@ def _parse_to_score(text: _Text, levels: Mapping[str, FeatureLevels]) -> pl.Data
     return pl.DataFrame(columns)
 
 
-def _named(frame: pl.DataFrame, text: _Text, *, drop_empty: bool = True) -> pl.DataFrame:
+def _named(frame: pl.DataFrame, text: Text, *, drop_empty: bool = True) -> pl.DataFrame:
     """With the names of the header, trimmed; columns without one are numbered, or dropped if they are empty too."""
     if frame.width != len(text.header):
-        _refuse_ragged(text)
+        refuse_ragged(text)
         raise ValueError(f"{text.path} has a header that does not fit its rows; give every column one name.")
-    names = _numbered(text.header)
+    names = numbered(text.header)
     if len(set(names)) < len(names):
         raise ValueError(f"{text.path} has a column without a name; give every column its own name.")
     frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
@@ -318,7 +318,7 @@ def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.head(int(present[-1]) + 1 if len(present) else 0)
 
 
-def _without_blank_records(text: _Text, frame: pl.DataFrame) -> pl.DataFrame:
+def _without_blank_records(text: Text, frame: pl.DataFrame) -> pl.DataFrame:
     """Without the rows that polars makes of blank lines; a row whose values are all missing stays."""
     if frame.width == 1 or frame.height == 0 or any(column.null_count() == 0 for column in frame.get_columns()):
         return frame
@@ -333,12 +333,21 @@ def _without_blank_records(text: _Text, frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(~blank)
 
 
-def _refuse_short_rows(text: _Text, frame: pl.DataFrame) -> None:
-    """Polars fills up short rows silently; they show as missing values in the last column, hence the call."""
-    blank = frame.select(pl.all_horizontal(pl.all().is_null()).any()).item()
+def refuse_short_rows(text: Text, n_rows: int, blank: bool) -> None:
+    """ValueError that names the first row with fewer fields than the header.
+
+    Polars fills up such rows silently; they show as missing values in the last column, hence the call.
+
+    Parameters
+    ----------
+    text : Text
+    n_rows : int
+    blank : bool
+        Whether a row has no value at all.
+    """
     separators, quotes = _count_bytes(text.source, text.separator.encode(), b'"')
-    if blank or quotes or separators != (frame.height + 1) * (frame.width - 1):
-        _refuse_ragged(text)
+    if blank or quotes or separators != (n_rows + 1) * (len(text.header) - 1):
+        refuse_ragged(text)
 
 
 def _count_bytes(source: Path | bytes, *wanted: bytes) -> list[int]:
@@ -349,7 +358,7 @@ def _count_bytes(source: Path | bytes, *wanted: bytes) -> list[int]:
     return counts
 
 
-def _refuse_ragged(text: _Text) -> None:
+def refuse_ragged(text: Text) -> None:
     """ValueError that names the first row whose number of fields differs from the header's."""
     expected = len(text.header)
     rows = text.open()
@@ -364,7 +373,7 @@ def _refuse_ragged(text: _Text) -> None:
         raise ValueError(f"{text.path} is not a well-formed text table: {error}; check its quotes.") from error
 
 
-def _refuse_open_quote(text: _Text) -> None:
+def refuse_open_quote(text: Text) -> None:
     """ValueError that names the line of a quotation mark that is never closed."""
     with io.BytesIO(text.source) if isinstance(text.source, bytes) else text.source.open("rb") as file:
         odd = [number for number, line in enumerate(file, start=1) if line.count(b'"') % 2]

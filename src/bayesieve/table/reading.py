@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from bayesieve.table.levels import FeatureLevels
 
-_TEXT = (".csv", ".tsv", ".tab", ".txt")
-_PARQUET = (".parquet", ".pq")
-_ARROW = (".arrow", ".feather", ".ipc")
+TEXT = (".csv", ".tsv", ".tab", ".txt")
+PARQUET = (".parquet", ".pq")
+ARROW = (".arrow", ".feather", ".ipc")
 _STANDARD_INPUT = ("-", "/dev/stdin")
 _FIRST_BYTES = 1 << 16
 _PIECE = 1 << 24
 _MOST_BYTES = 1 << 32  # of a stream, which may be endless
-_KNOWN = ".csv, .tsv, .txt (also .gz), .parquet, .arrow, .feather or .ipc"
+KNOWN = ".csv, .tsv, .txt (also .gz), .parquet, .arrow, .feather or .ipc"
 
 
 def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels] | None = None) -> pl.DataFrame:
@@ -95,12 +95,12 @@ def read_header(path: str | os.PathLike[str]) -> list[str]:
     import polars as pl
 
     path = checked_path(path)
-    if _kind(path) in _TEXT and path.is_file():
+    if _kind(path) in TEXT and path.is_file():
         from bayesieve.table import csv_files
 
         with contextlib.suppress(OSError):
             return csv_files.read_header(path)
-    if _kind(path) in _PARQUET and path.is_file() and _is_utf8(path):
+    if _kind(path) in PARQUET and path.is_file() and is_utf8(path):
         with contextlib.suppress(OSError, pl.exceptions.PolarsError):
             return list(pl.read_parquet_schema(path))
     return read_table(path).columns  # or its error
@@ -160,24 +160,24 @@ def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFram
     import polars as pl
 
     last = path.suffix.lower()
-    if _kind(path) in _TEXT:
+    if _kind(path) in TEXT:
         from bayesieve.table.csv_files import read_csv, read_csv_to_score
 
-        content = None if _is_utf8(path) else path.read_bytes()
+        content = None if is_utf8(path) else path.read_bytes()
         return read_csv(path, content) if levels is None else read_csv_to_score(path, levels, content)
-    if last not in (*_PARQUET, *_ARROW):
-        raise ValueError(f"{path} has no known file extension; name it {_KNOWN}.")
+    if last not in (*PARQUET, *ARROW):
+        raise ValueError(f"{path} has no known file extension; name it {KNOWN}.")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
-    if last in _PARQUET:
-        return pl.read_parquet(path if _is_utf8(path) else io.BytesIO(path.read_bytes()), glob=False)
+    if last in PARQUET:
+        return pl.read_parquet(path if is_utf8(path) else io.BytesIO(path.read_bytes()), glob=False)
     with path.open(
         "rb", buffering=0
     ) as file:  # whose place polars knows; it would take * and [1] in a name for a pattern
         return _read_arrow(file)
 
 
-def _is_utf8(path: Path) -> bool:
+def is_utf8(path: Path) -> bool:
     """Whether polars can open a file of this name."""
     try:
         str(path).encode()

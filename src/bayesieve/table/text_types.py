@@ -40,12 +40,61 @@ def typed_text(column: pl.Series, *, decimal_comma: bool = False) -> pl.Series:
     cleaned = _without_marks(trimmed)
     if cleaned.null_count() == len(cleaned):
         return cleaned.cast(float)
-    commas = [lambda texts: _floats(decimal_points(texts))] if decimal_comma else []
-    for reader in [_integers, _floats, *commas, _booleans, _dates, _datetimes, _times]:
+    for reader in _readers(decimal_comma):
         typed = _read_all(cleaned, reader)
         if typed is not None:
             return typed
     return trimmed
+
+
+class TextType:
+    """The type of all values of a text column that comes in parts: `typed_text` of a table larger than memory.
+
+    Parameters
+    ----------
+    decimal_comma : bool
+        Whether ``1,5`` may be a number.
+
+    Attributes
+    ----------
+    has_text : bool
+        Whether a value is not blank.
+    has_values : bool
+        Whether a value is more than a mark of a missing number.
+    """
+
+    def __init__(self, *, decimal_comma: bool) -> None:
+        self._readers = _readers(decimal_comma)
+        self.has_text = False
+        self.has_values = False
+
+    def add(self, column: pl.Series) -> None:
+        """Take note of more values."""
+        trimmed = _trimmed(column)
+        cleaned = trimmed if trimmed.null_count() == len(trimmed) else _without_marks(trimmed)
+        self.has_text = self.has_text or trimmed.null_count() < len(trimmed)
+        if cleaned.null_count() == len(cleaned):
+            return
+        if not self.has_values:
+            # Of those that read the first values, each also reads all that the one before it does.
+            self._readers = [reader for reader in self._readers if _read_all(cleaned, reader) is not None]
+        while self._readers and self.has_values and _read_all(cleaned, self._readers[0]) is None:
+            del self._readers[0]
+        self.has_values = True
+
+    def read(self, column: pl.Series) -> pl.Series:
+        """Some of the values in the type of all."""
+        trimmed = _trimmed(column)
+        if not self.has_text or (self.has_values and not self._readers):
+            return trimmed
+        cleaned = _without_marks(trimmed)
+        return self._readers[0](cleaned) if self.has_values else cleaned.cast(float)
+
+
+def _readers(decimal_comma: bool) -> list[Callable[[pl.Series], pl.Series]]:
+    """The types of text, those first that say more."""
+    commas = [lambda texts: _floats(decimal_points(texts))] if decimal_comma else []
+    return [_integers, _floats, *commas, _booleans, _dates, _datetimes, _times]
 
 
 def decimal_points(column: pl.Series) -> pl.Series:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bayesieve.table.reading import is_utf8
 from bayesieve.table.sources.base import BLOCK_ROWS, Piece, Pieces, digest
-from bayesieve.table.sources.files import PARQUET, File, partitions, read_errors
+from bayesieve.table.sources.files import File, format_of, partitions, read_errors
 from bayesieve.table.sources.footer import RowGroup, row_groups
 from bayesieve.table.sources.schemas import unified
 
@@ -92,6 +93,7 @@ class FileSource(Pieces):
     files : tuple of File
     """
 
+    runs: tuple[FilePiece, ...]
     files: tuple[File, ...]
 
     def fingerprint(self) -> bytes:
@@ -118,22 +120,27 @@ def scan_files(paths: Sequence[Path], schema: pl.Schema | None = None, folder: F
     ValueError
         If a file is damaged or does not fit the others; the message names it.
     """
-    import polars as pl
-
     files = [File.at(path) for path in paths]
     looks = [_look_at(path) for path in paths]
-    folders = pl.DataFrame()
+    constants: list[dict[str, Any]] = [{} for _ in paths]
     if schema is None:
-        folders = partitions(paths)
-        inside = unified([schema for schema, _ in looks], paths)
-        folders = folders.drop([name for name in folders.columns if name in inside])
-        schema = pl.Schema({**inside, **folders.schema})
-    runs: list[Piece] = []
-    for i, (file, (_, groups)) in enumerate(zip(files, looks, strict=True)):
-        constants = folders.row(i, named=True) if folders.width else {}
-        for first_row, n_rows, n_bytes in _runs(groups):
-            runs.append(FilePiece(n_rows, n_bytes, schema, file, first_row, constants, folder))
+        schema, constants = with_partitions(unified([schema for schema, _ in looks], paths), paths)
+    runs = [
+        FilePiece(n_rows, n_bytes, schema, file, first_row, values, folder)
+        for file, (_, groups), values in zip(files, looks, constants, strict=True)
+        for first_row, n_rows, n_bytes in _runs(groups)
+    ]
     return FileSource(schema, tuple(runs), tuple(files))
+
+
+def with_partitions(inside: pl.Schema, paths: Sequence[Path]) -> tuple[pl.Schema, list[dict[str, Any]]]:
+    """The columns inside the files and those of their folders, with the values of the latter by file."""
+    import polars as pl
+
+    folders = partitions(paths)
+    folders = folders.drop([name for name in folders.columns if name in inside])
+    constants = folders.rows(named=True) if folders.width else [{} for _ in paths]
+    return pl.Schema({**inside, **folders.schema}), constants
 
 
 def _runs(groups: Sequence[RowGroup]) -> Iterator[tuple[int, int, int]]:
@@ -155,16 +162,17 @@ def _runs(groups: Sequence[RowGroup]) -> Iterator[tuple[int, int, int]]:
 
 def is_parquet(path: Path) -> bool:
     """Whether the name of a file says that it is a Parquet file."""
-    return path.suffix.lower() in PARQUET
+    return format_of(path) == "Parquet"
 
 
 def lazy_file(path: Path) -> pl.LazyFrame:
     """A Parquet or Arrow file, of whatever name."""
     import polars as pl
 
+    source = path if is_utf8(path) else path.open("rb")
     if is_parquet(path):
-        return pl.scan_parquet(path, glob=False, hive_partitioning=False, use_statistics=False)
-    return pl.scan_ipc(path, glob=False, hive_partitioning=False)
+        return pl.scan_parquet(source, glob=False, hive_partitioning=False, use_statistics=False)
+    return pl.scan_ipc(source, glob=False, hive_partitioning=False)
 
 
 def _look_at(path: Path) -> tuple[pl.Schema, list[RowGroup]]:

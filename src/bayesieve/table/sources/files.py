@@ -6,19 +6,18 @@ import glob
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from bayesieve.table.reading import ARROW, KNOWN, PARQUET, TEXT
 from bayesieve.table.text_types import typed_text
 from bayesieve.table.writing import checked_path
 
 if TYPE_CHECKING:
     import polars as pl
 
-PARQUET = (".parquet", ".pq")
-ARROW = (".arrow", ".feather", ".ipc")
-TEXT = (".csv", ".tsv", ".tab", ".txt")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -64,45 +63,58 @@ def read_errors() -> tuple[type[BaseException], ...]:
     return (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
-def files_of(paths: Sequence[str | os.PathLike[str]], endings: Sequence[str]) -> list[Path]:
-    """The files that paths name: files, patterns with ``*``, ``?`` or ``[``, and folders, whose files with these
-    endings count, at any depth; hidden ones, and those whose name starts with an underscore, do not.
+def format_of(path: Path) -> str | None:
+    """ "Parquet", "Arrow" or "text", by the name of a file; None for other names."""
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
+    if suffixes[-1:] == [".gz"]:
+        return "text" if suffixes[0] in TEXT else None
+    last = suffixes[-1] if suffixes else ""
+    return "Parquet" if last in PARQUET else "Arrow" if last in ARROW else "text" if last in TEXT else None
+
+
+def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The files that paths name: files, patterns with ``*``, ``?`` or ``[``, and folders, with all tables at any depth
+    whose name, and those of the folders inside, start with neither a point nor an underscore.
 
     Raises
     ------
     FileNotFoundError
         If a path or pattern names no file.
     ValueError
-        If a folder holds no such file, or a file is named twice.
+        If a folder holds no table, or a file is no table or named twice.
     """
     files: list[Path] = []
     for path in map(checked_path, paths):
         if path.is_dir():
-            inside = [name for name in sorted(path.rglob("*")) if _counts(name, path, endings)]
-            if not inside:
-                raise ValueError(f"The folder {path} holds no file of a table ({', '.join(endings)}); name another.")
-            files += inside
+            files += _inside(path)
         elif path.exists():
             files.append(path)
         else:
-            matching = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
-            folders = [name for name in matching if name.is_dir()]
-            matching = [name for name in matching if not name.is_dir()]
-            if not matching:
-                matching = files_of(folders, endings) if folders else []
-            if not matching:
+            matches = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
+            if not matches:
                 raise FileNotFoundError(f"There is no file {path}; check its name and folder.")
-            files += matching
-    for i, path in enumerate(sorted(files)[1:]):
-        if path == sorted(files)[i]:
+            plain = [match for match in matches if not match.is_dir()]
+            files += plain or [file for folder in matches for file in _inside(folder)]
+    for path in files:
+        if format_of(path) is None:
+            raise ValueError(f"{path} has no known file extension; name it {KNOWN}.")
+    ordered = sorted(files)
+    for path, after in pairwise(ordered):
+        if path == after:
             raise ValueError(f"{path} is named twice; name every file once.")
     return files
 
 
-def _counts(path: Path, folder: Path, endings: Sequence[str]) -> bool:
-    parts = path.relative_to(folder).parts
-    hidden = any(part.startswith((".", "_")) and "=" not in part for part in parts)
-    return not hidden and path.name.lower().endswith(tuple(endings)) and path.is_file()
+def _inside(folder: Path) -> list[Path]:
+    tables = [path for path in sorted(folder.rglob("*")) if _counts(path.relative_to(folder)) and path.is_file()]
+    if not tables:
+        raise ValueError(f"The folder {folder} holds no table; name one with files that end in {KNOWN}.")
+    return tables
+
+
+def _counts(path: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) and "=" not in part for part in path.parts)
+    return format_of(path) is not None and not hidden
 
 
 def partitions(paths: Sequence[Path]) -> pl.DataFrame:

@@ -12,9 +12,10 @@ import narwhals as nw
 from bayesieve.table.sources.base import Source
 from bayesieve.table.sources.column_files import scan_files
 from bayesieve.table.sources.dask import scan_dask
-from bayesieve.table.sources.files import ARROW, PARQUET, files_of
+from bayesieve.table.sources.files import files_of, format_of
 from bayesieve.table.sources.frames import scan_dataset, scan_frame
 from bayesieve.table.sources.lazy import scan_query
+from bayesieve.table.sources.text_files import scan_text
 
 
 def scan(
@@ -78,8 +79,10 @@ def scan(
     table: Source
     if connection is not None:
         table, name = scan_query(_sql(connection, source), parent), "The query"
-    elif isinstance(source, (str, os.PathLike)) or _is_list_of_paths(source):
-        table, name = _scan_paths(source), str(source) if isinstance(source, (str, os.PathLike)) else str(source[0])
+    elif isinstance(source, (str, os.PathLike)):
+        table, name = _scan_paths([source], parent), str(source)
+    elif _is_list_of_paths(source):
+        table, name = _scan_paths(source, parent), str(source[0])
     else:
         table, name = _scan_object(source, parent), f"The {type(source).__name__}"
     if not table.schema:
@@ -90,14 +93,18 @@ def scan(
 
 
 def _is_list_of_paths(source: Any) -> bool:
+    if isinstance(source, (list, tuple)) and not source:
+        raise ValueError("There are no files to scan; name at least one.")
     return isinstance(source, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in source)
 
 
-def _scan_paths(source: Any) -> Source:
-    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    if not paths:
-        raise ValueError("There are no files to scan; name at least one.")
-    return scan_files(files_of(paths, (*PARQUET, *ARROW)))
+def _scan_paths(paths: Sequence[str | os.PathLike[str]], parent: Path | None) -> Source:
+    files = files_of(paths)
+    formats = [format_of(path) for path in files]
+    for path, name in zip(files, formats, strict=True):
+        if name != formats[0]:
+            raise ValueError(f"{files[0]} is {formats[0]} and {path} is {name}; scan files of one format.")
+    return scan_text(files, parent) if formats[0] == "text" else scan_files(files)
 
 
 def _scan_object(source: Any, parent: Path | None) -> Source:

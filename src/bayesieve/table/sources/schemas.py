@@ -39,8 +39,9 @@ def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Sch
                     f"Column {name!r} is {_said(types[name])} in {homes[name]} and {_said(dtype)} in {path}; "
                     "give it one type in all files."
                 )
-            if both != types[name]:
-                types[name], homes[name] = both, path
+            if _said(both) != _said(types[name]):
+                homes[name] = path
+            types[name] = both
     return pl.Schema(types)
 
 
