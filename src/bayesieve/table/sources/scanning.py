@@ -15,7 +15,6 @@ from bayesieve.table.sources.dask import scan_dask
 from bayesieve.table.sources.files import files_of, format_of
 from bayesieve.table.sources.frames import scan_dataset, scan_frame
 from bayesieve.table.sources.lazy import scan_query
-from bayesieve.table.sources.text_files import scan_text
 
 
 def scan(
@@ -104,7 +103,11 @@ def _scan_paths(paths: Sequence[str | os.PathLike[str]], parent: Path | None) ->
     for path, name in zip(files, formats, strict=True):
         if name != formats[0]:
             raise ValueError(f"{files[0]} is {formats[0]} and {path} is {name}; scan files of one format.")
-    return scan_text(files, parent) if formats[0] == "text" else scan_files(files)
+    if formats[0] != "text":
+        return scan_files(files)
+    from bayesieve.table.sources.text_files import scan_text  # which loads polars
+
+    return scan_text(files, parent)
 
 
 def _scan_object(source: Any, parent: Path | None) -> Source:
