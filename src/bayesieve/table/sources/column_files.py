@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,14 +196,23 @@ def _look_at(path: Path) -> tuple[pl.Schema, list[RowGroup]]:
         raise ValueError(
             f"{path} cannot be read ({error.strerror or error}); check the file and its rights."
         ) from error
+    except pl.exceptions.DuplicateError as error:
+        name = re.search("'.*'", str(error), re.DOTALL)
+        column = "name" if name is None else f"column named {name[0]}"
+        raise ValueError(f"{path} has more than one {column}; give every column its own name.") from error
     except read_errors() as error:
         raise ValueError(f"{path} cannot be read as a table; it is damaged or has a wrong file extension.") from error
 
 
 def _refuse_stream(path: Path) -> None:
+    """ValueError for what has no footer, before polars panics."""
     with path.open("rb") as file:
-        if file.read(6) != b"ARROW1":
+        is_file = file.read(6) == b"ARROW1"
+        file.seek(-min(6, path.stat().st_size), 2)
+        if not is_file:
             raise ValueError(
                 f"{path} is not an Arrow file that can be read in pieces; save it as Parquet, or as an Arrow file (a "
                 "stream can only be read from its start)."
             )
+        if file.read() != b"ARROW1":
+            raise ValueError(f"{path} was not written to its end; write it again.")

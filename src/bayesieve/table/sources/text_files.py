@@ -247,7 +247,7 @@ def _chunks(source: Path) -> Iterator[bytes]:
 
 
 def _rewritten(source: Path, folder: Path, change: Callable[[bytes], bytes]) -> Path:
-    target = folder / f"{source.name.encode().hex()[:40]}.text"
+    target = folder / f"{len(list(folder.iterdir()))}.text"
     with target.open("wb") as file:
         for chunk in _chunks(source):
             file.write(change(chunk))
