@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?= -n auto --maxprocesses 8
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench ledger clean
 .DELETE_ON_ERROR:
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make test    run the tests"
 	@echo "make lint    run ruff, mypy and import-linter"
 	@echo "make bench   run the benchmarks (installs the peers they compare with)"
+	@echo "make ledger  compute docs/papers.md from the results of the studies"
 	@echo "make clean   remove .venv and everything built"
 
 demo: $(VENV)/installed
@@ -30,6 +31,9 @@ lint: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-bench
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+ledger: $(VENV)/installed
+	$(BIN)/python -m bayesieve.studies.ledger docs/papers.md
 
 clean:
 	rm -rf $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

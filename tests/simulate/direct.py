@@ -53,3 +53,9 @@ def longest(found: np.ndarray, level: float) -> float:
     low = found <= level
     stretches = [(a, b) for a in range(low.size) for b in range(a + 1, low.size + 1) if low[a:b].all()]
     return float(max((b - a for a, b in stretches), default=0))
+
+
+def most(found: np.ndarray, level: float, run: int) -> float:
+    """Largest number of p-values at or below a level among ``run`` successive ones, or all if there are fewer."""
+    starts = range(max(found.size - run + 1, 1))
+    return float(max(np.sum(found[b : b + run] <= level) for b in starts)) if found.size else np.nan

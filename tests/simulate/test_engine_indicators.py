@@ -1,4 +1,4 @@
-"""The two grids of scores, and their 814 indicators."""
+"""The three grids of scores, and their 814 indicators."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from bayesieve.simulate import (
     window_scores,
 )
 
-SIZES = {"levels": 135, "quantiles": 74}
+SIZES = {"levels": 135, "quantiles": 74, "coarse": 166}
 
 
-@pytest.mark.parametrize("grid", ["levels", "quantiles"])
+@pytest.mark.parametrize("grid", SIZES)
 def test_a_grid_has_different_readable_names_and_814_indicators(grid: str) -> None:
     scores, names = engine_scores(engine_series(600), grid=grid)
     assert scores.shape == (600, SIZES[grid])
@@ -71,6 +71,22 @@ def test_indicators_of_the_levels_read_as_they_say() -> None:
     assert np.all(longest <= share * (data.lengths - 29) + 1e-9)
 
 
+def test_indicators_of_the_coarse_grid_read_as_they_say() -> None:
+    data = engine_series(50)
+    scores, names = engine_scores(data, grid="coarse")
+    smallest = scores[:, names.index("F(w=50)")]
+    longest, of_5, of_9 = (
+        scores[:, names.index(f"{kept}[F(w=50)<=0.1]")] for kept in ("longest", "most of 5", "most of 9")
+    )
+    assert np.array_equal(smallest <= 0.1, of_5 > 0)
+    assert np.array_equal(longest >= 5, of_5 == 5)
+    assert np.all((np.minimum(longest, 9) <= of_9) & (of_5 <= of_9) & (of_9 <= 9))
+    assert "most of 9[KS(w=30)<=0.5]" not in names
+    thresholds = engine_thresholds("coarse")
+    assert thresholds["KS(w=30)"] == [0.005, 0.1, 0.5]
+    assert thresholds["most of 5[KS(w=30)<=0.5]"] == [1.0, 2.0, 3.0]  # not 2 of 5, not 3 of 5, not 4 of 5
+
+
 def test_quantile_thresholds_cut_into_equal_parts() -> None:
     random = np.random.default_rng(0)
     scores = random.random((1200, 3))
@@ -116,10 +132,11 @@ def test_the_same_scores_every_time() -> None:
 
 def test_bad_arguments() -> None:
     scores, _ = engine_scores(engine_series(12))
-    with pytest.raises(ValueError, match='grid must be "levels" or "quantiles", got \'both\''):
+    with pytest.raises(ValueError, match='grid must be "levels", "quantiles" or "coarse", got \'both\''):
         engine_scores(engine_series(2), grid="both")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="are fixed: leave scores out"):
-        engine_thresholds("levels", scores)
+    for fixed in ("levels", "coarse"):
+        with pytest.raises(ValueError, match=f'grid="{fixed}" are fixed: leave scores out'):
+            engine_thresholds(fixed, scores)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="come from training scores: give scores"):
         engine_thresholds("quantiles")
     with pytest.raises(ValueError, match=r"scores of shape \(12, 73\) do not go with 74 names"):

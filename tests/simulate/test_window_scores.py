@@ -124,19 +124,21 @@ def test_a_level_and_its_critical_statistic(test: str, half: int, level: float) 
 @pytest.mark.parametrize("test", TESTS)
 def test_confirmatory_scores_as_defined(test: str, width: int, kind: str) -> None:
     # Levels that no p-value of few rounded points equals: whether equal ones count would hang on the last digit.
-    runs, levels = (1, 2, 3, 5, 8, 20, 33), (0.31, 0.11, 0.013)
+    runs, levels, spans = (1, 2, 3, 5, 8, 20, 33), (0.31, 0.11, 0.013), (1, 4, 33)
     wanted = [
         *(WindowScore(test, width, run) for run in runs),
         *(WindowScore(test, width, kept=kept, level=level) for level in levels for kept in ("longest", "share")),
+        *(WindowScore(test, width, span, "most", level) for level in levels for span in spans),
     ]
     samples = [series(kind, size, size) for size in (70, 43, 25, 20, 6, 5, 0)]
     scores = window_scores(samples, wanted)
-    assert scores.shape == (7, 13)
+    assert scores.shape == (7, 22)
     for values, row in zip(samples, scores, strict=True):
         found = direct.p_values(values, test, width)
         expected = [direct.smallest_confirmed(found, run) for run in runs]
         for level in levels:
             expected += [direct.longest(found, level), direct.share(found, level)]
+        expected += [direct.most(found, level, span) for level in levels for span in spans]
         np.testing.assert_allclose(row, expected, rtol=1e-11)
 
 
@@ -209,7 +211,7 @@ def test_series_that_are_none(values: object, message: str) -> None:
         ({"width": 20.0}, "width must be a whole number"),
         ({"run": 0}, "run must be a whole number"),
         ({"run": True}, "run must be a whole number"),
-        ({"kept": "count"}, 'kept must be "p-value", "share" or "longest"'),
+        ({"kept": "count"}, 'kept must be "p-value", "share", "longest" or "most"'),
         ({"level": 0.05}, 'level belongs to kept="share"'),
         ({"kept": "share"}, "level must be a p-value between 0 and 1, got None"),
         ({"kept": "longest", "level": 1.0}, "level must be a p-value between 0 and 1"),

@@ -169,7 +169,9 @@ def test_section(study: WaveformStudy) -> None:
     files: dict[str, str] = {}
     text = waveform_section(study, files)
     assert set(re.findall(r"\]\(([^)]*)\)", text)) == set(files)
-    assert len(files) == 4
+    assert len(files) == 5
+    waves = files.pop("boulle2007-waves.svg")
+    assert waves.count("<polyline") == 3 + 3 * 10
     for drawing in files.values():
         assert ElementTree.fromstring(drawing).get("role") == "img"
     lines = text.splitlines()

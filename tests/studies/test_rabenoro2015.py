@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from bayesieve.search import GreedySearch, ScoredRows, SearchTrace
 from bayesieve.simulate import engine_scores, engine_series, engine_thresholds, score_columns
 from bayesieve.studies import Options, make_study
 from bayesieve.studies.rabenoro2015.report import values_of
-from bayesieve.studies.rabenoro2015.study import METHODS, WRAPPERS, EngineIndicators, Rabenoro2015
+from bayesieve.studies.rabenoro2015.study import METHODS, VARIANTS, WRAPPERS, EngineIndicators, Rabenoro2015
 from bayesieve.studies.rabenoro2015.subset_choice import (
     Halves,
     SubsetChoice,
@@ -237,7 +238,7 @@ def directly(seed: int, number: int, n_series: int) -> dict[str, dict[str, float
             "test": halves.error(selected, tested),
             "validation_error": halves.error(selected, validation),
         }
-        for method in METHODS
+        for method in (*METHODS, *VARIANTS)
         for selected in [choose(method, halves)]
     }
 
@@ -245,11 +246,13 @@ def directly(seed: int, number: int, n_series: int) -> dict[str, dict[str, float
 def choose(method: Any, halves: Halves) -> np.ndarray:
     """The subset that a method of the table chooses."""
     if method.direction:
+        if method.second_half:
+            halves = replace(halves, guide=halves.validation)
         problem = halves.problem(halves.validation, method.criterion)
         return GreedySearch(direction=method.direction, n_jobs=1).run(problem).chosen
     rankings = {"MI filter": by_information, "mRMR filter": by_mrmr}
     if method.name in rankings:
-        return best_of_path(halves, rankings[method.name](halves.fit))
+        return best_of_path(halves, rankings[method.name](halves.fit)[: method.leading])
     return np.ones(halves.fit.n_features, dtype=bool)
 
 
@@ -261,7 +264,7 @@ def test_a_repetition_is_what_it_is_when_computed_directly(found: Comparison, nu
 
 
 def test_every_method_of_the_table_is_measured(study: Rabenoro2015, found: Comparison) -> None:
-    assert found.methods == tuple(method.key for method in METHODS)
+    assert found.methods == tuple(method.key for method in (*METHODS, *VARIANTS))
     assert found.data == ("draw 1", "draw 2")
     n_indicators = sum(map(len, list(engine_thresholds("levels").values())[:FEW]))
     features, tests = values_of(found, "features"), values_of(found, "test")
@@ -324,7 +327,7 @@ def test_the_report_tells_table_and_findings(study: Rabenoro2015, found: Compari
     assert all(finding in report.markdown for finding in report.findings)
     assert table.to_markdown() in report.markdown
     assert "bayesieve reproduce rabenoro2015 --grid levels --repetitions 2 --quick\n" in report.markdown
-    one = Comparison(("draw 1",), found.methods, found.protocol, found.rows[: len(METHODS)])
+    one = Comparison(("draw 1",), found.methods, found.protocol, found.rows[: len(found.methods)])
     assert "nan" not in study.report(one).markdown.lower()
 
 
@@ -377,7 +380,7 @@ def test_results_of_other_options_are_not_taken_for_these(
 
 
 def test_options_without_meaning_are_refused() -> None:
-    with pytest.raises(ValueError, match="grid must be one of 'levels', 'quantiles'"):
+    with pytest.raises(ValueError, match="grid must be one of 'levels', 'quantiles', 'coarse'"):
         make_study("rabenoro2015", Options(grid="deciles"))
     with pytest.raises(ValueError, match="smoothing"):
         make_study("rabenoro2015", Options(smoothing=-1.0))
@@ -397,7 +400,8 @@ def test_documents_show_the_repetitions_that_are_kept_beside_them(kept: str, opt
     protocol = json.loads(path.read_text(encoding="utf-8").splitlines()[0])["comparison"]
     assert {name: protocol[name] for name in ("train_rows", "seed")} == study.protocol.settings
     found = study.saved(path)
-    assert len(found.rows) == options.repetitions * len(METHODS)
+    assert len(found.rows) == options.repetitions * len(found.methods)
+    assert {*found.methods} >= {method.key for method in METHODS}
     report = study.report(found)
     assert path.with_suffix(".md").read_text(encoding="utf-8") == report.markdown
     if options.smoothing is None:

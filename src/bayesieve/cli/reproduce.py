@@ -46,8 +46,8 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Variant. rabenoro2015: thresholds at levels (of p-values) or quantiles; abellan2017: weka (its "
-            "estimates), imputed (the same, missing values replaced) or observed (no more states than occur).",
+            help="Variant. rabenoro2015: thresholds at levels (of p-values), quantiles, or coarse; abellan2017: weka "
+            "(its estimates), imputed (the same, missing values replaced) or observed (no more states than occur).",
             show_default="the first",
         ),
     ] = None,

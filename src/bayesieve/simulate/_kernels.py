@@ -157,10 +157,13 @@ def statistics(test, values, ranks, n_ranks, half, out):
 
 
 @jit
-def score_series(test, values, ranks, n_ranks, offsets, half, runs, criticals, extremes, shares, longests):
+def score_series(
+    test, values, ranks, n_ranks, offsets, half, runs, criticals, spans, extremes, shares, longests, most
+):  # fmt: skip
     """For every series: extremes[i, k] = largest over positions of the smallest statistic of runs[k] successive windows
     (runs ascending); shares[i, k] and longests[i, k] = share of windows, and most windows in a row, whose statistic is
-    at least criticals[k]. NaN where the series is too short.
+    at least criticals[k]; most[i, k, j] = most such windows among spans[j] successive ones. NaN where the series is too
+    short.
     """
     buffer = np.empty(np.max(np.diff(offsets)))
     for i in range(offsets.size - 1):
@@ -170,6 +173,7 @@ def score_series(test, values, ranks, n_ranks, offsets, half, runs, criticals, e
             extremes[i] = np.nan
             shares[i] = np.nan
             longests[i] = np.nan
+            most[i] = np.nan
             continue
         of_windows = buffer[:n_windows]
         statistics(test, series, ranks[offsets[i] : offsets[i + 1]], n_ranks[i], half, of_windows)
@@ -181,6 +185,14 @@ def score_series(test, values, ranks, n_ranks, offsets, half, runs, criticals, e
                 longest = max(longest, run)
             shares[i, k] = count / n_windows
             longests[i, k] = longest
+            for j in range(spans.size):
+                inside = highest = 0
+                for b in range(n_windows):
+                    inside += of_windows[b] >= criticals[k]
+                    if b >= spans[j]:
+                        inside -= of_windows[b - spans[j]] >= criticals[k]
+                    highest = max(highest, inside)
+                most[i, k, j] = highest
         # of_windows[b] becomes the smallest statistic of windows b .. b + covered - 1.
         covered = 1
         for k in range(runs.size):

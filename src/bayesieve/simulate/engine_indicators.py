@@ -1,9 +1,9 @@
-"""Scores of the engine series and the thresholds that turn them into 814 binary indicators, in two grids.
+"""Scores of the engine series and the thresholds that turn them into 814 binary indicators, in three grids.
 
 Rabenoro et al. (2015) have 814 indicators from U, Kolmogorov-Smirnov and F tests over several window lengths and from
 confirmatory scores on successive windows, and refer for the values to Rabenoro, Lacaille, Cottrell and Rossi (2014),
 Anomaly detection based on indicators aggregation, IJCNN (arXiv:1407.0880). The 2015 paper names neither the window
-lengths nor the levels nor the confirmatory scores one by one, so both grids are this library's own: they follow its
+lengths nor the levels nor the confirmatory scores one by one, so the grids are this library's own: they follow its
 description, and their sizes are chosen such that they give 814 indicators as well.
 """
 
@@ -26,7 +26,13 @@ CONFIRMED_LEVELS = (0.001, 0.01, 0.05, 0.1)
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.3)
 LONGEST = (1.0, 2.0, 4.0, 9.0, 14.0, 19.0)
 
-Grid = Literal["levels", "quantiles"]
+COARSE_WIDTHS = (30, 50)
+COARSE_LEVELS = (0.005, 0.1, 0.5)
+COARSE_SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+COARSE_LONGEST = tuple(map(float, range(1, 10)))
+COARSE_SPANS = tuple(range(3, 10))
+
+Grid = Literal["levels", "quantiles", "coarse"]
 
 
 def engine_grid(grid: Grid = "quantiles") -> tuple[WindowScore, ...]:
@@ -37,6 +43,9 @@ def engine_grid(grid: Grid = "quantiles") -> tuple[WindowScore, ...]:
     - "quantiles", 74 scores: for each test and window length the smallest over positions of the largest p-value of 1,
       2, 5, 10 and 20 successive windows. The Kolmogorov-Smirnov test of 20 points over 20 successive windows is left
       out: of the 75 scores it takes the fewest values.
+    - "coarse", 166 scores: for each test and windows of 30 and 50 points the smallest p-value; for the levels 0.005,
+      0.1 and 0.5 the share of windows at or below the level, the longest run of such windows, and the most of them
+      among 3 to 9 successive windows. The most of 9 of the Kolmogorov-Smirnov test at 0.5 is left out.
 
     Any other name is a ValueError.
 
@@ -44,17 +53,23 @@ def engine_grid(grid: Grid = "quantiles") -> tuple[WindowScore, ...]:
     --------
     >>> [score.name for score in engine_grid("quantiles")[:3]]
     ['U(w=20)', 'U(w=20, 2 in a row)', 'U(w=20, 5 in a row)']
-    >>> len(engine_grid("levels")), len(engine_grid("quantiles"))
-    (135, 74)
+    >>> len(engine_grid("levels")), len(engine_grid("quantiles")), len(engine_grid("coarse"))
+    (135, 74, 166)
     """
-    pairs = [(test, width) for test in TESTS for width in WIDTHS]
+    pairs = [(test, width) for test in TESTS for width in (COARSE_WIDTHS if grid == "coarse" else WIDTHS)]
     if grid == "quantiles":
         scores = (WindowScore(test, width, run) for test, width in pairs for run in RUNS)
         return tuple(score for score in scores if score != WindowScore("KS", 20, 20))
     if grid == "levels":
         kinds = (("p-value", None), *((kept, level) for kept in ("share", "longest") for level in CONFIRMED_LEVELS))
         return tuple(WindowScore(*pair, kept=kept, level=level) for pair in pairs for kept, level in kinds)
-    raise ValueError(f'grid must be "levels" or "quantiles", got {grid!r}.')
+    if grid == "coarse":
+        confirmed = [("share", 1), ("longest", 1), *(("most", span) for span in COARSE_SPANS)]
+        coarse = [("p-value", 1, None), *((kept, run, level) for level in COARSE_LEVELS for kept, run in confirmed)]
+        scores = (WindowScore(*pair, run, kept, level) for pair in pairs for kept, run, level in coarse)
+        left_out = [WindowScore("KS", width, COARSE_SPANS[-1], "most", COARSE_LEVELS[-1]) for width in COARSE_WIDTHS]
+        return tuple(score for score in scores if score not in left_out)
+    raise ValueError(f'grid must be "levels", "quantiles" or "coarse", got {grid!r}.')
 
 
 def engine_scores(
@@ -65,7 +80,7 @@ def engine_scores(
     Parameters
     ----------
     series : EngineSeries, or one-dimensional arrays of any lengths.
-    grid : "levels" or "quantiles", see `engine_grid`.
+    grid : "levels", "quantiles" or "coarse", see `engine_grid`.
 
     Returns
     -------
@@ -122,10 +137,13 @@ def engine_thresholds(grid: Grid = "quantiles", scores: np.ndarray | None = None
       against 0.02, 0.05, 0.1, 0.2 and 0.3; longest runs against 1, 2, 4, 9, 14 and 19 windows. These are 15 pairs of
       test and window x (12 levels + 4 x (5 shares + 6 runs)) - 26 levels out of reach = 814.
     - "quantiles", from training scores: 74 x 11 quantiles = 814, see `quantile_thresholds`.
+    - "coarse", fixed: p-values against 0.005, 0.1 and 0.5, shares against 0.05, 0.1, 0.2, ..., 0.7, longest runs
+      against 1 to 9, the most of l successive windows against 1 to l - 2: at least k of l, 1 < k < l. These are 6 pairs
+      of test and window x 3 levels x (1 + 8 + 9 + 28) - 14 = 814.
 
     Parameters
     ----------
-    grid : "levels" or "quantiles".
+    grid : "levels", "quantiles" or "coarse".
     scores : (n_series, 74) training scores of the same grid; for "quantiles" only.
 
     Returns
@@ -147,10 +165,11 @@ def engine_thresholds(grid: Grid = "quantiles", scores: np.ndarray | None = None
     814
     """
     of_grid = engine_grid(grid)
-    if grid == "levels":
+    if grid != "quantiles":
         if scores is not None:
-            raise ValueError('The thresholds of grid="levels" are fixed: leave scores out.')
-        return {score.name: _level_thresholds(score) for score in of_grid}
+            raise ValueError(f'The thresholds of grid="{grid}" are fixed: leave scores out.')
+        fixed = _level_thresholds if grid == "levels" else _coarse_thresholds
+        return {score.name: fixed(score) for score in of_grid}
     if scores is None:
         raise ValueError('The thresholds of grid="quantiles" come from training scores: give scores.')
     return quantile_thresholds(scores, [score.name for score in of_grid], total=N_INDICATORS)
@@ -203,6 +222,12 @@ def _level_thresholds(score: WindowScore) -> list[float]:
         return list(LONGEST)
     smallest = smallest_p_value(score.test, score.half)
     return [level for level in LEVELS if level >= smallest]
+
+
+def _coarse_thresholds(score: WindowScore) -> list[float]:
+    if score.kept == "most":
+        return [float(k) for k in range(1, score.run - 1)]
+    return list({"share": COARSE_SHARES, "longest": COARSE_LONGEST}.get(score.kept, COARSE_LEVELS))
 
 
 def _shared_out(room: np.ndarray, total: int) -> np.ndarray:

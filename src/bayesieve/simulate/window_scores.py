@@ -27,16 +27,17 @@ class WindowScore:
     A window of ``width`` points is cut in its middle: the first half is compared with the second. By default the score
     is the smallest over positions of the largest p-value of ``run`` successive windows: ``run`` = 1 is the smallest
     p-value, and a larger ``run`` requires that the following windows confirm it. With ``kept`` = "share" it is the
-    share of windows whose p-value is at most ``level``, with "longest" the largest number of successive ones.
+    share of windows whose p-value is at most ``level``, with "longest" the largest number of successive ones, with
+    "most" the largest number of such windows among ``run`` successive ones (or among all, if there are fewer).
 
     Parameters
     ----------
     test : "U" (Mann-Whitney, differences of location), "KS" (Kolmogorov-Smirnov, any difference) or "F" (ratio of
         variances).
     width : points of a window, an even number of at least 4.
-    run : number of successive windows, at least 1.
-    kept : "p-value", "share" or "longest".
-    level : p-value between 0 and 1, for "share" and "longest" only.
+    run : number of successive windows, at least 1; for "p-value" and "most" only.
+    kept : "p-value", "share", "longest" or "most".
+    level : p-value between 0 and 1, for all but "p-value".
 
     Raises
     ------
@@ -49,6 +50,8 @@ class WindowScore:
     ('U(w=30)', 'F(w=20, 5 in a row)')
     >>> WindowScore("KS", 40, kept="share", level=0.05).name
     'share[KS(w=40)<=0.05]'
+    >>> WindowScore("U", 50, run=10, kept="most", level=0.1).name
+    'most of 10[U(w=50)<=0.1]'
     """
 
     test: str
@@ -63,13 +66,13 @@ class WindowScore:
         as_count("run", self.run, 1)
         if as_count("width", self.width, 4) % 2:
             raise ValueError(f"width must be an even number of points, got {self.width!r}.")
-        if self.kept not in ("p-value", "share", "longest"):
-            raise ValueError(f'kept must be "p-value", "share" or "longest", got {self.kept!r}.')
+        if self.kept not in ("p-value", "share", "longest", "most"):
+            raise ValueError(f'kept must be "p-value", "share", "longest" or "most", got {self.kept!r}.')
         if self.kept == "p-value":
             if self.level is not None:
-                raise ValueError('level belongs to kept="share" and kept="longest": leave it out.')
-        elif self.run != 1:
-            raise ValueError(f'run belongs to kept="p-value": leave it out with kept="{self.kept}".')
+                raise ValueError('level belongs to kept="share", "longest" and "most": leave it out.')
+        elif self.run != 1 and self.kept != "most":
+            raise ValueError(f'run belongs to kept="p-value" and "most": leave it out with kept="{self.kept}".')
         elif not isinstance(self.level, Real) or isinstance(self.level, bool) or not 0 < self.level < 1:
             raise ValueError(f"level must be a p-value between 0 and 1, got {self.level!r}.")
 
@@ -77,7 +80,8 @@ class WindowScore:
     def name(self) -> str:
         """Short name, such as ``U(w=30)``."""
         if self.kept != "p-value":
-            return f"{self.kept}[{self.test}(w={self.width})<={self.level:g}]"
+            summary = f"most of {self.run}" if self.kept == "most" else self.kept
+            return f"{summary}[{self.test}(w={self.width})<={self.level:g}]"
         confirmed = f", {self.run} in a row" if self.run > 1 else ""
         return f"{self.test}(w={self.width}{confirmed})"
 
@@ -160,17 +164,21 @@ def window_scores(series: EngineSeries | Iterable[Any], scores: Sequence[WindowS
         family = [(k, score) for k, score in enumerate(scores) if (score.test, score.half) == (test, half)]
         runs = sorted({score.run for _, score in family if score.kept == "p-value"})
         levels = sorted({score.level for _, score in family if score.level is not None})
+        spans = sorted({score.run for _, score in family if score.kept == "most"})
         criticals = np.array([critical_statistic(test, half, level) for level in levels])
         extremes = np.empty((n_series, len(runs)))
         shares, longests = np.empty((2, n_series, len(levels)))
+        most = np.empty((n_series, len(levels), len(spans)))
         score_series(
             TESTS.index(test), points, ranks, n_ranks, offsets, half, np.array(runs, dtype=np.int64), criticals,
-            extremes, shares, longests,
+            np.array(spans, dtype=np.int64), extremes, shares, longests, most,
         )  # fmt: skip
         smallest = p_values(test, half, extremes)
         for k, score in family:
             if score.level is None:
                 columns[:, k] = smallest[:, runs.index(score.run)]
+            elif score.kept == "most":
+                columns[:, k] = most[:, levels.index(score.level), spans.index(score.run)]
             else:
                 columns[:, k] = (shares if score.kept == "share" else longests)[:, levels.index(score.level)]
     return columns

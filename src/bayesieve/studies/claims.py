@@ -16,11 +16,43 @@ Verdict = Literal["holds", "open", "reversed"]
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim about methods: in each pair, the first has the lower value of ``what``."""
+    """A claim about methods: in each pair, the first has the lower value of ``what``.
+
+    ``where`` is the claim's place in the paper.
+    """
 
     sentence: str
     pairs: tuple[tuple[str, str], ...]
     what: str = "test"
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim of a paper, with the verdicts on all comparisons that test it, and numbers in words."""
+
+    where: str
+    sentence: str
+    verdicts: tuple[str, ...]
+    ours: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """ "holds" if every comparison does, "does not hold" if any speaks against it, else "cannot be told"."""
+        if all(verdict == "holds" for verdict in self.verdicts):
+            return "holds"
+        return "does not hold" if {"reversed", "does not hold"} & {*self.verdicts} else "cannot be told"
+
+    @property
+    def comparisons(self) -> str:
+        """How many comparisons speak for the claim."""
+        return f"{self.verdicts.count('holds')} of {len(self.verdicts)}"
+
+
+def judged(comparisons: Sequence[ClaimedPair]) -> Judged:
+    """A claim with the verdicts on its pairs."""
+    claim = comparisons[0].claim
+    return Judged(claim.where, claim.sentence, tuple(comparison.verdict for comparison in comparisons))
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,13 @@ _WIDTH, _HEIGHT = 220.0, 180.0
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one name in a panel, joined by a line if they are in a row."""
+    """Points of one name in a panel, joined by a line if ``joined``; a radius of 0 draws no points."""
 
     name: str
     colour: str
     points: tuple[Point, ...]
     joined: bool = False
+    radius: int = 5
 
 
 def panel(title: str, x_title: str, y_title: str, series: Sequence[Series], *, log: bool = False) -> dict[str, Any]:
@@ -32,7 +33,8 @@ def panel(title: str, x_title: str, y_title: str, series: Sequence[Series], *, l
     for one, points in zip(series, placed, strict=True):
         places = [Point(across(point.x), up(point.y)) for point in points]
         line = polyline(places) if one.joined else ""
-        drawn.append({"name": one.name, "colour": one.colour, "places": [(p.x, p.y) for p in places], "line": line})
+        at = [(place.x, place.y) for place in places]
+        drawn.append({"name": one.name, "colour": one.colour, "radius": one.radius, "places": at, "line": line})
     ticks = _powers if log else value_ticks
     return {
         "title": title,

@@ -13,6 +13,7 @@ from bayesieve.evaluation.comparison import compare_many
 from bayesieve.evaluation.comparison_file import read_results
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import Split
+from bayesieve.studies.claims import Judged
 from bayesieve.studies.tables import TextTable
 
 
@@ -117,6 +118,10 @@ class Study(ABC):
     @abstractmethod
     def report(self, comparison: Comparison) -> Report:
         """Report on the results."""
+
+    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+        """The paper's claims, with the verdicts on the results; none by default."""
+        return ()
 
     def run(self, results: Path | None = None, verbose: int = 0) -> Report:
         """Run all unfinished folds, save each one in ``results`` when it is finished, and report on all.

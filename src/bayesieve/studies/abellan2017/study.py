@@ -15,10 +15,12 @@ import polars as pl
 from bayesieve.classifier import SelectiveNB
 from bayesieve.counts import Smoothing
 from bayesieve.discretize import TableEncoder
+from bayesieve.evaluation.comparison_file import key_of
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.selection import ImpreciseInformationGainSelector, InformationGainSelector
 from bayesieve.statistics import SignedRanks, average_ranks, wilcoxon_holm
 from bayesieve.studies.abellan2017.weka_nb import WekaNB, declare
+from bayesieve.studies.claims import Judged
 from bayesieve.studies.cross_validated import CrossValidatedStudy, Group, failures
 from bayesieve.studies.study import Report
 from bayesieve.studies.tables import TextTable, document, p_text, signed, smoothing_text
@@ -43,6 +45,7 @@ _KEEPS_ALL = -1.0  # below every information gain: plain naive Bayes, for one pa
 OTHER_TARGET = "_x_class"
 """What the name of a solar flare set ends in with the class of X-class flares, the last attribute, as the target."""
 _LEVEL = 0.05
+_TOO_FEW = "One data set is too few to test methods on."
 _SHOWN = 8  # data sets on which two methods differ most
 
 
@@ -100,7 +103,7 @@ class Abellan2017(CrossValidatedStudy):
         tables: list[tuple[str, TextTable]] = []
         claims: tuple[str, ...] = ()
         if results.names:
-            main, claims = _main_table(results), tuple(_findings(results))
+            main, claims = _main_table(results), tuple(map(_in_words, _findings(results)))
             tables.append((f"{len(results.names)} data sets", main))
             if results.pairs():
                 tests = _tests_table(results.pairs())
@@ -123,7 +126,18 @@ class Abellan2017(CrossValidatedStudy):
             features=TextTable.of_data_sets(results.names, METHODS, results.matrix("n_features"), 1),
             failures=failures(comparison),
         )
-        return Report(tuple(tables), claims, text, {"abellan2017-means.csv": _csv(comparison)})
+        return Report(tuple(tables), claims or (_TOO_FEW,), text, {"abellan2017-means.csv": _csv(comparison)})
+
+    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+        return tuple(_findings(Results.of(comparison)))
+
+    def saved(self, results: Path) -> Comparison:
+        """Results in a file, or the means over the folds in the document's CSV file, as if of a single fold each."""
+        if results.suffix != ".csv":
+            return super().saved(results)
+        means = pl.read_csv(results).with_columns(repeat=0, fold=0, error=None, figures=None)
+        rows = {key_of(row): row for row in means.iter_rows(named=True)}
+        return Comparison.of(dict.fromkeys(means["data"]), METHODS, self.protocol, rows)
 
 
 def imputed(X: pl.DataFrame) -> pl.DataFrame:
@@ -190,45 +204,62 @@ def _record(pair: SignedRanks) -> str:
     return f"{pair.wins}/{pair.ties}/{pair.losses}"
 
 
-def _findings(results: Results) -> list[str]:
-    """The paper's claims of section 6, and their tests."""
+def _findings(results: Results) -> list[Judged]:
+    """The paper's claims of section 6, and their tests; none on a single data set."""
     pairs = {(pair.first, pair.second): pair for pair in results.pairs()}
     if not pairs:
-        return ["One data set is too few to test methods on."]
+        return []
     means = dict(zip(METHODS, results.accuracy.mean(axis=0).tolist(), strict=True))
     gain = 100 * (means[IMPRECISE] - means[PLAIN])
     main = pairs[PLAIN, IMPRECISE]
     better = main.losses > main.wins
     claims = [
-        "*NB after IIG is significantly better than NB*: "
-        f"{_verdict(main.p_value < _LEVEL and better)}; better on {main.losses} data sets, worse on {main.wins}, the "
-        f"same on {main.ties} ({signed(gain, 2)} points on average, p {_p(main)})."
+        Judged(
+            "Section 6, table 6",
+            "NB after IIG is significantly better than NB",
+            (_verdict(main.p_value < _LEVEL and better),),
+            f"better on {main.losses} data sets, worse on {main.wins}, the same on {main.ties} ({signed(gain, 2)} "
+            f"points on average, p {_p(main)})",
+        )
     ]
     different = [name for name in PRECISE if pairs[PLAIN, name].p_value < _LEVEL]
     better_ones = [name for name in different if means[name] > means[PLAIN]]
     worse_ones = [name for name in different if means[name] <= means[PLAIN]]
     claims.append(
-        "*NB after IG is not, whatever the threshold*: "
-        f"{_verdict(not better_ones)}; significantly better than NB: {', '.join(better_ones) or 'none'}; significantly "
-        f"worse: {', '.join(worse_ones) or 'none'} "
-        f"(p = {', '.join(p_text(pairs[PLAIN, name].p_value) for name in PRECISE)} in the order of the thresholds)."
+        Judged(
+            "Section 6, table 6",
+            "NB after IG is not, whatever the threshold",
+            tuple(_verdict(name not in better_ones) for name in PRECISE),
+            f"significantly better than NB: {', '.join(better_ones) or 'none'}; significantly worse: "
+            f"{', '.join(worse_ones) or 'none'} (p = "
+            f"{', '.join(p_text(pairs[PLAIN, name].p_value) for name in PRECISE)} in the order of the thresholds)",
+        )
     )
     best = results.accuracy[:, [METHODS.index(name) for name in PRECISE]]
     counts = np.bincount(best.argmax(axis=1), minlength=len(PRECISE)).tolist()
     claims.append(
-        f"*The best threshold differs from one data set to the next*: {_verdict(sum(n > 0 for n in counts) > 1)}; the "
-        "most accurate one (the lowest of equals) is "
-        + ", ".join(f"{alpha:g} on {n}" for alpha, n in zip(ALPHAS, counts, strict=True))
-        + "."
+        Judged(
+            "Section 1",
+            "The best threshold differs from one data set to the next",
+            (_verdict(sum(n > 0 for n in counts) > 1),),
+            "the most accurate one (the lowest of equals) is "
+            + ", ".join(f"{alpha:g} on {n}" for alpha, n in zip(ALPHAS, counts, strict=True)),
+        )
     )
     against = [pairs[IMPRECISE, name] for name in PRECISE]
     claims.append(
-        "*NB after IIG is better than NB after IG*: "
-        f"{_verdict(all(pair.p_value < _LEVEL and pair.wins > pair.losses for pair in against))} at every threshold; "
-        + ", ".join(f"{pair.second} {_record(pair)} (p {_p(pair)})" for pair in against)
-        + "."
+        Judged(
+            "Section 6, table 6",
+            "NB after IIG is better than NB after IG, at every threshold",
+            tuple(_verdict(pair.p_value < _LEVEL and pair.wins > pair.losses) for pair in against),
+            ", ".join(f"{pair.second} {_record(pair)} (p {_p(pair)})" for pair in against),
+        )
     )
     return claims
+
+
+def _in_words(claim: Judged) -> str:
+    return f"*{claim.sentence}*: {claim.verdict}; {claim.ours}."
 
 
 def _p(pair: SignedRanks) -> str:
@@ -237,7 +268,7 @@ def _p(pair: SignedRanks) -> str:
 
 
 def _verdict(holds: bool) -> str:
-    return "confirmed" if holds else "not confirmed"
+    return "holds" if holds else "does not hold"
 
 
 def _where(results: Results) -> tuple[TextTable, str]:

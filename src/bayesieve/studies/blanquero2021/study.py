@@ -43,6 +43,7 @@ from bayesieve.studies.blanquero2021.two_thirds import (
     MostProbableNB,
     SparseNB,
 )
+from bayesieve.studies.claims import Judged
 from bayesieve.studies.cross_validated import CrossValidatedStudy
 from bayesieve.studies.study import Report
 
@@ -181,3 +182,12 @@ class Blanquero2021(CrossValidatedStudy):
         from bayesieve.studies.blanquero2021.report import report
 
         return report(self, comparison)
+
+    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+        from bayesieve.studies.blanquero2021.claims import findings
+        from bayesieve.studies.blanquero2021.results import Results
+
+        found = findings(Results(comparison), self.examples)
+        return tuple(
+            Judged(one.where, one.sentence, ("holds" if one.holds else "does not hold",), one.ours) for one in found
+        )

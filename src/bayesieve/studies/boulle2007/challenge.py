@@ -17,12 +17,13 @@ from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.decision import ThresholdTuner
 from bayesieve.discretize import RandomSums, TableEncoder
 from bayesieve.evaluation.comparison import compare_many
-from bayesieve.evaluation.comparison_file import Key, key_of
+from bayesieve.evaluation.comparison_file import Key, key_of, read_results
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import RepeatedFolds
 from bayesieve.selection import CompressionAveraging
-from bayesieve.statistics.fold_tests import corrected_resampled_t
+from bayesieve.statistics.fold_tests import PairedTest, corrected_resampled_t
 from bayesieve.studies.boulle2007.figure import times_figure
+from bayesieve.studies.claims import Judged
 from bayesieve.studies.data_sets import DataSets
 from bayesieve.studies.study import Options, Report, Study, command_line
 from bayesieve.studies.tables import TextTable, document, p_text, signed, smoothing_text
@@ -129,8 +130,6 @@ class Challenge(Study):
         self.sets = DataSets(options.data)
         names = self.chosen(tuple(task.name for task in TASKS if task.name in self.sets))
         self.tasks = tuple(task for task in TASKS if task.name in names)
-        if not self.tasks:
-            raise ValueError("The data sets of the challenge cannot be downloaded; give their folder as `data`.")
         folds = N_FOLDS_QUICK if options.quick else N_FOLDS
         self._protocol = RepeatedFolds(folds, options.repetitions or 1, options.seed)
 
@@ -154,6 +153,8 @@ class Challenge(Study):
         }
 
     def data(self) -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:
+        if not self.tasks:
+            raise ValueError("The data sets of the challenge cannot be downloaded; give their folder as `data`.")
         return {task.name: partial(self.load, task) for task in self.tasks}
 
     def wanted(self, task: Task) -> tuple[str, ...]:
@@ -187,13 +188,54 @@ class Challenge(Study):
             return X.cast(float), y.astype(np.int64) % 2
         return X, np.unique(y, return_inverse=True)[1]
 
-    def report(self, comparison: Comparison) -> Report:
-        entries = {
+    def saved(self, results: Path) -> Comparison:
+        rows = read_results(results)
+        met = {data for data, *_ in rows}
+        self.tasks = tuple(task for task in TASKS if task in self.tasks or task.name in met)
+        return Comparison.of((task.name for task in self.tasks), self.methods(), self.protocol, rows)
+
+    def entries(self, comparison: Comparison) -> dict[tuple[Task, str], Entry]:
+        """Finished data sets and features."""
+        return {
             (task, method): entry
             for task in self.tasks
             for method in self.wanted(task)
             if (entry := Entry.of(comparison, task, method)) is not None
         }
+
+    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+        entries = self.entries(comparison)
+        guessed = {task: entry for (task, method), entry in entries.items() if task.guess and method == INITIAL}
+        more = {(task, method): entry for (task, method), entry in entries.items() if method != INITIAL}
+        signs = {
+            key: entry.against(entries[key[0], INITIAL], comparison.test_share).sign()
+            for key, entry in more.items()
+            if (key[0], INITIAL) in entries
+        }
+        hurt = ", ".join(f"{method} on {task.title}" for (task, method), sign in signs.items() if sign > 0)
+        return (
+            Judged(
+                "Section 8.3, table 5",
+                "The paper's guess of the balanced error is within two standard errors of ours",
+                tuple("holds" if entry.agrees(task) else "does not hold" for task, entry in guessed.items()),
+                ", ".join(f"{task.title} {entry.mean:.4f} (paper {task.guess:.4f})" for task, entry in guessed.items()),
+            ),
+            Judged(
+                "Section 8.3, figure 11",
+                "Constructed features never hurt",
+                tuple("does not hold" if sign > 0 else "holds" for sign in signs.values()),
+                f"they hurt: {hurt or 'none'}",
+            ),
+            Judged(
+                "Section 8.3",
+                "Where pixels ask for the parity of digits (Gina), constructed features help",
+                tuple("holds" if sign < 0 else "open" for (task, _), sign in signs.items() if task.parity),
+                "on other digits than the paper's",
+            ),
+        )
+
+    def report(self, comparison: Comparison) -> Report:
+        entries = self.entries(comparison)
         table, n_wanted = guesses(entries), sum(len(self.wanted(task)) for task in self.tasks)
         drawing = f"{self.paper}-challenge-times.svg"
         findings = (
@@ -259,17 +301,25 @@ class Entry:
     def standard_error(self) -> float:
         return float(self.errors.std(ddof=1) / np.sqrt(self.errors.size))
 
+    def agrees(self, task: Task) -> bool:
+        """Whether the paper's guess is within two standard errors of ours."""
+        assert task.guess is not None
+        return abs(self.mean - task.guess) <= 2 * self.standard_error
+
+    def against(self, initial: Entry, test_share: float) -> PairedTest:
+        """The corrected resampled t-test of the folds against those with the initial features."""
+        return corrected_resampled_t(self.errors, initial.errors, test_share)
+
     def finding(self, task: Task, method: str) -> str:
         """Whether the paper's guess is within two standard errors of ours."""
         assert task.guess is not None
-        agrees = abs(self.mean - task.guess) <= 2 * self.standard_error
-        verdict = "agrees with" if agrees else "is above" if self.mean > task.guess else "is below"
+        verdict = "agrees with" if self.agrees(task) else "is above" if self.mean > task.guess else "is below"
         guess = f"{self.mean:.4f} ± {self.standard_error:.4f}"
         return f"{task.title}, {method}: {guess} {verdict} the paper's guess of {task.guess:.4f}."
 
     def change(self, task: Task, method: str, initial: Entry, test_share: float) -> str:
         """Whether constructed features hurt or help, by the corrected resampled t-test of the folds."""
-        test = corrected_resampled_t(self.errors, initial.errors, test_share)
+        test = self.against(initial, test_share)
         verdict = ("help", "make no significant difference", "hurt")[test.sign() + 1]
         change = signed(self.mean - initial.mean, 4)
         p = f"p = {p_text(test.p_value)}".replace("= <", "<")

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.statistics.fold_tests import DIGITS
-from bayesieve.studies.boulle2007.data import METHODS, REFERENCE, SHORT, Cell
+from bayesieve.studies.boulle2007.data import CHALLENGE, METHODS, REFERENCE, SHORT, TABLE_3, TABLE_4, UCI, Cell
 from bayesieve.studies.boulle2007.results import CRITERIA, FLOORED, Group, of_paper
-from bayesieve.studies.claims import Claim, compare
+from bayesieve.studies.claims import Claim, Judged, compare
 from bayesieve.studies.tables import TextTable, p_text, signed
 
 Paper = Mapping[str, Mapping[str, Cell]]
@@ -67,6 +68,20 @@ def challenge_findings(group: Group, paper: Paper) -> list[Finding]:
         *(_everywhere(group, paper, criterion) for criterion in CRITERIA if criterion != "accuracy"),
         *(_worthless(group, paper, method) for method in ("NB", "NB(EF)")),
     ]
+
+
+def judge(comparison: Comparison) -> tuple[Judged, ...]:
+    """Every claim about a table, with the verdicts on all comparisons."""
+    claims = []
+    tables = (("table 3", UCI, TABLE_3, findings), ("table 4", CHALLENGE, TABLE_4, challenge_findings))
+    for where, sets, paper, test in tables:
+        group = Group.of(comparison, [one.ours for one in sets if one.ours])
+        found = test(group, paper) if len(group.names) > 1 else []
+        for sentence in dict.fromkeys(one.sentence for one in found):
+            verdicts = tuple(one.verdict for one in found if one.sentence == sentence)
+            ours = f"{len(group.names)} of {len(sets)} data sets"
+            claims.append(Judged(f"Section 7.2, {where}", sentence, verdicts, ours))
+    return tuple(claims)
 
 
 def sentences(results: Sequence[Finding]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 from bayesieve.classifier import SelectiveNB
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
+from bayesieve.evaluation.comparison_file import read_results
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.fold_measures import log_probabilities
 from bayesieve.search import GreedySearch
@@ -20,6 +21,7 @@ from bayesieve.studies.boulle2007.challenge import Challenge
 from bayesieve.studies.boulle2007.data import BY_OURS, METHODS, ONCE, OURS, UNTIL_DECAY, VARIANTS
 from bayesieve.studies.boulle2007.results import FLOORED
 from bayesieve.studies.boulle2007.waveform import WaveformStudy, make_waveform, read_waveform
+from bayesieve.studies.claims import Judged
 from bayesieve.studies.cross_validated import CrossValidatedStudy
 from bayesieve.studies.study import Report, Study
 from bayesieve.table.frames import take_rows
@@ -134,9 +136,16 @@ class Boulle2007(CrossValidatedStudy):
 
     def saved(self, results: Path) -> Comparison:
         self.waveform = read_waveform(results)
+        met = {data for data, *_ in read_results(results)}
+        self.names = tuple(name for name in BY_OURS if name in met)
         return super().saved(results)
 
     def report(self, comparison: Comparison) -> Report:
         from bayesieve.studies.boulle2007.report import report
 
         return report(self, comparison)
+
+    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+        from bayesieve.studies.boulle2007.claims import judge
+
+        return judge(comparison)

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesieve.studies.boulle2007.data import MEASURES, REFERENCE
 from bayesieve.studies.boulle2007.waveform import EXHAUSTIVE, PAPER_MAP, TOP, SplitResult
+from bayesieve.studies.claims import Judged
 
 PAPER_TOP = (5, 9, 10, 11, 12)
 
@@ -172,6 +173,26 @@ STATEMENTS = (
         lambda s: _is_best(s, REFERENCE, MEASURES, EXHAUSTIVE),
     ),
 )
+
+
+def judge_waveform(splits: Sequence[SplitResult]) -> tuple[Judged, ...]:
+    """Every number of the paper, within the range of our splits or not, and every statement, in each split.
+
+    A statement that holds in more than half of the splits, not in all, is open.
+    """
+    claims = []
+    for number in NUMBERS:
+        _, paper, first, all_splits, within = number.row(splits)
+        if paper:
+            verdict = "holds" if within == "yes" else "does not hold"
+            ours = f"paper {paper}, ours {first}, over {len(splits)} splits {all_splits}"
+            claims.append(Judged("Sections 5 and 6", number.what, (verdict,), ours))
+    for statement in STATEMENTS:
+        held = [statement.holds(split) for split in splits]
+        other = "open" if 2 * sum(held) > len(held) else "does not hold"
+        verdicts = tuple("holds" if one else other for one in held)
+        claims.append(Judged("Sections 5 and 6", statement.what, verdicts, "splits of the data"))
+    return tuple(claims)
 
 
 def _range(low: str, high: str) -> str:

@@ -21,6 +21,7 @@ from bayesieve.studies.boulle2007.waveform_claims import (
     mean_size,
     peaks_of,
 )
+from bayesieve.studies.boulle2007.waves import waves_figure
 from bayesieve.studies.tables import TextTable, document, mean_and_spread, p_text, signed
 
 FILE = "boulle2007-waveform-{}.svg"
@@ -214,7 +215,8 @@ def _figures(study: WaveformStudy) -> dict[str, str]:
             "paper's figures.",
         ),
     }
-    return {FILE.format(name): figure.to_svg() for name, figure in figures.items()}
+    drawings = {FILE.format(name): figure.to_svg() for name, figure in figures.items()}
+    return {"boulle2007-waves.svg": waves_figure(), **drawings}
 
 
 def _subsets(split: SplitResult) -> str:

@@ -50,34 +50,40 @@ CLAIMS = (
         "The training MSE of forward selection falls with more features",
         tuple((f"forward {b}", f"forward {a}") for a, b in pairwise((1, 2, 3, 4, 5, 10, 15, 20))),
         "mse train",
+        where="Section 4, figure 1",
     ),
     Claim(
         "The test MSE of forward selection is lowest after few features: 4 are better than 1 and than 20",
         (("forward 4", "forward 1"), ("forward 4", "forward 20")),
         "mse test",
+        where="Section 4, figure 1",
     ),
     Claim(
         "The training MSE of boosted selection rises",
         tuple((f"boosted {a}", f"boosted {b}") for a, b in pairwise((1, 5, 10, 15, 20))),
         "mse train",
+        where="Section 4, figure 2",
     ),
     Claim(
         "The test MSE of boosted selection falls for a few rounds, then rises: 5 are better than 1 and than 20",
         (("boosted 5", "boosted 1"), ("boosted 5", "boosted 20")),
         "mse test",
+        where="Section 4, figure 2",
     ),
     Claim(
         "All features are far worse in MSE",
         tuple((name, "all features") for name in ("5 forward", "10 forward", "20 forward", "5 boosted")),
         "mse test",
+        where="Section 4, table 3",
     ),
     Claim(
         "All features are worse in profit",
         tuple((name, "all features") for name in ("5 forward", "10 forward", "20 forward", "5 boosted")),
         "loss test",
+        where="Section 4, table 3",
     ),
-    Claim("Methods with a lower MSE make more profit", ((_TAU, _ZERO),), "order"),
-    Claim("The scores of all features are too extreme", (("all features", _ONE),), "slope test"),
+    Claim("Methods with a lower MSE make more profit", ((_TAU, _ZERO),), "order", "Section 4"),
+    Claim("The scores of all features are too extreme", (("all features", _ONE),), "slope test", "Section 1"),
 )
 """Claims of the paper, each as pairs of which the first is lower: a loss is minus the profit."""
 

@@ -15,6 +15,7 @@ from bayesieve.evaluation.comparison_file import read_results
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import FixedSplit
 from bayesieve.selection import BoostedSelector, WrapperSelector
+from bayesieve.studies.claims import Judged
 from bayesieve.studies.gidofalvi.campaigns import SIMULATED, Campaign, campaigns
 from bayesieve.studies.gidofalvi.model import N_STEPS, CampaignNB
 from bayesieve.studies.study import Options, Report, Study
@@ -130,7 +131,8 @@ class Gidofalvi(Study):
             path = self._file(results, campaign)
             assert path is not None
             rows |= read_results(path)
-        return Comparison.of(self.data(), self.methods(), self.protocol, rows)
+        names = dict.fromkeys((*self.data(), *(data for data, *_ in rows)))  # also those of another campaign's file
+        return Comparison.of(names, self.methods(), self.protocol, rows)
 
     def _file(self, results: Path | None, campaign: Campaign) -> Path | None:
         """Results of simulated donors, and next to them those of other campaigns, whose rows are split elsewhere."""
@@ -142,3 +144,15 @@ class Gidofalvi(Study):
         from bayesieve.studies.gidofalvi.report import report
 
         return report(self, comparison)
+
+    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+        from bayesieve.studies.gidofalvi.claims import findings, verdict
+        from bayesieve.studies.gidofalvi.report import finished_draws
+
+        comparison = finished_draws(comparison)
+        names = dict.fromkeys(row["data"].partition(",")[0] for row in comparison.rows)
+        return tuple(
+            Judged(pairs[0].claim.where, pairs[0].claim.sentence, tuple(map(verdict, pairs)))
+            for name in names
+            for pairs in findings(comparison, name)
+        )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,14 +14,17 @@ from sklearn.base import BaseEstimator
 
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder
+from bayesieve.evaluation.comparison_file import read_results
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import FixedSplit
 from bayesieve.simulate import engine_scores, engine_series, engine_thresholds, score_columns
+from bayesieve.studies.claims import Judged
 from bayesieve.studies.rabenoro2015.subset_choice import FILTERS, Method, SubsetChoice
 from bayesieve.studies.study import Options, Report, Study
 
-GRIDS = ("levels", "quantiles")
+GRIDS = ("levels", "quantiles", "coarse")
 LAPLACE = 1.0
+LIKELIHOOD = "log likelihood"
 N_SERIES, N_SERIES_QUICK = 6000, 1200
 REPETITIONS, REPETITIONS_QUICK = 10, 3
 
@@ -40,6 +45,15 @@ METHODS = (
     Method("All indicators", ""),
 )
 """The rows of table 1 in their order, and the model without selection."""
+BY_LIKELIHOOD = tuple(
+    Method(name, LIKELIHOOD, direction=direction, criterion="log_loss")
+    for name, direction in (("Forward search", "forward"), ("Backward search", "backward"))
+)
+"""Searches whose results the paper does not report, as they are "very poor"."""
+FIRST_50 = Method("mRMR filter", "error, of its first 50", 19, 0.1435, leading=50)
+ON_SECOND_HALF = tuple(replace(wrapper, second_half=True) for wrapper in WRAPPERS)
+VARIANTS = (*BY_LIKELIHOOD, FIRST_50, *ON_SECOND_HALF)
+"""What the paper mentions without numbers, and other readings of its sections 5.2 and 5.3."""
 
 
 class EngineIndicators(BaseEstimator):
@@ -47,7 +61,7 @@ class EngineIndicators(BaseEstimator):
 
     Parameters
     ----------
-    grid : "levels" or "quantiles", see `bayesieve.simulate.engine_thresholds`.
+    grid : "levels", "quantiles" or "coarse", see `bayesieve.simulate.engine_thresholds`.
     """
 
     def __init__(self, grid: Any = GRIDS[0]) -> None:
@@ -69,8 +83,8 @@ class Rabenoro2015(Study):
 
     Parameters
     ----------
-    options : ``grid`` is "levels" (default) or "quantiles", see `bayesieve.simulate.engine_grid`; ``smoothing`` is
-        Laplace's with alpha = 1 by default; ``quick`` uses 1200 series instead of 6000.
+    options : ``grid`` is "levels" (default), "quantiles" or "coarse", see `bayesieve.simulate.engine_grid`;
+        ``smoothing`` is Laplace's with alpha = 1 by default; ``quick`` uses 1200 series instead of 6000.
     n_series : series in the training set, and in the test set; None is the paper's number.
 
     Raises
@@ -115,8 +129,10 @@ class Rabenoro2015(Study):
                 criterion=method.criterion,
                 ranking=method.name if method.name in FILTERS else None,
                 smoothing=self.smoothing,
+                second_half=method.second_half,
+                leading=method.leading,
             )
-            for method in METHODS
+            for method in (*METHODS, *VARIANTS)
         }
 
     def data(self) -> dict[str, Any]:
@@ -139,10 +155,21 @@ class Rabenoro2015(Study):
         scores = np.concatenate([scores[order], engine_scores(test, grid=self.grid)[0]])
         return pl.DataFrame(score_columns(scores, names)), np.concatenate([train.labels[order], test.labels])
 
+    def saved(self, results: Path) -> Comparison:
+        """Results in a file, perhaps without some variants."""
+        rows = read_results(results)
+        met = {method for _, method, *_ in rows}
+        return Comparison.of(self.data(), (name for name in self.methods() if name in met), self.protocol, rows)
+
     def report(self, comparison: Comparison) -> Report:
         from bayesieve.studies.rabenoro2015.report import report
 
         return report(self, comparison)
+
+    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+        from bayesieve.studies.rabenoro2015.report import judge
+
+        return judge(comparison)
 
 
 def _halves_in_turn(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:

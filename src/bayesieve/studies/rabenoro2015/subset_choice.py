@@ -36,9 +36,16 @@ def by_mrmr(fit: CodedTable) -> np.ndarray:
 FILTERS = {"MI filter": by_information, "mRMR filter": by_mrmr}
 
 
+SECOND_HALF = ", second half"
+
+
 @dataclass(frozen=True)
 class Method:
-    """A way to choose indicators, and its row in table 1 of the paper."""
+    """A way to choose indicators, and its row in table 1 of the paper.
+
+    ``second_half`` guides the search by the rows that also choose the size; ``leading`` is how many features a ranking
+    has at most.
+    """
 
     name: str
     guide: str
@@ -46,11 +53,14 @@ class Method:
     paper_error: float | None = None
     direction: str | None = None
     criterion: str = "error"
+    second_half: bool = False
+    leading: int | None = None
 
     @property
     def key(self) -> str:
         """Its name in results."""
-        return f"{self.name}, {self.guide}" if self.guide else self.name
+        name = f"{self.name}, {self.guide}" if self.guide else self.name
+        return f"{name}{SECOND_HALF}" if self.second_half else name
 
 
 @dataclass(frozen=True)
@@ -71,14 +81,17 @@ class Halves:
         """Other rows, with their classes, scored with the same probabilities."""
         return ScoredRows.training(rows, self.counts, self.smoothing)
 
-    def problem(self, rows: ScoredRows | None, criterion: str = "error") -> SubsetProblem:
-        """A search by a criterion on the guiding half, with the error measured on ``rows`` unless they are None."""
+    def problem(self, rows: ScoredRows | None, criterion: str = "error", *, second_half: bool = False) -> SubsetProblem:
+        """A search by a criterion on the guiding half, or the second one, with the error measured on ``rows`` unless
+        they are None.
+        """
 
         def new_criterion(name: str) -> Any:
             return make_criterion(name, self.fit.n_features, self.fit.classes)
 
         validation = None if rows is None else Objective(new_criterion("error"), rows)
-        return SubsetProblem.on(Objective(new_criterion(criterion), self.guide), self.fit, validation=validation)
+        guide = self.validation if second_half else self.guide
+        return SubsetProblem.on(Objective(new_criterion(criterion), guide), self.fit, validation=validation)
 
     def error(self, selected: np.ndarray, rows: ScoredRows) -> float:
         """Share of ``rows`` misclassified by naive Bayes on the selected indicators."""
@@ -113,6 +126,8 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
     criterion : criterion of the search.
     ranking : "MI filter" or "mRMR filter", to choose its leading features; None for a search, or for all features.
     smoothing : smoothing of the probabilities.
+    second_half : whether the second half guides the search, too.
+    leading : how many leading features of the ranking there are to choose from; None for all.
 
     Attributes
     ----------
@@ -129,12 +144,16 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         criterion: str = "error",
         ranking: str | None = None,
         smoothing: Smoothing = 1.0,
+        second_half: bool = False,
+        leading: int | None = None,
     ) -> None:
         self.encoder = encoder
         self.direction = direction
         self.criterion = criterion
         self.ranking = ranking
         self.smoothing = smoothing
+        self.second_half = second_half
+        self.leading = leading
 
     def new_encoder(self) -> Any:
         """The encoder that ``fit`` would fit."""
@@ -179,10 +198,10 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         if self.direction:
             lowest = _lowest_on_walks(self.trace_, halves, test)
             if self.direction in ("forward", "backward"):
-                problem = halves.problem(halves.validation, self.criterion)
+                problem = self._problem(halves)
                 ties = _tied_steps(self.trace_, problem, self.n_features_selected_)
         elif self.ranking:
-            lowest = min(_path(halves, test, FILTERS[self.ranking](halves.fit)))
+            lowest = min(_path(halves, test, self._order(halves)))
         else:
             lowest = halves.error(self._selected, test)
         return {
@@ -194,13 +213,19 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
 
     def _choose(self, halves: Halves) -> np.ndarray:
         if self.direction:
-            problem = halves.problem(halves.validation, self.criterion)
+            problem = self._problem(halves)
             search = GreedySearch(direction=self.direction, n_jobs=1)
             self.trace_ = search.run(problem)
             return np.asarray(self.trace_.chosen)
         if self.ranking:
-            return best_of_path(halves, FILTERS[self.ranking](halves.fit))
+            return best_of_path(halves, self._order(halves))
         return np.ones(halves.fit.n_features, dtype=bool)
+
+    def _problem(self, halves: Halves) -> SubsetProblem:
+        return halves.problem(halves.validation, self.criterion, second_half=self.second_half)
+
+    def _order(self, halves: Halves) -> np.ndarray:
+        return FILTERS[str(self.ranking)](halves.fit)[: self.leading]
 
 
 def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
@@ -210,7 +235,7 @@ def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
     for size, error in enumerate(errors):
         point = Point(error, size)
         best = point if point.beats(best) else best
-    selected = np.zeros(order.size, dtype=bool)
+    selected = np.zeros(halves.fit.n_features, dtype=bool)
     selected[order[: best.size]] = True
     return selected
 
