@@ -49,19 +49,19 @@ def test_the_table_the_document_and_what_is_kept(succeeds: Run, tmp_path: Path) 
     kept = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
     assert {name: kept[0]["comparison"][name] for name in ("train_rows", "seed")} == {"train_rows": 180, "seed": 0}
     results = [line["result"] for line in kept if "result" in line]
-    assert [row["data"] for row in results].count("draw 2") == 11
-    assert len(results) == 22
+    assert [row["data"] for row in results].count("draw 2") == 22
+    assert len(results) == 44
 
     again = succeeds("reproduce", "rabenoro2015", "--quick", "--repetitions", 2, "--output", "found.md")
     assert again.stdout == result.stdout
-    assert again.stderr == "22 of 22 folds of methods were already finished.\n"
+    assert again.stderr == "44 of 44 folds of methods were already finished.\n"
     assert (tmp_path / "found.md").read_text(encoding="utf-8") == markdown
 
 
 def test_progress_tells_the_time_left(succeeds: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bayesieve.engine.progress._SECONDS_BETWEEN_LINES", 0.0)
     told = succeeds("reproduce", "rabenoro2015", "--quick", "-r", 1).stderr.splitlines()
-    assert told[-1] == "Comparison: folds of methods: 11 of 11, 0 s left"
+    assert told[-1] == "Comparison: folds of methods: 22 of 22, 0 s left"
 
 
 def test_an_interrupted_command_says_where_it_goes_on(
@@ -97,7 +97,7 @@ def test_an_interrupted_command_says_where_it_goes_on(
     assert not (tmp_path / "found.md").exists()
     monkeypatch.setattr(Rabenoro2015, "draw", whole)
     resumed = succeeds(*arguments)
-    assert "11 of 22 folds of methods were already finished." in resumed.stderr
+    assert "22 of 44 folds of methods were already finished." in resumed.stderr
     straight = succeeds(*arguments[:8], "other.md", *arguments[9:])
     assert straight.stdout.replace("other", "found") == resumed.stdout
 
