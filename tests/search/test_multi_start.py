@@ -132,7 +132,9 @@ def test_ample_time_changes_nothing() -> None:
 @pytest.mark.parametrize("after", [0, 1, 60, 200])
 def test_an_interrupt_in_a_walk_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch, after: int, n_jobs: int) -> None:
     monkeypatch.setattr(multi_start, "_PARALLEL_WORK", 0)
-    monkeypatch.setattr(multi_start, "_BATCH_WORK", 150)  # one candidate at a time: many places to be interrupted
+    monkeypatch.setattr(
+        "bayesieve.engine.base._AHEAD_WORK", 150
+    )  # one candidate at a time: many places to be interrupted
     candidates, calls = SearchState.candidates, itertools.count()
 
     def interrupted(state: SearchState, features: np.ndarray) -> np.ndarray:

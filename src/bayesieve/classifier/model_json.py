@@ -157,7 +157,7 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
         )
     by_name = isinstance(model.selector, str)
     options = options_of(model)
-    del options["selector"], options["encoder"], options["cache"]
+    del options["selector"], options["encoder"], options["engine"], options["cache"]
     return {
         "selector": kind.name,
         "selector_by_name": by_name,

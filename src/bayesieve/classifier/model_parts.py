@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.classifier.cautions import rows_in_question, unseen_caution
+from bayesieve.classifier.engines import check_engine
 from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
-from bayesieve.engine import IN_MEMORY, Cache, Engine
+from bayesieve.engine import Engine
 from bayesieve.naive_bayes.calibration import drawn_rows
 from bayesieve.parts import arguments
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
@@ -45,6 +46,7 @@ def check_options(model: SelectiveNB) -> None:
         names = ", ".join(map(repr, CALIBRATIONS))
         raise ValueError(f"calibrate must be True, False or one of {names}, got {model.calibrate!r}.")
     check_monotone(model)
+    check_engine(model)
     if not isinstance(model.normalize, (bool, np.bool_)):
         raise ValueError(f"normalize must be True or False, got {model.normalize!r}.")
 
@@ -136,16 +138,9 @@ def encoder_asked_for(model: SelectiveNB) -> Any:
     return other
 
 
-def engine_of(model: SelectiveNB) -> Engine:
-    """Where ``fit`` keeps the rows."""
-    if model.cache is None:
-        return IN_MEMORY
-    return model.cache if isinstance(model.cache, Engine) else Cache(model.cache)
-
-
-def coding_options_of(model: SelectiveNB, encoder: Any) -> dict[str, Any]:
+def coding_options_of(model: SelectiveNB, encoder: Any, engine: Engine) -> dict[str, Any]:
     """How ``fit`` codes the rows: where it keeps them, and which columns have no pairs."""
-    options: dict[str, Any] = {"engine": engine_of(model)}
+    options: dict[str, Any] = {"engine": engine}
     if isinstance(encoder, TableEncoder):
         options["by_class"] = not model.selector_._rows_in_order
         if model.monotone:

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import model_parts as parts
 from bayesieve.classifier.calibrating import calibrated_predictor
 from bayesieve.classifier.cautions import model_cautions, table_cautions
+from bayesieve.classifier.engines import opened_engine
+from bayesieve.classifier.estimator import TableClassifier
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @with_shared_docs
-class SelectiveNB(ClassifierMixin, BaseEstimator):
+class SelectiveNB(TableClassifier):
     """Selective naive Bayes classifier on raw, mixed tables.
 
     Codes every column (intervals of numbers, groups of categories), decides how much weight each feature deserves, and
@@ -74,6 +75,8 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
     normalize : bool, default=False
         True: ``sample_weight`` is divided by its mean over the rows of positive weight. For weights that are no numbers
         of repeated rows, such as shares or survey weights.
+    engine : "memory", distributed.Client, str or Engine, default="memory"
+        Where rows live during the fit. A Dask client, or an address such as ``"dask://host:8786"``: with its workers.
     cache : str, path, Engine or None, default=None
         Folder for codes and the numbers of the search, which then take no memory; codes stay there for later fits.
 
@@ -138,6 +141,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         n_jobs: int | None = -1,
         verbose: int = 0,
         normalize: bool = False,
+        engine: Any = "memory",
         cache: Any = None,
     ) -> None:
         self.selector = selector
@@ -152,6 +156,7 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.normalize = normalize
+        self.engine = engine
         self.cache = cache
 
     @with_shared_docs
@@ -190,11 +195,13 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         X, y, sample_weight, groups = parts.rows_to_fit(self, X, y, sample_weight, groups)
         mixed = isinstance(encoder, TableEncoder)
         table = as_table(X) if mixed else X
-        with compiling_elsewhere(self.selector_.kernel_families):
-            coded = encoder.fit_transform_coded(table, y, sample_weight, **parts.coding_options_of(self, encoder))
-        seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder) if mixed else []
-        del table, X  # its columns may be copies
-        self._learn(with_benefit(coded, benefit, self.selector_), encoder, seen=seen, groups=groups)
+        with opened_engine(self) as engine:
+            options = parts.coding_options_of(self, encoder, engine)
+            with compiling_elsewhere(self.selector_.kernel_families):
+                coded = encoder.fit_transform_coded(table, y, sample_weight, **options)
+            seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder) if mixed else []
+            del table, X  # its columns may be copies
+            self._learn(with_benefit(coded, benefit, self.selector_), encoder, seen=seen, groups=groups)
         issue(self.cautions_)
         return self
 
@@ -388,12 +395,3 @@ class SelectiveNB(ClassifierMixin, BaseEstimator):
         from bayesieve.report import render_card
 
         return render_card(report_data(self))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "naive_bayes_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        for kind in ("allow_nan", "string", "categorical", "sparse"):
-            setattr(tags.input_tags, kind, True)
-        return tags

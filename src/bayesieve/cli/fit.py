@@ -81,6 +81,13 @@ def fit(
     ] = [],  # noqa: B006
     seed: Annotated[int, search_option(metavar="N", help="Seed of the search.")] = 0,
     jobs: Annotated[int, search_option("--jobs", "-j", metavar="N", help="Threads; -1 is one per core.")] = -1,
+    engine: Annotated[
+        str,
+        search_option(
+            metavar="WHERE",
+            help="Where the rows live: memory, or the scheduler of a Dask cluster, such as dask://host:8786.",
+        ),
+    ] = "memory",
     cache: Annotated[
         Path | None,
         search_option(
@@ -134,6 +141,7 @@ def fit(
         random_state=seed,
         n_jobs=jobs,
         verbose=0 if quiet else 1,
+        engine=engine,
         cache=cache,
     )
     if screen.shows_progress:
@@ -149,7 +157,7 @@ def fit(
         )
     model.target_name_ = target
     model.benefit_rule_ = rule
-    model.set_params(verbose=0, cache=None)
+    model.set_params(verbose=0, engine="memory", cache=None)
     files.open_folder(output)
     written = [("model", output / "model.json"), ("features", output / "features.csv")]
     model.save(output / "model.json")

@@ -164,8 +164,9 @@ class ClassBlock:
             sizes = np.diff(self.offsets).astype(float)
         return np.bincount(self.classes, weights=sizes, minlength=n_classes)
 
-    def take(self, rows: np.ndarray) -> ClassBlock:
+    def take(self, rows: np.ndarray | slice) -> ClassBlock:
         """Some of the rows, in ascending order."""
+        rows = np.arange(*rows.indices(self.n_rows)) if isinstance(rows, slice) else rows
         return replace(
             self,
             codes=self.engine.take(self.codes, rows),

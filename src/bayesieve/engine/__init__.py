@@ -2,6 +2,7 @@
 
 from bayesieve.engine.base import Engine, Parts
 from bayesieve.engine.cache import Cache
+from bayesieve.engine.cluster import Cluster
 from bayesieve.engine.mapped import Mapped
 from bayesieve.engine.memory import IN_MEMORY, InMemory
 from bayesieve.engine.parallel import effective_jobs, in_abandonable_threads, map_in_threads
@@ -9,6 +10,7 @@ from bayesieve.engine.parallel import effective_jobs, in_abandonable_threads, ma
 __all__ = [
     "IN_MEMORY",
     "Cache",
+    "Cluster",
     "Engine",
     "InMemory",
     "Mapped",

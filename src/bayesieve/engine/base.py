@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from bayesieve.table.table_levels import TableLevels
 GRAIN = 512
 """Rows that the kernels work on at once. Blocks end at multiples of it, counted from the start of a segment, so that
 sums are taken in the same order however rows are cut."""
+
+_AHEAD_WORK = 20_000  # rows evaluated ahead before waste outweighs the calls saved
 
 State = TypeVar("State")
 Total = TypeVar("Total", float, np.ndarray)
@@ -24,7 +27,13 @@ class Engine(ABC):
 
     Kernels read and write whole arrays, one block of rows after another, and add to the same sums: results do not
     depend on the engine nor on its blocks, to the last bit.
+
+    Attributes
+    ----------
+    is_remote : whether rows live in other processes, so that questions are asked of many candidates at once.
     """
+
+    is_remote: ClassVar[bool] = False
 
     @abstractmethod
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -77,9 +86,18 @@ class Engine(ABC):
         """Levels and codes that ``make`` returns or, where the engine keeps them, returned to the same ``facts``."""
         return make()
 
-    def parts(self, states: Iterable[State]) -> Parts[State]:
-        """Parts of rows, each with a state of its own that never meets the others."""
-        return Parts(states)
+    def parts(self, start: Callable[..., State], blocks: Sequence[Any], *arguments: Any) -> Parts[State]:
+        """Parts of rows, each with a state of its own, ``start(block, *arguments)``, that never meets the others."""
+        return Parts(start(block, *arguments) for block in blocks)
+
+    def ahead(self, n_rows: int) -> int:
+        """How many moves a walk evaluates ahead at least, on so many rows, before it makes the first that pays."""
+        return max(1, min(256, _AHEAD_WORK // max(1, n_rows)))
+
+    @contextmanager
+    def together(self, n_walks: int) -> Iterator[Callable[[], None]]:
+        """Let walks in so many threads share their questions; each calls the function returned when it ends."""
+        yield lambda: None
 
 
 class Parts(Generic[State]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from bayesieve.criteria import Criterion, RatioTables
 from bayesieve.criteria.row_ratios import MANY_CLASSES
-from bayesieve.engine import Parts, effective_jobs, map_in_threads
+from bayesieve.engine import IN_MEMORY, Parts, effective_jobs, map_in_threads
 from bayesieve.search.objective import Objective
 from bayesieve.search.scored_rows import ScoredRows
 
@@ -29,10 +30,10 @@ class Measured:
         self.sign = 1.0 if criterion.lower_is_better else -1.0
         self._move_work = sum(block.n_rows for block in rows.blocks) * (rows.tables.n_classes - 1)
         can_leave = leave_out and criterion.saturation(rows.tables.n_classes) is not None
-        options = {"leave_out": True} if can_leave else {}
-        self._state: Parts[Any] = rows.blocks[0].engine.parts(
-            criterion.start(block, rows.tables, rows.priors, **options) for block in rows.blocks
-        )
+        start = partial(criterion.start, leave_out=True) if can_leave else criterion.start
+        engine = rows.blocks[0].engine if criterion.additive else IN_MEMORY
+        self._is_remote = engine.is_remote
+        self._state: Parts[Any] = engine.parts(start, rows.blocks, rows.tables, rows.priors)
 
     def reset(self) -> None:
         self._state.update(_reset, self._rows.priors)
@@ -45,7 +46,7 @@ class Measured:
 
     def sum_subsets(self, subsets: np.ndarray) -> bool:
         """Prepare `take_subset` for these subsets (n_subsets, n_features); False where that is not possible."""
-        return int(self._state.reduce(_fail_to_sum, self._rows.tables, subsets)) == 0
+        return not self._is_remote and int(self._state.reduce(_fail_to_sum, self._rows.tables, subsets)) == 0
 
     def take_subset(self, number: int) -> None:
         self._state.update(_take_subset, number)
@@ -55,7 +56,10 @@ class Measured:
             return self._state.reduce(self._criterion.sums, self._rows.tables, features[chosen], adding[chosen])
 
         pieces = self._pieces(features.size)
-        if len(pieces) == 1:
+        if self._is_remote:
+            moves = (self._rows.tables, features, adding, pieces)
+            sums = self._state.reduce(_sums_of_pieces, self._criterion, *moves)
+        elif len(pieces) == 1:
             sums = part(pieces[0])
         else:
             self._state.update(_prepare)
@@ -87,7 +91,7 @@ class Measured:
         if n <= _CANDIDATES_AT_ONCE and work < _PARALLEL_WORK:
             return [slice(0, n)]
         n_pieces = -(-n // _CANDIDATES_AT_ONCE)
-        if work >= _PARALLEL_WORK:
+        if work >= _PARALLEL_WORK and not self._is_remote:
             workers = effective_jobs(self._n_jobs)
             n_pieces = min(n, max(workers, -(-n_pieces // workers) * workers))
         ends = np.linspace(0, n, max(1, n_pieces) + 1).astype(int)
@@ -135,6 +139,12 @@ class Followed:
         for bound, measured in self._bounds:
             total += bound.violation(measured.sign * measured.candidates(features, adding, sizes))
         return total
+
+
+def _sums_of_pieces(
+    block: Any, criterion: Criterion, tables: RatioTables, features: np.ndarray, adding: np.ndarray, pieces: list[slice]
+) -> np.ndarray:
+    return np.concatenate([criterion.sums(block, tables, features[piece], adding[piece]) for piece in pieces])
 
 
 def _reset(block: Any, priors: np.ndarray) -> None:

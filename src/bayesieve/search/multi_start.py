@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.engine import effective_jobs
+from bayesieve.engine import Engine, effective_jobs
 from bayesieve.engine.progress import Progress
 from bayesieve.search.problem import Problem, Search, first_record
 from bayesieve.search.recorder import Clock, TraceRecorder
@@ -19,7 +19,6 @@ from bayesieve.search.trace import SearchTrace
 
 _WAVE = 4  # starts that run without knowing of each other: fixed, so that threads do not change results
 _PARALLEL_WORK = 2_000_000  # rows x candidates below which threads cost more than they bring
-_BATCH_WORK = 20_000  # rows a batch of speculative evaluations may touch before waste outweighs the calls saved
 _STATE_BYTES = 512 << 20  # states of all threads together
 
 
@@ -71,7 +70,7 @@ class MultiStart(Search):
             wave = range(first, min(first + _WAVE, n_starts))
             seeds += rng.integers(0, 2**63, size=len(wave)).tolist()
             try:
-                finished, interrupted = _run_wave(walk, wave, workers, stop)
+                finished, interrupted = _run_wave(walk, wave, workers, stop, problem.engine)
                 for result in finished:
                     known.update(result.known)
                     walks.append(result.recorder)
@@ -85,6 +84,8 @@ class MultiStart(Search):
         return problem.trace(walks, complete=complete, seconds=clock.seconds)
 
     def _workers(self, problem: SubsetProblem) -> int:
+        if problem.engine.is_remote:
+            return _WAVE  # threads that wait together
         if problem.n_rows * max(1, problem.candidates.size) < _PARALLEL_WORK:
             return 1
         state_bytes = 8 * problem.n_rows * max(1, problem.n_classes - 1)
@@ -92,7 +93,7 @@ class MultiStart(Search):
 
 
 def _run_wave(
-    walk: Callable[[int], _Walk], wave: range, workers: int, stop: threading.Event
+    walk: Callable[[int], _Walk], wave: range, workers: int, stop: threading.Event, engine: Engine
 ) -> tuple[list[_Walk], bool]:
     """Results of the walks of one wave in order, and whether the user interrupted them."""
     if workers == 1:
@@ -106,8 +107,15 @@ def _run_wave(
             if stop.is_set():
                 break
         return finished, finished[-1].interrupted if finished else False
-    with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(walk, number) for number in wave]
+    with engine.together(len(wave)) as leave, ThreadPoolExecutor(workers) as pool:
+
+        def walk_along(number: int) -> _Walk:
+            try:
+                return walk(number)
+            finally:
+                leave()
+
+        futures = [pool.submit(walk_along, number) for number in wave]
         interrupted = False
         pending = set(futures)
         while pending:
@@ -141,7 +149,7 @@ class _Walk:
         self._tol = tol
         self._sign = state.problem.sign
         self._key = np.uint64(0)
-        self._batch = max(1, min(256, _BATCH_WORK // max(1, state.problem.n_rows)))
+        self._batch = state.problem.engine.ahead(state.problem.n_rows)
         self.known = known.copy()
         self.recorder = first_record(state)
         self.interrupted = False

@@ -111,14 +111,14 @@ class ScoredRows:
     @classmethod
     def _of(cls, block: ClassBlock, learnt: Sequence[_Learnt], source: np.ndarray) -> ScoredRows:
         """``source``: which of ``learnt`` scores each segment."""
-        classes = block.classes
+        classes, n_codes = block.classes, block.n_codes
         n_classes = learnt[0].class_prior.size
         _refuse_large_tables(block, n_classes)
         others = np.array([np.delete(np.arange(n_classes), c) for c in range(n_classes)])
 
         def log_factors(feature: int) -> np.ndarray:
             logs = [tables.logs(feature) for tables in learnt]
-            factors = np.zeros((classes.size, n_classes - 1, int(block.n_codes[feature])))
+            factors = np.zeros((classes.size, n_classes - 1, int(n_codes[feature])))
             for segment in range(classes.size):
                 true_class = classes[segment]
                 every, own = logs[source[segment]]
@@ -131,9 +131,9 @@ class ScoredRows:
         true_prior = np.maximum(np.take_along_axis(prior, classes[:, None], axis=1), 1.0 / IMPOSSIBLE)
         ratios = np.take_along_axis(prior, others[classes], axis=1) / true_prior
         flat = None
-        if keeps(block.n_codes, classes.size, n_classes):
-            flat = _flat_log_factors(learnt, np.asarray(source, dtype=np.int64), classes, block.n_codes)
-        tables = RatioTables(log_factors if flat is None else flat, block.n_codes, classes.size, n_classes)
+        if keeps(n_codes, classes.size, n_classes):
+            flat = _flat_log_factors(learnt, np.asarray(source, dtype=np.int64), classes, n_codes)
+        tables = RatioTables(log_factors if flat is None else flat, n_codes, classes.size, n_classes)
         return cls((block,), tables, ratios, block.class_totals(n_classes))
 
     def impossible(self) -> int | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import ClassBlock, Criterion, MAPCost, RatioTables
+from bayesieve.engine import Engine
 from bayesieve.search.followed import Followed
 from bayesieve.search.objective import Objective
 from bayesieve.search.problem import Problem, Search, State
@@ -128,6 +129,11 @@ class SubsetProblem(Problem):
     @property
     def total(self) -> float:
         return self.objective.total
+
+    @property
+    def engine(self) -> Engine:
+        """Where the rows live."""
+        return self.blocks[0].engine
 
     @property
     def n_rows(self) -> int:

@@ -1,0 +1,46 @@
+"""Where a `SelectiveNB` keeps the rows while it fits: in memory, in files, or with the workers of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine
+
+if TYPE_CHECKING:
+    from bayesieve.classifier.selective import SelectiveNB
+
+MEMORY = "memory"
+_SCHEMES = ("dask://", "tcp://", "tls://", "ucx://", "inproc://")
+
+
+@contextmanager
+def opened_engine(model: SelectiveNB) -> Iterator[Engine]:
+    """Where ``fit`` keeps the rows; a cluster forgets them at the end, whatever ends it."""
+    if model.cache is not None:
+        yield model.cache if isinstance(model.cache, Engine) else Cache(model.cache)
+    elif is_cluster(model.engine):
+        with Cluster(model.engine) as engine:
+            yield engine
+    else:
+        yield model.engine if isinstance(model.engine, Engine) else IN_MEMORY
+
+
+def is_cluster(engine: Any) -> bool:
+    """Whether this names a Dask cluster: the address of a scheduler, or a client."""
+    if isinstance(engine, str):
+        return engine.startswith(_SCHEMES)
+    return any(kind.__module__.startswith("distributed.") and kind.__name__ == "Client" for kind in type(engine).mro())
+
+
+def check_engine(model: SelectiveNB) -> None:
+    """Raise ValueError unless ``engine`` is one, and the only place to keep rows."""
+    engine = model.engine
+    if not (isinstance(engine, Engine) or engine == MEMORY or is_cluster(engine)):
+        raise ValueError(
+            "engine must be 'memory', a Dask client, the address of its scheduler such as 'dask://host:8786', or an "
+            f"Engine, got {engine!r:.80}."
+        )
+    if model.cache is not None and not (isinstance(engine, str) and engine == MEMORY):
+        raise ValueError("engine and cache are two places to keep the rows; give one of them only.")

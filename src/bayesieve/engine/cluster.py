@@ -1,0 +1,341 @@
+"""Rows with the workers of a Dask cluster: blocks stay there, questions go out and sums come back."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from bayesieve.engine.base import Parts, Total
+from bayesieve.engine.keeper import MAKE, UPDATE
+from bayesieve.engine.memory import InMemory
+from bayesieve.engine.seat import LostWorkerError, Packed, Question, Seat, Step, hold_step, pack
+from bayesieve.version import __version__
+
+_POLL, _PATIENCE = 0.5, 30.0  # seconds to wait for a worker where all are gone
+_BLOCK_BYTES = 64 << 20  # codes of a block that is sent
+_ROWS_AT_ONCE = 25_000_000  # rows times candidates that a thread passes over in the time of a round trip
+_FEWEST_AHEAD, _MOST_AHEAD = 16, 256
+_MOST_LOSSES = 8  # of workers in one round trip; more have another reason
+
+
+class Cluster(InMemory):
+    """Rows with the workers of a Dask cluster, which sum over their blocks.
+
+    A table in memory is sent once, in blocks. Where a worker is lost, another one takes its place: its blocks are sent
+    there, and the steps of the search taken again.
+
+    Parameters
+    ----------
+    client : distributed.Client or str
+        The cluster, or the address of its scheduler: ``"dask://host:8786"`` or ``"tcp://host:8786"``.
+    block_rows : int, default=262144
+        Rows of a block; fewer where they are wide. Sums are added up in the order of the blocks, whoever has them.
+
+    Attributes
+    ----------
+    round_trips, bytes_sent, bytes_received : int
+        Messages to all workers together, and their bytes.
+
+    Raises
+    ------
+    ImportError
+        If the extra ``scale`` is not installed.
+    OSError
+        If the scheduler does not answer, or has no workers.
+    ValueError
+        If a worker lacks bayesieve or has another version.
+
+    Examples
+    --------
+    >>> from bayesieve import TableEncoder, WrapperSelector
+    >>> from bayesieve.engine import Cluster
+    >>> from distributed import Client
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> with Client(processes=False, dashboard_address=None) as client, Cluster(client) as engine:
+    ...     coded = TableEncoder().fit_transform_coded(X, y, engine=engine)
+    ...     selected = WrapperSelector("log_loss").fit_coded(coded).support_.sum()
+    >>> int(selected)
+    7
+    """
+
+    is_remote = True
+
+    def __init__(self, client: Any, block_rows: int = 1 << 18) -> None:
+        super().__init__()
+        self._is_owner = isinstance(client, str)
+        self.client = _connected(client) if isinstance(client, str) else client
+        if self.client.asynchronous:
+            raise ValueError("The Dask client is asynchronous; pass Client(asynchronous=False), or an address.")
+        self.most_rows = block_rows
+        self.round_trips = self.bytes_sent = self.bytes_received = 0
+        self.forgotten: deque[int] = deque()
+        self._numbers = itertools.count()
+        self._shared: dict[int, tuple[int, weakref.ref[Any]]] = {}
+        self._turn = threading.Condition()
+        self._waiting: list[Question] = []
+        self._together = 1
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return InMemory, ()  # blocks travel without their cluster
+
+    def close(self) -> None:
+        """Let the workers forget all rows."""
+        for seat in vars(self).pop("seats", ()):
+            seat.release()
+        if self._is_owner:
+            self.client.close()
+
+    @cached_property
+    def seats(self) -> list[Seat]:
+        """A place for each worker; ValueError for workers that cannot take part."""
+        threads = sorted(_checked_workers(self.client).items())
+        return [Seat(self, number, *worker) for number, worker in enumerate(threads)]
+
+    def ahead(self, n_rows: int) -> int:
+        n_threads = sum(seat.n_threads for seat in self.seats)
+        return int(np.clip(_ROWS_AT_ONCE * n_threads // max(1, n_rows), _FEWEST_AHEAD, _MOST_AHEAD))
+
+    def parts(self, start: Callable[..., Any], blocks: Sequence[Any], *arguments: Any) -> Parts[Any]:
+        for part in arguments:
+            self._share(part)
+        (block,) = blocks
+        held: Held | None = vars(block).get("held")
+        if held is None:
+            rows = max(1, min(self.most_rows, _BLOCK_BYTES // max(1, block.codes[:, :1].nbytes)))
+            begins = range(0, max(1, block.n_rows), rows)
+            held = self.hold(_as_it_is, [partial(block.take, slice(at, at + rows)) for at in begins])
+            vars(block)["held"] = held
+        return RemoteParts(held.make(start, *arguments))
+
+    def hold(self, function: Callable[..., Any], items: Sequence[Callable[[], Any]]) -> Held:
+        """What a function returns for each item, kept by workers; items are called when they are sent."""
+        return Held(self, function, items)
+
+    def _share(self, part: Any) -> None:
+        """Send this object to each worker once only, however often it is an argument."""
+        if id(part) not in self._shared:
+            number = next(self._numbers)
+            self._shared[id(part)] = (number, weakref.ref(part))
+            weakref.finalize(part, self._forget, id(part), number)
+
+    def _forget(self, key: int, number: int) -> None:
+        self._shared.pop(key, None)
+        self.forgotten.append(number)
+
+    def _number_of(self, part: Any) -> int | None:
+        number, known = self._shared.get(id(part), (None, None))
+        return number if known is not None and known() is part else None
+
+    def pack(self, parts: Any) -> Packed:
+        """Parts as bytes, but for shared objects."""
+        return pack(parts, self._number_of)
+
+    def pack_shared(self, number: int, part: Any) -> Packed:
+        """A shared object as bytes."""
+        return pack(part, lambda _: None)
+
+    @contextlib.contextmanager
+    def together(self, n_walks: int) -> Iterator[Callable[[], None]]:
+        self._together = n_walks
+
+        def leave() -> None:
+            with self._turn:
+                self._together -= 1
+                self._turn.notify_all()
+
+        try:
+            yield leave
+        finally:
+            self._together = 1
+
+    def ask(self, held: Held, function: Callable[..., Any], arguments: tuple[Any, ...]) -> list[Any]:
+        """What a function returns for each block, in the order of the blocks.
+
+        Walks that go `together` share a round trip: the last one to ask sends the questions of all.
+        """
+        question = Question(held, self.pack((function, arguments)))
+        with self._turn:
+            self._waiting.append(question)
+            while question in self._waiting:
+                if len(self._waiting) < self._together:
+                    self._turn.wait(_POLL)
+                    continue
+                questions, self._waiting = self._waiting, []
+                try:
+                    self._trip(questions)
+                except BaseException as error:
+                    for other in questions:
+                        other.error = error
+                finally:
+                    self._turn.notify_all()
+        if question.error is not None:
+            raise question.error
+        return question.answers
+
+    def _trip(self, questions: Sequence[Question]) -> None:
+        """Send questions to all workers and wait for the answers; of lost workers, from others."""
+        while self.forgotten:
+            number = self.forgotten.popleft()
+            for seat in self.seats:
+                seat.forgotten.append(number)
+        for question in questions:
+            question.answers = [None] * question.held.n_blocks
+        waiting, n_losses = list(self.seats), 0
+        while waiting:
+            self.round_trips += 1
+            sent = [(seat, seat.send(questions)) for seat in waiting]
+            waiting = []
+            for seat, message in sent:
+                try:
+                    if message is not None and not seat.answer(message):
+                        waiting.append(seat)
+                except LostWorkerError as error:
+                    n_losses += 1
+                    if n_losses > _MOST_LOSSES:
+                        raise OSError(
+                            f"Workers of the Dask cluster were lost {n_losses} times ({error}); see their logs, and "
+                            "give them more memory or fewer rows."
+                        ) from error
+                    self._replace(seat)
+                    waiting.append(seat)
+
+    def _replace(self, seat: Seat) -> None:
+        """Give the place of a lost worker to the one that has most threads for its places."""
+        deadline = time.monotonic() + _PATIENCE
+        while not (threads := {a: n for a, n in _workers(self.client).items() if a != seat.address}):
+            if time.monotonic() > deadline:
+                raise OSError("All workers of the Dask cluster are gone; start some, and fit again.")
+            time.sleep(_POLL)
+        places = [other.address for other in self.seats if other is not seat]
+        address = max(sorted(threads), key=lambda one: threads[one] / (1 + places.count(one)))
+        seat.release()
+        seat.open(address, threads[address])
+
+
+class Held:
+    """Values that workers keep, one for each block of rows, and the steps that led to them.
+
+    A worker takes the steps that it has not taken yet before it answers: all of them where it takes the place of
+    another.
+
+    Attributes
+    ----------
+    shares : the blocks of each place; n_blocks : their number; line : the values that these were made of, and these.
+    """
+
+    def __init__(
+        self,
+        engine: Cluster,
+        function: Callable[..., Any],
+        items: Sequence[Callable[[], Any]] = (),
+        parent: Held | None = None,
+        arguments: tuple[Any, ...] = (),
+    ) -> None:
+        self.engine, self.parent = engine, parent
+        self.number = next(engine._numbers)
+        self._function, self._items = function, items
+        self._log = [] if parent is None else [Step(engine, MAKE, function, arguments)]
+        self.shares: list[range] = _shares(len(items), engine.seats) if parent is None else parent.shares
+        self.n_blocks: int = self.shares[-1].stop
+        self.line: list[Held] = [*([] if parent is None else parent.line), self]
+        weakref.finalize(self, engine.forgotten.append, self.number)
+
+    def make(self, function: Callable[..., Any], *arguments: Any) -> Held:
+        """What a function returns for each value, kept where that is."""
+        return Held(self.engine, function, parent=self, arguments=arguments)
+
+    def update(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Call a function for its effect on each value, before the next question is answered."""
+        self._log.append(Step(self.engine, UPDATE, function, arguments))
+
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """What a function returns for each value, in the order of the blocks."""
+        return self.engine.ask(self, function, arguments)
+
+    def steps(self, seat: int, first: int) -> Iterator[Packed]:
+        """The steps of a place from the given one on."""
+        if self.parent is None:
+            share = self.shares[seat]
+            for item in self._items[share.start + first : share.stop]:
+                yield hold_step(self.engine, self._function, item)
+        for step in self._log[first:]:
+            yield step.packed
+
+
+class RemoteParts(Parts[Any]):
+    """`Parts` of rows that workers keep."""
+
+    def __init__(self, states: Held) -> None:
+        self._held = states
+
+    def reduce(self, function: Callable[..., Total], *arguments: Any) -> Total:
+        first, *others = self._held.ask(function, *arguments)
+        total: Total = first
+        for other in others:
+            total = total + other
+        return total
+
+    def update(self, function: Callable[..., None], *arguments: Any) -> None:
+        self._held.update(function, *arguments)
+
+
+def _as_it_is(block: Any) -> Any:
+    return block
+
+
+def _shares(n_blocks: int, seats: Sequence[Seat]) -> list[range]:
+    """Neighbouring blocks for each place, by its threads."""
+    ends = np.rint(np.cumsum([0, *(seat.n_threads for seat in seats)]) * n_blocks / sum(s.n_threads for s in seats))
+    return [range(int(a), int(b)) for a, b in itertools.pairwise(ends.tolist())]
+
+
+def _connected(address: str) -> Any:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError(
+            f"The engine {address!r} needs Dask; install the extra: pip install 'bayesieve[scale]'."
+        ) from None
+    try:
+        return Client(address.replace("dask://", "tcp://"), timeout=10, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise OSError(
+            f"No Dask scheduler answers at {address} ({str(error) or type(error).__name__}); check the address."
+        ) from None
+
+
+def _workers(client: Any) -> dict[str, int]:
+    """Threads by address of the worker; OSError where the scheduler is gone."""
+    try:
+        threads: dict[str, int] = client.nthreads()
+        return threads
+    except Exception as error:  # whatever a lost connection leads to
+        raise OSError("The Dask scheduler does not answer any more; start it, and fit again.") from error
+
+
+def _checked_workers(client: Any) -> dict[str, int]:
+    threads = _workers(client)
+    if not threads:
+        raise OSError("The Dask cluster has no workers; start some, and fit again.")
+    versions = client.run(eval, "__import__('bayesieve').__version__", workers=list(threads), on_error="return")
+    for address, version in sorted(versions.items()):
+        if version != __version__:
+            has = "cannot import bayesieve" if isinstance(version, Exception) else f"has bayesieve {version}"
+            raise ValueError(f"The Dask worker {address} {has}; install bayesieve {__version__} there.")
+    return threads

@@ -1,0 +1,190 @@
+"""The place of a worker in a cluster: what was sent there, and what is to be sent again where it is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from bayesieve.engine.keeper import HOLD, Keeper
+
+if TYPE_CHECKING:
+    from bayesieve.engine.cluster import Cluster, Held
+
+_POLL = 0.5  # seconds between two looks whether a worker that does not answer is still there
+_PATIENCE = 60.0  # seconds until a worker must have begun
+_MESSAGE_BYTES = 64 << 20  # from which on the blocks that follow go with another message
+
+
+class LostWorkerError(Exception):
+    """A worker does not answer any more."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Bytes, and by number the shared objects that they refer to."""
+
+    data: bytes
+    used: Mapping[int, Any]
+
+
+def pack(parts: Any, number_of: Callable[[Any], int | None]) -> Packed:
+    """Parts as bytes, but for shared objects, which go by their numbers."""
+    from cloudpickle import Pickler
+
+    used: dict[int, Any] = {}
+
+    class Shortened(Pickler):
+        def persistent_id(self, part: Any) -> int | None:
+            number = number_of(part)
+            if number is not None:
+                used[number] = part
+            return number
+
+    file = io.BytesIO()
+    Shortened(file, protocol=5).dump(parts)
+    return Packed(file.getvalue(), used)
+
+
+@dataclass
+class Step:
+    """A step in the log of values that workers keep."""
+
+    engine: Cluster
+    kind: int
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    @cached_property
+    def packed(self) -> Packed:
+        return self.engine.pack((self.kind, self.function, self.arguments))
+
+
+@dataclass(eq=False)
+class Question:
+    """Something asked of all blocks of some values: ``answers``, by block, or the ``error``."""
+
+    held: Held
+    packed: Packed
+    answers: list[Any] = field(default_factory=list)
+    error: BaseException | None = None
+
+
+@dataclass
+class _Message:
+    """A message under way, and what its worker knows once it has answered."""
+
+    future: Any
+    n_steps: dict[int, int]
+    shared: set[int]
+    questions: Sequence[Question]
+    n_forgotten: int
+
+
+class Seat:
+    """The place of one worker, which another one takes where it is lost."""
+
+    def __init__(self, engine: Cluster, number: int, address: str, n_threads: int) -> None:
+        self._engine, self.number = engine, number
+        self.open(address, n_threads)
+
+    def open(self, address: str, n_threads: int) -> None:
+        """Begin with a worker that knows nothing."""
+        self.address, self.n_threads = address, n_threads
+        self.forgotten: list[int] = []
+        self._n_steps: dict[int, int] = {}
+        self._shared: set[int] = set()
+        options = {"workers": [address], "allow_other_workers": True, "actor": True, "pure": False}
+        self._future = self._engine.client.submit(Keeper, n_threads, **options)
+        self._actor: Any = None
+
+    def release(self) -> None:
+        """Let the worker forget everything."""
+        with contextlib.suppress(Exception):  # the cluster may be gone
+            self._engine.client.cancel([self._future], force=True)
+
+    def send(self, questions: Sequence[Question]) -> _Message | None:
+        """Send the next message: questions, after the steps that they need and the worker has not taken yet."""
+        questions = [question for question in questions if question.held.shares[self.number]]
+        if not questions:
+            return None
+        n_steps, shared, logs, size = dict(self._n_steps), set(self._shared), [], 0
+        new: list[tuple[int, bytes]] = []
+
+        def add(packed: Packed) -> bytes:
+            for number, part in packed.used.items():
+                if number not in shared:
+                    shared.add(number)
+                    new.append((number, self._engine.pack_shared(number, part).data))
+            return packed.data
+
+        for held in dict.fromkeys(held for question in questions for held in question.held.line):
+            first = n_steps.get(held.number, 0)
+            steps = []
+            for packed in held.steps(self.number, first):
+                steps.append(add(packed))
+                size += len(packed.data)
+                if size >= _MESSAGE_BYTES:
+                    break
+            n_steps[held.number] = first + len(steps)
+            if steps:
+                logs.append((held.number, -1 if held.parent is None else held.parent.number, first, steps))
+            if size >= _MESSAGE_BYTES:
+                questions = []
+                break
+        asked = [(question.held.number, add(question.packed)) for question in questions]
+        data = pickle.dumps((self.forgotten, new, logs, asked), protocol=5)
+        self._engine.bytes_sent += len(data)
+        return _Message(self._run(data), n_steps, shared, questions, len(self.forgotten))
+
+    def _run(self, data: bytes) -> Any:
+        try:
+            if self._actor is None:
+                self._actor = self._future.result(timeout=_PATIENCE)
+            return self._actor.run(data)
+        except Exception as error:  # whatever a lost worker or scheduler leads to
+            return LostWorkerError(str(error))
+
+    def answer(self, message: _Message) -> bool:
+        """Wait for the answer; whether that of the questions came with it.
+
+        Raises
+        ------
+        LostWorkerError
+            Where the worker is gone.
+        Exception
+            That the worker met.
+        """
+        data = self._wait(message.future)
+        self._engine.bytes_received += len(data)
+        is_answer, answers = pickle.loads(data)
+        if not is_answer:
+            raise answers
+        self._n_steps, self._shared = message.n_steps, message.shared
+        del self.forgotten[: message.n_forgotten]
+        for question, values in zip(message.questions, answers, strict=True):
+            share = question.held.shares[self.number]
+            question.answers[share.start : share.stop] = values
+        return bool(message.questions)
+
+    def _wait(self, future: Any) -> bytes:
+        if isinstance(future, LostWorkerError):
+            raise future
+        while True:
+            try:
+                data: bytes = future.result(timeout=_POLL)
+                return data
+            except TimeoutError:
+                if self._future.status not in ("finished", "pending"):
+                    raise LostWorkerError(self.address) from None
+            except Exception as error:  # whatever a lost worker or scheduler leads to
+                raise LostWorkerError(str(error)) from error
+
+
+def hold_step(engine: Cluster, function: Callable[..., Any], item: Callable[[], Any]) -> Packed:
+    """The step that holds one more block; it is packed when it is sent, for blocks are large."""
+    return engine.pack((HOLD, function, (item(),)))

@@ -1,0 +1,219 @@
+"""A Dask cluster as the engine: the same model as in memory, in few round trips, whatever becomes of the workers."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from bayesieve import CompressionAveraging, DependenceClusterSelector, SelectiveNB, TableEncoder, WrapperSelector
+from bayesieve.counts import CodedTable
+from bayesieve.criteria import LogLoss
+from bayesieve.engine import Cluster
+from bayesieve.engine.keeper import Keeper
+
+distributed = pytest.importorskip("distributed")
+
+SELECTORS = [
+    CompressionAveraging(),
+    WrapperSelector("log_loss", direction="forward-backward", recode=False),
+    WrapperSelector("error", direction="fast", evaluation=3, recode=False),
+    WrapperSelector("brier", evaluation="loo", recode=False, constraints={"recall:1": 0.1}),
+    DependenceClusterSelector(n_cuts=4, recode=False),
+]
+
+
+def table(n_rows: int = 2000, n_columns: int = 12) -> tuple[pl.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, n_rows)
+    numbers = {f"n{i}": rng.normal(size=n_rows) + 0.4 * y * (i % 3 == 0) for i in range(n_columns)}
+    texts = {f"t{i}": np.array(list("abcdef"))[np.maximum(rng.integers(0, 6, n_rows) - i * y, 0)] for i in range(3)}
+    return pl.DataFrame(numbers | texts), y
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    options = {"n_workers": 2, "threads_per_worker": 2, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def coded() -> CodedTable:
+    return TableEncoder().fit_transform_coded(*table())
+
+
+@given(st.sampled_from(SELECTORS), st.integers(200, 2500), st.booleans())
+@settings(max_examples=12)
+def test_weights_are_those_in_memory(
+    client: Any, coded: CodedTable, selector: Any, block_rows: int, weighted: bool
+) -> None:
+    if weighted:
+        coded = coded.with_rows(weights=np.random.default_rng(1).integers(0, 4, coded.n_rows).astype(float))
+    alone = clone(selector).fit_coded(coded)
+    with Cluster(client, block_rows) as engine:
+        remote = clone(selector).fit_coded(coded.on(engine))
+        assert engine.round_trips > 0
+    np.testing.assert_allclose(remote.weights_, alone.weights_, atol=1e-9)
+    np.testing.assert_array_equal(remote.trace_.chosen, alone.trace_.chosen)
+    assert not client.futures
+
+
+def test_a_model_is_that_in_memory(client: Any) -> None:
+    X, y = table()
+    alone, remote = SelectiveNB().fit(X, y), SelectiveNB(engine=client).fit(X, y)
+    np.testing.assert_array_equal(remote.predict_proba(X), alone.predict_proba(X))
+    assert not client.futures
+    assert clone(remote).engine is client
+    assert pickle.loads(pickle.dumps(remote)).engine == "memory"
+
+
+def test_sums_do_not_depend_on_who_has_the_blocks(client: Any, coded: CodedTable) -> None:
+    def costs(n_seats: int) -> np.ndarray:
+        with Cluster(client, block_rows=300) as engine:
+            engine.seats = engine.seats[:n_seats]
+            selector = WrapperSelector("log_loss", recode=False).fit_coded(coded.on(engine))
+        return selector.trace_.moves.cost
+
+    np.testing.assert_array_equal(costs(1), costs(2))
+
+
+def wide(n_features: int) -> CodedTable:
+    rng = np.random.default_rng(0)
+    y = np.sort(rng.integers(0, 2, 1500)).astype(np.uint8)
+    codes = rng.integers(0, 3, (n_features, y.size)).astype(np.uint8)
+    codes[::10] = np.where(rng.random(codes[::10].shape) < 0.2, y, codes[::10])
+    return CodedTable(codes, np.full(n_features, 3), [f"f{k}" for k in range(n_features)], y, np.arange(2))
+
+
+@pytest.mark.parametrize("selector", [CompressionAveraging(n_starts=8), WrapperSelector("log_loss", tol=0.0)])
+def test_a_thousand_features_take_few_round_trips(client: Any, selector: Any) -> None:
+    with Cluster(client) as engine:
+        selector.fit_coded(wide(1000).on(engine))
+    assert engine.round_trips < 1000
+
+
+def test_interrupts_and_time_limits_keep_the_best_so_far(
+    client: Any, coded: CodedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trip = Cluster._trip
+
+    def interrupted(engine: Cluster, questions: Any) -> None:
+        if engine.round_trips == 8:
+            raise KeyboardInterrupt
+        trip(engine, questions)
+
+    monkeypatch.setattr(Cluster, "_trip", interrupted)
+    for selector in (WrapperSelector("log_loss", recode=False), CompressionAveraging()):
+        with Cluster(client) as engine, pytest.warns(UserWarning, match="interrupted"):
+            assert 0 < selector.fit_coded(coded.on(engine)).support_.sum() < coded.n_features
+    with Cluster(client) as engine:
+        assert not CompressionAveraging(max_seconds=0.0).fit_coded(coded.on(engine)).trace_.complete
+    assert engine.round_trips < 8
+    assert not client.futures
+
+
+class Broken(LogLoss):
+    name = "broken"
+
+    def own_sums(self, rows: Any, tables: Any) -> np.ndarray:
+        raise OverflowError("broken on purpose")
+
+
+def test_errors_of_workers_come_back_and_leave_nothing(client: Any) -> None:
+    X, y = table(300)
+    with pytest.raises(OverflowError, match="broken on purpose"):
+        SelectiveNB(WrapperSelector(Broken(), recode=False), engine=client).fit(X, y)
+    assert not client.futures
+
+
+def test_other_versions_are_refused(client: Any, coded: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bayesieve.engine.cluster.__version__", "9.9")
+    with Cluster(client) as engine, pytest.raises(ValueError, match=r"has bayesieve .*; install bayesieve 9\.9 there"):
+        CompressionAveraging().fit_coded(coded.on(engine))
+    monkeypatch.setattr(client, "run", lambda *_, **__: {"tcp://other": ModuleNotFoundError("bayesieve")})
+    with Cluster(client) as engine, pytest.raises(ValueError, match="tcp://other cannot import bayesieve"):
+        CompressionAveraging().fit_coded(coded.on(engine))
+
+
+def test_clusters_that_cannot_be_used_are_refused_in_one_sentence(client: Any, tmp_path: Path) -> None:
+    X, y = table(100)
+    with pytest.raises(OSError, match=r"No Dask scheduler answers at .*; check the address"):
+        SelectiveNB(engine="dask://127.0.0.1:nowhere").fit(X, y)
+    with pytest.raises(ValueError, match="engine must be 'memory'"):
+        SelectiveNB(engine="cloud").fit(X, y)
+    with pytest.raises(ValueError, match="give one of them only"):
+        SelectiveNB(engine=client, cache=tmp_path).fit(X, y)
+
+
+def test_a_cluster_without_workers_or_scheduler_is_one_sentence(
+    client: Any, coded: CodedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "nthreads", dict)
+    with Cluster(client) as engine, pytest.raises(OSError, match="has no workers; start some"):
+        CompressionAveraging().fit_coded(coded.on(engine))
+    monkeypatch.setattr(client, "nthreads", lambda: 1 / 0)
+    with Cluster(client) as engine, pytest.raises(OSError, match="scheduler does not answer any more"):
+        CompressionAveraging().fit_coded(coded.on(engine))
+
+
+def test_steps_are_not_taken_twice() -> None:
+    def message(first: int, steps: list[Any]) -> bytes:
+        packed = [pickle.dumps(step) for step in steps]
+        return pickle.dumps(([], [], [(0, -1, first, packed)], [(0, pickle.dumps((list, ())))]))
+
+    keeper = Keeper(1)
+    hold, change = (0, list, ([1],)), (2, list.append, (2,))
+    for _ in range(2):
+        assert pickle.loads(keeper.run(message(0, [hold, change]))) == (True, [[[1, 2]]])
+    assert pickle.loads(keeper.run(message(1, [change, change]))) == (True, [[[1, 2, 2]]])
+
+
+@pytest.fixture
+def processes() -> Iterator[Any]:
+    """A client of two worker processes without nannies, and their ids."""
+    options = {"n_workers": 0, "processes": False, "protocol": "tcp", "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address]
+        workers = [
+            subprocess.Popen([*command, "--no-nanny", "--nthreads", "1", "--no-dashboard"], stderr=subprocess.DEVNULL)
+            for _ in range(2)
+        ]
+        try:
+            client.wait_for_workers(2, timeout=60)
+            yield client
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
+
+
+def test_a_fit_survives_the_loss_of_a_worker(
+    processes: Any, coded: CodedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trip, pids = Cluster._trip, sorted(processes.run(os.getpid).values())
+
+    def lossy(engine: Cluster, questions: Any) -> None:
+        if engine.round_trips >= 5 and len(pids) == 2:
+            os.kill(pids.pop(), signal.SIGKILL)
+        trip(engine, questions)
+
+    alone = CompressionAveraging().fit_coded(coded)
+    monkeypatch.setattr(Cluster, "_trip", lossy)
+    with Cluster(processes, block_rows=300) as engine:
+        remote = CompressionAveraging().fit_coded(coded.on(engine))
+        assert len(processes.nthreads()) == 1
+    np.testing.assert_allclose(remote.weights_, alone.weights_, atol=1e-9)
+    assert not processes.futures
