@@ -285,6 +285,20 @@ def test_the_committed_document_is_computed_from_the_committed_results() -> None
         assert content == (DOCUMENTS / name).read_text(encoding="utf-8")
 
 
+def test_reasons_are_given_where_claims_do_not_hold() -> None:
+    text = (DOCUMENTS / "blanquero2021.md").read_text(encoding="utf-8")
+    cells = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if "**does not hold**" in line]
+    given = {line.split(".**")[0].removeprefix("**") for line in text.splitlines() if ".** " in line[:200]}
+    assert {f"{where}: {claim}" for _, where, claim, *_ in cells} == {one for one in given if ": " in one}
+    rows = read_results(DOCUMENTS / "blanquero2021.jsonl").values()
+    sizes = [
+        row["n_features"]
+        for row in rows
+        if (row["data"], row["method"]) == ("mushroom_8124", sparse_name("accuracy", 0.4))
+    ]
+    assert f"in {sum(size >= 21 for size in sizes)} of {len(sizes)} folds of Mushroom" in text
+
+
 def test_table_2_is_the_papers() -> None:
     assert TABLE_2[100, 0.1] == (88.20, 66, 89.50)
     assert TABLE_2[300, 0.9] == (95.95, 18.2, 87.85)

@@ -13,13 +13,14 @@ from bayesieve.studies.tables import TextTable, p_text, signed
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of the paper, what it reports, what we measure, and whether the claim holds here."""
+    """A claim of the paper, what it reports, what we measure, whether the claim holds here, and why not, if known."""
 
     where: str
     sentence: str
     paper: str
     ours: str
     holds: bool
+    why: str = ""
 
 
 def table(checked: Sequence[Finding]) -> TextTable:
@@ -33,6 +34,11 @@ def table(checked: Sequence[Finding]) -> TextTable:
 def sentences(checked: Sequence[Finding]) -> tuple[str, ...]:
     """Each claim with its verdict."""
     return tuple(f"{one.sentence}: {'holds' if one.holds else 'does not hold'} ({one.ours})." for one in checked)
+
+
+def reasons(checked: Sequence[Finding]) -> str:
+    """Why claims do not hold, in Markdown."""
+    return "\n\n".join(f"**{one.where}: {one.sentence}.** {one.why}" for one in checked if one.why and not one.holds)
 
 
 def points(test: PairedTest) -> str:

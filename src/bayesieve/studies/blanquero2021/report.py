@@ -32,7 +32,7 @@ from bayesieve.studies.blanquero2021.data import (
 )
 from bayesieve.studies.blanquero2021.examples import Examples
 from bayesieve.studies.blanquero2021.figure import balanced_figure, short, time_figure, unbalanced_figure
-from bayesieve.studies.blanquero2021.finding import sentences
+from bayesieve.studies.blanquero2021.finding import reasons, sentences
 from bayesieve.studies.blanquero2021.finding import table as claims_table
 from bayesieve.studies.blanquero2021.results import Results
 from bayesieve.studies.blanquero2021.study import Blanquero2021
@@ -95,6 +95,7 @@ def report(study: Blanquero2021, comparison: Comparison) -> Report:
         absent=", ".join(one.name for one in REAL if one.ours not in results.names),
         without_boruta=not any(results.count(name, BORUTA) for name in results.names),
         claims_table=claims_table(checked),
+        reasons=reasons(checked),
         n_held=sum(one.holds for one in checked),
         n_claims=len(checked),
         failures=failures(comparison),
