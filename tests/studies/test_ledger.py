@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 from bayesieve.search import MultiStart, SubsetProblem
+from bayesieve.simulate import waveform
 from bayesieve.studies import PAPERS
-from bayesieve.studies.boulle2007.search import judge_search, rounds, simulated, time_figure
+from bayesieve.studies.boulle2007.search import final_costs, judge_search, optimal, rounds, simulated, time_figure
 from bayesieve.studies.boulle2007.waves import waves_figure
 from bayesieve.studies.claims import Judged
 from bayesieve.studies.growth import add_missing, power, read_lines
@@ -86,6 +88,14 @@ def test_variants_that_disagree_have_a_verdict_each() -> None:
     assert table.rows[0][2] == "holds (one, three); cannot be told (two)"
 
 
+def test_no_classifier_of_waveforms_is_better_than_their_densities() -> None:
+    found = optimal(4000)["optimal"]
+    X, y = waveform(4000, random_state=0)
+    other, labels = waveform(4000, random_state=1)
+    assert GaussianNB().fit(other, labels).score(X, y) < found
+    assert found == pytest.approx(0.868, abs=0.015)
+
+
 def test_power_of_growth() -> None:
     sizes = np.array([10.0, 50, 200])
     assert power(sizes, 3 * sizes**1.5) == pytest.approx(1.5)
@@ -112,6 +122,9 @@ def test_rounds_of_a_search() -> None:
         counted.append(sum(now and not before for before, now in zip([False, *passes], passes, strict=False)))
     assert rounds(trace) == counted
     assert max(counted) >= 1
+    first, last = final_costs(trace)
+    assert last == [trace.points(start)[-1].value for start in range(trace.n_starts)]
+    assert all(before >= after for before, after in zip(first, last, strict=True))
 
 
 def timed(seconds: Any) -> list[dict[str, Any]]:
@@ -122,11 +135,15 @@ def timed(seconds: Any) -> list[dict[str, Any]]:
 
 
 def test_claims_about_the_search() -> None:
-    sets = [{"data": "a", "rounds": [0, 3, 4, 2], "bounded": 10.0, "free": 10.0}]
-    lines = [*sets, *timed(lambda cells: cells * np.log2(cells))]
-    assert [claim.verdict for claim in judge_search(lines)] == ["holds"] * 3
-    slow = [{"data": "a", "rounds": [0, 1, 1, 9], "bounded": 10.0, "free": 9.0}, *timed(lambda cells: cells**1.5)]
-    assert [claim.verdict for claim in judge_search(slow)] == ["does not hold"] * 3
+    costs = {"bounded": 10.0, "free": 10.0, "forward": 3.0, "whole": 1.0}
+    sets = [{"data": str(k), "rounds": [0, 3, 4, 2], **costs} for k in range(8)]
+    lines = [{"waveforms": 10_000, "optimal": 0.866}, *sets, *timed(lambda cells: cells * np.log2(cells))]
+    assert [claim.verdict for claim in judge_search(lines)] == ["holds"] * 5
+    worse = {"rounds": [0, 1, 1, 9], "bounded": 11.0, "forward": 0.5}
+    slow = [*({**one, **worse} for one in sets), *timed(lambda cells: cells**1.5)]
+    lines = [{"waveforms": 10_000, "optimal": 0.85}, *slow]
+    assert [claim.verdict for claim in judge_search(lines)] == ["does not hold"] * 5
+    assert judge_search([{**sets[0], "forward": 1.0}])[-1].verdict == "cannot be told"
     assert "proportional" in time_figure(lines)
 
 

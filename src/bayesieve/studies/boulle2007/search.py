@@ -1,4 +1,5 @@
-"""The search of Boulle (2007), section 3.5, measured: its rounds on the UCI sets, its time by the number of cells.
+"""The search of Boulle (2007), section 3.5, measured: its rounds and costs on the UCI sets, its time by the number of
+cells; and the accuracy of the Bayes optimal classifier on waveform (section 5.1).
 
     python -m bayesieve.studies.boulle2007.search DIR docs/reproduction/boulle2007-search.jsonl 1e7
 
@@ -16,17 +17,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.report.figures.scale import Point
 from bayesieve.search import MultiStart, SearchTrace, SubsetProblem
+from bayesieve.simulate.breiman import PAIRS, base_waves, waveform
+from bayesieve.statistics.data_set_tests import signed_rank_test
 from bayesieve.studies.boulle2007.data import UCI
 from bayesieve.studies.boulle2007.study import Boulle2007
-from bayesieve.studies.claims import Judged
+from bayesieve.studies.claims import LEVEL, Judged
 from bayesieve.studies.growth import MARGIN, add_missing, power, read_lines
 from bayesieve.studies.scatter import Series, panel, scatter
 from bayesieve.studies.study import Options
+from bayesieve.studies.tables import p_text
 
 FEATURES = (10, 100, 1000)
 CELLS = (1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8)
@@ -36,6 +41,7 @@ MAX_ITER, ENOUGH = 5, 100
 _COLOURS = ("#1f6f8b", "#c8553d", "#4c9a52")
 _CLOSE = 1e-6
 _TWICE = 1e7
+_WAVEFORMS, _GRID, _OPTIMAL = 100_000, 200, 0.868
 _LARGE = 1e6
 """Cells from which on fixed costs matter little."""
 
@@ -49,14 +55,31 @@ def rounds(trace: SearchTrace) -> list[int]:
     return counts
 
 
+def final_costs(trace: SearchTrace) -> tuple[list[float], list[float]]:
+    """The costs of all starts where they stop adding for the first time, and at their end."""
+    first, last = [], []
+    for start in range(trace.n_starts):
+        moves = trace.walk_moves(start)
+        added = int(np.argmin(moves.adding)) if not moves.adding.all() else moves.adding.size
+        costs = [trace.starts[start].criterion, *moves.cost.tolist()]
+        first.append(costs[added])
+        last.append(costs[-1])
+    return first, last
+
+
 def of_set(study: Boulle2007, name: str) -> dict[str, Any]:
-    """Rounds on a data set, and the best cost with the paper's bound on them and without."""
+    """Rounds on a data set, the best cost with the paper's bound on them and without, and the standard deviation of the
+    cost over the starts after the first additions and at the end.
+    """
     X, y = study.load(name)
     coded = TableEncoder(prior="published", n_jobs=1).fit_transform_coded(X, y)
     problem = SubsetProblem.of(coded, "m-estimate")
     bounded, free = (MultiStart(max_iter=most, n_jobs=1).run(problem) for most in (MAX_ITER, ENOUGH))
+    forward, whole = map(np.std, final_costs(free))
     return {
         "rounds": np.bincount(rounds(free)).tolist(),
+        "forward": float(forward),
+        "whole": float(whole),
         "bounded": float(bounded.moves.cost.min(initial=bounded.null_criterion)),
         "free": float(free.moves.cost.min(initial=free.null_criterion)),
     }
@@ -85,8 +108,20 @@ def of_cells(n_rows: int, n_features: int) -> dict[str, Any]:
     return {"seconds": min(seconds), "starts": trace.n_starts, "moves": int(trace.moves.cost.size)}
 
 
+def optimal(n_rows: int, seed: int = 0) -> dict[str, Any]:
+    """Accuracy of the true probabilities of the classes on waveform, the mixing weight integrated out on a grid."""
+    X, y = waveform(n_rows, random_state=seed)
+    u = (np.arange(_GRID) + 0.5)[:, None] / _GRID
+    log_densities = []
+    for one, other in PAIRS:
+        means = u * base_waves()[one] + (1 - u) * base_waves()[other]
+        log_densities.append(logsumexp(X @ means.T - 0.5 * (means**2).sum(axis=1), axis=1))
+    return {"optimal": float(np.mean(np.argmax(log_densities, axis=0) == y))}
+
+
 def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
     """Every measurement."""
+    yield {"waveforms": _WAVEFORMS}, partial(optimal, _WAVEFORMS)
     for one in UCI:
         if one.ours in study.names:
             yield {"data": one.ours}, partial(of_set, study, one.ours)
@@ -98,9 +133,9 @@ def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any
 
 
 def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """The claims of section 3.5."""
+    """The claims of section 3.5, and the number of section 5.1."""
     sets, timed = [line for line in lines if "data" in line], [line for line in lines if "seconds" in line]
-    claims = []
+    claims = [_of_waveforms(line["optimal"], line["waveforms"]) for line in lines if "waveforms" in line]
     if sets:
         shares = [sum(line["rounds"][:3]) / sum(line["rounds"]) for line in sets]
         total = np.sum([np.pad(line["rounds"], (0, ENOUGH))[:ENOUGH] for line in sets], axis=0)
@@ -121,6 +156,7 @@ def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
                 tuple("does not hold" if line["data"] in worse else "holds" for line in sets),
                 f"a higher cost of the best subset than without a bound: {', '.join(worse) or 'on no set'}",
             ),
+            _of_forward([line["forward"] - line["whole"] for line in sets]),
         ]
     timed = [line for line in timed if line["rows"] * line["features"] >= _LARGE]
     powers = {k: power(*sizes_of(timed, k)) for k in FEATURES if len(sizes_of(timed, k)[0]) > 2}
@@ -136,6 +172,25 @@ def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
             )
         )
     return tuple(claims)
+
+
+def _of_waveforms(accuracy: float, n_rows: int) -> Judged:
+    error = float(np.sqrt(accuracy * (1 - accuracy) / n_rows))
+    verdict = "holds" if abs(accuracy - _OPTIMAL) <= 2 * error + 0.0005 else "does not hold"  # three digits are given
+    sentence = f"The Bayes optimal classifier has an accuracy of {_OPTIMAL:.1%} on waveform"
+    return Judged("Section 5.1", sentence, (verdict,), f"{accuracy:.2%} ± {error:.2%} of {n_rows:,} simulated rows")
+
+
+def _of_forward(differences: Sequence[float]) -> Judged:
+    p_value, larger = signed_rank_test(np.round(differences, 9)), sum(value > 0 for value in differences)
+    verdict = "open" if p_value >= LEVEL else "holds" if np.mean(differences) > 0 else "reversed"
+    return Judged(
+        "Section 3.5",
+        "Fast forward selection alone varies more with the order of the features than the whole search",
+        (verdict,),
+        f"the standard deviation of the cost over the starts is larger on {larger} of {len(differences)} sets "
+        f"(p = {p_text(p_value)})".replace("= <", "<"),
+    )
 
 
 def sizes_of(timed: Sequence[dict[str, Any]], n_features: int) -> tuple[list[float], list[float]]:
