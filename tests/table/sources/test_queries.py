@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,6 +63,15 @@ def dask_frame(frame: pl.DataFrame, folder: Path) -> Source:
     return bayesieve.scan(dask.from_pandas(frame.to_pandas(), npartitions=3), cache=folder)
 
 
+def spark_frame(frame: pl.DataFrame, folder: Path) -> Source:
+    sql = pytest.importorskip("pyspark.sql")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {"spark.ui.enabled": "false", "spark.driver.memory": "600m", "spark.sql.session.timeZone": "UTC"}
+    session = sql.SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+    frame.write_parquet(folder / "rows.parquet")
+    return bayesieve.scan(session.read.parquet(str(folder / "rows.parquet")), cache=folder)
+
+
 def arrow_dataset(frame: pl.DataFrame, folder: Path) -> Source:
     dataset = pytest.importorskip("pyarrow.dataset")
     return bayesieve.scan(dataset.dataset(frame.to_arrow()), cache=folder)
@@ -74,7 +85,17 @@ def pandas_frame(frame: pl.DataFrame, folder: Path) -> Source:
     return bayesieve.scan(frame.to_pandas())
 
 
-ENGINES = [polars_query, duckdb_relation, sql, dask_frame, arrow_dataset, memory, pandas_frame]
+SPARK = pytest.mark.skipif("BAYESIEVE_SPARK" not in os.environ, reason="takes a minute: set BAYESIEVE_SPARK=1")
+ENGINES = [
+    pytest.param(spark_frame, marks=SPARK),
+    polars_query,
+    duckdb_relation,
+    sql,
+    dask_frame,
+    arrow_dataset,
+    memory,
+    pandas_frame,
+]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -18,7 +18,7 @@ MOST_VALUES = 100_000
 _CELLS_AHEAD = 1 << 25  # read while a block is worked on; at least one piece is
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Piece(ABC):
     """A run of rows of one source. Cheap to hold and to send elsewhere: rows are read when asked for.
 
@@ -46,7 +46,7 @@ class Piece(ABC):
         """
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Source(ABC):
     """The rows of a table that need not fit in memory.
 
@@ -165,7 +165,7 @@ class Source(ABC):
         return columns
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pieces(Source):
     """A source whose pieces are known from the start.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LARGEST = 1 << 28  # bytes of a piece, unpacked, that has more rows than a block
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FilePiece(Piece):
     """Consecutive row groups of a Parquet file, a part of a large one, or rows of an Arrow file.
 
@@ -85,7 +85,7 @@ class FilePiece(Piece):
         return f"{self.file.path} cannot be read; write the file again, or leave it out."
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FileSource(Pieces):
     """The rows of Parquet or Arrow files, one file after the other.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.table.sources.base import MOST_VALUES, Piece, Pieces, added, counted, digest
+from bayesieve.table.sources.base import BLOCK_ROWS, MOST_VALUES, Piece, Pieces, added, counted, cut, digest
 from bayesieve.table.sources.schemas import unified
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _BYTES_PER_CELL = 8
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DaskPiece(Piece):
     """A partition of a Dask dataframe.
 
@@ -38,13 +38,20 @@ class DaskPiece(Piece):
         return frame
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DaskSource(Pieces):
     """The rows of a Dask dataframe.
 
     Partitions are computed at each reading, and must have the same rows in the same order; persist a dataframe for
     which that does not hold, such as one after a shuffle.
     """
+
+    runs: tuple[DaskPiece, ...]
+
+    def blocks(self, names: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS) -> Iterator[pl.DataFrame]:
+        columns = list(self.names) if names is None else self._checked(names)
+        # Without a thread, in which a task on a worker would wait for itself; Dask computes in threads of its own.
+        yield from cut((run.read(columns) for run in self.runs), block_rows)
 
     def counts(self, name: str, by: str, weight: str | None = None, most: int = MOST_VALUES) -> pl.DataFrame | None:
         from dask.delayed import delayed
@@ -53,21 +60,17 @@ class DaskSource(Pieces):
         self._checked(dict.fromkeys(columns))
         count, add = delayed(_counted), delayed(added)
         chosen = list(dict.fromkeys(columns))
-        sums = [count(run.partition[chosen].to_delayed()[0], self.schema, columns, most) for run in self._partitions]
+        sums = [count(run.partition[chosen].to_delayed()[0], self.schema, columns, most) for run in self.runs]
         while len(sums) > 1:
             pairs = [add(one, other, most) for one, other in zip(sums[::2], sums[1::2], strict=False)]
             sums = pairs + sums[len(pairs) * 2 :]
         total = sums[0].compute()
         return None if total is None else total.sort("value", "class")
 
-    @property
-    def _partitions(self) -> list[DaskPiece]:
-        return [run for run in self.runs if isinstance(run, DaskPiece)]
-
     def fingerprint(self) -> bytes:
         from dask.base import tokenize
 
-        parts = [(tokenize(run.partition), run.n_rows) for run in self._partitions]
+        parts = [(tokenize(run.partition), run.n_rows) for run in self.runs]
         return digest(list(self.schema.items()), parts)
 
     def check_unchanged(self) -> None:

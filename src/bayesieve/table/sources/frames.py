@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FramePiece(Piece):
     """Rows in memory.
 
@@ -33,7 +33,7 @@ class FramePiece(Piece):
         return self.rows[:, [self.rows.get_column_index(name) for name in columns]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FrameSource(Pieces):
     """The rows of a dataframe in memory."""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _GROUPS_PER_VALUE = 10  # of a first query; further ones follow where there are more
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LazySource(Source):
     """The rows of a query.
 
@@ -53,7 +53,8 @@ class LazySource(Source):
     def copy(self) -> Pieces:
         """The rows on disk."""
         folder = Folder(self.parent)
-        native = _renamed(self.query.select(*self.columns.values()).to_native(), self.names)
+        chosen = self.query.select(*self.columns.values()).to_native()
+        native = chosen if self.query.implementation.is_spark_like() else _renamed(chosen, self.names)
         if _is_polars(native):
             blocks = native.collect_batches(chunk_size=BLOCK_ROWS, maintain_order=True, engine="streaming")
             paths = write_blocks(blocks, folder.path)
@@ -61,7 +62,7 @@ class LazySource(Source):
             paths = [folder.path / "rows.parquet"]
             native.write_parquet(str(paths[0]), compression="lz4", row_group_size=BLOCK_ROWS)
         else:
-            paths = write_blocks(_spark_frames(native), folder.path)
+            paths = write_blocks(_spark_frames(native, self.names), folder.path)
         copy = scan_files(paths, self.schema, folder)
         if copy.n_rows != self.n_rows:
             raise ValueError(f"The query had {self.n_rows} rows when it was scanned, now {copy.n_rows}; scan it again.")
@@ -167,25 +168,25 @@ def _readable(relation: Any) -> Any:
     return relation.project(", ".join(columns))
 
 
-def _spark_frames(frame: Any) -> Iterator[pl.DataFrame]:
+def _spark_frames(frame: Any, names: Sequence[str]) -> Iterator[pl.DataFrame]:
     """The rows of a Spark DataFrame, partition after partition, as Arrow streams: no Python touches them."""
     import polars as pl
 
-    for row in frame.mapInArrow(_packed, "batch binary").toLocalIterator():
-        yield pl.read_ipc_stream(bytes(row.batch))
+    def packed(batches: Iterator[Any]) -> Iterator[Any]:
+        # Within a function it travels with its code: Spark's machines need pyarrow, but not this package.
+        import pyarrow
 
+        for batch in batches:
+            sink = pyarrow.BufferOutputStream()
+            with pyarrow.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch)
+            content = pyarrow.array([sink.getvalue().to_pybytes()], pyarrow.binary())
+            yield pyarrow.RecordBatch.from_pydict({"batch": content})
 
-def _packed(batches: Iterator[Any]) -> Iterator[Any]:
-    """Each Arrow batch as one binary value; runs where Spark does."""
-    import pyarrow
-
-    for batch in batches:
-        sink = pyarrow.BufferOutputStream()
-        with pyarrow.ipc.new_stream(sink, batch.schema) as stream:
-            stream.write_batch(batch)
-        yield pyarrow.RecordBatch.from_pydict(
-            {"batch": pyarrow.array([sink.getvalue().to_pybytes()], pyarrow.binary())}
-        )
+    for row in frame.mapInArrow(packed, "batch binary").toLocalIterator():
+        rows = pl.read_ipc_stream(bytes(row.batch))
+        rows.columns = list(names)  # which are patterns to some of Spark's functions
+        yield rows
 
 
 def _is_polars(native: Any) -> bool:
