@@ -47,6 +47,37 @@ def mixed_table(n_rows: int, rows_seed: int = 1) -> tuple[pl.DataFrame, np.ndarr
     return pl.DataFrame(columns), np.where(target, "yes", "no"), kinds
 
 
+def large_piece(n_rows: int, number: int) -> pl.DataFrame:
+    """Rows of a piece of a large mixed table with its target: columns of `mixed_table`, but for numbers that are all
+    distinct (two of them), a million (one) or very few, and categories of 2, 3,000 and 30,000 values.
+    """
+    import polars as pl
+
+    frame, labels, _ = mixed_table(n_rows, rows_seed=1000 + number)
+    rng = np.random.default_rng([7, number])
+    yes = labels == "yes"
+    many = _skewed(rng, yes, 30_000, 0.3)
+    columns = {
+        "number_02": rng.standard_normal(n_rows) + 0.7 * yes,
+        "number_05": np.floor(np.exp(rng.standard_normal(n_rows) * 0.9 + 0.2 * yes) * 1e5),
+        "number_08": rng.poisson(1.5 + yes).astype(np.int64),
+        "number_11": pl.Series(rng.lognormal(10.0, 1.0, n_rows).astype(np.float32)),
+        "category_10": pl.Series(np.array([f"agent-{v:04d}" for v in range(3000)])).gather(
+            _skewed(rng, yes, 3000, 0.5)
+        ),
+        "category_11": pl.Series(np.array(["no", "yes"])).gather((rng.random(n_rows) < 0.3 + 0.2 * yes).astype(int)),
+        "category_14": pl.Series(np.array([f"street {v:05d}" for v in range(30_000)])).gather(many),
+    }
+    series = [pl.Series(name, values) for name, values in columns.items()]
+    return frame.with_columns(series).with_columns(pl.Series("target", labels))
+
+
+def _skewed(rng: np.random.Generator, yes: np.ndarray, n: int, strength: float) -> np.ndarray:
+    base = 1.0 / (1.0 + np.arange(n)) ** 0.7
+    tilt = np.exp(strength * np.random.default_rng(n).standard_normal(n))
+    return np.where(yes, _draw(rng, base * tilt, yes.size), _draw(rng, base, yes.size))
+
+
 def _hidden_number(rng: np.random.Generator, target: np.ndarray, j: int, earlier: list[np.ndarray]) -> np.ndarray:
     """A standard normal variable that is informative about the target, repeats an earlier one, or is noise."""
     noise = rng.standard_normal(target.size)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bayesieve.counts import CodedTable
+from bayesieve.engine import Engine
 from bayesieve.search import ExhaustiveSearch, MultiStart, SearchState, SearchTrace, SubsetProblem, multi_start
 from tests.criteria.coded_tables import coded_table, slow_cost
 from tests.search.test_trace import models_of
@@ -199,7 +200,7 @@ def test_the_memory_of_all_threads_is_bounded(monkeypatch: pytest.MonkeyPatch) -
     problem = problem_of(WIDE)
     assert MultiStart(n_jobs=3)._workers(problem) == 3
     assert MultiStart(n_jobs=99)._workers(problem) == 4  # starts of a wave
-    monkeypatch.setattr(multi_start, "_STATE_BYTES", 8 * 150 * 2 * 2)
+    monkeypatch.setattr(Engine, "most_state_bytes", 8 * 150 * 2 * 2)
     assert MultiStart(n_jobs=3)._workers(problem) == 2
-    monkeypatch.setattr(multi_start, "_STATE_BYTES", 1)
+    monkeypatch.setattr(Engine, "most_state_bytes", 1)
     assert MultiStart(n_jobs=3)._workers(problem) == 1

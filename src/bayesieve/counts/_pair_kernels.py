@@ -163,6 +163,19 @@ def _fill_from_planes(counts, first_column, own, other, first_x, first_y, size, 
 
 
 @jit
+def count_cells(first, second, class_codes, weights, counts):
+    """Add rows, or weight, by the codes of two features and the class to one of two equal tables (2, codes of the
+    first, codes of the second, classes): rows in turn to each, so that one need not wait for the other. Codes beyond a
+    table are in no cell.
+    """
+    n_first, n_second, weighted = counts.shape[1], counts.shape[2], weights.size > 0
+    for i in range(first.size):
+        a, b = first[i], second[i]
+        if a < n_first and b < n_second:
+            counts[0 if weighted else i & 1, a, b, class_codes[i]] += weights[i] if weighted else 1.0
+
+
+@jit
 def row_information(codes, left, right, n_levels, weights, starts, logs, wide, out):
     """Information of pairs of features, counted row by row: of many levels, or with weights (else of size 0).
 

@@ -21,9 +21,8 @@ from bayesieve.discretize.criterion import Prior, part_cost
 from bayesieve.discretize.modl import MODLGrouper
 from bayesieve.discretize.partition import Groups
 from bayesieve.discretize.value_counts import ValueCounts
-from bayesieve.engine import IN_MEMORY, Engine
+from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import Rows
-from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.pair_levels import PairLevels, pair_name
 from bayesieve.table.table_levels import TableLevels
 
@@ -47,7 +46,8 @@ _MOST_GROUPED = 400  # pairs whose cells are grouped; of more, those that promis
 _PATIENCE = 100  # pairs grouped in vain after which less promising ones are not looked at
 _MOST_RANKED_ROWS = 50_000  # by which they are ranked
 _RANKED_AT_ONCE = 1 << 22  # pairs
-_COUNTED_AT_ONCE = 1 << 24  # codes
+_COUNTED_AT_ONCE = 16
+_PARALLEL_ROWS = 20_000  # from which starting threads to count pays
 
 
 class FrequentValues(GroupCoder):
@@ -172,10 +172,10 @@ class PairFinder:
             columns = sorted({i for pair in named for i in pair})
         parts = self._parts(fitted.levels, codes, columns, finer)
         if named is None:
-            chosen = self._best(parts, MOST_PAIRS if isinstance(pairs, str) else int(pairs))
+            chosen = self._best(parts, MOST_PAIRS if isinstance(pairs, str) else int(pairs), engine)
         else:
             chosen = [
-                (i, j, cells, self._groups(cells)) for i, j, cells in self._counted(parts, named, _MOST_ASKED_CELLS)
+                (i, j, cells, self._groups(cells)) for i, j, cells in self._counted(parts, named, engine, _MOST_ASKED_CELLS)
             ]
         taken = set(fitted.levels.names)
         made = [self._levels(parts, *one, taken) for one in chosen]
@@ -199,7 +199,7 @@ class PairFinder:
             parts |= {i: _Part(others.levels, k, their_codes[k]) for k, i in enumerate(single)}
         return dict(sorted(parts.items()))
 
-    def _best(self, parts: dict[int, _Part], most: int) -> list[_Grouped]:
+    def _best(self, parts: dict[int, _Part], most: int, engine: Engine) -> list[_Grouped]:
         """Pairs of positive gain, at most so many, the best first."""
         columns = [i for i, part in parts.items() if part.n_levels > 1]
         n_looked_at = len(columns) * (len(columns) - 1) // 2
@@ -215,7 +215,7 @@ class PairFinder:
         candidates = candidates[n_levels[candidates].prod(axis=1) <= _MOST_CELLS]
         price = float(np.log(n_looked_at)) + _SAFETY
         found, last = [], 0
-        for rank, (i, j, cells) in enumerate(self._counted(parts, candidates.tolist())):
+        for rank, (i, j, cells) in enumerate(self._counted(parts, candidates.tolist(), engine)):
             null, fit = fit_of_columns(cells)
             if null - entropy_within(cells) > fit + price:  # no groups fit more than every cell by itself
                 groups = self._groups(cells)
@@ -259,7 +259,7 @@ class PairFinder:
         return np.stack([first, second], axis=1)
 
     def _counted(
-        self, parts: dict[int, _Part], pairs: Sequence[Sequence[int]], most: int = _MOST_CELLS
+        self, parts: dict[int, _Part], pairs: Sequence[Sequence[int]], engine: Engine, most: int = _MOST_CELLS
     ) -> Iterator[tuple[int, int, np.ndarray]]:
         """Positions of each pair, and counts of its cells; ValueError for more than ``most`` cells."""
         for i, j in pairs:
@@ -269,17 +269,22 @@ class PairFinder:
                     f"The pair of {one!r} and {other!r} has {parts[i].n_levels:,} x {parts[j].n_levels:,} cells, more "
                     "than fit in memory; give these columns fewer levels, or leave the pair out."
                 )
-        at_once = min(_PATIENCE, max(1, _COUNTED_AT_ONCE // max(1, self.order.n_rows)))
-        for begin in range(0, len(pairs), at_once):
-            some = pairs[begin : begin + at_once]
-            n_cells = np.array([parts[i].n_levels * parts[j].n_levels for i, j in some])
-            codes = np.empty((len(some), self.order.n_rows), dtype=smallest_unsigned(int(n_cells.max())))
-            for own, (i, j) in zip(codes, some, strict=True):
-                parts[i].put_cells(parts[j], own)
-            counts = CodedTable(codes, n_cells, [""] * len(some), rows=self.rows).counts
-            for k, (i, j) in enumerate(some):
-                cells: np.ndarray = counts.feature(k).astype(self.order.count_type)
-                yield i, j, cells.reshape(parts[i].n_levels, parts[j].n_levels, -1)
+        n_jobs = self.n_jobs if self.order.n_rows >= _PARALLEL_ROWS else 1
+        for begin in range(0, len(pairs), _COUNTED_AT_ONCE):
+            some = pairs[begin : begin + _COUNTED_AT_ONCE]
+            cells = map_in_threads(lambda pair: self._cells(*(parts[k] for k in pair), engine), some, n_jobs)
+            yield from ((i, j, own) for (i, j), own in zip(some, cells, strict=True))
+
+    def _cells(self, one: _Part, other: _Part, engine: Engine) -> np.ndarray:
+        """Rows (or weight) by the levels of two columns and the class."""
+        from bayesieve.counts._pair_kernels import count_cells
+
+        cells = np.zeros((2, one.n_levels, other.n_levels, self.rows.n_classes))
+        weights = np.zeros(0) if self.rows.weights is None else self.rows.weights
+        count_cells(one.codes, other.codes, self.rows.class_codes, weights, cells)
+        engine.visited(one.codes.nbytes + other.codes.nbytes)
+        counts: np.ndarray = cells.sum(axis=0).astype(self.order.count_type)
+        return counts
 
     def _groups(self, cells: np.ndarray) -> Groups:
         values = cells.reshape(-1, cells.shape[2])
@@ -311,12 +316,6 @@ class _Part:
     @property
     def n_levels(self) -> int:
         return int(self.levels.n_levels[self.at])
-
-    def put_cells(self, other: _Part, out: np.ndarray) -> None:
-        """The cell of every row in the grid of this column and another one; the number of cells where it is in none."""
-        np.multiply(self.codes, out.dtype.type(other.n_levels), out=out, casting="unsafe")
-        np.add(out, other.codes, out=out, casting="unsafe")
-        out[(self.codes >= self.n_levels) | (other.codes >= other.n_levels)] = self.n_levels * other.n_levels
 
 
 _Grouped = tuple[int, int, np.ndarray, Groups]

@@ -17,7 +17,7 @@ from bayesieve.table import Categories, Column, FeatureLevels, Table, Target
 from bayesieve.table.cautions import Caution, named
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.rows import ClassRuns
-from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.scanned import ScannedTable, TextPool
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.values import Scalar, canonical_text, merge_values
 
@@ -309,17 +309,30 @@ class _Texts(_Values):
         super().__init__(n_rows, n_classes, engine, most)
         self._number: dict[str, int] = {}
         self._raw: list[Scalar] = []
+        self._pool: TextPool | None = TextPool()
 
     def add(self, column: Column, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
         from bayesieve.discretize._value_kernels import count_numbered
 
-        categories = column.categories(merged=False)
-        lookup = np.zeros(len(categories.values) + 1, dtype=np.uint32)  # the last entry is of the code -1
-        lookup[:-1] = [self._number_of(value) for value in categories.values]
+        numbers = self._numbers_of(column)
         self._grow(1 << (self.n_known + 2).bit_length())
-        numbers = lookup[categories.codes]
         count_numbered(numbers, classes, weights, self.counts)
         self._put(rows, numbers)
+
+    def _numbers_of(self, column: Column) -> np.ndarray:
+        pool = self._pool
+        if pool is not None and pool.takes(column):
+            codes = pool.codes(column)
+            self._raw += pool.values(len(self._raw))
+            self.n_known = min(len(self._raw), self._most)
+            if len(self._raw) > self._most:  # one by one from now on
+                self._pool, self._raw = None, self._raw[: self._most]
+                self._number = {str(value): number for number, value in enumerate(self._raw, 1)}
+            return np.minimum(codes + 1, self._most + 1, dtype=np.int64)
+        categories = column.categories(merged=False)
+        lookup = np.zeros(len(categories.values) + 1, dtype=np.int64)  # the last entry is of the code -1
+        lookup[:-1] = [self._number_of(value) for value in categories.values]
+        return lookup[categories.codes]
 
     def _number_of(self, value: Scalar) -> int:
         text = value if isinstance(value, str) else canonical_text(value)

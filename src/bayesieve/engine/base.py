@@ -31,9 +31,11 @@ class Engine(ABC):
     Attributes
     ----------
     is_remote : whether rows live in other processes, so that questions are asked of many candidates at once.
+    most_state_bytes : what the states of searches that run at the same time may take together.
     """
 
     is_remote: ClassVar[bool] = False
+    most_state_bytes: ClassVar[int] = 512 << 20
 
     @abstractmethod
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:

@@ -35,6 +35,8 @@ class Mapped(InMemory):
     resident_bytes : int, default=256 MiB
         Bytes read or written after which the pages of all files may leave the memory of the process. The system keeps
         them for as long as it has memory to spare.
+    memory_bytes : int, default=0
+        Bytes of floating-point arrays, which searches write at every step, that stay in memory all the same.
 
     Examples
     --------
@@ -50,10 +52,19 @@ class Mapped(InMemory):
     7
     """
 
-    def __init__(self, folder: str | os.PathLike[str], block_rows: int = 1 << 18, resident_bytes: int = 256 << 20):
+    most_state_bytes = 1 << 62  # in files
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        block_rows: int = 1 << 18,
+        resident_bytes: int = 256 << 20,
+        memory_bytes: int = 0,
+    ) -> None:
         super().__init__(block_rows)
         self.folder = Path(folder)
         self.resident_bytes = resident_bytes
+        self._memory_left = memory_bytes
         self._visited = 0
         self._maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
         self._lock = threading.Lock()
@@ -62,13 +73,25 @@ class Mapped(InMemory):
         return InMemory, ()  # a table that is pickled takes its codes along
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        if math.prod(shape) * np.dtype(dtype).itemsize <= _IN_MEMORY_BYTES:
+        n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+        if n_bytes <= _IN_MEMORY_BYTES:
             return np.empty(shape, dtype)
+        if np.dtype(dtype).kind == "f" and self._take_memory(n_bytes):
+            array = np.empty(shape, dtype)
+            weakref.finalize(array, self._take_memory, -n_bytes)
+            return array
         try:
             with tempfile.TemporaryFile(dir=self.folder) as file:
                 return self.map(file, shape, dtype)
         except OSError as error:
             raise self._unwritable(error) from error
+
+    def _take_memory(self, n_bytes: int) -> bool:
+        """Whether so many bytes were left; they are taken."""
+        with self._lock:
+            fits = n_bytes <= self._memory_left
+            self._memory_left -= n_bytes if fits else 0
+            return fits
 
     def _unwritable(self, error: OSError) -> OSError:
         return OSError(f"{self.folder} cannot be written ({error.strerror}); check its rights and space.")

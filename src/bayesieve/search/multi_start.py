@@ -19,7 +19,6 @@ from bayesieve.search.trace import SearchTrace
 
 _WAVE = 4  # starts that run without knowing of each other: fixed, so that threads do not change results
 _PARALLEL_WORK = 2_000_000  # rows x candidates below which threads cost more than they bring
-_STATE_BYTES = 512 << 20  # states of all threads together
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,8 @@ class MultiStart(Search):
         if problem.n_rows * max(1, problem.candidates.size) < _PARALLEL_WORK:
             return 1
         state_bytes = 8 * problem.n_rows * max(1, problem.n_classes - 1)
-        return max(1, min(effective_jobs(self.n_jobs), _WAVE, _STATE_BYTES // state_bytes))
+        most = problem.blocks[0].engine.most_state_bytes // state_bytes
+        return max(1, min(effective_jobs(self.n_jobs), _WAVE, most))
 
 
 def _run_wave(

@@ -177,6 +177,34 @@ def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> list[Column]:
     ]
 
 
+class TextPool:
+    """Codes of the texts of a column that go on from block to block."""
+
+    def __init__(self) -> None:
+        import polars as pl
+
+        self._pool, self._last = pl.Categories.random(), None
+
+    def takes(self, column: Column) -> bool:
+        """Whether this is a column of text."""
+        import polars as pl
+
+        return isinstance(column._data, pl.Series) and column._data.dtype == pl.String
+
+    def codes(self, column: Column) -> np.ndarray:
+        """(n_rows,) codes in the order in which texts were first met, -1 = missing."""
+        import polars as pl
+
+        self._last = column._selected().cast(pl.Categorical(self._pool))  # an unused pool is emptied
+        codes: np.ndarray = self._last.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        return codes
+
+    def values(self, begin: int) -> list[str]:
+        """The texts from this code on."""
+        texts: list[str] = self._pool.to_series().slice(begin).to_list()
+        return texts
+
+
 class ScannedRows(NamedTuple):
     """The columns to learn from, and what is known of the rows whose target is known."""
 
