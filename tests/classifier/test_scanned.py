@@ -10,6 +10,8 @@ import pytest
 
 import bayesieve
 from bayesieve import SelectiveNB, TableEncoder, WrapperSelector
+from bayesieve.engine import Mapped
+from bayesieve.engine.memory_limit import bytes_of
 from bayesieve.table.rows import ClassRuns
 
 
@@ -135,3 +137,29 @@ def test_class_runs() -> None:
     np.testing.assert_array_equal(runs.by_class(order[positions]), positions)
     np.testing.assert_array_equal(runs.sorted_codes, codes[order])
     np.testing.assert_array_equal(runs.starts(131_073), runs.offsets[:-1] + np.bincount(codes[:131_073], minlength=5))
+
+
+@pytest.mark.parametrize(
+    ("limit", "n_bytes"),
+    [("4GiB", 4 << 30), ("1.5 gib", 3 << 29), ("2GB", 2 * 10**9), ("900m", 9 * 10**8), (1 << 30, 1 << 30)],
+)
+def test_memory_limits(limit: int | str, n_bytes: int) -> None:
+    assert bytes_of(limit) == n_bytes
+
+
+@pytest.mark.parametrize("limit", ["4 lions", "", "100MB", 10, 4.5, True, "-4GiB"])
+def test_other_memory_limits_are_one_sentence(limit: object) -> None:
+    with pytest.raises(
+        ValueError, match=r"memory_limit must be a number of bytes or text such as '4GiB', at least 512"
+    ):
+        SelectiveNB(memory_limit=limit).fit(np.zeros((4, 1)), [0, 1, 0, 1])  # type: ignore[arg-type]
+
+
+def test_numbers_of_a_search_stay_in_memory_within_the_limit(tmp_path: Path) -> None:
+    engine = Mapped(tmp_path, memory_bytes=9 << 20)
+    array = engine.array((1 << 20,), np.float64)
+    assert array.base is None
+    assert engine.array((1 << 20,), np.float64).base is not None
+    assert engine.array((1 << 20,), np.int64).base is not None
+    del array
+    assert engine.array((1 << 20,), np.float64).base is None

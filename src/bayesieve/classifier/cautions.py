@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
-from bayesieve.table import FeatureLevels, Table
+from bayesieve.table import FeatureLevels, Table, as_table
 from bayesieve.table.cautions import Caution, listed, named
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.pair_levels import columns_behind
@@ -109,6 +109,7 @@ def _classes(model: SelectiveNB) -> list[Caution]:
 
 def table_cautions(table: Table, coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
     """Cautions about the raw columns; ``coded`` holds the same rows, in the same order or as its ``rows.runs`` say."""
+    table = as_table(table, kinds=encoder.kinds)
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
     rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
     if coded.rows.runs is not None and isinstance(table, ScannedTable):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine
+from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
+from bayesieve.engine.memory_limit import mapped_options
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -16,15 +18,18 @@ _SCHEMES = ("dask://", "tcp://", "tls://", "ucx://", "inproc://")
 
 
 @contextmanager
-def opened_engine(model: SelectiveNB) -> Iterator[Engine]:
-    """Where ``fit`` keeps the rows; a cluster forgets them at the end, whatever ends it."""
+def opened_engine(model: SelectiveNB, scanned: bool) -> Iterator[Engine]:
+    """Where ``fit`` keeps the rows, those of a scan in files; a cluster forgets them at the end, whatever ends it."""
+    limits = mapped_options(model.memory_limit) if scanned or model.memory_limit is not None else {}
     if model.cache is not None:
-        yield model.cache if isinstance(model.cache, Engine) else Cache(model.cache)
+        yield model.cache if isinstance(model.cache, Engine) else Cache(model.cache, **limits)
     elif is_cluster(model.engine):
         with Cluster(model.engine) as engine:
             yield engine
+    elif isinstance(model.engine, Engine):
+        yield model.engine
     else:
-        yield model.engine if isinstance(model.engine, Engine) else IN_MEMORY
+        yield Mapped(tempfile.gettempdir(), **limits) if limits else IN_MEMORY
 
 
 def is_cluster(engine: Any) -> bool:

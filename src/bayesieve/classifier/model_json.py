@@ -157,7 +157,8 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
         )
     by_name = isinstance(model.selector, str)
     options = options_of(model)
-    del options["selector"], options["encoder"], options["engine"], options["cache"]
+    unsaved = ("selector", "encoder", "engine", "cache", "memory_limit")
+    options = {name: value for name, value in options.items() if name not in unsaved}
     return {
         "selector": kind.name,
         "selector_by_name": by_name,

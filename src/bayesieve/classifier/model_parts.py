@@ -17,6 +17,7 @@ from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.engine import Engine
+from bayesieve.engine.memory_limit import bytes_of
 from bayesieve.naive_bayes.calibration import drawn_rows
 from bayesieve.parts import arguments
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
@@ -47,6 +48,7 @@ def check_options(model: SelectiveNB) -> None:
         raise ValueError(f"calibrate must be True, False or one of {names}, got {model.calibrate!r}.")
     check_monotone(model)
     check_engine(model)
+    bytes_of(model.memory_limit)
     if not isinstance(model.normalize, (bool, np.bool_)):
         raise ValueError(f"normalize must be True or False, got {model.normalize!r}.")
 

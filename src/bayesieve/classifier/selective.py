@@ -27,6 +27,7 @@ from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_table
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.estimator_input import copy_features
+from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class SelectiveNB(TableClassifier):
         Where rows live during the fit. A Dask client, or an address such as ``"dask://host:8786"``: with its workers.
     cache : str, path, Engine or None, default=None
         Folder for codes and the numbers of the search, which then take no memory; codes stay there for later fits.
+    memory_limit : int, str or None, default=None
+        Memory for a fit from files, such as "4GiB"; None: 4 GiB, or half the machine's if that is less.
 
     Attributes
     ----------
@@ -143,6 +146,7 @@ class SelectiveNB(TableClassifier):
         normalize: bool = False,
         engine: Any = "memory",
         cache: Any = None,
+        memory_limit: int | str | None = None,
     ) -> None:
         self.selector = selector
         self.encoder = encoder
@@ -158,6 +162,7 @@ class SelectiveNB(TableClassifier):
         self.normalize = normalize
         self.engine = engine
         self.cache = cache
+        self.memory_limit = memory_limit
 
     @with_shared_docs
     def fit(
@@ -167,8 +172,7 @@ class SelectiveNB(TableClassifier):
 
         Parameters
         ----------
-        X : dataframe, 2-D array, sparse matrix or whatever `bayesieve.scan` takes, shape (n_rows, n_features)
-            Of a scan, ``y``, ``sample_weight`` and ``groups`` are names of columns; codes are kept in files.
+        X : dataframe, 2-D array, sparse matrix, or a scan (`bayesieve.scan`), of which the others are names of columns
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts: a weight of 2 equals the row repeated, unless ``normalize`` is True.
         groups : array-like, shape (n_rows,), optional
@@ -193,13 +197,12 @@ class SelectiveNB(TableClassifier):
         self.target_name_ = parts.name_of(y)
         encoder = self.new_encoder()
         X, y, sample_weight, groups = parts.rows_to_fit(self, X, y, sample_weight, groups)
-        mixed = isinstance(encoder, TableEncoder)
-        table = as_table(X) if mixed else X
-        with opened_engine(self) as engine:
+        table = as_table(X) if isinstance(encoder, TableEncoder) else X
+        with opened_engine(self, isinstance(table, ScannedTable)) as engine:
             options = parts.coding_options_of(self, encoder, engine)
             with compiling_elsewhere(self.selector_.kernel_families):
                 coded = encoder.fit_transform_coded(table, y, sample_weight, **options)
-            seen = table_cautions(as_table(table, kinds=encoder.kinds), coded, encoder) if mixed else []
+            seen = table_cautions(table, coded, encoder) if isinstance(encoder, TableEncoder) else []
             del table, X  # its columns may be copies
             self._learn(with_benefit(coded, benefit, self.selector_), encoder, seen=seen, groups=groups)
         issue(self.cautions_)
@@ -299,9 +302,8 @@ class SelectiveNB(TableClassifier):
         -------
         polars.DataFrame
             One row per row, class and feature: ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``,
-            ``contribution`` (nats) and ``prior`` (intercept of the class); values as the model reads them, moments
-            in ISO 8601. Contributions plus prior add up to
-            ``predict_joint_log_proba``: exactly by feature, to within the last digit of a float by score.
+            ``contribution`` (nats) and ``prior`` (intercept of the class); values as the model reads them, moments in
+            ISO 8601. They add up to ``predict_joint_log_proba``: exactly by feature, to the last digit by score.
         """
         return self.explanation(X, by=by).to_frame()
 

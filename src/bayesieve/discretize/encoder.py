@@ -32,6 +32,7 @@ from bayesieve.discretize.scanned_columns import ScannedColumns
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.discretize.values import ValueCoder
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
+from bayesieve.engine.memory_limit import mapped_options
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.choices import is_choice
@@ -326,7 +327,7 @@ def _listed(target: Target, weights: np.ndarray | None, by_class: bool) -> Rows:
 def _engine_for(table: Table, engine: Engine) -> Engine:
     """Files that vanish for a scanned table that was given no engine."""
     scanned = isinstance(table, ScannedTable) and engine is IN_MEMORY
-    return Mapped(tempfile.gettempdir()) if scanned else engine
+    return Mapped(tempfile.gettempdir(), **mapped_options(None)) if scanned else engine
 
 
 def _contents(table: Table) -> Iterator[Any]:

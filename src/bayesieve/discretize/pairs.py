@@ -175,7 +175,8 @@ class PairFinder:
             chosen = self._best(parts, MOST_PAIRS if isinstance(pairs, str) else int(pairs), engine)
         else:
             chosen = [
-                (i, j, cells, self._groups(cells)) for i, j, cells in self._counted(parts, named, engine, _MOST_ASKED_CELLS)
+                (i, j, cells, self._groups(cells))
+                for i, j, cells in self._counted(parts, named, engine, _MOST_ASKED_CELLS)
             ]
         taken = set(fitted.levels.names)
         made = [self._levels(parts, *one, taken) for one in chosen]
@@ -272,7 +273,7 @@ class PairFinder:
         n_jobs = self.n_jobs if self.order.n_rows >= _PARALLEL_ROWS else 1
         for begin in range(0, len(pairs), _COUNTED_AT_ONCE):
             some = pairs[begin : begin + _COUNTED_AT_ONCE]
-            cells = map_in_threads(lambda pair: self._cells(*(parts[k] for k in pair), engine), some, n_jobs)
+            cells = map_in_threads(lambda pair: self._cells(parts[pair[0]], parts[pair[1]], engine), some, n_jobs)
             yield from ((i, j, own) for (i, j), own in zip(some, cells, strict=True))
 
     def _cells(self, one: _Part, other: _Part, engine: Engine) -> np.ndarray:

@@ -24,11 +24,14 @@ def bytes_of(memory_limit: Any) -> int:
     size = 0
     if isinstance(memory_limit, Integral) and not isinstance(memory_limit, bool):
         size = int(memory_limit)
-    elif isinstance(memory_limit, str) and (match := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*?)b?\s*", memory_limit.lower())):
+    elif isinstance(memory_limit, str) and (
+        match := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*?)b?\s*", memory_limit.lower())
+    ):
         size = int(float(match[1]) * _UNITS.get(match[2], 0))
     if size < _LEAST:
         raise ValueError(
-            f"memory_limit must be a number of bytes or text such as '4GiB', at least 512 MiB, got {memory_limit!r:.80}."
+            "memory_limit must be a number of bytes or text such as '4GiB', at least 512 MiB, got "
+            f"{memory_limit!r:.60}."
         )
     return size
 

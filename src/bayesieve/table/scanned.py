@@ -183,7 +183,8 @@ class TextPool:
     def __init__(self) -> None:
         import polars as pl
 
-        self._pool, self._last = pl.Categories.random(), None
+        self._pool = pl.Categories.random()
+        self._last: Any = None
 
     def takes(self, column: Column) -> bool:
         """Whether this is a column of text."""
