@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+import bayesieve
 from bayesieve import CompressionAveraging, DependenceClusterSelector, SelectiveNB, TableEncoder, WrapperSelector
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import LogLoss
@@ -217,3 +218,45 @@ def test_a_fit_survives_the_loss_of_a_worker(
         assert len(processes.nthreads()) == 1
     np.testing.assert_allclose(remote.weights_, alone.weights_, atol=1e-9)
     assert not processes.futures
+
+
+@pytest.mark.parametrize(("by_class", "on_grid"), [(True, False), (False, False), (True, True)])
+def test_workers_read_count_and_code_scanned_tables(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_class: bool, on_grid: bool
+) -> None:
+    rng = np.random.default_rng(2)
+    X, y = table(2500)
+    frame = X.with_columns(
+        target=pl.when(pl.arange(2500) % 97 > 0).then(pl.Series(y)),
+        weight=pl.Series(rng.integers(0, 3, 2500).astype(float)),
+        gaps=pl.when(pl.Series(rng.random(2500) < 0.8)).then(pl.Series(y + rng.integers(0, 9, 2500))),
+    )
+    for number, begin in enumerate(range(0, 2500, 700)):
+        frame[begin : begin + 700].write_parquet(tmp_path / f"{number}.parquet", row_group_size=300)
+    if on_grid:
+        for name, most in (("EXACT_ROWS", 100), ("MOST_NUMBERS", 500), ("GRID", 400)):
+            monkeypatch.setattr(f"bayesieve.discretize.scanned_columns.{name}", most)
+    source, options = bayesieve.scan(tmp_path), {"by_class": by_class}
+    alone, remote = TableEncoder(pairs=3), TableEncoder(pairs=3)
+    with pytest.warns(UserWarning, match="missing in 26 rows"):
+        expected = alone.fit_transform_coded(source, "target", "weight", **options)
+    with Cluster(client, block_rows=500) as engine, pytest.warns(UserWarning, match="missing in 26 rows"):
+        coded = remote.fit_transform_coded(source, "target", "weight", engine=engine, **options)
+    assert [level.name for level in remote.levels_] == [level.name for level in alone.levels_]
+    np.testing.assert_allclose(remote.level_scores_, alone.level_scores_, atol=0.01)
+    if not on_grid:  # the grid depends on the blocks
+        assert [level.to_json() for level in remote.levels_] == [level.to_json() for level in alone.levels_]
+        np.testing.assert_array_equal(coded.codes, expected.codes)
+    assert remote.scan_cautions_ == alone.scan_cautions_
+    np.testing.assert_array_equal(coded.class_codes, expected.class_codes)
+    np.testing.assert_allclose(coded.counts.counts.sum(), expected.counts.counts.sum())
+
+
+def test_a_model_of_a_scan_is_that_in_memory(client: Any, tmp_path: Path) -> None:
+    X, y = table()
+    X.with_columns(target=pl.Series(y)).write_parquet(tmp_path / "rows.parquet", row_group_size=450)
+    alone = SelectiveNB().fit(X, y)
+    remote = SelectiveNB(engine=client).fit(bayesieve.scan(tmp_path), "target")
+    np.testing.assert_allclose(remote.feature_weights_, alone.feature_weights_, atol=1e-9)
+    np.testing.assert_allclose(remote.predict_proba(X), alone.predict_proba(X), atol=1e-9)
+    assert not client.futures

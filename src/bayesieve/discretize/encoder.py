@@ -28,10 +28,11 @@ from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
 from bayesieve.discretize.random_sums import RandomSums
 from bayesieve.discretize.recoding import TableRecoder
+from bayesieve.discretize.remote_columns import RemoteColumns
 from bayesieve.discretize.scanned_columns import ScannedColumns
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.discretize.values import ValueCoder
-from bayesieve.engine import IN_MEMORY, Engine, Mapped
+from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
 from bayesieve.engine.memory_limit import mapped_options
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
@@ -173,7 +174,8 @@ class TableEncoder(TableCoder):
         def code() -> tuple[TableLevels, np.ndarray]:
             values = None
             if scanned is not None:
-                values = ScannedColumns(scanned, target, weights, engine, self.n_jobs, runs=rows.runs)
+                read = RemoteColumns if isinstance(engine, Cluster) else ScannedColumns
+                values = read(scanned, target, weights, engine, self.n_jobs, runs=rows.runs)  # type: ignore[arg-type]
                 self.scan_cautions_ = values.cautions()
 
             def fit(of: Table, by: Sequence[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:

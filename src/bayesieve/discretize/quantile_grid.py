@@ -32,7 +32,14 @@ class QuantileSketch:
             last = np.cumsum(rows)
             at = np.arange(self._step // 2, last[-1] if last.size else 0, self._step)
             self._points.append(values[np.searchsorted(last, at, side="right")])
-        hashes = _hashes(values)
+        self._count(_hashes(values))
+
+    def join(self, other: QuantileSketch) -> None:
+        """Add the numbers of another sketch of the same table."""
+        self._points += other._points
+        self._count(other._smallest)
+
+    def _count(self, hashes: np.ndarray) -> None:
         if self._smallest.size == _SMALLEST:
             hashes = hashes[hashes < self._smallest[-1]]
         self._smallest = np.union1d(self._smallest, hashes)[:_SMALLEST]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import tempfile
 import threading
 import time
 import weakref
@@ -15,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from bayesieve.engine.base import Parts, Total
-from bayesieve.engine.keeper import MAKE, UPDATE
-from bayesieve.engine.memory import InMemory
-from bayesieve.engine.seat import LostWorkerError, Packed, Question, Seat, Step, hold_step, pack
+from bayesieve.engine.keeper import HOLD, MAKE, UPDATE
+from bayesieve.engine.mapped import Mapped
+from bayesieve.engine.seat import LostWorkerError, Packed, Question, Seat, Step, pack
 from bayesieve.version import __version__
 
 _POLL, _PATIENCE = 0.5, 30.0  # seconds to wait for a worker where all are gone
@@ -27,11 +28,12 @@ _FEWEST_AHEAD, _MOST_AHEAD = 16, 256
 _MOST_LOSSES = 8  # of workers in one round trip; more have another reason
 
 
-class Cluster(InMemory):
+class Cluster(Mapped):
     """Rows with the workers of a Dask cluster, which sum over their blocks.
 
-    A table in memory is sent once, in blocks. Where a worker is lost, another one takes its place: its blocks are sent
-    there, and the steps of the search taken again.
+    Workers read, count and code the pieces of a scanned table; the codes, one byte a row and feature, come back into
+    files of this machine and go out again for the search. A table in memory is coded here. Where a worker is lost,
+    another one takes its place: its blocks are sent there, and the steps of the search taken again.
 
     Parameters
     ----------
@@ -71,12 +73,12 @@ class Cluster(InMemory):
     is_remote = True
 
     def __init__(self, client: Any, block_rows: int = 1 << 18) -> None:
-        super().__init__()
+        super().__init__(tempfile.gettempdir(), block_rows)
+        self.most_rows = block_rows
         self._is_owner = isinstance(client, str)
         self.client = _connected(client) if isinstance(client, str) else client
         if self.client.asynchronous:
             raise ValueError("The Dask client is asynchronous; pass Client(asynchronous=False), or an address.")
-        self.most_rows = block_rows
         self.round_trips = self.bytes_sent = self.bytes_received = 0
         self.forgotten: deque[int] = deque()
         self._numbers = itertools.count()
@@ -90,9 +92,6 @@ class Cluster(InMemory):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return InMemory, ()  # blocks travel without their cluster
 
     def close(self) -> None:
         """Let the workers forget all rows."""
@@ -119,13 +118,13 @@ class Cluster(InMemory):
         if held is None:
             rows = max(1, min(self.most_rows, _BLOCK_BYTES // max(1, block.codes[:, :1].nbytes)))
             begins = range(0, max(1, block.n_rows), rows)
-            held = self.hold(_as_it_is, [partial(block.take, slice(at, at + rows)) for at in begins])
+            held = self.hold([partial(block.take, slice(at, at + rows)) for at in begins])
             vars(block)["held"] = held
         return RemoteParts(held.make(start, *arguments))
 
-    def hold(self, function: Callable[..., Any], items: Sequence[Callable[[], Any]]) -> Held:
-        """What a function returns for each item, kept by workers; items are called when they are sent."""
-        return Held(self, function, items)
+    def hold(self, items: Sequence[Callable[[], Any]]) -> Held:
+        """Let workers keep what each item returns, which is called when it is sent."""
+        return Held(self, items)
 
     def _share(self, part: Any) -> None:
         """Send this object to each worker once only, however often it is an argument."""
@@ -242,15 +241,13 @@ class Held:
     def __init__(
         self,
         engine: Cluster,
-        function: Callable[..., Any],
         items: Sequence[Callable[[], Any]] = (),
         parent: Held | None = None,
-        arguments: tuple[Any, ...] = (),
+        made: Step | None = None,
     ) -> None:
         self.engine, self.parent = engine, parent
         self.number = next(engine._numbers)
-        self._function, self._items = function, items
-        self._log = [] if parent is None else [Step(engine, MAKE, function, arguments)]
+        self._items, self._log = items, [] if made is None else [made]
         self.shares: list[range] = _shares(len(items), engine.seats) if parent is None else parent.shares
         self.n_blocks: int = self.shares[-1].stop
         self.line: list[Held] = [*([] if parent is None else parent.line), self]
@@ -258,7 +255,7 @@ class Held:
 
     def make(self, function: Callable[..., Any], *arguments: Any) -> Held:
         """What a function returns for each value, kept where that is."""
-        return Held(self.engine, function, parent=self, arguments=arguments)
+        return Held(self.engine, parent=self, made=Step(self.engine, MAKE, function, arguments))
 
     def update(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call a function for its effect on each value, before the next question is answered."""
@@ -273,7 +270,7 @@ class Held:
         if self.parent is None:
             share = self.shares[seat]
             for item in self._items[share.start + first : share.stop]:
-                yield hold_step(self.engine, self._function, item)
+                yield self.engine.pack((HOLD, _as_it_is, (item(),)))  # when it is sent, for blocks are large
         for step in self._log[first:]:
             yield step.packed
 

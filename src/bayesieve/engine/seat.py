@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.engine.keeper import HOLD, Keeper
+from bayesieve.engine.keeper import Keeper
 
 if TYPE_CHECKING:
     from bayesieve.engine.cluster import Cluster, Held
@@ -183,8 +183,3 @@ class Seat:
                     raise LostWorkerError(self.address) from None
             except Exception as error:  # whatever a lost worker or scheduler leads to
                 raise LostWorkerError(str(error)) from error
-
-
-def hold_step(engine: Cluster, function: Callable[..., Any], item: Callable[[], Any]) -> Packed:
-    """The step that holds one more block; it is packed when it is sent, for blocks are large."""
-    return engine.pack((HOLD, function, (item(),)))

@@ -13,7 +13,7 @@ import numpy as np
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.raw_table import Table
 from bayesieve.table.rows import ClassRuns
-from bayesieve.table.sources.base import Source
+from bayesieve.table.sources.base import Piece, Source
 from bayesieve.table.target import Target, as_target
 
 if TYPE_CHECKING:
@@ -86,6 +86,21 @@ class ScannedTable(Table):
             begin = end
         self._kept.complete |= keeping
 
+    def parts(self, n_rows: int) -> Iterator[tuple[slice, TablePart]]:
+        """Neighbouring pieces of the source, until they have so many rows: where their rows are among all, and how to
+        read them elsewhere.
+        """
+        begin, first, last = 0, 0, 0
+        pieces: list[Piece] = []
+        for number, piece in enumerate(self.source.pieces, 1):
+            pieces.append(piece)
+            last += piece.n_rows
+            if last - first >= n_rows or number == len(self.source.pieces):
+                known = None if self._known is None else self._known[first:last]
+                end = begin + (last - first if known is None else int(np.count_nonzero(known)))
+                yield slice(begin, end), TablePart(tuple(pieces), self.names, known, self._given)
+                pieces, begin, first = [], end, last
+
     def _frames(self) -> Iterator[pl.DataFrame]:
         import polars as pl
 
@@ -149,7 +164,7 @@ class ScannedTable(Table):
         return pl.concat(frames)
 
     def _in_memory(self, frame: pl.DataFrame) -> Table:
-        return Table(_columns_of(frame, self._given), frame.height, True)
+        return _table_of(frame, self._given)
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
         if tuple(names) != self.names:
@@ -166,6 +181,31 @@ class ScannedTable(Table):
 
     def read_once(self) -> ScannedTable:
         return self
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """Some pieces of a `ScannedTable`, to be read by another process.
+
+    pieces : of the source; names : of the columns; known : the rows that count, None for all; kinds : how to read
+    columns.
+    """
+
+    pieces: tuple[Piece, ...]
+    names: tuple[str, ...]
+    known: np.ndarray | None
+    kinds: Mapping[str, str]
+
+    def read(self, positions: Sequence[int]) -> Table:
+        """These columns in memory."""
+        import polars as pl
+
+        frame = pl.concat([piece.read([self.names[i] for i in positions]) for piece in self.pieces])
+        return _table_of(frame if self.known is None else frame.filter(pl.Series(self.known)), self.kinds)
+
+
+def _table_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> Table:
+    return Table(_columns_of(frame, kinds), frame.height, True)
 
 
 def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> list[Column]:
