@@ -183,7 +183,7 @@ class _AgainstRest:
 
     def _effective_rows(self) -> float:
         """(sum w)^2 / sum w^2 (Kish), a row of weight 2 counting as two."""
-        return self._total**2 / float(self._weights**2 @ self._inverse)
+        return self._total**2 / float(np.sum(self._weights**2 * self._inverse))
 
 
 def _targets(coded: CodedTable) -> list[int]:
