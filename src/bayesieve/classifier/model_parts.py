@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesieve.classifier.cautions import rows_in_question, unseen_caution
 from bayesieve.classifier.engines import check_engine
+from bayesieve.classifier.own_columns import columns_needed, own_columns
 from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import check_prior
@@ -23,10 +24,11 @@ from bayesieve.parts import arguments
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
-from bayesieve.table.cautions import issue
+from bayesieve.table.cautions import issue, silenced
 from bayesieve.table.choices import is_choice
 from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import is_scan, scanned_rows
+from bayesieve.table.sources import scan
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.target import normalized_weights
 
@@ -179,6 +181,19 @@ def groups_of(selector: CodedSelector, groups: Any) -> dict[str, Any]:
         stacklevel=4,
     )
     return {}
+
+
+def predicted(model: SelectiveNB, predict: Callable[[CodedTable], np.ndarray], X: Any) -> np.ndarray:
+    """What ``predict`` says about rows that are in memory, or read from a source block by block."""
+    if not is_scan(X, ""):
+        return predict(coded_for(model, X))
+    source, before = scan(X), model.encoder_.unseen_counts_.copy()
+    names = [name for name in columns_needed(model)[1] if name in source.names]
+    with silenced():
+        blocks = [predict(coded_for(model, own_columns(model, block))) for block in source.blocks(names)]
+    unseen = model.encoder_.unseen_counts_ - before
+    issue([unseen_caution(model.encoder_.levels_, unseen, source.n_rows, model.naive_bayes_.used_)])
+    return np.concatenate(blocks)
 
 
 def coded_for(model: SelectiveNB, X: Any) -> CodedTable:

@@ -14,6 +14,7 @@ from bayesieve.classifier.calibrating import calibrated_predictor
 from bayesieve.classifier.cautions import model_cautions, table_cautions
 from bayesieve.classifier.engines import opened_engine
 from bayesieve.classifier.estimator import TableClassifier
+from bayesieve.classifier.predicting import Predicting
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @with_shared_docs
-class SelectiveNB(TableClassifier):
+class SelectiveNB(Predicting, TableClassifier):
     """Selective naive Bayes classifier on raw, mixed tables.
 
     Codes every column (intervals of numbers, groups of categories), decides how much weight each feature deserves, and
@@ -266,27 +267,6 @@ class SelectiveNB(TableClassifier):
         self.selected_features_ = [names[k] for k in heaviest.tolist() if k in used]
         self.n_features_selected_ = len(self.selected_features_)
         self.feature_importances_ = importances_of(predictor)
-
-    @property
-    def _predictor(self) -> DiscreteNB:
-        check_is_fitted(self, "naive_bayes_")
-        return self.naive_bayes_
-
-    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
-        """Intercept (log prior) plus the evidence of the levels, in nats, shape (n_rows, n_classes)."""
-        return self._predictor.predict_joint_log_proba(parts.coded_for(self, X))
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Log probabilities of the classes, shape (n_rows, n_classes)."""
-        return self._predictor.predict_log_proba(parts.coded_for(self, X))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, shape (n_rows, n_classes)."""
-        return self._predictor.predict_proba(parts.coded_for(self, X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row; the first one on ties."""
-        return self._predictor.predict(parts.coded_for(self, X))
 
     def explain(self, X: Any, *, by: Literal["feature", "score"] = "feature") -> Any:
         """What each feature of positive weight adds to the log joint probability of each class.

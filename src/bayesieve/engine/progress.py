@@ -70,3 +70,59 @@ class SearchProgress:
         if callable(self._criterion):
             return self._criterion(best)
         return f"{self._criterion.replace('_', ' ')} {best:.4g}"
+
+
+class RowProgress:
+    """Shows how many rows, and bytes of them, are done and how long the rest takes, on the error stream.
+
+    Parameters
+    ----------
+    title : str
+    n_rows, n_bytes : of all rows.
+    verbose : int
+        0 shows nothing.
+    """
+
+    def __init__(self, title: str, n_rows: int, n_bytes: int, verbose: int) -> None:
+        self._title, self._n_rows, self._n_bytes, self._verbose = title, n_rows, n_bytes, verbose
+        self._done, self._begun = 0, time.perf_counter()
+        self._written = self._begun
+        self._bar: Any = None
+
+    def __enter__(self) -> RowProgress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, n_rows: int) -> None:
+        """``n_rows`` more are done."""
+        self._done += n_rows
+        if not self._verbose:
+            return
+        if sys.stderr.isatty():
+            self._show()
+        elif time.perf_counter() - self._written >= _SECONDS_BETWEEN_LINES:
+            self._written = time.perf_counter()
+            left = (self._written - self._begun) * (self._n_rows - self._done) / self._done
+            sys.stderr.write(f"{self._title}: {self._in_words()}, {left:.0f} s left\n")
+            sys.stderr.flush()
+
+    def _in_words(self) -> str:
+        share = self._done / max(1, self._n_rows)
+        megabytes = f"{share * self._n_bytes / 1e6:,.0f} of {self._n_bytes / 1e6:,.0f} MB"
+        return f"{self._done:,} of {self._n_rows:,} rows, {megabytes}"
+
+    def _show(self) -> None:
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"))
+            self._bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+            self._bar.start()
+            self._bar.add_task(self._title, total=self._n_rows, done="")
+        self._bar.update(self._bar.task_ids[0], completed=self._done, done=self._in_words())

@@ -40,7 +40,7 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
         raise FileNotFoundError(f"There is no folder {target.parent} to write {target.name} in; create it first.")
     temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
     try:
-        _write_through(temporary, data, _mode(target))
+        _write_through(temporary, data, mode_of(target))
         os.replace(temporary, target)
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -50,7 +50,7 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
                 f"{path} cannot be written ({error.strerror}); check the folder's rights and space."
             ) from error
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def checked_path(path: object) -> Path:
@@ -71,7 +71,7 @@ def checked_path(path: object) -> Path:
     return Path(text)
 
 
-def _mode(target: Path) -> int:
+def mode_of(target: Path) -> int:
     """The access rights of the file to be replaced, or those of a new file (which the process's umask then cuts)."""
     try:
         return target.stat().st_mode & 0o777
@@ -87,7 +87,7 @@ def _write_through(path: Path, data: bytes, mode: int) -> None:
         os.fsync(file.fileno())
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the new name itself survive a power cut, where the system can."""
     with contextlib.suppress(OSError, AttributeError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,0 +1,164 @@
+"""`Predicting`: what a fitted `SelectiveNB` says about rows, in memory or anywhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bayesieve.classifier import model_parts as parts
+from bayesieve.naive_bayes import DiscreteNB
+
+
+class Predicting:
+    """Predictions of a fitted model; ``X`` may be whatever `bayesieve.scan` takes, which is read block by block."""
+
+    @property
+    def _predictor(self: Any) -> DiscreteNB:
+        check_is_fitted(self, "naive_bayes_")
+        predictor: DiscreteNB = self.naive_bayes_
+        return predictor
+
+    def predict_joint_log_proba(self: Any, X: Any) -> np.ndarray:
+        """Intercept (log prior) plus the evidence of the levels, in nats, shape (n_rows, n_classes)."""
+        return parts.predicted(self, self._predictor.predict_joint_log_proba, X)
+
+    def predict_log_proba(self: Any, X: Any) -> np.ndarray:
+        """Log probabilities of the classes, shape (n_rows, n_classes)."""
+        return parts.predicted(self, self._predictor.predict_log_proba, X)
+
+    def predict_proba(self: Any, X: Any) -> np.ndarray:
+        """Probabilities of the classes, shape (n_rows, n_classes)."""
+        return parts.predicted(self, self._predictor.predict_proba, X)
+
+    def predict(self: Any, X: Any) -> np.ndarray:
+        """Most probable class of each row; the first one on ties."""
+        return parts.predicted(self, self._predictor.predict, X)
+
+    def expressions(
+        self: Any, frame: Any = None, *, outputs: Literal["all", "prediction", "probabilities"] = "all"
+    ) -> list[Any]:
+        """The predictions as expressions for a query of your own: the engine computes them, no Python touches rows.
+
+        They equal those of ``predict_proba`` to rounding. Where that refuses an infinite number, probabilities are NaN
+        and the prediction is missing. Each expression stands alone and repeats what it shares with the others;
+        `with_predictions` computes that once.
+
+        Parameters
+        ----------
+        frame : dataframe or query, optional
+            What the expressions are for; its columns are checked. Without, they are expressions of polars, for columns
+            of the types of the training table; moments of other engines are in UTC.
+        outputs : {"all", "prediction", "probabilities"}, default="all"
+            The most probable class, the probability of each class, or both.
+
+        Returns
+        -------
+        list of polars.Expr, or of narwhals.Expr for a frame of another library
+            Named ``prediction`` and ``P(class)``, in the order of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing or of another type, scores are computed by Python functions, a column holds values of
+            several types, or the model is too large for expressions of this engine.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from bayesieve import SelectiveNB
+        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10, "job": ["a", None, "b", "b"] * 10})
+        >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+        >>> frame.lazy().with_columns(*model.expressions()).collect()["prediction"].head(3).to_list()
+        ['no', 'no', 'yes']
+        """
+        from bayesieve.classifier.expressions import expressions_of
+
+        check_is_fitted(self, "naive_bayes_")
+        return expressions_of(self, frame, outputs)
+
+    def with_predictions(self: Any, frame: Any) -> Any:
+        """The frame with columns ``prediction`` and ``P(class)`` added, computed where its rows are.
+
+        Parameters
+        ----------
+        frame : dataframe or query
+            In memory (pandas, polars, pyarrow ...): predicted at once. A polars LazyFrame or DuckDB relation: the query
+            goes on with expressions, and no Python touches the rows. A Dask or PySpark dataframe: workers, which need
+            this package, predict their partitions. Columns may be in any order, and more than the model needs.
+
+        Returns
+        -------
+        The same kind of frame
+
+        Raises
+        ------
+        ValueError
+            If a column that the model needs is missing, or as `expressions`.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from bayesieve import SelectiveNB
+        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10, "job": ["a", None, "b", "b"] * 10})
+        >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+        >>> model.with_predictions(frame.lazy()).collect().columns
+        ['age', 'job', 'prediction', 'P(no)', 'P(yes)']
+        """
+        from bayesieve.classifier.scored_frames import with_predictions
+
+        check_is_fitted(self, "naive_bayes_")
+        return with_predictions(self, frame)
+
+    def predict_to(
+        self: Any,
+        path: str | os.PathLike[str],
+        source: Any,
+        *,
+        keep: Sequence[str] | Literal["all"] = (),
+        verbose: int = 0,
+    ) -> int:
+        """Predict a table of any size into a file, block by block, in memory that does not grow with the rows.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write: CSV, TSV, Parquet or Arrow by its ending. It appears when it is complete; after an error, or
+            Ctrl-C, nothing is left.
+        source : whatever `bayesieve.scan` takes
+        keep : sequence of str or "all", default=()
+            Columns of the source to write before the predictions.
+        verbose : int, default=0
+            Show progress: rows, bytes and time left.
+
+        Returns
+        -------
+        int
+            Number of rows.
+
+        Raises
+        ------
+        ValueError
+            If a column that the model needs is missing, ``path`` is one of the files to be read, or it cannot be
+            written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import polars as pl
+        >>> from bayesieve import SelectiveNB
+        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10, "job": ["a", None, "b", "b"] * 10})
+        >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     frame.write_parquet(f"{folder}/people.parquet")
+        ...     n_rows = model.predict_to(f"{folder}/scored.parquet", f"{folder}/people.parquet", keep=["job"])
+        ...     pl.read_parquet(f"{folder}/scored.parquet").columns
+        ['job', 'prediction', 'P(no)', 'P(yes)']
+        """
+        from bayesieve.classifier.scored_frames import predict_to
+
+        check_is_fitted(self, "naive_bayes_")
+        return predict_to(self, path, source, keep, verbose)

@@ -1,0 +1,185 @@
+"""`FrameFile`: frames written to one file, block after block, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import queue
+import secrets
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any
+
+from bayesieve.table.writing import checked_path, mode_of, sync_folder
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SEPARATORS = {".csv": ",", ".txt": "\t", ".tsv": "\t", ".tab": "\t"}
+PARQUET = (".parquet", ".pq")
+ARROW = (".arrow", ".feather", ".ipc")
+_ENDINGS = ".csv, .tsv, .parquet or .arrow"
+
+
+def kind_of(path: Path) -> str:
+    """The ending of a name, without that of gzip."""
+    return (Path(path.stem).suffix if is_zipped(path) else path.suffix).lower()
+
+
+def is_zipped(path: Path) -> bool:
+    """Whether a name ends in that of gzip."""
+    return path.suffix.lower() == ".gz"
+
+
+class FrameFile:
+    """A CSV, TSV, Parquet or Arrow file that is written frame by frame; use as a context manager.
+
+    Rows go to a temporary file in the same folder, which replaces ``path`` when the block ends without an error; after
+    an error, and after Ctrl-C, nothing is left. One frame at a time waits to be written.
+
+    Parameters
+    ----------
+    path : str or path
+        Its ending chooses the format; text may end in .gz.
+
+    Raises
+    ------
+    ValueError
+        If the ending is not one of these, ``path`` is a folder, or it cannot be written.
+    FileNotFoundError
+        If the folder does not exist.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = checked_path(path)
+        self._target = Path(os.path.realpath(self.path))
+        self._kind = kind_of(self.path)
+        is_text = self._kind in SEPARATORS
+        if not is_text and (self._kind not in (*PARQUET, *ARROW) or is_zipped(self.path)):
+            raise ValueError(f"{path} has no known file extension; end the name in {_ENDINGS}.")
+        if self._target.is_dir():
+            raise ValueError(f"{path} is a folder; give the name of a file to write.")
+        if not self._target.parent.is_dir():
+            raise FileNotFoundError(
+                f"There is no folder {self._target.parent} to write {self.path.name} in; create it."
+            )
+        self._temporary = self._target.with_name(f".{self._target.name[:200]}.{secrets.token_hex(6)}.tmp")
+        self._writer: _Text | _Columns | None = None
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """Add rows; the first frame fixes the columns and their types."""
+        with self._explained():
+            if self._writer is None:
+                descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode_of(self._target))
+                file = os.fdopen(descriptor, "wb")
+                if self._kind in SEPARATORS:
+                    self._writer = _Text(file, SEPARATORS[self._kind], is_zipped(self.path))
+                else:
+                    self._writer = _Columns(file, frame, self._kind in PARQUET)
+            self._writer.write(frame)
+
+    def __enter__(self) -> FrameFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._writer is not None:
+                with self._explained() if error is None else contextlib.suppress(Exception):
+                    self._writer.close(whole=error is None)
+                    if error is None:
+                        os.replace(self._temporary, self._target)
+                        sync_folder(self._target.parent)
+        finally:
+            with contextlib.suppress(OSError):
+                self._temporary.unlink()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        import polars as pl
+
+        try:
+            yield
+        except (OSError, pl.exceptions.PolarsError) as error:
+            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            raise ValueError(
+                f"{self.path} cannot be written ({reason}); check the folder's rights and space."
+            ) from error
+
+
+class _Text:
+    """Lines of text."""
+
+    def __init__(self, file: IO[bytes], separator: str, zipped: bool) -> None:
+        self._file, self._separator, self._has_header = file, separator, False
+        self._to: Any = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) if zipped else file
+
+    def write(self, frame: pl.DataFrame) -> None:
+        self._to.write(frame.write_csv(separator=self._separator, include_header=not self._has_header).encode())
+        self._has_header = True
+
+    def close(self, *, whole: bool) -> None:
+        with self._file:
+            if whole and self._to is not self._file:
+                self._to.close()
+            self._file.flush()
+            if whole:
+                os.fsync(self._file.fileno())
+
+
+class _Columns:
+    """A Parquet or Arrow file, which polars writes in a thread as frames come."""
+
+    def __init__(self, file: IO[bytes], first: pl.DataFrame, parquet: bool) -> None:
+        self._file, self._parquet = file, parquet
+        self._frames: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
+        self._abandoned = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._sink, args=(first.schema,), name="bayesieve-writer", daemon=True)
+        self._thread.start()
+
+    def write(self, frame: pl.DataFrame) -> None:
+        while self._thread.is_alive():
+            with contextlib.suppress(queue.Full):
+                self._frames.put(frame, timeout=0.2)
+                return
+        self._raise()
+
+    def close(self, *, whole: bool) -> None:
+        self._abandoned = not whole
+        while self._thread.is_alive():
+            with contextlib.suppress(queue.Full):
+                self._frames.put(None, timeout=0.2)
+                break
+        self._thread.join()
+        with self._file:
+            if whole:
+                self._raise()
+                self._file.flush()
+                os.fsync(self._file.fileno())
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _given(self, *_: Any) -> Iterator[pl.DataFrame]:
+        while (frame := self._frames.get()) is not None:
+            yield frame
+        if self._abandoned:
+            raise InterruptedError("the file was abandoned")
+
+    def _sink(self, schema: pl.Schema) -> None:
+        from polars.io.plugins import register_io_source
+
+        lazy = register_io_source(self._given, schema=schema)
+        try:
+            if self._parquet:
+                lazy.sink_parquet(self._file, engine="streaming")
+            else:
+                lazy.sink_ipc(self._file, engine="streaming")
+        except BaseException as error:
+            self._error = error
