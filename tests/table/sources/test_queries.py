@@ -123,3 +123,67 @@ def test_every_engine_counts_and_reads_alike(engine: Callable[..., Source], tmp_
     assert_frame_equal(pl.concat(piece.read(["^x.*$"]) for piece in sent.pieces), rows[["^x.*$"]])
     assert source.fingerprint() == source.fingerprint() != fewer.fingerprint()
     source.check_unchanged()
+
+
+def test_types_of_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    query = """
+        SELECT i % 3 AS k, (i % 3)::HUGEINT AS h, (i % 3)::DECIMAL(9, 2) AS d, ('a' || i % 2)::ENUM('a0', 'a1') AS e,
+            TIMESTAMPTZ '2024-01-01' + INTERVAL (i % 2) DAY AS z, TIME '12:00' AS t, NULL AS nothing,
+            '101'::BIT AS bits, ('0000000' || i % 2 || '-0000-0000-0000-000000000000')::UUID AS u FROM range(100) r(i)
+    """
+    source = bayesieve.scan(query, connection=duckdb.connect())
+    rows = pl.concat(source.blocks())
+    assert rows.schema == source.schema
+    for name in source.names:
+        assert_frame_equal(source.counts(name, "k"), bayesieve.scan(rows).counts(name, "k"))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert_frame_equal(bayesieve.scan(query, connection=duckdb.connect()).counts("e", "d"), source.counts("e", "d"))
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("select * from nowhere", r"^DuckDB cannot run the query \(Catalog Error"),
+        ("", "returns no rows; scan a SELECT"),
+        ("select interval 1 day as i", "Column 'i' holds intervals of DuckDB"),
+        ("select 1 as a where false", "The query has columns but no rows"),
+    ],
+)
+def test_queries_that_are_no_table(query: str, words: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with pytest.raises(ValueError, match=words):
+        bayesieve.scan(query, connection=duckdb.connect())
+
+
+def test_a_connection_is_of_duckdb() -> None:
+    with pytest.raises(TypeError, match="connection must be a connection of DuckDB, got str"):
+        bayesieve.scan("select 1", connection="here")
+    duckdb = pytest.importorskip("duckdb")
+    with pytest.raises(TypeError, match="source must be the text of a query, got int"):
+        bayesieve.scan(1, connection=duckdb.connect())
+
+
+def test_a_query_whose_rows_change_is_refused(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.sql("create table t as select 1 as a")
+    source = bayesieve.scan("from t", connection=connection, cache=tmp_path)
+    connection.sql("insert into t values (2)")
+    with pytest.raises(ValueError, match="The query had 1 rows when it was scanned, now 2; scan it again"):
+        source.pieces  # noqa: B018
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_dask_partitions_have_one_type(tmp_path: Path) -> None:
+    dask = pytest.importorskip("dask")
+    pandas = pytest.importorskip("pandas")
+    from dask import dataframe
+
+    parts = [pandas.DataFrame({"x": pandas.Series(values, dtype=object)}) for values in ([True, None], [1.5], [2])]
+    with dask.config.set({"dataframe.convert-string": False}):
+        frame = dataframe.from_delayed([dask.delayed(part) for part in parts[1:]], meta=parts[0])
+        assert bayesieve.scan(frame).schema == {"x": pl.Float64}
+        frame = dataframe.from_delayed([dask.delayed(part) for part in parts], meta=parts[0])
+        with pytest.raises(ValueError, match="is true or false in partition 0 of the Dask dataframe and a number in"):
+            bayesieve.scan(frame)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -139,7 +140,9 @@ def collected(query: nw.LazyFrame[Any]) -> pl.DataFrame:
     if _is_polars(native):
         return native.collect(engine="streaming")
     if query.implementation.is_duckdb():
-        return pl.DataFrame(native)  # its own way there needs pyarrow
+        with contextlib.suppress(ImportError):  # of pyarrow
+            return native.pl()
+        return pl.DataFrame(native)  # which makes DuckDB complain of leaks when Python ends
     return query.collect(backend="polars").to_native()
 
 

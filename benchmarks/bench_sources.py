@@ -1,0 +1,113 @@
+"""Processor seconds and peak memory of scanning a table, reading it once, and counting its columns, from every source.
+
+Usage: bench_sources.py [TABLE.parquet --target NAME]; without a table, one is generated.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from measuring import Report, in_fresh_process, markdown_table, options
+from tables import mixed_table
+
+SOURCES = ("polars in memory", "Parquet", "Arrow", "CSV", "pyarrow dataset", "polars query", "DuckDB", "Dask", "Spark")
+CODE = "import sys, bench_sources; bench_sources.measure(*sys.argv[1:])"
+
+
+def given(source: str, folder: str) -> Any:
+    """What `scan` takes."""
+    parquet = f"{folder}/rows.parquet"
+    if source == "polars in memory":
+        return pl.read_parquet(parquet)
+    if source == "pyarrow dataset":
+        from pyarrow import dataset
+
+        return dataset.dataset(parquet)
+    if source == "polars query":
+        return pl.scan_parquet(parquet)
+    if source == "DuckDB":
+        import duckdb
+
+        return duckdb.read_parquet(parquet)
+    if source == "Dask":
+        import dask.dataframe
+
+        return dask.dataframe.read_parquet(parquet, split_row_groups=True)
+    if source == "Spark":
+        from pyspark.sql import SparkSession
+
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+        return session.read.parquet(parquet)
+    return {"Parquet": parquet, "Arrow": f"{folder}/rows.arrow", "CSV": f"{folder}/rows.csv"}[source]
+
+
+def measure(source: str, folder: str, target: str) -> None:
+    """Print what a scan, a pass over all rows and the counts of all columns take in this process."""
+    from bayesieve import scan
+
+    start, seconds = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, []
+
+    def lap() -> None:
+        seconds.append(time.process_time() + sum(os.times()[2:4]))
+
+    data = given(source, folder)
+    lap()
+    table = scan(data)
+    lap()
+    n_rows = sum(block.height for block in table.blocks())
+    lap()
+    counts = [table.counts(name, target) for name in table.names if name != target]
+    lap()
+    seconds = [after - before for before, after in itertools.pairwise(seconds)]
+    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) / 2**10
+    total = sum(int(values["count"].sum()) for values in counts if values is not None)
+    print(json.dumps({"seconds": seconds, "peak": peak, "rows": n_rows, "total": total}))
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("table", type=Path, nargs="?")
+    parser.add_argument("--target", default="class")
+    parser.add_argument("--spark", action="store_true", help="PySpark, too: its memory is not in this process")
+    arguments = parser.parse_args()
+    if arguments.table is None:
+        frame, y, _ = mixed_table(10_000 if arguments.quick else 1_000_000)
+        frame = frame.with_columns(pl.Series("class", y))
+    else:
+        frame = pl.read_parquet(arguments.table)
+    name = "generated" if arguments.table is None else arguments.table.stem
+    report = Report(f"sources-{name}", f"Sources: {name}, {frame.height:,} rows, {frame.width} columns", arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        frame.write_parquet(f"{folder}/rows.parquet")
+        frame.write_ipc(f"{folder}/rows.arrow", record_batch_size=1 << 18)
+        frame.write_csv(f"{folder}/rows.csv")
+        n_rows = frame.height
+        del frame
+        rows, totals = [], set()
+        for source in SOURCES if arguments.spark else SOURCES[:-1]:
+            result = json.loads(in_fresh_process(CODE, source, folder, arguments.target).splitlines()[-1])
+            assert result["rows"] == n_rows
+            totals.add(result["total"])
+            rows.append([source, *(f"{s:.2f}" for s in result["seconds"]), f"{result['peak']:.0f}"])
+    assert len(totals) == 1, totals
+    header = ["source", "scan (s)", "read all rows (s)", "count all columns (s)", "peak memory (MiB)"]
+    report.add(markdown_table(header, rows))
+    report.add(
+        "\nProcessor seconds of all threads. Memory is what the process needs beyond that of its imports. Queries of "
+        "polars and DuckDB are copied when rows are first read."
+    )
+    report.close(("polars", "duckdb", "dask", "pyarrow"))
+
+
+if __name__ == "__main__":
+    main()
