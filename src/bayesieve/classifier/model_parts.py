@@ -146,7 +146,7 @@ def coding_options_of(model: SelectiveNB, encoder: Any, engine: Engine) -> dict[
     """How ``fit`` codes the rows: where it keeps them, and which columns have no pairs."""
     options: dict[str, Any] = {"engine": engine}
     if isinstance(encoder, TableEncoder):
-        options["by_class"] = not model.selector_._rows_in_order
+        options |= {"by_class": not model.selector_._rows_in_order, "verbose": model.verbose}
         if model.monotone:
             options["single"] = tuple(model.monotone)
     return options

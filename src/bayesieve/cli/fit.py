@@ -22,6 +22,7 @@ from bayesieve.cli.choices import (
 )
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.fit_summary import show_summary
+from bayesieve.cli.scanned import check_target, is_scanned, scanned_training
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted
 from bayesieve.cli.training import TrainingTable, columns_of, training_table
@@ -96,6 +97,17 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    memory_limit: Annotated[
+        str | None,
+        search_option(
+            metavar="SIZE",
+            help="Read TABLE in pieces, and keep within so much memory, such as 4GiB; a folder or pattern always is.",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, search_option("--dry-run", help="Print what a fit in pieces would read, write and take, and end.")
+    ] = False,
     benefit: options.Benefit = None,
     output: options.OutputFolder = Path("bayesieve-output"),
     folds: Annotated[
@@ -123,19 +135,26 @@ def fit(
     screen = Screen(quiet)
     columns = columns_of(target, weight, ignore, numeric, categorical, normalize)
     files.check_folder(output)
-    frame = files.read_table(table, screen)
-    data = training_table(frame, columns, table, screen)
-    rule = benefit_rule(benefit, as_target(data.y).classes)
-    if rule is not None:
-        amounts_of(rule, data.frame, table)  # before the work begins
+    data: Any
+    rule = None
+    if is_scanned(table, memory_limit, dry_run):
+        if benefit is not None or sums:
+            raise CommandError("--benefit and --sums need all rows in memory; give one file, without --memory-limit")
+        data = scanned_training(table, columns, screen)
+        check_target(data, screen)
+    else:
+        data = training_table(files.read_table(table, screen), columns, table, screen)
+        rule = benefit_rule(benefit, as_target(data.y).classes)
+        if rule is not None:
+            amounts_of(rule, data.frame, table)  # before the work begins
     made = RandomSums(sums, random_state=seed) if sums else None
     changed = changed_options(selector, SELECTORS[selector], constraint, refit)
     model = SelectiveNB(
         SELECTORS[selector](**changed) if changed else selector,
         encoder=TableEncoder(kinds=columns.kinds or None, sums=made, n_jobs=jobs) if columns.kinds or made else "modl",
         calibrate=False if calibrate == "none" else calibrate,  # type: ignore[arg-type]
-        monotone=signs_in(monotone, data.X.columns) or None,
-        pairs=pairs_in(pairs, data.X.columns),
+        monotone=signs_in(monotone, data.names) or None,
+        pairs=pairs_in(pairs, data.names),
         prior=prior,  # type: ignore[arg-type]
         max_seconds=max_seconds,
         random_state=seed,
@@ -143,13 +162,19 @@ def fit(
         verbose=0 if quiet else 1,
         engine=engine,
         cache=cache,
+        memory_limit=memory_limit,
     )
+    if dry_run:
+        with compiling.announced(screen), screen.working("Trying a few rows ..."):
+            plan = data.plan(model)
+        screen.pairs(plan)
+        return
     if screen.shows_progress:
-        screen.note(f"Fitting {counted(data.X.height, 'row')} of {counted(data.X.width, 'feature')} ...")
+        screen.note(f"Fitting {counted(data.n_rows, 'row')} of {counted(len(data.names), 'feature')} ...")
     # The library's own warning of an interrupted search is about Python objects.
     warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
     with compiling.announced(screen):
-        model.fit(data.X, data.y, data.weights)
+        data.fit(model)
     if model.trace_.was_interrupted(max_seconds):
         screen.warn(
             f"The search was interrupted after {counted(model.trace_.n_models, 'model')}: the best subset so far is "
@@ -157,14 +182,14 @@ def fit(
         )
     model.target_name_ = target
     model.benefit_rule_ = rule
-    model.set_params(verbose=0, engine="memory", cache=None)
+    model.set_params(verbose=0, engine="memory", cache=None, memory_limit=None)
     files.open_folder(output)
     written = [("model", output / "model.json"), ("features", output / "features.csv")]
     model.save(output / "model.json")
     files.write_frame(model.summary(), output / "features.csv")
     performance = None
     if not no_report:
-        performance = _write_report(model, data, output / "report.html", folds, screen, table)
+        performance = _write_report(model, data.measured(model), output / "report.html", folds, screen, table)
         written.append(("report", output / "report.html"))
     show_summary(screen, model, performance, written)
 

@@ -39,6 +39,23 @@ class TrainingTable:
     weights: Any
     frame: pl.DataFrame  # the same rows with all columns
 
+    @property
+    def names(self) -> list[str]:
+        """The features."""
+        return self.X.columns
+
+    @property
+    def n_rows(self) -> int:
+        return self.X.height
+
+    def fit(self, model: Any) -> None:
+        """Fit the model to all rows."""
+        model.fit(self.X, self.y, self.weights)
+
+    def measured(self, model: Any) -> TrainingTable:
+        """The rows that a report measures."""
+        return self
+
     def too_few_classes(self) -> str:
         """Why a fold may have only one class, empty if two classes have several rows."""
         rows = self.y.value_counts(sort=True)
@@ -98,7 +115,7 @@ def training_table(frame: pl.DataFrame, columns: Columns, path: Path, screen: Sc
     require_columns(path, frame.columns, columns)
     frame = _rows_with_target(frame, columns.target, screen)
     y = frame[columns.target].alias("")  # polars takes the names * and ^...$ for patterns
-    _refuse_other_than_classes(y, quoted(columns.target))
+    refuse_other_than_classes(y, quoted(columns.target), len(y))
     left_out = {columns.target, columns.weight, *columns.ignored}
     names = [name for name in frame.columns if name not in left_out]
     if not names:
@@ -128,7 +145,8 @@ def _rows_with_target(frame: pl.DataFrame, target: str, screen: Screen) -> pl.Da
     return labelled
 
 
-def _refuse_other_than_classes(y: pl.Series, name: str) -> None:
+def refuse_other_than_classes(y: pl.Series, name: str, n_rows: int) -> None:
+    """CommandError unless the labels, or the distinct ones of so many rows, are classes."""
     import polars as pl
 
     kind, n_classes = y.dtype, y.n_unique()
@@ -143,9 +161,9 @@ def _refuse_other_than_classes(y: pl.Series, name: str) -> None:
         )
     if kind.is_temporal() or kind.is_nested() or kind == pl.Object:
         raise CommandError(f"The target {name} holds {_called(kind)}, not classes; choose another column")
-    if n_classes > _SMALL and n_classes * _FEWEST_ROWS_PER_CLASS > len(y):
+    if n_classes > _SMALL and n_classes * _FEWEST_ROWS_PER_CLASS > n_rows:
         raise CommandError(
-            f"The target {name} has {thousands(n_classes)} different values in {counted(len(y), 'row')}: it is an "
+            f"The target {name} has {thousands(n_classes)} different values in {counted(n_rows, 'row')}: it is an "
             "identifier, not a class; choose another column"
         )
 

@@ -152,12 +152,14 @@ class TableEncoder(TableCoder):
         engine: Engine = IN_MEMORY,
         single: Collection[str] = (),
         by_class: bool = False,
+        verbose: int = 0,
     ) -> CodedTable:
         """Fit, and return the same rows as a `CodedTable` with classes, weights and levels.
 
         ``engine`` is where the codes live, such as `bayesieve.engine.Mapped` for files. Where it has several blocks,
         the values of one block of rows are converted at a time, unless there are fractional weights. ``single`` names
-        columns that no pair is looked for with. ``by_class`` lists the rows of a scanned table class after class.
+        columns that no pair is looked for with. ``by_class`` lists the rows of a scanned table class after class;
+        ``verbose=1`` shows how far reading it has come.
         """
         if isinstance(X, Source):
             scan = scanned_rows(X, y, sample_weight)
@@ -172,10 +174,13 @@ class TableEncoder(TableCoder):
         blocks = [slice(*bounds.tolist()) for bounds in engine.blocks(np.array([0, table.n_rows]))]
 
         def code() -> tuple[TableLevels, np.ndarray]:
-            values = None
+            values: ScannedColumns | None = None
             if scanned is not None:
-                read = RemoteColumns if isinstance(engine, Cluster) else ScannedColumns
-                values = read(scanned, target, weights, engine, self.n_jobs, runs=rows.runs)  # type: ignore[arg-type]
+                known = (scanned, target, weights)
+                if isinstance(engine, Cluster):
+                    values = RemoteColumns(*known, engine, self.n_jobs, rows.runs)
+                else:
+                    values = ScannedColumns(*known, engine, self.n_jobs, rows.runs, verbose)
                 self.scan_cautions_ = values.cautions()
 
             def fit(of: Table, by: Sequence[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:

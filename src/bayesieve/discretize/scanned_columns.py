@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.quantile_grid import QuantileSketch
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.engine import Engine, map_in_threads
+from bayesieve.engine.progress import SearchProgress
 from bayesieve.table import Categories, Column, FeatureLevels, Table, Target
 from bayesieve.table.cautions import Caution, named
 from bayesieve.table.levels import smallest_unsigned
@@ -45,6 +47,7 @@ class ScannedColumns:
     engine : where the numbers and the codes live.
     n_jobs : threads.
     runs : codes are listed class after class; None: as in the source.
+    verbose : 1 shows progress on the error stream.
     """
 
     def __init__(
@@ -55,7 +58,9 @@ class ScannedColumns:
         engine: Engine,
         n_jobs: int | None,
         runs: ClassRuns | None = None,
+        verbose: int = 0,
     ) -> None:
+        self._verbose = verbose
         self._table, self._target, self._engine, self._runs = table, target, engine, runs
         self._weights = np.zeros(0) if weights is None else weights
         self._n_jobs = n_jobs
@@ -73,14 +78,28 @@ class ScannedColumns:
 
     def _read(self, positions: Sequence[int]) -> None:
         every = len(positions) == self._table.n_columns
-        for rows, block in (self._table if every else self._table.select(positions)).blocks():
-            known = (rows, self._target.codes[rows], self._weights[rows])
+        table = self._table if every else self._table.select(positions)
+        with SearchProgress("Reading rows", self._verbose, self._in_words(time.perf_counter())) as progress:
+            for rows, block in table.blocks():
+                known = (rows, self._target.codes[rows], self._weights[rows])
 
-            def add(at: int, block: Table = block, known: Any = known) -> None:
-                self._columns[positions[at]].add(block.column(at), *known)
+                def add(at: int, block: Table = block, known: Any = known) -> None:
+                    self._columns[positions[at]].add(block.column(at), *known)
 
-            map_in_threads(add, range(len(positions)), self._n_jobs)
-            self._engine.visited(sum(self._columns[i].numbers[rows].nbytes for i in positions))
+                map_in_threads(add, range(len(positions)), self._n_jobs)
+                self._engine.visited(sum(self._columns[i].numbers[rows].nbytes for i in positions))
+                if progress is not None:
+                    progress(rows.stop, table.n_rows, rows.stop / table.n_rows)
+
+    def _in_words(self, began: float) -> Callable[[float], str]:
+        """How far a pass has come: bytes, and the time left."""
+        n_bytes = self._table.source.n_bytes
+
+        def words(share: float) -> str:
+            left = (time.perf_counter() - began) * (1.0 - share) / max(share, 1e-9)
+            return f"{share * n_bytes / 1e6:,.0f} of {n_bytes / 1e6:,.0f} MB, {left:,.0f} s left"
+
+        return words
 
     def fit(
         self, positions: Sequence[int], coders: Sequence[ColumnCoder], missing: str

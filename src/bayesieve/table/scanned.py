@@ -141,11 +141,13 @@ class ScannedTable(Table):
     def take(self, rows: Any) -> Table:
         """These rows (positions, a slice or a boolean mask), in memory."""
         picked = np.arange(self.n_rows)[rows] if isinstance(rows, slice) else np.asarray(rows)
-        picked = np.flatnonzero(picked) if picked.dtype == bool else picked
-        if self.runs is not None:
-            picked = self.runs.in_source(picked)
-        ordered, position = np.unique(picked, return_inverse=True)
-        return self._in_memory(self._read(ordered)[position])
+        return self._in_memory(self.frame(np.flatnonzero(picked) if picked.dtype == bool else picked))
+
+    def frame(self, positions: np.ndarray) -> pl.DataFrame:
+        """The rows at these positions as a dataframe."""
+        rows = positions if self.runs is None else self.runs.in_source(positions)
+        ordered, position = np.unique(rows, return_inverse=True)
+        return self._read(ordered)[position]
 
     def _read(self, rows: np.ndarray) -> pl.DataFrame:
         """Ascending rows of the source."""

@@ -1,0 +1,67 @@
+"""`fit` from a folder or pattern of files, in pieces: the same model, a plan, one line for what cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from bayesieve import SelectiveNB, load
+from tests.classifier.test_scanned import claims, written
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> tuple[pl.DataFrame, str]:
+    folder = tmp_path / "claims"
+    folder.mkdir()
+    frame = claims(1500).drop("agent")
+    return frame, written(frame, folder, 5)
+
+
+def test_a_pattern_or_folder_just_works(succeeds: Run, table: tuple[pl.DataFrame, str]) -> None:
+    frame, pattern = table
+    options = ("--target", "paid", "--ignore", "noise", "--weight", "weight", "--folds", 2)
+    shown = succeeds("fit", pattern, *options, "-o", "one").stdout
+    assert "2-fold stratified cross-validation" in shown
+    succeeds(
+        "fit",
+        Path(pattern).parent,
+        *options,
+        "-o",
+        "other",
+        "--no-report",
+        "--memory-limit",
+        "1GiB",
+        "--cache",
+        "codes",
+    )
+    X = frame.drop("paid", "weight", "noise")
+    expected = SelectiveNB().fit(X, frame["paid"], frame["weight"])
+    for folder in ("one", "other"):
+        model = load(Path(folder, "model.json"))
+        assert model.target_name_ == "paid"
+        assert abs(model.predict_proba(X) - expected.predict_proba(X)).max() < 1e-9
+
+
+def test_a_dry_run_prints_the_plan(succeeds: Run, table: tuple[pl.DataFrame, str]) -> None:
+    shown = succeeds("fit", table[1], "--target", "paid", "--dry-run", "--selector", "all").stdout
+    assert "1,500 rows of 8 features" in shown
+    assert "time" in shown
+    assert not Path("bayesieve-output").exists()
+
+
+def test_errors_are_one_line(fails: Run, table: tuple[pl.DataFrame, str]) -> None:
+    _, pattern = table
+    assert "did you mean 'paid'" in fails("fit", pattern, "--target", "pade")
+    assert "continuous" in fails("fit", pattern, "--target", "amount")
+    assert "need all rows in memory" in fails("fit", pattern, "--target", "paid", "--sums", 5)
+    assert "memory_limit must be" in fails("fit", pattern, "--target", "paid", "--memory-limit", "many")
+    damaged = sorted(Path(pattern).parent.glob("*.parquet"))[0]
+    data = bytearray(damaged.read_bytes())
+    data[4:200] = bytes(196)
+    damaged.write_bytes(data)
+    line = fails("fit", pattern, "--target", "paid", "--no-report")
+    assert damaged.name in line
+    assert not Path("bayesieve-output").exists()
