@@ -17,13 +17,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from typer.testing import CliRunner
 
 import bayesieve
-from bayesieve import CompressionAveraging, DependenceClusterSelector, SelectiveNB, TableEncoder, WrapperSelector
+from bayesieve import CompressionAveraging, DependenceClusterSelector, SelectiveNB, TableEncoder, WrapperSelector, load
+from bayesieve.cli.app import app
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import LogLoss
 from bayesieve.engine import Cluster
 from bayesieve.engine.keeper import Keeper
+from bayesieve.table.scanned import scanned_rows
 
 distributed = pytest.importorskip("distributed")
 
@@ -46,7 +49,13 @@ def table(n_rows: int = 2000, n_columns: int = 12) -> tuple[pl.DataFrame, np.nda
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    options = {"n_workers": 2, "threads_per_worker": 2, "processes": False, "dashboard_address": ":0"}
+    options = {
+        "n_workers": 2,
+        "threads_per_worker": 2,
+        "processes": False,
+        "dashboard_address": ":0",
+        "protocol": "tcp",
+    }
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         yield client
 
@@ -252,11 +261,37 @@ def test_workers_read_count_and_code_scanned_tables(
     np.testing.assert_allclose(coded.counts.counts.sum(), expected.counts.counts.sum())
 
 
-def test_a_model_of_a_scan_is_that_in_memory(client: Any, tmp_path: Path) -> None:
+def test_a_model_of_a_scan_is_that_in_memory(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = table()
     X.with_columns(target=pl.Series(y)).write_parquet(tmp_path / "rows.parquet", row_group_size=450)
-    alone = SelectiveNB().fit(X, y)
-    remote = SelectiveNB(engine=client).fit(bayesieve.scan(tmp_path), "target")
+    alone, source = SelectiveNB().fit(X, y), bayesieve.scan(tmp_path)
+    rows = scanned_rows(source, "target").table
+    monkeypatch.setattr(type(rows), "_frames", lambda _: 1 / 0)  # this machine reads the target only
+    remote = SelectiveNB(engine=client).fit(source, "target")
     np.testing.assert_allclose(remote.feature_weights_, alone.feature_weights_, atol=1e-9)
     np.testing.assert_allclose(remote.predict_proba(X), alone.predict_proba(X), atol=1e-9)
     assert not client.futures
+
+
+def test_what_workers_cannot_read_is_one_sentence(client: Any, tmp_path: Path) -> None:
+    X, y = table(300)
+    X.with_columns(target=pl.Series(y)).write_parquet(tmp_path / "rows.parquet")
+    source = bayesieve.scan(tmp_path)
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1" * 1000)
+    with pytest.raises(ValueError, match=r"rows\.parquet"):
+        SelectiveNB(engine=client).fit(source, "target")
+    assert not client.futures
+
+
+def test_the_command_line_takes_the_address_of_a_scheduler(client: Any, tmp_path: Path) -> None:
+    X, y = table(400)
+    X.with_columns(target=pl.Series(y)).write_csv(tmp_path / "rows.csv")
+    address = client.scheduler.address.replace("tcp://", "dask://")
+    arguments = ["fit", tmp_path / "rows.csv", "--target", "target", "--no-report", "-o", tmp_path / "out"]
+    result = CliRunner().invoke(app, [*map(str, arguments), "--engine", address], prog_name="bayesieve")
+    assert result.exit_code == 0, result.output
+    loaded = load(tmp_path / "out" / "model.json")
+    np.testing.assert_allclose(loaded.predict_proba(X), SelectiveNB().fit(X, y).predict_proba(X), atol=1e-9)
+    result = CliRunner().invoke(app, [*map(str, arguments), "--engine", "cloud"])
+    assert result.exit_code == 2
+    assert "engine must be 'memory'" in result.output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import ScannedTable, TablePart
 from bayesieve.table.table_levels import TableLevels
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _VALUES_AT_ONCE = 1 << 26  # read by all workers for one question
 
@@ -50,24 +53,33 @@ class RemoteColumns(ScannedColumns):
         own = [None if weights is None else weights[rows] for rows in self._blocks]
 
         def item(part: TablePart, rows: slice, weights: np.ndarray | None) -> Any:
-            return lambda: _Block(part, target.codes[rows], target.n_classes, weights, runs is not None)
+            wanted = table.kept_within(rows)
+            return lambda: _Block(part, target.codes[rows], target.n_classes, weights, runs is not None, wanted)
 
         items = [item(part, rows, each) for (rows, part), each in zip(parts, own, strict=True)]
         self._held = engine.hold(items)
+        import polars as pl
+
         self._columns: list[Any] = []
+        kept: list[list[pl.DataFrame]] = []
         for some in self._some(range(table.n_columns)):
-            self._columns += map(_Counted, self._counted(some))
+            counted = self._counted(some)
+            self._columns += map(_Counted, counted[0])
+            kept.append(counted[1])
+        table.take_over([pl.concat(of_block, how="horizontal") for of_block in zip(*kept, strict=True)])
 
     def _some(self, positions: Sequence[int]) -> list[Sequence[int]]:
         """Columns for one question: so many that workers and answers keep within their memory."""
         at_once = max(1, _VALUES_AT_ONCE // max(1, self._table.n_rows))
         return [positions[at : at + at_once] for at in range(0, len(positions), at_once)]
 
-    def _counted(self, positions: Sequence[int]) -> list[ValueCounts]:
+    def _counted(self, positions: Sequence[int]) -> tuple[list[ValueCounts], list[pl.DataFrame]]:
+        """The counts of some columns, and the rows of each block that are to stay in memory."""
         n_rows = self._table.n_rows
         most = n_rows if n_rows <= limits.EXACT_ROWS else limits.MOST_NUMBERS
         of_blocks = self._held.ask(_count, list(positions), n_rows, most)
-        return [self._sum(i, [part[at] for part in of_blocks], most) for at, i in enumerate(positions)]
+        counts = [self._sum(i, [part[at] for part, _ in of_blocks], most) for at, i in enumerate(positions)]
+        return counts, [frame for _, frame in of_blocks]
 
     def _sum(self, position: int, parts: list[ValueCounts | QuantileSketch], most: int) -> ValueCounts:
         """The counts of a column, in cells of a grid where its numbers are too many."""
@@ -157,19 +169,23 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _Block:
-    """Neighbouring pieces of a source, and the classes and weights of their rows."""
+    """Neighbouring pieces of a source, the classes and weights of their rows, and which of them the client keeps."""
 
     part: TablePart
     classes: np.ndarray
     n_classes: int
     weights: np.ndarray | None
     by_class: bool
+    wanted: np.ndarray
 
 
-def _count(block: _Block, positions: list[int], n_rows: int, most: int) -> list[ValueCounts | QuantileSketch]:
-    """Counts of some columns in a block; of more than ``most`` distinct numbers, a sketch."""
+def _count(
+    block: _Block, positions: list[int], n_rows: int, most: int
+) -> tuple[list[ValueCounts | QuantileSketch], pl.DataFrame]:
+    """Counts of some columns in a block, of more than ``most`` distinct numbers a sketch, and the rows to be kept."""
     order = ClassOrder.of(block.classes, block.n_classes, block.weights)
-    table = block.part.read(positions)
+    frame = block.part.frame(positions)
+    table = block.part.table(frame)
     counted: list[ValueCounts | QuantileSketch] = []
     for at in range(len(positions)):
         column = table.column(at)
@@ -183,17 +199,17 @@ def _count(block: _Block, positions: list[int], n_rows: int, most: int) -> list[
             counted.append(sketch)
         else:
             counted.append(counts)
-    return counted
+    return counted, frame[block.wanted]
 
 
 def _count_cells(block: _Block, position: int, cuts: np.ndarray) -> _Cells:
-    values = block.part.read([position]).column(0).numbers()
+    values = block.part.table(block.part.frame([position])).column(0).numbers()
     return _Cells.of(values, ClassOrder.of(block.classes, block.n_classes, block.weights), cuts)
 
 
 def _code(block: _Block, positions: list[int], levels: TableLevels) -> tuple[np.ndarray, np.ndarray]:
     """Codes of some columns, (n, n_rows), and the rows of each class."""
-    codes, _ = code_columns(block.part.read(positions), levels, 1)
+    codes, _ = code_columns(block.part.table(block.part.frame(positions)), levels, 1)
     if block.by_class:
         codes = np.take(codes, np.argsort(block.classes, kind="stable"), axis=1)
     return codes, np.bincount(block.classes, minlength=block.n_classes)

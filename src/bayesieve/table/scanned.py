@@ -79,9 +79,7 @@ class ScannedTable(Table):
         for frame in self._frames():
             end = begin + frame.height
             if keeping:
-                wanted = self._kept.wanted
-                here = wanted[np.searchsorted(wanted, begin) : np.searchsorted(wanted, end)]
-                self._kept.frames.append(frame[here - begin])
+                self._kept.frames.append(frame[self.kept_within(slice(begin, end))])
             yield slice(begin, end), self._in_memory(frame)
             begin = end
         self._kept.complete |= keeping
@@ -115,6 +113,15 @@ class ScannedTable(Table):
                 f"The source gave {begin:,} rows in place of {self.source.n_rows:,}: it has changed since it was "
                 "scanned; scan it again."
             )
+
+    def kept_within(self, rows: slice) -> np.ndarray:
+        """Which rows of a block are to stay in memory."""
+        wanted = self._kept.wanted
+        return wanted[np.searchsorted(wanted, rows.start) : np.searchsorted(wanted, rows.stop)] - rows.start
+
+    def take_over(self, frames: list[pl.DataFrame]) -> None:
+        """The rows to stay in memory, read elsewhere."""
+        self._kept.frames, self._kept.complete = frames, bool(self._kept.wanted.size)
 
     def keep(self, rows: np.ndarray) -> None:
         """Keep these rows of the source in memory when they are next read, besides those kept so far."""
@@ -198,12 +205,16 @@ class TablePart:
     known: np.ndarray | None
     kinds: Mapping[str, str]
 
-    def read(self, positions: Sequence[int]) -> Table:
-        """These columns in memory."""
+    def frame(self, positions: Sequence[int]) -> pl.DataFrame:
+        """These columns."""
         import polars as pl
 
         frame = pl.concat([piece.read([self.names[i] for i in positions]) for piece in self.pieces])
-        return _table_of(frame if self.known is None else frame.filter(pl.Series(self.known)), self.kinds)
+        return frame if self.known is None else frame.filter(pl.Series(self.known))
+
+    def table(self, frame: pl.DataFrame) -> Table:
+        """Columns that were read, as a table in memory."""
+        return _table_of(frame, self.kinds)
 
 
 def _table_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> Table:
