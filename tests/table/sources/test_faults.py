@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -163,3 +165,43 @@ def test_an_error_ends_the_reading_thread(path: Path, monkeypatch: pytest.Monkey
     blocks.close()
     monkeypatch.setattr(base, "_CELLS_AHEAD", 1)
     assert_frame_equal(pl.concat(source.blocks(block_rows=350)), FRAME)
+
+
+FULL = """
+import resource, sys
+import polars as pl
+import bayesieve
+
+folder, frame = sys.argv[1], pl.DataFrame({"a": range(100_000)})
+frame.write_csv(f"{folder}/rows.csv")
+frame.write_parquet(f"{folder}/rows.parquet")
+sources = [f"{folder}/rows.csv", frame.lazy()]
+try:
+    import duckdb
+    sources.append(duckdb.read_parquet(f"{folder}/rows.parquet"))
+except ImportError:
+    pass
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))  # as a full disk
+for source in sources:
+    try:
+        print(bayesieve.scan(source, cache=f"{folder}/cache").pieces)
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_a_full_disk_is_named_and_left_clean(tmp_path: Path) -> None:
+    pytest.importorskip("resource")
+    done = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) >= 2
+    assert all("cache" in line and line.endswith("; check the folder's rights and space.") for line in lines), lines
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_streams_are_refused(tmp_path: Path) -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("needs named pipes")
+    os.mkfifo(tmp_path / "rows.csv")
+    with pytest.raises(ValueError, match=r"rows\.csv can only be read once; save it as a file"):
+        bayesieve.scan(tmp_path / "rows.csv")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,17 +44,21 @@ def write_blocks(frames: Iterable[pl.DataFrame], folder: Path) -> list[Path]:
     ValueError
         If the folder cannot be written, for example because the disk is full, or a column cannot be stored.
     """
-    import polars as pl
-
     paths = []
-    try:
-        for number, block in enumerate(cut(frames, BLOCK_ROWS)):
-            paths.append(folder / f"{number:06}.parquet")
+    for number, block in enumerate(cut(frames, BLOCK_ROWS)):
+        paths.append(folder / f"{number:06}.parquet")
+        with writing(folder):
             block.write_parquet(paths[-1], compression="lz4", statistics=False)
-    except OSError as error:
-        raise ValueError(
-            f"{folder} cannot be written ({error.strerror or error}); check the folder's rights and space."
-        ) from error
-    except pl.exceptions.ComputeError as error:
-        raise ValueError(f"The rows cannot be stored as Parquet ({str(error).splitlines()[0]}).") from error
     return paths
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turn the errors with which rows cannot be written into a folder into ValueErrors that name it."""
+    try:
+        yield
+    except Exception as error:
+        reason = str(error).splitlines()[0]
+        if isinstance(error, OSError) or "io error" in reason.lower():
+            raise ValueError(f"{folder} cannot be written ({reason}); check the folder's rights and space.") from error
+        raise ValueError(f"The rows cannot be stored as Parquet ({reason}).") from error

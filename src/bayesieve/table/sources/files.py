@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from bayesieve.table.reading import ARROW, KNOWN, PARQUET, TEXT
+from bayesieve.table.reading import ARROW, KNOWN, PARQUET, TEXT, is_stream
 from bayesieve.table.text_types import typed_text
 from bayesieve.table.writing import checked_path
 
@@ -96,6 +96,8 @@ def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
             plain = [match for match in matches if not match.is_dir()]
             files += plain or [file for folder in matches for file in _inside(folder)]
     for path in files:
+        if is_stream(path):
+            raise ValueError(f"{path} can only be read once; save it as a file and scan that.")
         if format_of(path) is None:
             raise ValueError(f"{path} has no known file extension; name it {KNOWN}.")
     ordered = sorted(files)

@@ -14,7 +14,7 @@ import narwhals as nw
 
 from bayesieve.table.sources.base import BLOCK_ROWS, MOST_VALUES, Piece, Pieces, Source, digest, summed
 from bayesieve.table.sources.column_files import scan_files
-from bayesieve.table.sources.copies import Folder, write_blocks
+from bayesieve.table.sources.copies import Folder, write_blocks, writing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,7 +61,8 @@ class LazySource(Source):
             paths = write_blocks(blocks, folder.path)
         elif self.query.implementation.is_duckdb():
             paths = [folder.path / "rows.parquet"]
-            native.write_parquet(str(paths[0]), compression="lz4", row_group_size=BLOCK_ROWS)
+            with writing(folder.path):
+                native.write_parquet(str(paths[0]), compression="lz4", row_group_size=BLOCK_ROWS)
         else:
             paths = write_blocks(_spark_frames(native, self.names), folder.path)
         copy = scan_files(paths, self.schema, folder)
