@@ -17,6 +17,7 @@ from bayesieve.evaluation import Comparison, compare_many
 from bayesieve.search import GreedySearch, ScoredRows, SearchTrace
 from bayesieve.simulate import engine_scores, engine_series, engine_thresholds, score_columns
 from bayesieve.studies import Options, make_study
+from bayesieve.studies.ledger import REPETITIONS
 from bayesieve.studies.rabenoro2015.report import values_of
 from bayesieve.studies.rabenoro2015.study import METHODS, VARIANTS, WRAPPERS, EngineIndicators, Rabenoro2015
 from bayesieve.studies.rabenoro2015.subset_choice import (
@@ -389,8 +390,7 @@ def test_options_without_meaning_are_refused() -> None:
 @pytest.mark.parametrize(
     ("kept", "options"),
     [
-        ("rabenoro2015-levels", Options(repetitions=30)),
-        ("rabenoro2015-quantiles", Options(repetitions=20, grid="quantiles")),
+        *((f"rabenoro2015-{grid}", Options(repetitions=n, grid=grid)) for grid, n in REPETITIONS.items()),
         ("rabenoro2015-levels-m-estimate", Options(repetitions=10, smoothing="m-estimate")),
     ],
 )
