@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from bayesieve.studies import Options, make_study
+from bayesieve.studies.ledger import REPETITIONS
 from bayesieve.studies.rabenoro2015.report import values_of
 from bayesieve.studies.rabenoro2015.study import METHODS
 
 FOLDER = Path(__file__).parent
-SERIES = (("levels", 30, "#1f6f8b", -4.5), ("quantiles", 20, "#c8553d", 4.5))  # grid, repetitions
-LEFT, TOP, ROW, WIDTH = 220, 44, 26, 460
-LOW, HIGH = 0.085, 0.150
+SERIES = (("levels", "#1f6f8b", -7), ("quantiles", "#c8553d", 0), ("coarse", "#4c9a52", 7))
+LEFT, TOP, ROW, WIDTH = 220, 44, 32, 520
+LOW, HIGH = 0.085, 0.155
 
 
 def main() -> None:
@@ -31,7 +32,8 @@ def main() -> None:
         *legend(),
     ]
     parts += [text(LEFT - 12, row(k) + 4, label(method), "end") for k, method in enumerate(METHODS)]
-    for grid, repetitions, colour, shift in SERIES:
+    for grid, colour, shift in SERIES:
+        repetitions = REPETITIONS[grid]
         study = make_study("rabenoro2015", Options(repetitions=repetitions, grid=grid))
         errors = values_of(study.saved(FOLDER / f"rabenoro2015-{grid}.jsonl"), "test")
         for k, method in enumerate(METHODS):
@@ -91,10 +93,10 @@ def axis(height: int) -> list[str]:
 
 def legend() -> list[str]:
     """The legend."""
-    parts = [diamond(25, 20), text(36, 24, "paper, one run", "start")]
-    for x, (grid, _, colour, _) in zip((175, 390), SERIES, strict=True):
+    parts = [diamond(25, 20), text(36, 24, "paper, one run", "start"), text(150, 24, "ours, mean ± sd:", "start")]
+    for x, (grid, colour, _) in zip((270, 400, 545), SERIES, strict=True):
         parts.append(f'<circle cx="{x}" cy="20" r="3.6" fill="{colour}"/>')
-        parts.append(text(x + 10, 24, f"ours, grid {grid!r}: mean ± sd".replace("'", ""), "start"))
+        parts.append(text(x + 10, 24, f"grid {grid}", "start"))
     return parts
 
 
