@@ -12,6 +12,8 @@ import polars as pl
 import pytest
 
 from bayesieve import SelectiveNB, load
+from bayesieve.engine.progress import RowProgress
+from bayesieve.table.sources import Source
 from tests.cli.conftest import GERMAN, Run
 
 
@@ -188,3 +190,50 @@ def test_a_column_whose_evidence_came_back_is_needed(fails: Run, german: pl.Data
     name = german.columns[column]
     german.drop(name).write_csv("less.csv")
     assert f"lacks a column that the model needs: '{name}'" in fails("predict", "back.json", "less.csv")
+
+
+def _parts(german: pl.DataFrame, folder: Path) -> None:
+    folder.mkdir()
+    for i in range(3):
+        german[i * 400 : (i + 1) * 400].write_parquet(folder / f"{i}.parquet", row_group_size=150)
+
+
+@pytest.mark.parametrize("table", ["parts", "parts/*.parquet", "parts/[0-9].parquet"])
+@pytest.mark.parametrize("name", ["p.parquet", "p.csv"])
+def test_folders_and_patterns(
+    succeeds: Run, model: Path, german: pl.DataFrame, expected: pl.DataFrame, table: str, name: str
+) -> None:
+    _parts(german, Path("parts"))
+    assert "1,000 predictions in" in succeeds("predict", model, table, "-o", name).stdout
+    read = pl.read_parquet(name) if name == "p.parquet" else pl.read_csv(name)
+    assert read.equals(expected)
+
+
+def test_blocks_on_standard_output_have_one_header(
+    succeeds: Run, model: Path, german: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _parts(german, Path("parts"))
+    whole = succeeds("predict", model, "parts").stdout
+    blocks = Source.blocks
+    monkeypatch.setattr(Source, "blocks", lambda self, names=None, _=0: blocks(self, names, 70))
+    assert succeeds("predict", model, "parts").stdout == whole
+
+
+def test_the_output_is_no_input(fails: Run, model: Path, german: pl.DataFrame) -> None:
+    _parts(german, Path("parts"))
+    assert "is one of the files that are read" in fails("predict", model, "parts/*.parquet", "-o", "parts/1.parquet")
+    german.write_csv("t.csv")
+    assert "is one of the files that are read" in fails("predict", model, "t.csv", "-o", "t.csv")
+    assert pl.read_parquet("parts/1.parquet").height == 400
+
+
+def test_an_interrupted_prediction_leaves_nothing(
+    fails: Run, model: Path, german: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    _parts(german, Path("parts"))
+    monkeypatch.setattr(RowProgress, "__call__", interrupt)
+    assert "Interrupted" in fails("predict", model, "parts", "-o", "p.parquet", status=130)
+    assert sorted(path.name for path in Path().iterdir()) == ["model.json", "parts"]

@@ -18,6 +18,7 @@ from bayesieve.table.cautions import issue, silenced
 from bayesieve.table.frame_files import FrameFile
 from bayesieve.table.frames import whole_frame
 from bayesieve.table.sources import Source, scan
+from bayesieve.table.sources.files import files_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,7 +92,7 @@ def predict_to(
 ) -> int:
     """What `SelectiveNB.predict_to` does."""
     rows = scan(source)
-    refuse_own_file(rows, path)
+    refuse_own_file(path, source, rows)
     kept = list(rows.names) if isinstance(keep, str) and keep == "all" else list(keep)
     with FrameFile(path) as file, RowProgress("Predicting", rows.n_rows, rows.n_bytes, verbose) as progress:
         for block in scored_blocks(model, rows, kept):
@@ -110,8 +111,11 @@ def scored_blocks(model: SelectiveNB, source: Source, keep: Sequence[str] = ()) 
     issue([unseen_caution(model.encoder_.levels_, unseen, source.n_rows, model.naive_bayes_.used_)])
 
 
-def refuse_own_file(source: Source, path: str | os.PathLike[str]) -> None:
-    """ValueError where a file would be written that rows are still read from."""
-    for file in getattr(source, "files", ()):
-        if os.path.exists(path) and os.path.samefile(file.path, path):
-            raise ValueError(f"{path} is one of the files that are read; write to another one.")
+def refuse_own_file(path: str | os.PathLike[str], source: Any, rows: Source) -> None:
+    """ValueError where ``path`` is one of the files that ``source`` names, or that its rows are read from."""
+    named = source if isinstance(source, (list, tuple)) else [source]
+    files = [file.path for file in getattr(rows, "files", ())]
+    if all(isinstance(name, (str, os.PathLike)) for name in named):
+        files += [name for name in named if os.path.isfile(name)] or files_of(named)
+    if os.path.exists(path) and any(os.path.exists(file) and os.path.samefile(file, path) for file in files):
+        raise ValueError(f"{path} is one of the files that are read; write to another one.")

@@ -23,8 +23,10 @@ def benefit_rule(path: Path | None, classes: Any) -> BenefitRule | None:
     return BenefitRule.read(path, classes)
 
 
-def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path) -> Any:
-    """The amounts of the rows, None for a rule without; CommandError unless every row has one."""
+def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 0) -> Any:
+    """The amounts of the rows, None for a rule without; CommandError unless every row has one. ``first`` is the number
+    of the first of these rows in the table.
+    """
     if rule.amount is None:
         return None
     if rule.amount not in frame.columns:
@@ -40,7 +42,7 @@ def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path) -> Any:
     values = column.cast(pl.Float64)
     unknown = ~values.is_finite().fill_null(False)
     if unknown.any():
-        row = int(unknown.arg_true()[0])
+        row = first + int(unknown.arg_true()[0])
         raise CommandError(
             f"The column {quoted(rule.amount)}, the amount of the benefits, has no number in row {row}; fill it in, or "
             "leave the row out"

@@ -23,6 +23,13 @@ def levels_of_columns(model: Any) -> dict[str, FeatureLevels]:
     return dict(zip(scores_of(levels), levels, strict=True))
 
 
+def needed_columns(model: Any) -> tuple[list[str], list[str]]:
+    """The columns that a model was trained on, and those of them that predictions depend on."""
+    from bayesieve.classifier.own_columns import columns_needed
+
+    return columns_needed(model)
+
+
 def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
     """The columns that a model was trained on, in its order, without any others, and without names where it had none.
 
@@ -31,14 +38,7 @@ def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
     import numpy as np
     import polars as pl
 
-    from bayesieve.table.indicator_levels import scores_of
-    from bayesieve.table.pair_levels import columns_behind, columns_of
-
-    levels = model.encoder_.levels_
-    sources = scores_of(columns_of(levels))  # the columns that features are made from
-    names = list(dict.fromkeys(sources))
-    used = columns_behind(levels, np.isin(np.arange(len(levels)), model.naive_bayes_.used_))
-    needed = {name for name, is_used in zip(sources, used, strict=True) if is_used}
+    names, needed = needed_columns(model)
     missing = [name for name in names if name not in frame.columns]
     lacking = [name for name in missing if name in needed]
     if lacking:

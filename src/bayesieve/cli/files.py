@@ -8,7 +8,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,23 +16,60 @@ from typing import TYPE_CHECKING, Any
 from bayesieve.cli.columns import levels_of_columns
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import shown
+from bayesieve.cli.text import shown, thousands
+from bayesieve.table.frame_files import ARROW, PARQUET, SEPARATORS, is_zipped, kind_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-_SEPARATORS = {".csv": ",", ".txt": "\t", ".tsv": "\t", ".tab": "\t"}
+    from bayesieve.table.sources import Source
+
+_BYTES_OF_VALUE = 16  # in memory, with what is made of it
 _FORMULA = r"^(?s)[=+\-@\t\r]."  # a sign alone is no formula
-_PARQUET = (".parquet", ".pq")
-_ARROW = (".arrow", ".feather", ".ipc")
 
 
 def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
-    """The table in a file; with a model, values are read by the model's levels."""
+    """The table in a file, or in the files of a folder or pattern; with a model, values are read by the model's levels.
+
+    CommandError for files that memory does not hold.
+    """
     from bayesieve.table import reading
 
+    if is_several(path):
+        import polars as pl
+
+        source = open_source(path, screen, model)
+        if source.n_rows * len(source.names) * _BYTES_OF_VALUE > _memory():
+            size = f"{thousands(source.n_rows)} rows of {thousands(len(source.names))} columns"
+            raise CommandError(f"{shown(path)} holds {size}, more than memory does; name a part of the files")
+        with screen.working(f"Reading {shown(path)} ..."):
+            return pl.concat(list(source.blocks()))
     with screen.working(f"Reading {shown(path)} ..."):
         return reading.read_table(path, None if model is None else levels_of_columns(model))
+
+
+def is_several(path: Path) -> bool:
+    """Whether a path is a folder or a pattern, not one file."""
+    return path.is_dir() or (any(mark in str(path) for mark in "*?[") and not path.exists())
+
+
+def open_source(path: Path, screen: Screen, model: Any) -> Source:
+    """The rows of a file, folder or pattern, to be read block by block. A single file of text is read at once, by the
+    model's levels.
+    """
+    from bayesieve.table.sources import scan
+
+    if not is_several(path) and path.suffix.lower() not in (*PARQUET, *ARROW):
+        return scan(read_table(path, screen, model))
+    with screen.working(f"Looking at {shown(path)} ..."):
+        return scan(path)
+
+
+def _memory() -> int:
+    """Bytes of the machine, without limit where the system does not say."""
+    if not hasattr(os, "sysconf"):
+        return sys.maxsize
+    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 def read_model(path: Path, screen: Screen) -> Any:
@@ -97,8 +134,8 @@ def check_output(path: Path | None) -> None:
     if to_stdout(path):
         return
     assert path is not None
-    kind = _kind(path)
-    if kind not in (*_SEPARATORS, *_PARQUET, *_ARROW) or (_zipped(path) and kind not in _SEPARATORS):
+    kind = kind_of(path)
+    if kind not in (*SEPARATORS, *PARQUET, *ARROW) or (is_zipped(path) and kind not in SEPARATORS):
         endings = ".csv, .tsv, .parquet or .arrow"
         raise CommandError(f"{path} has no known file extension; end the name in {endings}")
     check_file(path)
@@ -112,10 +149,30 @@ def check_file(path: Path) -> None:
         raise CommandError(f"There is no folder {path.parent} to write {path.name} in; create it first")
 
 
+@contextmanager
+def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
+    """Yields what writes frame after frame: to a file that is there whole in the end or not at all, or as CSV to
+    standard output.
+    """
+    if path is not None and not to_stdout(path):
+        from bayesieve.table.frame_files import FrameFile
+
+        with FrameFile(path) as file:
+            is_text = kind_of(path) in SEPARATORS
+            yield lambda frame: file.write(guarded(frame) if is_text else frame)
+        return
+    is_first = [True]
+
+    def write(frame: pl.DataFrame) -> None:
+        write_to_stdout(guarded(frame).write_csv(include_header=is_first.pop() if is_first else False))
+
+    yield write
+
+
 def write_frame(frame: pl.DataFrame, path: Path | None) -> None:
     """Write a frame in the format its name says; None and ``-`` are CSV on standard output."""
     if path is None or to_stdout(path):
-        _write_to_stdout(_guarded(frame).write_csv())
+        write_to_stdout(guarded(frame).write_csv())
         return
     from bayesieve.table import write_atomically
 
@@ -123,19 +180,19 @@ def write_frame(frame: pl.DataFrame, path: Path | None) -> None:
 
 
 def _as_bytes(frame: pl.DataFrame, path: Path) -> bytes:
-    kind = _kind(path)
-    if kind in _SEPARATORS:
-        text = _guarded(frame).write_csv(separator=_SEPARATORS[kind]).encode()
-        return gzip.compress(text, mtime=0) if _zipped(path) else text
+    kind = kind_of(path)
+    if kind in SEPARATORS:
+        text = guarded(frame).write_csv(separator=SEPARATORS[kind]).encode()
+        return gzip.compress(text, mtime=0) if is_zipped(path) else text
     buffer = io.BytesIO()
-    if kind in _PARQUET:
+    if kind in PARQUET:
         frame.write_parquet(buffer)
     else:
         frame.write_ipc(buffer)
     return buffer.getvalue()
 
 
-def _guarded(frame: pl.DataFrame) -> pl.DataFrame:
+def guarded(frame: pl.DataFrame) -> pl.DataFrame:
     """Put an apostrophe before text that a spreadsheet would take for a formula; numbers stay unchanged."""
     import polars as pl
 
@@ -144,15 +201,7 @@ def _guarded(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.when(is_formula).then("'" + text).otherwise(text).name.keep())
 
 
-def _kind(path: Path) -> str:
-    return (Path(path.stem).suffix if _zipped(path) else path.suffix).lower()
-
-
-def _zipped(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
-
-
-def _write_to_stdout(text: str) -> None:
+def write_to_stdout(text: str) -> None:
     """Write UTF-8 with plain line ends regardless of the terminal, as output may be redirected to a file."""
     binary = getattr(sys.stdout, "buffer", None)
     if binary is None:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from bayesieve.cli import compiling, files, options
 from bayesieve.cli.benefit import amounts_of, benefit_rule, decision_columns
-from bayesieve.cli.columns import model_columns
+from bayesieve.cli.columns import model_columns, needed_columns
+from bayesieve.cli.errors import interruptible
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted
 
 if TYPE_CHECKING:
     import polars as pl
 
+_CONSEQUENCE = "no predictions were written"
 _MOST_UNSEEN = 50  # columns whose share of rows without a known value is printed
 
 
@@ -37,34 +39,59 @@ def predict(
 
     With benefits, those of MODEL or of --benefit, also the decision of largest expected benefit, and what each brings.
     """
+    import polars as pl
+
+    from bayesieve.classifier.scored_frames import refuse_own_file
+    from bayesieve.engine.progress import RowProgress
+    from bayesieve.table.reading import is_stream
+
     files.check_output(output)
     screen = Screen(quiet)
     fitted = files.read_model(model, screen)
     rule = benefit_rule(benefit, fitted.classes_) or fitted.benefit_rule_
-    frame = files.read_table(table, screen, fitted)
-    X = model_columns(fitted, frame, table)
-    amounts = None if rule is None else amounts_of(rule, frame, table)
-    with compiling.announced(screen), screen.working(f"Predicting {counted(frame.height, 'row')} ..."):
-        predictions = _predictions(fitted, X, screen)
-        if rule is not None:
-            predictions = predictions.with_columns(decision_columns(rule, fitted, X, amounts))
-    files.write_frame(predictions, output)
+    source = files.open_source(table, screen, fitted)
+    if output is not None and not files.to_stdout(output) and not is_stream(table):
+        refuse_own_file(output, table, source)
+    model_columns(fitted, pl.DataFrame(schema=source.schema), table)  # says what lacks before the work begins
+    wanted = {*needed_columns(fitted)[1], *([] if rule is None or rule.amount is None else [rule.amount])}
+    before = fitted.encoder_.unseen_counts_.copy()
+    progress = RowProgress("Predicting", source.n_rows, source.n_bytes, verbose=int(not quiet))
+    with (
+        compiling.announced(screen),
+        interruptible("no predictions were written"),
+        files.written(output) as write,
+        progress,
+    ):
+        at = 0
+        for block in source.blocks([name for name in source.names if name in wanted]):
+            write(_predictions(fitted, rule, block, table, at))
+            at += block.height
+            progress(block.height)
+    _warn_of_unseen(fitted, fitted.encoder_.unseen_counts_ - before, at, screen)
     if not files.to_stdout(output):
-        screen.line(f"{counted(frame.height, 'prediction')} in {output}")
+        screen.line(f"{counted(at, 'prediction')} in {output}")
 
 
-def _predictions(model: Any, X: Any, screen: Screen) -> pl.DataFrame:
+def _predictions(model: Any, rule: Any, block: pl.DataFrame, table: Path, first: int) -> pl.DataFrame:
+    """What the model says about a block of rows, the first of which has this number."""
     import polars as pl
 
-    from bayesieve.classifier.cautions import unseen_caution
     from bayesieve.table.cautions import silenced
 
+    X = model_columns(model, block, table)
+    amounts = None if rule is None else amounts_of(rule, block, table, first)
     with silenced():
         probability = model.predict_proba(X)
-    unseen, used = model.encoder_.unseen_counts_, model.naive_bayes_.used_
-    caution = unseen_caution(model.encoder_.levels_, unseen, len(probability), used, most=_MOST_UNSEEN)
-    if caution is not None:
-        screen.warn(caution.sentence)
     labels = pl.Series("prediction", model.classes_.tolist())
     shares = {f"P({label})": probability[:, j] for j, label in enumerate(model.classes_.tolist())}
-    return pl.DataFrame({"prediction": labels.gather(probability.argmax(axis=1)), **shares})
+    predictions = pl.DataFrame({"prediction": labels.gather(probability.argmax(axis=1)), **shares})
+    return predictions if rule is None else predictions.with_columns(decision_columns(rule, model, X, amounts))
+
+
+def _warn_of_unseen(model: Any, unseen: Any, n_rows: int, screen: Screen) -> None:
+    from bayesieve.classifier.cautions import unseen_caution
+
+    used = model.naive_bayes_.used_
+    caution = unseen_caution(model.encoder_.levels_, unseen, n_rows, used, most=_MOST_UNSEEN)
+    if caution is not None:
+        screen.warn(caution.sentence)

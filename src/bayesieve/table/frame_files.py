@@ -64,13 +64,17 @@ class FrameFile:
             raise ValueError(f"{path} is a folder; give the name of a file to write.")
         if not self._target.parent.is_dir():
             raise FileNotFoundError(
-                f"There is no folder {self._target.parent} to write {self.path.name} in; create it."
+                f"There is no folder {self._target.parent} to write {self.path.name} in; create it first."
             )
         self._temporary = self._target.with_name(f".{self._target.name[:200]}.{secrets.token_hex(6)}.tmp")
         self._writer: _Text | _Columns | None = None
+        self._schema: pl.Schema | None = None
 
     def write(self, frame: pl.DataFrame) -> None:
         """Add rows; the first frame fixes the columns and their types."""
+        if self._writer is not None and frame.schema != self._schema:
+            raise ValueError(f"A frame for {self.path} has other columns than the first one, or of other types.")
+        self._schema = frame.schema
         with self._explained():
             if self._writer is None:
                 descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode_of(self._target))
