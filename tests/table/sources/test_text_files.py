@@ -134,17 +134,39 @@ def test_files_have_one_type_for_a_column(tmp_path: Path) -> None:
         bayesieve.scan(tmp_path)
 
 
-def test_copies_go_with_the_source(tmp_path: Path) -> None:
+def test_copies_go_with_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
     (tmp_path / "rows.csv").write_text("a,b\n1,x\n2,y\n")
-    source = bayesieve.scan(tmp_path / "rows.csv", cache=tmp_path / "cache")
+    source = bayesieve.scan(tmp_path / "rows.csv")
     piece = source.select(["b"]).pieces[0]
     before = source.fingerprint()
     del source
     assert piece.read()["b"].to_list() == ["x", "y"]
     del piece
-    assert list((tmp_path / "cache").iterdir()) == []
+    assert list((tmp_path / "temporary").iterdir()) == []
     source = bayesieve.scan(tmp_path / "rows.csv")
     assert source.fingerprint() == before
     (tmp_path / "rows.csv").write_text("a,b\n1,x\n2,z\n3,y\n")
     with pytest.raises(ValueError, match=r"rows\.csv has changed since it was scanned"):
         source.check_unchanged()
+
+
+def test_copies_in_a_cache_are_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, path = tmp_path / "cache=1", tmp_path / "rows.csv"
+    for content in ("a,b\n1,x\n2,y\n", "a,b\n1.5,x\n2,\n3,\n"):
+        path.write_text(content)
+        expected = read_table(path)
+        for _ in range(2):
+            source = bayesieve.scan(path, cache=cache)
+            assert source.names == ("a", "b")
+            assert_frame_equal(pl.concat(source.blocks()), expected)
+        with monkeypatch.context() as patch:
+            patch.setattr(text_files, "_convert", None)
+            patch.chdir(tmp_path)
+            assert_frame_equal(pl.concat(bayesieve.scan("rows.csv", cache="cache=1").blocks()), expected)
+    assert len(list(cache.iterdir())) == 2
+    path.write_text("a,b\n1\n2,3,4\n")
+    with pytest.raises(ValueError, match=r"rows\.csv has"):
+        bayesieve.scan(path, cache=cache)
+    assert len(list(cache.iterdir())) == 2

@@ -44,7 +44,8 @@ def scan(
     connection : duckdb.DuckDBPyConnection, optional
         The database that ``source``, a query in SQL, goes to.
     cache : path, optional
-        A folder for copies of rows, by default the system's one for temporary files. They are deleted with the source.
+        A folder for copies of rows, by default the system's one for temporary files. Copies of text files stay in it,
+        for the next scan of the same files; others are deleted with the source.
 
     Returns
     -------

@@ -24,8 +24,8 @@ from bayesieve.table.csv_files import (
     refuse_short_rows,
 )
 from bayesieve.table.reading import is_utf8
-from bayesieve.table.sources.base import BLOCK_ROWS
-from bayesieve.table.sources.column_files import FileSource, scan_files, with_partitions
+from bayesieve.table.sources.base import BLOCK_ROWS, digest
+from bayesieve.table.sources.column_files import FileSource, lazy_file, scan_files, with_partitions
 from bayesieve.table.sources.copies import Folder, write_blocks
 from bayesieve.table.sources.files import File
 from bayesieve.table.sources.schemas import unified
@@ -34,6 +34,7 @@ from bayesieve.table.text_types import TextType
 if TYPE_CHECKING:
     import polars as pl
 
+_FORMAT = 1  # of copies that are used again
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 24
 
@@ -43,29 +44,59 @@ def scan_text(paths: Sequence[Path], parent: Path | None) -> FileSource:
 
     A type is that of all values of its file; integers of one file and numbers of another are numbers.
 
+    Parameters
+    ----------
+    paths : sequence of Path
+    parent : path or None
+        A folder for the copies, which are used again for the same files; None for a temporary one.
+
     Raises
     ------
     ValueError
         If a file is not a table or does not fit the others; the message names it and its defect.
     """
+    files = [File.at(path) for path in paths]
+    name = digest(_FORMAT, [replace(file, path=file.path.resolve()) for file in files]).hex()[:32]
+    place = None if parent is None else parent / f"text-{name}"
+    folder, home = None, place
+    if home is None or not home.is_dir():
+        folder = Folder(parent)
+        home = folder.path
+        _convert(paths, home, parent)
+        for file in files:
+            file.check_unchanged()
+        if place is not None:
+            with contextlib.suppress(OSError):  # another process was faster
+                home.rename(place)
+            home = place if place.is_dir() else home
+    copies = [sorted(home.glob(f"{i}/*.parquet")) for i in range(len(paths))]
+    inside = lazy_file(copies[0][0]).collect_schema()
+    schema, constants = with_partitions(inside, paths)
+    runs = [
+        replace(run, schema=schema, constants=values)
+        for names, values in zip(copies, constants, strict=True)
+        for run in scan_files(names, inside, folder).runs
+    ]
+    return FileSource(schema, tuple(runs), tuple(files))
+
+
+def _convert(paths: Sequence[Path], target: Path, parent: Path | None) -> None:
+    """Write the rows of each text table as Parquet files, at least one, into a folder of its number."""
     import polars as pl
 
-    files = [File.at(path) for path in paths]
-    folder = Folder(parent)
-    tables = [_TextTable(path, folder.path / str(i)) for i, path in enumerate(paths)]
-    inside = unified([table.schema for table in tables], paths)
+    scratch = Folder(parent)
+    tables = [_TextTable(path, scratch.path / str(i)) for i, path in enumerate(paths)]
+    schema = unified([table.schema for table in tables], paths)
     marked = {name for table in tables for name in table.marked}
-    for name, dtype in inside.items():
+    for name, dtype in schema.items():
         if dtype == pl.Null:
-            inside[name] = pl.Float64() if name in marked else pl.String()
-    schema, constants = with_partitions(inside, paths)
-    runs = []
-    for table, values in zip(tables, constants, strict=True):
-        copy = scan_files(write_blocks(table.rows(inside), table.folder), inside, folder)
-        runs += [replace(run, schema=schema, constants=values) for run in copy.runs]
-    for file in files:
-        file.check_unchanged()
-    return FileSource(schema, tuple(runs), tuple(files))
+            schema[name] = pl.Float64() if name in marked else pl.String()
+    for i, table in enumerate(tables):
+        folder = target / str(i)
+        folder.mkdir()
+        write_blocks(table.rows(schema), folder)
+        if not any(folder.iterdir()):
+            pl.DataFrame(schema=schema).write_parquet(folder / "none.parquet")
 
 
 class _TextTable:
@@ -89,7 +120,6 @@ class _TextTable:
         import polars as pl
 
         folder.mkdir()
-        self.folder = folder
         self._text = look_at(path, _plain(path, folder))
         try:
             self._look_through()
