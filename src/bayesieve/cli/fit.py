@@ -137,9 +137,11 @@ def fit(
     files.check_folder(output)
     data: Any
     rule = None
-    if is_scanned(table, memory_limit, dry_run):
+    if is_scanned(table, memory_limit, dry_run or engine != "memory"):
         if benefit is not None or sums:
-            raise CommandError("--benefit and --sums need all rows in memory; give one file, without --memory-limit")
+            raise CommandError(
+                "--benefit and --sums need all rows in memory; give one file, without --memory-limit and --engine"
+            )
         data = scanned_training(table, columns, screen)
         check_target(data, screen)
     else:

@@ -112,10 +112,10 @@ class ScannedTraining:
         return long + max(0, self.n_rows - more) * (per_row + reading)
 
 
-def is_scanned(table: Path, memory_limit: str | None, dry_run: bool) -> bool:
-    """Whether TABLE is read in pieces: a folder or a pattern, or where a limit or a plan is asked for."""
+def is_scanned(table: Path, memory_limit: str | None, asked: bool) -> bool:
+    """Whether TABLE is read in pieces: a folder or a pattern, or where a limit, a plan or a cluster asks for it."""
     pattern = any(character in str(table) for character in "*?[") and not table.exists()
-    return pattern or table.is_dir() or memory_limit is not None or dry_run
+    return pattern or table.is_dir() or memory_limit is not None or asked
 
 
 def scanned_training(table: Path, columns: Columns, screen: Screen) -> ScannedTraining:

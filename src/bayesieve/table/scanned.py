@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
@@ -83,6 +85,13 @@ class ScannedTable(Table):
             yield slice(begin, end), self._in_memory(frame)
             begin = end
         self._kept.complete |= keeping
+
+    @property
+    def can_be_read_elsewhere(self) -> bool:
+        """Whether no piece is a copy among the temporary files of this machine."""
+        folders = {getattr(piece, "folder", None) for piece in self.source.pieces}
+        temporary = Path(tempfile.gettempdir()).resolve()
+        return not any(folder is not None and folder.path.resolve().is_relative_to(temporary) for folder in folders)
 
     def parts(self, n_rows: int) -> Iterator[tuple[slice, TablePart]]:
         """Neighbouring pieces of the source, until they have so many rows: where their rows are among all, and how to
