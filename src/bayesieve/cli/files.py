@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
-import io
 import json
 import os
 import sys
@@ -17,7 +15,6 @@ from bayesieve.cli.columns import levels_of_columns
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import shown, thousands
-from bayesieve.table.frame_files import ARROW, PARQUET, SEPARATORS, is_zipped, kind_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,6 +54,7 @@ def open_source(path: Path, screen: Screen, model: Any) -> Source:
     """The rows of a file, folder or pattern, to be read block by block. A single file of text is read at once, by the
     model's levels.
     """
+    from bayesieve.table.frame_files import ARROW, PARQUET
     from bayesieve.table.sources import scan
 
     if not is_several(path) and path.suffix.lower() not in (*PARQUET, *ARROW):
@@ -134,6 +132,8 @@ def check_output(path: Path | None) -> None:
     if to_stdout(path):
         return
     assert path is not None
+    from bayesieve.table.frame_files import ARROW, PARQUET, SEPARATORS, is_zipped, kind_of
+
     kind = kind_of(path)
     if kind not in (*SEPARATORS, *PARQUET, *ARROW) or (is_zipped(path) and kind not in SEPARATORS):
         endings = ".csv, .tsv, .parquet or .arrow"
@@ -155,7 +155,7 @@ def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
     standard output.
     """
     if path is not None and not to_stdout(path):
-        from bayesieve.table.frame_files import FrameFile
+        from bayesieve.table.frame_files import SEPARATORS, FrameFile, kind_of
 
         with FrameFile(path) as file:
             is_text = kind_of(path) in SEPARATORS
@@ -171,25 +171,8 @@ def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
 
 def write_frame(frame: pl.DataFrame, path: Path | None) -> None:
     """Write a frame in the format its name says; None and ``-`` are CSV on standard output."""
-    if path is None or to_stdout(path):
-        write_to_stdout(guarded(frame).write_csv())
-        return
-    from bayesieve.table import write_atomically
-
-    write_atomically(path, _as_bytes(frame, path))
-
-
-def _as_bytes(frame: pl.DataFrame, path: Path) -> bytes:
-    kind = kind_of(path)
-    if kind in SEPARATORS:
-        text = guarded(frame).write_csv(separator=SEPARATORS[kind]).encode()
-        return gzip.compress(text, mtime=0) if is_zipped(path) else text
-    buffer = io.BytesIO()
-    if kind in PARQUET:
-        frame.write_parquet(buffer)
-    else:
-        frame.write_ipc(buffer)
-    return buffer.getvalue()
+    with written(path) as write:
+        write(frame)
 
 
 def guarded(frame: pl.DataFrame) -> pl.DataFrame:
