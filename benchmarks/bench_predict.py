@@ -1,7 +1,10 @@
-"""Probabilities for 100,000 rows of a raw, mixed frame, against a Khiops classifier trained on the same rows."""
+"""Probabilities for 100,000 rows of a raw, mixed frame, against a Khiops classifier trained on the same rows; and from
+Parquet to Parquet, and in queries, against copying the file.
+"""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -37,7 +40,43 @@ def main() -> None:
     report.add("\n" + markdown_table(["predict_proba", "median (range)", "ns per row", "times ours on polars"], rows))
     for name in ("polars", "pandas"):
         report.add(f"\n{name}, {kept} features kept: {verdict(median(runs[name]), SECONDS, unit=' s')}.")
+    streamed(report, 20_000 if arguments.quick else 20 * n_rows, rounds)
     report.close(["polars", "pandas", "pyarrow", "khiops", "khiops-core"])
+
+
+def streamed(report: Report, n_rows: int, rounds: int) -> None:
+    """Predictions of a Parquet file into another one, against polars' copy of it, and in queries of polars."""
+    from bayesieve import SelectiveNB
+
+    frame, labels, _ = mixed_table(TRAINING_ROWS + n_rows)
+    model = SelectiveNB().fit(frame[:TRAINING_ROWS], labels[:TRAINING_ROWS])
+    new = frame[TRAINING_ROWS:]
+    with tempfile.TemporaryDirectory() as folder:
+        path, other = f"{folder}/rows.parquet", f"{folder}/other.parquet"
+        new.write_parquet(path, row_group_size=1 << 17)
+        scored = new.lazy().with_columns(*model.expressions(outputs="probabilities"))
+        tasks: dict[str, Callable[[], Any]] = {
+            "polars copies the file": lambda: pl.scan_parquet(path).sink_parquet(other),
+            "predict_to, predictions only": lambda: model.predict_to(other, path),
+            "predict_to, keep='all'": lambda: model.predict_to(other, path, keep="all"),
+            "predict_proba of the rows in memory": lambda: model.predict_proba(new),
+            "with_predictions, query of polars": lambda: model.with_predictions(new.lazy()).collect(),
+            "expressions, query of polars": lambda: scored.collect(),
+        }
+        alternate(tasks, 1)
+        runs = alternate(tasks, rounds)
+    floor, in_memory = (
+        median(runs[name]) for name in ("polars copies the file", "predict_proba of the rows in memory")
+    )
+    rows = [
+        [name, f"{n_rows / median(t) / 1e6:.2f}", f"{median(t) / floor:.1f}", f"{median(t) / in_memory:.1f}"]
+        for name, t in runs.items()
+    ]
+    report.add(
+        f"\n{n_rows:,} rows x {frame.width} columns, {model.n_features_selected_} features used. Queries return all "
+        "columns and the predictions."
+    )
+    report.add("\n" + markdown_table(["", "million rows/s", "times the copy", "times predict_proba"], rows))
 
 
 def measure(

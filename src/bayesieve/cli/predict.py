@@ -35,8 +35,8 @@ def predict(
 ) -> None:
     """Predict the class of every row of TABLE, with the probability of each class.
 
-    Columns may be in any order; columns that MODEL does not use are ignored. TABLE may be a folder, or a pattern such as
-    'claims/*.parquet' in quotes: Parquet and Arrow files of any size are predicted block by block.
+    Columns may be in any order; columns that MODEL does not use are ignored. TABLE may be a folder, or a pattern in
+    quotes such as 'claims/*.parquet': Parquet and Arrow files of any size are predicted block by block.
 
     With benefits, those of MODEL or of --benefit, also the decision of largest expected benefit, and what each brings.
     """
