@@ -12,7 +12,15 @@ from sklearn.naive_bayes import GaussianNB
 from bayesieve.search import MultiStart, SubsetProblem
 from bayesieve.simulate import waveform
 from bayesieve.studies import PAPERS
-from bayesieve.studies.boulle2007.search import final_costs, judge_search, optimal, rounds, simulated, time_figure
+from bayesieve.studies.boulle2007.search import (
+    FORWARD,
+    final_costs,
+    judge_search,
+    optimal,
+    rounds,
+    simulated,
+    time_figure,
+)
 from bayesieve.studies.boulle2007.waves import waves_figure
 from bayesieve.studies.claims import Judged
 from bayesieve.studies.growth import add_missing, power, read_lines
@@ -143,6 +151,11 @@ def test_claims_about_the_search() -> None:
     slow = [*({**one, **worse} for one in sets), *timed(lambda cells: cells**1.5)]
     lines = [{"waveforms": 10_000, "optimal": 0.85}, *slow]
     assert [claim.verdict for claim in judge_search(lines)] == ["does not hold"] * 5
+    for most, verdict in ((2.0, "holds"), (2.5, "does not hold")):
+        areas = [
+            {"forward rows": n, "forward features": k, "area seconds": n * np.log2(n) * k**most} for n, k in FORWARD
+        ]
+        assert judge_search(areas)[0].verdict == verdict
     assert judge_search([{**sets[0], "forward": 1.0}])[-1].verdict == "cannot be told"
     assert "proportional" in time_figure(lines)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesieve.counts import CodedTable
+from bayesieve.criteria import AUC
 from bayesieve.discretize import TableEncoder
 from bayesieve.report.figures.scale import Point
-from bayesieve.search import MultiStart, SearchTrace, SubsetProblem
+from bayesieve.search import GreedySearch, MultiStart, SearchTrace, SubsetProblem
 from bayesieve.simulate.breiman import PAIRS, base_waves, waveform
 from bayesieve.statistics.data_set_tests import signed_rank_test
 from bayesieve.studies.boulle2007.data import UCI
@@ -35,6 +36,8 @@ from bayesieve.studies.tables import p_text
 
 FEATURES = (10, 100, 1000)
 CELLS = (1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8)
+FORWARD = ((4000, 20), (4000, 40), (4000, 80), (4000, 160), (16000, 40), (64000, 40), (256000, 40))
+"""Rows and features of forward selections by AUC."""
 MOST_ROWS = 5_000_000
 MAX_ITER, ENOUGH = 5, 100
 """The paper's bound on the rounds, and one that no search meets."""
@@ -108,6 +111,17 @@ def of_cells(n_rows: int, n_features: int) -> dict[str, Any]:
     return {"seconds": min(seconds), "starts": trace.n_starts, "moves": int(trace.moves.cost.size)}
 
 
+def by_area(n_rows: int, n_features: int) -> dict[str, Any]:
+    """Processor seconds of the whole path of forward selection by the area under the ROC curve."""
+    problem = SubsetProblem.of(simulated(n_rows, n_features), "m-estimate", AUC())
+    seconds = []
+    for _ in range(2):  # the first one may compile
+        began = time.process_time()
+        GreedySearch("forward", tol=-np.inf, n_jobs=1).run(problem)
+        seconds.append(time.process_time() - began)
+    return {"area seconds": min(seconds)}
+
+
 def optimal(n_rows: int, seed: int = 0) -> dict[str, Any]:
     """Accuracy of the true probabilities of the classes on waveform, the mixing weight integrated out on a grid."""
     X, y = waveform(n_rows, random_state=seed)
@@ -122,6 +136,8 @@ def optimal(n_rows: int, seed: int = 0) -> dict[str, Any]:
 def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
     """Every measurement."""
     yield {"waveforms": _WAVEFORMS}, partial(optimal, _WAVEFORMS)
+    for n_rows, n_features in FORWARD:
+        yield {"forward rows": n_rows, "forward features": n_features}, partial(by_area, n_rows, n_features)
     for one in UCI:
         if one.ours in study.names:
             yield {"data": one.ours}, partial(of_set, study, one.ours)
@@ -158,6 +174,9 @@ def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
             ),
             _of_forward([line["forward"] - line["whole"] for line in sets]),
         ]
+    forward = {(line["forward rows"], line["forward features"]): line for line in lines if "forward rows" in line}
+    if set(forward) >= {*FORWARD}:
+        claims.append(_of_areas({shape: line["area seconds"] for shape, line in forward.items()}))
     timed = [line for line in timed if line["rows"] * line["features"] >= _LARGE]
     powers = {k: power(*sizes_of(timed, k)) for k in FEATURES if len(sizes_of(timed, k)[0]) > 2}
     if powers:
@@ -191,6 +210,17 @@ def _of_forward(differences: Sequence[float]) -> Judged:
         f"the standard deviation of the cost over the starts is larger on {larger} of {len(differences)} sets "
         f"(p = {p_text(p_value)})".replace("= <", "<"),
     )
+
+
+def _of_areas(seconds: Mapping[tuple[int, int], float]) -> Judged:
+    (n_rows, _), (_, n_features) = FORWARD[0], FORWARD[-1]
+    by_features = {k: value for (n, k), value in seconds.items() if n == n_rows}
+    by_rows = {n * float(np.log2(n)): value for (n, k), value in seconds.items() if k == n_features}
+    powers = power(list(by_features), list(by_features.values())), power(list(by_rows), list(by_rows.values()))
+    bounds = (2 + MARGIN, 1 + MARGIN)
+    verdicts = tuple("holds" if a <= b else "does not hold" for a, b in zip(powers, bounds, strict=True))
+    text = f"time grows as K^{powers[0]:.2f} and (N log N)^{powers[1]:.2f}"
+    return Judged("Section 2.3", "SNB(AUC) by forward selection takes O(K^2 N log N)", verdicts, text)
 
 
 def sizes_of(timed: Sequence[dict[str, Any]], n_features: int) -> tuple[list[float], list[float]]:
