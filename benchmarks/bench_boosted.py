@@ -1,18 +1,15 @@
-"""Feature selection for class probabilities: boosting, squared error and profit on a donation campaign; random sums."""
+"""Feature selection for class probabilities: boosting, squared error and profit on a donation campaign."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from functools import partial
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-from measuring import ROOT, Report, in_fresh_process, markdown_table, options, verdict
+from measuring import Report, markdown_table, options, verdict
 
 from bayesieve import BoostedSelector, TableEncoder, WrapperSelector
 from bayesieve.counts import CodedTable
@@ -24,33 +21,13 @@ ROWS = 95_412
 FEATURES = 20
 MAILING = Benefit([[0.0, 0.0], [-0.68, -0.68]], amount_benefit=[[0.0, 0.0], [0.0, 1.0]])
 TARGETS = {"squared error": 4.0, "boosting": 3.0}
-SUMS = """
-import json, resource, sys, time
-import polars as pl
-from bayesieve import RandomSums, SelectiveNB, TableEncoder
-from bayesieve.table import as_table
-
-path, n_sums, order, n_rows = sys.argv[1], *map(int, sys.argv[2:])
-table = pl.read_parquet(path).sample(fraction=1.0, shuffle=True, seed=0).head(n_rows)
-X, y = table.drop("class"), table["class"]
-encoder = TableEncoder(sums=RandomSums(n_sums, order=order)) if n_sums else TableEncoder()
-SelectiveNB(encoder=TableEncoder(sums=RandomSums(20)), pairs=0).fit(X.head(1500), y.head(1500))  # compiles
-wall, cpu = time.perf_counter(), time.process_time()
-model = SelectiveNB(encoder=encoder, pairs=0).fit(X, y)
-wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-tried = len(encoder.sums.draw(as_table(X))) if n_sums else 0
-gibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-print(json.dumps([wall, cpu, gibibytes, tried, len(model.encoder_.levels_), model.n_features_selected_]))
-"""
 
 
 def main() -> None:
-    """Searches on coded rows, steps in turns, growth against rows, then sums."""
-    parser = options(__doc__)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with sylva.parquet")
-    arguments = parser.parse_args()
+    """Searches on coded rows, steps in turns, growth against rows."""
+    arguments = options(__doc__).parse_args()
     n_rows, n_features = (3_000, 60) if arguments.quick else (ROWS, 480)
-    report = Report("boosted", "Features for class probabilities, and random sums", arguments)
+    report = Report("boosted", "Features for class probabilities", arguments)
     report.add(
         "Seconds are CPU seconds of one process, so that other work on the machine does not count; coding is excluded."
     )
@@ -66,8 +43,6 @@ def main() -> None:
     searches(report, whole, arguments)
     steps(report, whole, arguments)
     growth(report, whole)
-    if (arguments.data / "sylva.parquet").exists():
-        sums(report, arguments)
     report.close()
 
 
@@ -135,26 +110,6 @@ def growth(report: Report, coded: CodedTable) -> None:
         rows.append([f"{part.n_rows:,}", *(f"{1e3 * value:.3g} ms" for value in taken)])
     report.add("\n## Growth with the rows\n")
     report.add(markdown_table(["rows", "step by profit", "step by squared error", "5 rounds of boosting"], rows))
-
-
-def sums(report: Report, arguments: argparse.Namespace) -> None:
-    """`SelectiveNB` on SYLVA and random sums of its columns, from the raw table, each in a process of its own."""
-    path = str(arguments.data / "sylva.parquet")
-    tried = [(200, 2, 2_000)] if arguments.quick else [(0, 2, 13_086), (10_000, 2, 13_086), (10_000, 3, 13_086)]
-    tried += [] if arguments.quick else [(100_000, 2, 3_271), (100_000, 2, 6_543), (100_000, 2, 13_086)]
-    rows: list[list[Any]] = []
-    for n_sums, order, n_rows in tried:
-        wall, cpu, gibibytes, distinct, n_features, kept = json.loads(
-            in_fresh_process(SUMS, path, str(n_sums), str(order), str(n_rows))
-        )
-        name = f"{n_sums:,} F({order}D)" if n_sums else "columns only"
-        row = [name, f"{n_rows:,}", f"{distinct:,}", f"{n_features:,}", f"{kept:,}"]
-        rows.append([*row, f"{cpu:.0f} s", f"{wall:.0f} s", f"{gibibytes:.2f} GiB"])
-        print(rows[-1], file=sys.stderr)
-    report.add("\n## SYLVA, 216 columns, with random sums: coding, search and calibration by `SelectiveNB(pairs=0)`\n")
-    header = ["sums asked for", "rows", "different ones", "features with several levels or columns", "of weight"]
-    report.add(markdown_table([*header, "CPU", "wall", "peak memory"], rows))
-    report.add("\nTargets for 100,000 F(2D) on all rows: under 180 s and 4 GiB. 216 columns have 23,220 sums of two.")
 
 
 def state_of(coded: CodedTable, criterion: Any) -> SearchState:
