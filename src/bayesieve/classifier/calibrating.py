@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import entr
 
 from bayesieve.classifier.model_parts import is_averaged, wanted_fit
+from bayesieve.classifier.surfaces import Surface, SurfaceFinder, SurfacePart, add_surfaces, makes_a_difference
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.naive_bayes import DiscreteNB
@@ -22,6 +23,7 @@ from bayesieve.naive_bayes.shapes import N_WAVES, Shape, most_directions, shapes
 from bayesieve.naive_bayes.sparsity import worth_keeping
 from bayesieve.search.recorder import Clock
 from bayesieve.table import FeatureLevels
+from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 _NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective deviation, or
 _LEAST_SHARE = 3e-4  # of what all features could save, if that is less
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
-_LEAST_EVIDENCE = 0.05  # mean deviation in nats below which a feature without weight stays out
 
 
 def calibrated_predictor(
@@ -117,29 +118,34 @@ def _set_fitted_evidence(
             corrections[i] = counted[i] - before
             rising = rising_cells(cells.get(k, level), signs[k])
             shapes[i] = replace(shapes[i], rising=rising, counted=counted[i])
+    parts = {
+        i: SurfacePart.of(k, coded.levels[k], cells.get(k), of_level[i], counts[i].sum(axis=1))  # type: ignore[index]
+        for i, k in enumerate(features.tolist())
+        if cells and not (k in signs or k in recoded)
+    }
     fit = _EvidenceFit(features, codes, shapes, corrections, weights, loss)
-    fitted, kept = fit.run(clock, drop=is_averaged(model))
-    dropped = features[~kept]
+    fit, fitted, kept = fit.run(clock, SurfaceFinder.of(model, parts), drop=is_averaged(model))
+    dropped = features[~kept[: features.size]]
     if dropped.size:
         weights = weights.copy()
         weights[dropped] = 0.0
         predictor.set_params(feature_weights=weights).update_weights()
+    tables = dict(zip(np.flatnonzero(kept).tolist(), fitted.tables, strict=True))
     evidence, finer = {}, {}
-    for i, deviation in zip(np.flatnonzero(kept).tolist(), fitted.tables, strict=True):
-        k, count = int(features[i]), counts[i]
-        if weights[k] > 0 or count.sum(axis=1) @ np.abs(deviation).max(axis=1) > _LEAST_EVIDENCE * count.sum():
-            evidence[k] = counted[i] + deviation
+    for i, (k, count) in enumerate(zip(features.tolist(), counts, strict=True)):
+        if kept[i] and (weights[k] > 0 or makes_a_difference(tables[i], count)):
+            evidence[k] = counted[i] + tables[i]
             if k in cells:
                 finer[k] = count
+    surfaces = {surface: tables[i] for i, surface in enumerate(fit.surfaces, features.size) if kept[i]}
+    evidence |= add_surfaces(model, predictor, coded, surfaces)
     predictor.set_evidence(evidence, predictor.class_log_prior_ + fitted.intercept, finer)
     if not fitted.complete:
         _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
     if not finer:
         return None
-    assert coded.levels is not None
-    return TableLevels.of(
-        [replace(cells[k], counts=finer[k]) if k in finer else coded.levels[k] for k in range(coded.n_features)]
-    )
+    levels = enumerate(model.encoder_.levels_)
+    return TableLevels.of([replace(cells[k], counts=finer[k]) if k in finer else level for k, level in levels])
 
 
 @dataclass(frozen=True)
@@ -154,6 +160,7 @@ class _EvidenceFit:
     corrections : by position among ``features``, (n_cells, n_classes) counted beyond ``loss``.
     weights : of all features of the table.
     loss : what counting predicts of each row from all others.
+    surfaces : the last of the shapes are theirs.
     """
 
     features: np.ndarray
@@ -162,25 +169,58 @@ class _EvidenceFit:
     corrections: Mapping[int, np.ndarray]
     weights: np.ndarray
     loss: LeaveOneOutLoss
+    surfaces: Sequence[Surface] = ()
 
-    def run(self, clock: Clock, *, drop: bool) -> tuple[FittedEvidence, np.ndarray]:
-        """The fitted evidence of the features that stay, which are marked; all do unless ``drop`` is True."""
-        rows, every = self.loss.rows, np.ones(self.features.size, dtype=bool)
+    def run(
+        self, clock: Clock, finder: SurfaceFinder, *, drop: bool
+    ) -> tuple[_EvidenceFit, FittedEvidence, np.ndarray]:
+        """With surfaces that the rows pay for, the fitted evidence of the features that stay, which are marked; all do,
+        and there are no surfaces, unless ``drop`` is True.
+        """
+        rows, every = self.loss.rows, np.ones(len(self.shapes), dtype=bool)
         problem = EvidenceProblem(self.codes, self.shapes, self._offset(every), rows.classes, rows.weights)
         if not drop or every.size == 1:
-            return fit_evidence(problem, clock), every
+            return self, fit_evidence(problem, clock), every
         rough = fit_evidence(problem, clock, roughly=True)
+        surfaces = finder.find(problem, rough.point, self.codes) if rough.complete else {}
+        if surfaces:
+            more = self._with(surfaces)
+            problem, start = problem.followed_by(rough, more.codes, more.shapes)
+            return more._without_the_worthless(problem, fit_evidence(problem, clock, start, roughly=True), clock)
+        return self._without_the_worthless(problem, rough, clock)
+
+    def _with(self, surfaces: Mapping[Surface, np.ndarray]) -> _EvidenceFit:
+        """With ``surfaces``, and their codes of the rows, after the other features."""
+        highest = smallest_unsigned(max(surface.size[0] * surface.size[1] for surface in surfaces))
+        codes = np.array(list(surfaces.values())).astype(max(self.codes.dtype, highest))
+        n_features = self.weights.size
+        return replace(
+            self,
+            features=np.append(self.features, n_features + np.arange(len(codes))),
+            codes=np.concatenate([self.codes, codes]),
+            shapes=[*self.shapes, *(surface.shape for surface in surfaces)],
+            weights=np.append(self.weights, np.zeros(len(codes))),
+            surfaces=tuple(surfaces),
+        )
+
+    def _without_the_worthless(
+        self, problem: EvidenceProblem, rough: FittedEvidence, clock: Clock
+    ) -> tuple[_EvidenceFit, FittedEvidence, np.ndarray]:
+        """Fitted to the end without the features that do not save their price."""
+        rows, every = self.loss.rows, np.ones(len(self.shapes), dtype=bool)
         if not rough.complete:
-            return rough, every
+            return self, rough, every
         some = _spread(problem.some, _MOST_CONTRIBUTIONS // (every.size * problem.n_classes))
         weights = rows.weights[some] * (rows.weights.sum() / rows.weights[some].sum())
         null = float(entr(np.bincount(rows.classes, rows.weights) / rows.weights.sum()).sum() * rows.weights.sum())
         prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + rough.effective), _LEAST_SHARE * null)
+        of_surfaces = slice(every.size - len(self.surfaces), None)
+        prices[of_surfaces] = 1.0 + rough.effective[of_surfaces] + np.log(every.size)  # the best of many
         contributions = self._contributions(rough.tables, some)
         joint = contributions.sum(axis=0) + self.loss.log_prior + rough.intercept
         kept = worth_keeping(contributions, joint, rows.classes[some], weights, prices)
         problem, start = problem.without(rough, kept, self._offset(kept))
-        return fit_evidence(problem, clock, start), kept
+        return self, fit_evidence(problem, clock, start), kept
 
     def _offset(self, kept: np.ndarray) -> np.ndarray:
         """(rows, n_classes) log joint of the counted evidence of the features that stay."""

@@ -26,6 +26,7 @@ from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import issue, silenced
 from bayesieve.table.choices import is_choice
+from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import is_scan, scanned_rows
 from bayesieve.table.sources import scan
@@ -229,6 +230,17 @@ def rows_to_learn(model: SelectiveNB, coded: CodedTable) -> CodedTable:
         model.encoder_._remember(TableLevels.of(learnt.levels), learnt.classes)
     model.n_rows_ = coded.n_rows
     return learnt
+
+
+def add_pairs(model: SelectiveNB, pairs: Sequence[PairLevels]) -> None:
+    """Let the model code rows by further pairs, after all other features, which the search gave no weight."""
+    levels = TableLevels.of(model.encoder_.levels_)
+    model.encoder_ = copy(model.encoder_)
+    model.encoder_._remember(levels.with_pairs([*levels.pairs, *pairs]), model.encoder_.classes_)
+    selector = model.selector_
+    selector.weights_ = np.append(selector.weights_, np.zeros(len(pairs)))
+    selector.support_ = selector.weights_ > 0
+    selector.n_features_in_ = len(selector.weights_)
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bayesieve.table import FeatureLevels
@@ -48,6 +50,28 @@ def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
     assert cells.groups is not None
     texts = [None if group[0] is None else canonical_text(group[0]) for group in cells.groups]
     return np.array([level.missing_code if text is None else level._code_of_text[text] for text in texts])
+
+
+def merged_cells(
+    cells: FeatureLevels, of_level: np.ndarray, rows: np.ndarray, n_intervals: int
+) -> tuple[FeatureLevels, np.ndarray]:
+    """About so many intervals of as many rows each, apart from those that the cut points of the levels add; and which
+    of them each cell is part of, (n_cells,).
+
+    Parameters
+    ----------
+    cells : of numbers, from `cells_of`; missing values stay apart.
+    of_level : (n_cells,) the level of each.
+    rows : (n_cells,) rows (or weight) of each.
+    """
+    assert cells.cut_points is not None
+    first = 0 if cells.missing_code is None else 1
+    shares = rows[first:] / rows[first:].sum()
+    interval = np.minimum(((np.cumsum(shares) - shares / 2) * n_intervals).astype(np.int64), n_intervals - 1)
+    changes = (np.diff(interval) > 0) | (np.diff(of_level[first:]) != 0)
+    cuts = np.append(cells.cut_points[:first], cells.cut_points[first:][changes])
+    line = np.concatenate([np.zeros(first, dtype=np.int64), first + np.cumsum(np.append(False, changes))])
+    return replace(cells, cut_points=cuts, counts=None), line
 
 
 def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.ndarray) -> FeatureLevels:

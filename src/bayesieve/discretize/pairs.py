@@ -23,7 +23,7 @@ from bayesieve.discretize.partition import Groups
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import Rows
-from bayesieve.table.pair_levels import PairLevels, pair_name
+from bayesieve.table.pair_levels import PairLevels, unused_pair_name
 from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
@@ -299,9 +299,7 @@ class PairFinder:
         grid = np.full(cells.shape[:2], len(groups.groups) if cells.any() else 0)
         for g, members in enumerate(groups.groups):
             grid.flat[members] = g
-        name = pair_name(one.name, other.name)
-        while name in taken:  # a column may have the name of a pair
-            name += " (pair)"
+        name = unused_pair_name(one.name, other.name, taken)
         taken.add(name)
         return PairLevels.of((one, other), grid, cells, groups.level_score, name)
 

@@ -13,7 +13,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import cells_of
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_columns
-from bayesieve.discretize.pairs import PairFinder, positions_of
+from bayesieve.discretize.pairs import PairFinder
 from bayesieve.table import FeatureLevels, Rows, Table
 from bayesieve.table.columns import Column
 from bayesieve.table.levels import smallest_unsigned
@@ -65,7 +65,8 @@ class TableRecoder:
         n_jobs: int | None,
     ) -> TableRecoder:
         """The recoder of all features of a table."""
-        pairs = positions_of([[part.name for part in pair.parts] for pair in levels.pairs], table.names)
+        position = {name: i for i, name in enumerate(table.names)}
+        pairs = [tuple(position[part.name] for part in pair.parts) for pair in levels.pairs]
         features = [*((i,) for i in range(table.n_columns)), *pairs]
         return cls(table.read_once(), coders, grouper, missing, known, n_jobs, features, levels.names)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
@@ -192,6 +192,13 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         for name in ("_fitted", "_fitted_intercept", "_fitted_count"):
             self.__dict__.pop(name, None)
         return self
+
+    def add_features(self, counts: Sequence[np.ndarray]) -> DiscreteNB:
+        """Features of weight 0 after the others, with counts (n_levels, n_classes) over the same rows."""
+        self.feature_count_ = [*self.feature_count_, *counts]
+        self.feature_weights = np.append(self.feature_weights_, np.zeros(len(counts)))
+        self.n_features_in_ += len(counts)
+        return self.update()
 
     def set_evidence(
         self,

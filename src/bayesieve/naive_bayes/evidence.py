@@ -231,6 +231,18 @@ class EvidenceProblem:
         fewer = EvidenceProblem(self._codes[kept], shapes, offset, self._classes, self._weights)
         return fewer, (fitted.point[np.append(of_group, True)[self._group]], fitted.deviations[of_group])
 
+    def followed_by(
+        self, fitted: FittedEvidence, codes: np.ndarray, shapes: Sequence[Shape]
+    ) -> tuple[EvidenceProblem, Start]:
+        """The problem with further features after its own, which ``codes`` and ``shapes`` begin with; and where its fit
+        may start.
+        """
+        more = EvidenceProblem(codes, shapes, self._log_joint, self._classes, self._weights)
+        added = more.intercept - self.intercept
+        point = np.zeros((more.n_parameters, self.n_numbers))
+        point[np.r_[: self.intercept, more.intercept : self.n_parameters + added]] = fitted.point
+        return more, (point, np.append(fitted.deviations, [_FIRST_DEVIATION] * (more.n_groups - self.n_groups)))
+
     def by_group(self, of_parameters: np.ndarray) -> np.ndarray:
         """Sums over the parameters of each group."""
         return np.bincount(self._group, of_parameters, self.n_groups + 1)[:-1]
@@ -314,6 +326,15 @@ class EvidenceProblem:
     def metric(self, curvature: Curvature, variances: np.ndarray) -> Metric:
         """The curvature of the penalised loss."""
         return curvature.metric(self._variances(variances), (self.n_classes - 1) / self.n_numbers)
+
+    def slopes(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient and curvature of the loss of each row by its number of each class, (n_rows, n_numbers)."""
+        from bayesieve.naive_bayes._kernels import residuals
+
+        joint = self._joint(self._basis @ point, point)
+        curvature = self._curvature(joint)
+        residuals(joint, self._classes, self._weights)
+        return joint, curvature
 
     def _curvature(self, joint: np.ndarray) -> np.ndarray:
         """Of the loss of each row by the number of each class, (n_rows, n_numbers)."""

@@ -66,21 +66,36 @@ class Shape:
         rows : (n_cells,) rows (or weight) of each cell.
         missing : cell of missing values, which is not on the curve.
         """
-        ordered = np.flatnonzero(np.arange(of_level.size) != (-1 if missing is None else missing))
-        shares = rows[ordered] / rows[ordered].sum()
-        order = np.arange(1, min(N_WAVES, ordered.size - 1) + 1)
-        waves = np.zeros((of_level.size, order.size))
-        waves[ordered] = np.cos(np.pi * order * (np.cumsum(shares) - shares / 2)[:, None]) / order
-        waves[ordered] -= shares @ waves[ordered]
+        waves = waves_over(rows, missing, N_WAVES)
         n_levels = int(of_level.max()) + 1
         steps = np.eye(n_levels)[of_level] if 1 < n_levels <= _MOST_STEPS else np.zeros((of_level.size, 0))
-        groups = np.repeat([0, int(steps.size > 0)], [steps.shape[1], order.size])
+        groups = np.repeat([0, int(steps.size > 0)], [steps.shape[1], waves.shape[1]])
         return cls(np.concatenate([steps, waves], axis=1), groups)
+
+    @classmethod
+    def of_surface(cls, first: np.ndarray, second: np.ndarray) -> Shape:
+        """A surface over the grid of the cells of two features: products of the directions of both, (n_cells, n); and
+        every cell of the grid deviates on its own, too.
+        """
+        products = np.einsum("ip,jq->ijpq", first, second)
+        basis = products.reshape(len(first) * len(second), -1)
+        return cls(basis, np.zeros(basis.shape[1], dtype=np.int64), apart=True)
 
     @classmethod
     def fixed(cls, n_cells: int) -> Shape:
         """No deviation."""
         return cls(np.zeros((n_cells, 0)), np.zeros(0, dtype=np.int64))
+
+
+def waves_over(rows: np.ndarray, missing: int | None, most: int) -> np.ndarray:
+    """(n_cells, n) cosines over the ranks of the ``rows`` of ordered cells, of mean 0; 0 for the ``missing`` cell."""
+    ordered = np.flatnonzero(np.arange(rows.size) != (-1 if missing is None else missing))
+    shares = rows[ordered] / rows[ordered].sum()
+    order = np.arange(1, min(most, ordered.size - 1) + 1)
+    waves = np.zeros((rows.size, order.size))
+    waves[ordered] = np.cos(np.pi * order * (np.cumsum(shares) - shares / 2)[:, None]) / order
+    waves[ordered] -= shares @ waves[ordered]
+    return waves
 
 
 def most_directions(n_classes: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -143,6 +143,14 @@ class PairLevels(FeatureLevels):
 def pair_name(first: str, second: str) -> str:
     """Such as ``"age × job"``."""
     return f"{first} × {second}"
+
+
+def unused_pair_name(first: str, second: str, taken: Collection[str], more: str = " (pair)") -> str:
+    """The name of a pair, or one with ``more`` after it: a column, or another pair, may have that name."""
+    name = pair_name(first, second)
+    while name in taken:
+        name += more
+    return name
 
 
 def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
