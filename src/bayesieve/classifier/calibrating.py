@@ -137,8 +137,12 @@ def _set_fitted_evidence(
             evidence[k] = counted[i] + tables[i]
             if k in cells:
                 finer[k] = count
-    surfaces = {surface: tables[i] for i, surface in enumerate(fit.surfaces, features.size) if kept[i]}
-    evidence |= add_surfaces(model, predictor, coded, surfaces)
+    surfaces = {
+        surface: (tables[i], _counts(fit.codes[i], len(tables[i]), coded.n_classes, rows))
+        for i, surface in enumerate(fit.surfaces, features.size)
+        if kept[i]
+    }
+    evidence |= add_surfaces(model, predictor, surfaces)
     predictor.set_evidence(evidence, predictor.class_log_prior_ + fitted.intercept, finer)
     if not fitted.complete:
         _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")

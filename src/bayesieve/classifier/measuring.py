@@ -19,6 +19,7 @@ from bayesieve.statistics import metrics
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.frames import take_rows
 from bayesieve.table.pair_levels import columns_of
+from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.target import normalized_weights
 
 if TYPE_CHECKING:
@@ -100,11 +101,14 @@ def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
     """Whether the model was trained on these rows, in whatever order.
 
     The counts of the model, every level of every feature by class, are a fingerprint of its training rows; of a model
-    that learnt from part of them, no count exceeds theirs. They say nothing where no feature has two levels, and then
-    nothing but the shares of the classes was learnt.
+    that learnt from part of them, no count exceeds theirs. Surfaces, whose counts may be of a sample, are left out. The
+    counts say nothing where no feature has two levels, and then nothing but the shares of the classes was learnt.
     """
-    trained, part = model.naive_bayes_.feature_count_, model.selector_.learns_from_part
-    if all(len(count) < 2 for count in trained) or (part and rows.n_rows != model.n_rows_):
+    levels = TableLevels.of(model.encoder_.levels_)
+    estimated = {k for k, pair in enumerate(levels.pairs, levels.n_columns) if pair.level_score == 0}
+    trained = {k: count for k, count in enumerate(model.naive_bayes_.feature_count_) if k not in estimated}
+    part = model.selector_.learns_from_part
+    if all(len(count) < 2 for count in trained.values()) or (part and rows.n_rows != model.n_rows_):
         return False
     if part and rows.weights is None:
         n_learnt = [
@@ -115,7 +119,7 @@ def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
     for weighted in (True, False) if rows.weights is not None else (False,):
         counts = rows.counts(model.classes_, weighted=weighted)
         pairs = [(counts.class_counts, model.naive_bayes_.class_count_)]
-        pairs += [(counts.feature(k), count) for k, count in enumerate(trained)]
+        pairs += [(counts.feature(k), count) for k, count in trained.items()]
         if all(np.allclose(np.minimum(new, old) if part else new, old, rtol=_SAME, atol=_SAME) for new, old in pairs):
             return True
     return False

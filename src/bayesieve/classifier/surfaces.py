@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesieve.classifier.model_parts import add_pairs
-from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import merged_cells
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.naive_bayes.evidence import EvidenceProblem
@@ -32,7 +31,6 @@ _MOST_GROUPS = 8  # of a category
 _MOST_SURFACES = 30
 _CAUTION = 0.4  # of the nats by which one table of pure noise in a hundred gets a surface: the fit has the last word
 _LEAST_EVIDENCE = 0.05  # mean deviation in nats below which a feature without weight stays out
-_ROWS_COUNTED_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,19 +179,16 @@ def makes_a_difference(deviations: np.ndarray, counts: np.ndarray) -> bool:
 
 
 def add_surfaces(
-    model: SelectiveNB, predictor: DiscreteNB, coded: CodedTable, surfaces: Mapping[Surface, np.ndarray]
+    model: SelectiveNB, predictor: DiscreteNB, surfaces: Mapping[Surface, tuple[np.ndarray, np.ndarray]]
 ) -> dict[int, np.ndarray]:
-    """Make pairs of columns, the last features of the model, of surfaces with these evidences, (n_cells, n_classes).
-    Returns the evidence of their levels by position.
+    """Make pairs of columns, the last features of the model, of surfaces with this evidence and these counts of rows,
+    (n_cells, n_classes). Returns the evidence of their levels by position.
     """
-    if not surfaces:
-        return {}
-    pairs: list[PairLevels] = []
-    evidence = {}
-    for (surface, table), cells in zip(surfaces.items(), _counted(list(surfaces), coded), strict=True):
-        if makes_a_difference(table, cells):
-            pair, with_rows = surface.levels(cells, {*coded.names, *(pair.name for pair in pairs)})
-            evidence[coded.n_features + len(pairs)] = table[with_rows]
+    names, pairs, evidence = TableLevels.of(model.encoder_.levels_).names, list[PairLevels](), {}
+    for surface, (table, counts) in surfaces.items():
+        if makes_a_difference(table, counts):
+            pair, with_rows = surface.levels(counts, {*names, *(pair.name for pair in pairs)})
+            evidence[len(names) + len(pairs)] = table[with_rows]
             pairs.append(pair)
     if pairs:
         predictor.add_features([np.asarray(pair.counts) for pair in pairs])
@@ -207,24 +202,3 @@ def _nearest(with_rows: np.ndarray, basis: np.ndarray) -> np.ndarray:
     away = ((basis[:, None, :] - basis[other]) ** 2).sum(axis=2)
     result: np.ndarray = other[np.argmin(away, axis=1)]
     return result
-
-
-def _counted(surfaces: Sequence[Surface], coded: CodedTable) -> list[np.ndarray]:
-    """Rows (or weight) of the cells of each surface by class, (n_cells, n_classes), over all rows."""
-    assert coded.recoder is not None
-    assert coded.class_codes is not None
-    parts = {part.feature: part for surface in surfaces for part in (surface.first, surface.second)}
-    features = sorted(parts)
-    recoder = coded.recoder.select(np.array(features))
-    levels = [parts[k].level for k in features]
-    sizes = [(surface.size[0] * surface.size[1] + 1, coded.n_classes) for surface in surfaces]
-    counts = [np.zeros(size) for size in sizes]
-    for begin in range(0, coded.n_rows, _ROWS_COUNTED_AT_ONCE):
-        rows = np.arange(begin, min(begin + _ROWS_COUNTED_AT_ONCE, coded.n_rows))
-        of_part = dict(zip(features, recoder.take(rows).code(levels).codes, strict=True))
-        weights = None if coded.weights is None else coded.weights[rows]
-        for surface, own in zip(surfaces, counts, strict=True):
-            cells = surface.codes(of_part[surface.first.feature], of_part[surface.second.feature])
-            at = cells * coded.n_classes + coded.class_codes[rows]
-            own += np.bincount(at, weights, own.size).reshape(own.shape)
-    return [own[:-1] for own in counts]
