@@ -81,7 +81,8 @@ def test_the_same_saved_model(name: str, german: tuple[pl.DataFrame, pl.Series],
     folder = tmp_path / "cache"
     for engine in (folder, folder, InMemory(512), Mapped(tmp_path, block_rows=512, resident_bytes=1)):
         assert saved(clone(model).set_params(cache=engine).fit(X, y, weights), tmp_path) == expected
-    assert [file.name[:6] for file in sorted(folder.iterdir())] == ["bayesi", "codes-"]
+    notes = ["search"] if name in ("compression", "map", "exhaustive") else []  # of the search from several starts
+    assert [file.name[:6] for file in sorted(folder.iterdir())] == ["bayesi", "codes-", *notes]
 
 
 def test_indicators(tmp_path: Path) -> None:
@@ -248,7 +249,7 @@ def test_a_killed_fit_leaves_nothing_that_passes_for_whole(phase: str, tmp_path:
     assert process.stdout.readline() == "now\n"
     process.kill()
     process.communicate()
-    left = sorted(file.name[:6] for file in tmp_path.iterdir())
+    left = sorted({file.name[:6] for file in tmp_path.iterdir()} - {"search"})
     assert left == (["bayesi", "codes-"] if phase == "search" else ["codes-"])  # scratch files vanish
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 4))
@@ -257,7 +258,7 @@ def test_a_killed_fit_leaves_nothing_that_passes_for_whole(phase: str, tmp_path:
     model = SelectiveNB(cache=engine).fit(X, y)
     assert engine.n_coded == (0 if phase == "search" else 1)
     np.testing.assert_array_equal(model.predict_proba(X), SelectiveNB().fit(X, y).predict_proba(X))
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len([file for file in tmp_path.iterdir() if file.name[:6] != "search"]) == 2
 
 
 def test_engines_are_engines() -> None:

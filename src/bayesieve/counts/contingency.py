@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesieve.short_repr import ShortRepr
+from bayesieve.table.rows import count_classes
 
 if TYPE_CHECKING:
     from bayesieve.counts.coded import CodedTable
@@ -75,13 +76,16 @@ def count_features(coded: CodedTable) -> ContingencyCounts:
         from bayesieve.counts._kernels import count_codes, count_sorted
 
         if weights is None and coded.stored.dtype == np.uint8 and coded.is_sorted_by_class:
-            starts = np.searchsorted(class_codes, np.arange(coded.n_classes + 1))
+            starts = np.concatenate([[0], np.cumsum(count_classes(class_codes, coded.n_classes))])
             for bounds in coded.engine.blocks(starts, len(coded.stored)):
                 count_sorted(coded.stored, bounds, coded.n_levels, offsets, counts)
         else:
             for block in coded.blocks:
                 count_codes(block.stored, block.class_codes, _weights_of(block), coded.n_levels, offsets, counts)
-    class_counts = np.bincount(class_codes, weights=weights, minlength=coded.n_classes).astype(float)
+    if weights is None:
+        class_counts = count_classes(class_codes, coded.n_classes).astype(float)
+    else:
+        class_counts = np.bincount(class_codes, weights=weights, minlength=coded.n_classes)
     return ContingencyCounts(counts, offsets, class_counts)
 
 

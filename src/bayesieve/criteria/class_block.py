@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.engine import IN_MEMORY, Engine
+from bayesieve.table.rows import count_classes
 
 # How a kernel finds the factor of a row's code, fastest first.
 TWO_WAY, THREE_WAY, FOUR_CODES, LOOK_UP = range(4)
@@ -62,7 +63,7 @@ class ClassBlock:
     def of(cls, coded: CodedTable) -> ClassBlock:
         """One segment per class; the codes are not copied where the rows are listed by class already."""
         classes = _classes(coded)
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(classes, minlength=coded.n_classes))])
+        offsets = np.concatenate([[0], np.cumsum(count_classes(classes, coded.n_classes))])
         if not coded.is_sorted_by_class:
             return cls.gather(coded, np.argsort(classes, kind="stable"), offsets, np.arange(coded.n_classes))
         block = cls._of(coded, coded.stored, coded.weights, offsets, np.arange(coded.n_classes))

@@ -7,6 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from bayesieve.table.rows import count_classes
+
 
 @dataclass(frozen=True)
 class ClassOrder:
@@ -34,7 +36,7 @@ class ClassOrder:
             listed = counted[np.argsort(codes, kind="stable")].astype(_row_type(class_codes))
             own_weights = weights[listed]
             integral = bool(np.all(own_weights == np.floor(own_weights))) and own_weights.sum() < 2**31
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_classes))])
+        offsets = np.concatenate([[0], np.cumsum(count_classes(codes, n_classes))])
         return cls(class_codes, listed, offsets, own_weights, integral, len(class_codes))
 
     @cached_property

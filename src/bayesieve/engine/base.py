@@ -31,10 +31,12 @@ class Engine(ABC):
     Attributes
     ----------
     is_remote : whether rows live in other processes, so that questions are asked of many candidates at once.
+    keeps_notes : whether `note` keeps anything.
     most_state_bytes : what the states of searches that run at the same time may take together.
     """
 
     is_remote: ClassVar[bool] = False
+    keeps_notes: ClassVar[bool] = False
     most_state_bytes: ClassVar[int] = 512 << 20
 
     @abstractmethod
@@ -81,6 +83,13 @@ class Engine(ABC):
             to[:] = from_[rows]
             self.visited(from_.nbytes + to.nbytes)
         return taken
+
+    def note(self, key: str, state: bytes) -> None:  # noqa: B027  # most engines end with the process
+        """Keep what a search has come to, for one that goes on after this process was ended."""
+
+    def noted(self, key: str) -> bytes | None:
+        """The last `note` with this key; None where there is none."""
+        return None
 
     def remembered(
         self, facts: Callable[[], Iterable[Any]], make: Callable[[], tuple[TableLevels, np.ndarray]]

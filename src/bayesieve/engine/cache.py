@@ -24,7 +24,9 @@ from bayesieve.version import __version__
 MANIFEST = "bayesieve-cache.json"
 _FORMAT = "bayesieve cache 1"
 _CODES = re.compile(r"codes-[0-9a-f]{16}\.bin")
-_OWN = re.compile(rf"{_CODES.pattern}|{re.escape(MANIFEST)}|\.{re.escape(MANIFEST)}\.[0-9a-f]+\.tmp")
+_NOTES = re.compile(r"search-[0-9a-f]{16}\.bin")
+_WHOLE = rf"{re.escape(MANIFEST)}|{_NOTES.pattern}"
+_OWN = re.compile(rf"{_CODES.pattern}|{_WHOLE}|\.({_WHOLE})\.[0-9a-f]+\.tmp")
 
 
 class Cache(Mapped):
@@ -32,7 +34,8 @@ class Cache(Mapped):
 
     ``codes-*.bin`` holds the codes, one run of all rows per feature, in the order of the rows; the manifest holds the
     levels, a checksum of each run, and a digest of the data and the options that they came from. The manifest is
-    written last, and replaced as a whole: codes that it does not name do not count.
+    written last, and replaced as a whole: codes that it does not name do not count. ``search-*.bin`` holds the finished
+    starts of a search of these codes, which goes on from there after its process was ended.
 
     Parameters
     ----------
@@ -46,6 +49,8 @@ class Cache(Mapped):
     ValueError
         If the folder holds anything else, or cannot be made or written.
     """
+
+    keeps_notes = True
 
     def __init__(self, folder: str | os.PathLike[str], **options: int) -> None:
         path = checked_path(folder)
@@ -63,6 +68,7 @@ class Cache(Mapped):
                 f"{folder} holds other files than a cache of bayesieve ({min(others)}); give a new or an empty folder."
             )
         super().__init__(path, **options)
+        self._digest: str | None = None  # of the codes in use
 
     def remembered(
         self, facts: Callable[[], Iterable[Any]], make: Callable[[], tuple[TableLevels, np.ndarray]]
@@ -70,12 +76,30 @@ class Cache(Mapped):
         digest = hashlib.sha256(__version__.encode())
         for fact in facts():
             digest.update(hashlib.sha256(fact).digest())
-        key = digest.hexdigest()
+        key = self._digest = digest.hexdigest()
         kept = self._read(key)
         if kept is None:
             kept = make()
             self._keep(key, *kept)
         return kept
+
+    def _note_of(self, key: str) -> Path:
+        digest = hashlib.sha256(f"{self._digest} {key}".encode()).hexdigest()
+        return self.folder / f"search-{digest[:16]}.bin"
+
+    def note(self, key: str, state: bytes) -> None:
+        if self._digest is not None:
+            try:
+                write_atomically(self._note_of(key), hashlib.sha256(state).digest() + state)
+            except OSError as error:
+                raise self._unwritable(error) from error
+
+    def noted(self, key: str) -> bytes | None:
+        try:
+            data = self._note_of(key).read_bytes()
+        except OSError:
+            return None
+        return data[32:] if self._digest is not None and hashlib.sha256(data[32:]).digest() == data[:32] else None
 
     def _read(self, key: str) -> tuple[TableLevels, np.ndarray] | None:
         """The columns with this digest; None where they are not here, or are not whole."""
@@ -118,7 +142,7 @@ class Cache(Mapped):
                 raise self._unwritable(error) from error
             raise
         for file_name in os.listdir(self.folder):
-            if _CODES.fullmatch(file_name) and file_name != name:
+            if (_CODES.fullmatch(file_name) and file_name != name) or _NOTES.fullmatch(file_name):
                 with contextlib.suppress(OSError):  # another fit may have been faster
                     Path(self.folder / file_name).unlink()
 

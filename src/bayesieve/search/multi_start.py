@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
 from collections.abc import Callable
@@ -10,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.engine import Engine, effective_jobs
+from bayesieve.criteria import MAPCost
+from bayesieve.engine import IN_MEMORY, Engine, effective_jobs
 from bayesieve.engine.progress import Progress
 from bayesieve.search.problem import Problem, Search, first_record
-from bayesieve.search.recorder import Clock, TraceRecorder
+from bayesieve.search.recorder import Clock, walks_from_bytes, walks_to_bytes
 from bayesieve.search.state import SearchState, SubsetProblem
 from bayesieve.search.trace import SearchTrace
 
@@ -47,8 +49,11 @@ class MultiStart(Search):
         rng = np.random.default_rng(self.seed)
         zobrist = rng.integers(1, 2**63, size=problem.n_features, dtype=np.uint64)
         seeds: list[int] = []
-        known: dict[int, float] = {}
-        walks: list[TraceRecorder] = []
+        key = self._key(problem, n_starts)
+        plain = isinstance(problem.criterion, MAPCost) and not (problem.constrained or problem.validated)
+        notes = problem.engine if plain else IN_MEMORY
+        note = notes.noted(key)
+        walks, known = ([], {}) if note is None else walks_from_bytes(note)
         stop = threading.Event()
         spare: list[SearchState] = []
         workers = self._workers(problem)
@@ -68,6 +73,8 @@ class MultiStart(Search):
         for first in range(0, n_starts, _WAVE):
             wave = range(first, min(first + _WAVE, n_starts))
             seeds += rng.integers(0, 2**63, size=len(wave)).tolist()
+            if wave.stop <= len(walks):
+                continue  # of a process that was ended
             try:
                 finished, interrupted = _run_wave(walk, wave, workers, stop, problem.engine)
                 for result in finished:
@@ -79,8 +86,18 @@ class MultiStart(Search):
                 interrupted = True
             if interrupted or clock.is_up:
                 break
+            if notes.keeps_notes:
+                notes.note(key, walks_to_bytes(walks, known))
         complete = not interrupted and not stop.is_set() and len(walks) == n_starts
         return problem.trace(walks, complete=complete, seconds=clock.seconds)
+
+    def _key(self, problem: SubsetProblem, n_starts: int) -> str:
+        """A digest of all that decides what a search of the same rows finds."""
+        options = (n_starts, self.max_iter, self.seed, self.tol, problem.criterion_name, problem.evaluation)
+        digest = hashlib.sha256(repr((options, problem.names, problem.total)).encode())
+        for array in (problem.candidates, problem.rows.priors, problem.tables.bounds, problem.rows.class_totals):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
     def _workers(self, problem: SubsetProblem) -> int:
         if problem.engine.is_remote:

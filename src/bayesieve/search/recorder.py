@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,6 +86,42 @@ class TraceRecorder:
         subset holds the feature already.
         """
         self.parts.append((features, adding, costs, accepted, keys, seconds, validation, violation, again))
+
+
+def walks_to_bytes(walks: list[TraceRecorder], known: Mapping[int, float]) -> bytes:
+    """Walks, and costs of subsets by key, exact to the last bit."""
+    arrays: dict[str, np.ndarray] = {
+        "known": np.array(list(known), dtype=np.uint64),
+        "costs": np.array(list(known.values()), dtype=float),
+    }
+    for number, walk in enumerate(walks):
+        *runs, seconds, validation, violation, again = zip(*walk.parts, strict=True)
+        start = np.array([walk.null_cost, walk.start_validation, walk.start_violation])
+        arrays |= {f"{number}.start": start, f"{number}.initial": walk.initial}
+        arrays |= {f"{number}.{at}": np.concatenate(run) for at, run in enumerate(runs)}
+        facts = np.array([list(map(len, runs[0])), seconds, validation, violation, again], dtype=float)
+        arrays[f"{number}.facts"] = facts
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
+
+
+def walks_from_bytes(state: bytes) -> tuple[list[TraceRecorder], dict[int, float]]:
+    """What `walks_to_bytes` was given."""
+    with np.load(io.BytesIO(state), allow_pickle=False) as arrays:
+        known = dict(zip(arrays["known"].tolist(), arrays["costs"].tolist(), strict=True))
+        walks: list[TraceRecorder] = []
+        while f"{len(walks)}.start" in arrays:
+            number = len(walks)
+            null_cost, validation, violation = arrays[f"{number}.start"].tolist()
+            walk = TraceRecorder(null_cost, arrays[f"{number}.initial"], validation, violation)
+            lengths, *facts = arrays[f"{number}.facts"].tolist()
+            ends = np.cumsum(lengths).astype(int)[:-1]
+            runs = [np.split(arrays[f"{number}.{at}"], ends) for at in range(5)]
+            parts = zip(*runs, *facts[:-1], np.array(facts[-1], dtype=bool).tolist(), strict=True)
+            walk.parts += list(parts)
+            walks.append(walk)
+    return walks, known
 
 
 def joined(walks: list[TraceRecorder]) -> tuple[Moves, np.ndarray]:

@@ -86,6 +86,14 @@ class Rows:
 _RUN = 1 << 16  # rows between which those of each class are counted
 
 
+def count_classes(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """(n_classes,) rows of each class; without the copy of all codes as 64-bit numbers that `numpy.bincount` makes."""
+    counts = np.zeros(n_classes, dtype=np.int64)
+    for at in range(0, codes.size, _RUN):
+        counts += np.bincount(codes[at : at + _RUN], minlength=n_classes)
+    return counts
+
+
 class ClassRuns:
     """Rows of a source listed class after class, within a class in the order of the source, without a list of all.
 
