@@ -31,7 +31,7 @@ from bayesieve.studies.boulle2007.data import (
     UCI,
     VARIANTS,
 )
-from bayesieve.studies.boulle2007.figure import means_figure
+from bayesieve.studies.boulle2007.figure import means_figure, times_figure
 from bayesieve.studies.boulle2007.results import CRITERIA, FLOORED, Group
 from bayesieve.studies.boulle2007.study import (
     Boulle2007,
@@ -272,6 +272,24 @@ def test_figure_shows_the_paper_and_ours() -> None:
     assert len(diamonds) == 7 * 3 + 1
     width = float(drawing.get("width", "0"))
     assert all(90 < float(circle.get("cx", "0")) < width for circle in circles)
+
+
+def test_figure_of_rates_far_below_0() -> None:
+    low = descending()
+    low[:, 5:] = -30.0  # as on Nova
+    drawing = means_figure(Group.of(made_up({"iris": low}), ["iris"]), TABLE_4, "Means")
+    labels = [one.text or "" for one in ElementTree.fromstring(drawing).iter() if one.tag.endswith("text")]
+    assert {"-30.00", "-20.00", "-10.00", "0.00"} <= set(labels)
+    assert max(map(len, labels)) < 50
+
+
+def test_training_times_on_axes_of_powers_of_ten() -> None:
+    drawing = times_figure({"Ada": [(2e5, 0.2), (4e6, 0.9)], "Hiva": [(5e6, 3.0), (3e8, 20.0)]})
+    labels = [one.text for one in ElementTree.fromstring(drawing).iter() if one.tag.endswith("text")]
+    assert [label for label in labels if label in ("100,000", "1M", "10M", "100M", "0.1", "1", "10")] == [
+        *("1M", "10M", "100M"),
+        *("1", "10"),
+    ]
 
 
 @pytest.fixture(scope="module")

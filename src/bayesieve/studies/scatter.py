@@ -73,4 +73,5 @@ def _scale(values: Sequence[float], start: float, stop: float) -> Scale:
 
 def _powers(scale: Scale) -> list[Tick]:
     """Ticks at the powers of ten of a scale of logarithms."""
-    return [Tick(scale(k), f"{10.0**k:,.10g}") for k in range(math.ceil(scale.low), math.floor(scale.high) + 1)]
+    powers = range(math.ceil(scale.low), math.floor(scale.high) + 1)
+    return [Tick(scale(k), f"{10 ** (k - 6)}M" if k >= 6 else f"{10.0**k:,g}") for k in powers]

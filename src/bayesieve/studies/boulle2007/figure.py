@@ -12,7 +12,7 @@ from bayesieve.studies.boulle2007.results import FLOORED, Group
 from bayesieve.studies.scatter import Series, panel, scatter
 
 _COLOURS = ("#c8553d", "#2f6db5", "#4c9a52", "#8a5fb0", "#d9a521")
-_STEPS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1e9)
+_STEPS = (0.005, *(digit * 10.0**k for k in range(-2, 9) for digit in (1, 2, 5)))
 
 
 def means_figure(group: Group, paper: Mapping[str, Mapping[str, Cell]], title: str) -> str:
