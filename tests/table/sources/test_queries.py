@@ -14,7 +14,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import bayesieve
+from bayesieve.table import as_table
 from bayesieve.table.sources.base import Source
+from bayesieve.table.values import canonical_text
 
 
 def table(n_rows: int = 1000) -> pl.DataFrame:
@@ -187,3 +189,36 @@ def test_dask_partitions_have_one_type(tmp_path: Path) -> None:
         frame = dataframe.from_delayed([dask.delayed(part) for part in parts], meta=parts[0])
         with pytest.raises(ValueError, match="is true or false in partition 0 of the Dask dataframe and a number in"):
             bayesieve.scan(frame)
+
+
+def test_frames_of_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": pandas.Categorical([1.0, 2.5, 1.0]), 3: pandas.array([1, None, 2], dtype="Int64")})
+    rows = pl.concat(bayesieve.scan(frame).blocks(block_rows=2))
+    table, expected = as_table(rows), as_table(frame.rename(columns=str))
+    assert (table.names, table.kinds(), table.types()) == (expected.names, expected.kinds(), expected.types())
+    texts = [list(map(canonical_text, known.column(0).categories().values)) for known in (table, expected)]
+    assert texts[0] == texts[1]
+    months = pandas.period_range("2024", periods=2, freq="M")
+    for column, words in (
+        ([1, "x"], r"Column 'x' cannot be scanned \(.*\); convert it to one type"),
+        (months, r"Column 'x' cannot be scanned \(.*period.*; convert it to text"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            bayesieve.scan(pandas.DataFrame({"x": column}))
+    with pytest.raises(ValueError, match="Column name 'x' appears more than once"):
+        bayesieve.scan(pandas.DataFrame([[1, 2]], columns=["x", "x"]))
+
+
+def test_options_are_checked(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": [1, 2]})
+    with pytest.raises(ValueError, match=r"block_rows must be 1 or more, got 0"):
+        bayesieve.scan(frame).blocks(block_rows=0)
+    with pytest.raises(ValueError, match=r"columns is empty; name at least one column"):
+        bayesieve.scan(frame, columns=[])
+    with pytest.raises(TypeError, match=r"A path must be text or a pathlib\.Path, got 3"):
+        bayesieve.scan(frame, cache=3)
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=r"No copies can be written into .*file"):
+        bayesieve.scan(frame.lazy(), cache=tmp_path / "file").pieces  # noqa: B018
+    assert bayesieve.scan(frame, columns=["a"]).names == ("a",)

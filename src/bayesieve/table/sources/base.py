@@ -106,7 +106,7 @@ class Source(ABC):
         block_rows : int
         """
         columns = list(self.names) if names is None else self._checked(names)
-        yield from cut(_read_ahead(self.pieces, columns), block_rows)
+        return cut(_read_ahead(self.pieces, columns), block_rows)
 
     def counts(self, name: str, by: str, weight: str | None = None, most: int = MOST_VALUES) -> pl.DataFrame | None:
         """How often each value of a column comes with each class.
@@ -220,7 +220,13 @@ def added(total: pl.DataFrame | None, more: pl.DataFrame | None, most: int) -> p
 
 
 def cut(frames: Iterable[pl.DataFrame], block_rows: int) -> Iterator[pl.DataFrame]:
-    """The same rows in frames of ``block_rows`` rows, the last of fewer."""
+    """The same rows in frames of ``block_rows`` rows, the last of fewer. ValueError unless that is 1 or more."""
+    if block_rows < 1:
+        raise ValueError(f"block_rows must be 1 or more, got {block_rows}.")
+    return _cut(frames, block_rows)
+
+
+def _cut(frames: Iterable[pl.DataFrame], block_rows: int) -> Iterator[pl.DataFrame]:
     import polars as pl
 
     waiting: list[pl.DataFrame] = []

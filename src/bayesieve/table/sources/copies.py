@@ -27,9 +27,14 @@ class Folder:
     """
 
     def __init__(self, parent: str | Path | None = None) -> None:
-        if parent is not None:
-            checked_path(parent).mkdir(parents=True, exist_ok=True)
-        self.path = Path(tempfile.mkdtemp(prefix="bayesieve-", dir=parent))
+        try:
+            if parent is not None:
+                checked_path(parent).mkdir(parents=True, exist_ok=True)
+            self.path = Path(tempfile.mkdtemp(prefix="bayesieve-", dir=parent))
+        except OSError as error:
+            raise ValueError(
+                f"No copies can be written into {parent} ({error.strerror}); give another cache."
+            ) from error
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
     def __reduce__(self) -> tuple[type[Path], tuple[str]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bayesieve.table.sources.base import BLOCK_ROWS, MOST_VALUES, Piece, Pieces, added, counted, cut, digest
+from bayesieve.table.sources.frames import from_pandas
 from bayesieve.table.sources.schemas import unified
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class DaskSource(Pieces):
     def blocks(self, names: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS) -> Iterator[pl.DataFrame]:
         columns = list(self.names) if names is None else self._checked(names)
         # Without a thread, in which a task on a worker would wait for itself; Dask computes in threads of its own.
-        yield from cut((run.read(columns) for run in self.runs), block_rows)
+        return cut((run.read(columns) for run in self.runs), block_rows)
 
     def counts(self, name: str, by: str, weight: str | None = None, most: int = MOST_VALUES) -> pl.DataFrame | None:
         from dask.delayed import delayed
@@ -89,7 +90,7 @@ def scan_dask(frame: Any) -> DaskSource:
     objects = [name for name, dtype in frame.dtypes.items() if dtype.kind == "O" and not hasattr(dtype, "categories")]
     partitions = [frame.get_partition(i) for i in range(frame.npartitions)]
     looks = compute(*[delayed(_look)(part[objects or names[:1]].to_delayed()[0]) for part in partitions])
-    types = dict(pl.from_pandas(frame.head(0, npartitions=1)).schema)
+    types = dict(from_pandas(frame.head(0, npartitions=1)).schema)
     if objects:
         labels = [f"partition {i} of the Dask dataframe" for i in range(len(partitions))]
         types |= unified([schema for _, schema in looks], labels)
@@ -104,9 +105,7 @@ def scan_dask(frame: Any) -> DaskSource:
 
 
 def _look(rows: Any) -> tuple[int, pl.Schema]:
-    import polars as pl
-
-    return len(rows), pl.from_pandas(rows).schema
+    return len(rows), from_pandas(rows).schema
 
 
 def _counted(rows: Any, schema: pl.Schema, columns: list[str], most: int) -> pl.DataFrame | None:
@@ -117,5 +116,5 @@ def _typed(rows: Any, schema: pl.Schema) -> pl.DataFrame:
     """A frame of pandas with the types of the source."""
     import polars as pl
 
-    frame = pl.from_pandas(rows)
+    frame = from_pandas(rows)
     return pl.DataFrame([column.cast(schema[column.name]) for column in frame.get_columns()])

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from bayesieve.table.backends.base import refuse_duplicates
 from bayesieve.table.sources.base import BLOCK_ROWS, Piece, Pieces, digest
 from bayesieve.table.sources.column_files import scan_files
 from bayesieve.table.sources.copies import Folder, write_blocks
+from bayesieve.table.values import canonical_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,6 +53,8 @@ def scan_frame(frame: Any) -> FrameSource:
 
     if isinstance(frame, pl.DataFrame):
         table = frame
+    elif nw.dependencies.is_pandas_dataframe(frame):
+        table = from_pandas(frame)
     elif nw.dependencies.is_into_dataframe(frame):
         table = nw.from_native(frame, eager_only=True).to_polars()
     elif hasattr(frame, "__arrow_c_stream__") and not nw.dependencies.is_into_series(frame):
@@ -64,6 +68,33 @@ def scan_frame(frame: Any) -> FrameSource:
         rows = table.slice(first, BLOCK_ROWS)
         runs.append(FramePiece(rows.height, int(rows.estimated_size()), table.schema, rows))
     return FrameSource(table.schema, tuple(runs))
+
+
+def from_pandas(frame: Any) -> pl.DataFrame:
+    """A dataframe of pandas as one of polars. Categories are texts, as they are where a column is read in memory.
+
+    Raises
+    ------
+    ValueError
+        If a column holds values of several types, or of one that polars does not know; the message names it.
+    """
+    import polars as pl
+
+    names = [str(name) for name in frame.columns]
+    refuse_duplicates(names)
+    columns = []
+    for i, name in enumerate(names):
+        column = frame.iloc[:, i]
+        if hasattr(column, "cat") and not all(isinstance(value, str) for value in column.cat.categories):
+            column = column.cat.rename_categories([canonical_text(value) for value in column.cat.categories.tolist()])
+        try:
+            series: Any = pl.from_pandas(column)
+        except Exception as error:
+            raise ValueError(f"Column {name!r} cannot be scanned ({error}); convert it to one type.") from error
+        if isinstance(series.dtype, pl.BaseExtension):
+            raise ValueError(f"Column {name!r} cannot be scanned ({series.dtype}); convert it to text or numbers.")
+        columns.append(series.alias(name))
+    return pl.DataFrame(columns)
 
 
 def scan_dataset(dataset: Any, parent: Path | None) -> Pieces:

@@ -15,6 +15,7 @@ from bayesieve.table.sources.dask import scan_dask
 from bayesieve.table.sources.files import files_of, format_of
 from bayesieve.table.sources.frames import scan_dataset, scan_frame
 from bayesieve.table.sources.lazy import scan_query
+from bayesieve.table.writing import checked_path
 
 
 def scan(
@@ -75,7 +76,7 @@ def scan(
     >>> scan(pl.LazyFrame({"age": [31, 54, 31], "paid": ["no", "yes", "no"]})).counts("age", "paid").rows()
     [(31, 'no', 2), (54, 'yes', 1)]
     """
-    parent = None if cache is None else Path(cache)
+    parent = None if cache is None else checked_path(cache)
     table: Source
     if connection is not None:
         table, name = scan_query(_sql(connection, source), parent), "The query"
@@ -89,6 +90,8 @@ def scan(
         raise ValueError(f"{name} has no columns; a table needs at least one.")
     if table.n_rows == 0:
         raise ValueError(f"{name} has columns but no rows; a table needs at least one row.")
+    if columns is not None and not len(columns):
+        raise ValueError("columns is empty; name at least one column, or leave it out for all of them.")
     return table if columns is None else table.select(columns)
 
 
