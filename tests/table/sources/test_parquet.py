@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import bayesieve
+from bayesieve.table.sources import column_files
+from bayesieve.table.sources.footer import row_groups
 
 
 def table(n_rows: int, seed: int = 0) -> pl.DataFrame:
@@ -67,3 +70,31 @@ def test_folders_make_columns(tmp_path: Path) -> None:
     assert set(rows["kind"]) == {"a/b"}
     assert source.counts("year", "kind").rows() == [(2024, "a/b", 10), (2025, "a/b", 10)]
     assert_frame_equal(pl.concat(source.select(["year"]).blocks()), rows[["year"]])
+
+
+@pytest.mark.parametrize("options", [{}, {"compression": "none", "version": "1.0"}, {"write_page_index": True}])
+def test_footers_of_other_writers(tmp_path: Path, options: dict[str, Any]) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = arrow.table({"a": range(1000), "b": [[1, 2]] * 1000, "c": [{"x": None, "y": "é"}] * 1000})
+    rows = rows.replace_schema_metadata({"note": "n" * 300})
+    parquet.write_table(rows, tmp_path / "rows.parquet", row_group_size=64, **options)
+    expected = parquet.read_metadata(tmp_path / "rows.parquet")
+    groups = row_groups(tmp_path / "rows.parquet")
+    assert len(groups) == expected.num_row_groups == 16
+    for i, group in enumerate(groups):
+        known = expected.row_group(i)
+        assert (group.n_rows, group.n_unpacked) == (known.num_rows, known.total_byte_size)
+        assert group.n_bytes == sum(known.column(j).total_compressed_size for j in range(known.num_columns))
+    assert_frame_equal(pl.concat(bayesieve.scan(tmp_path).blocks()), pl.DataFrame(rows))
+
+
+def test_large_row_groups_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(column_files, "BLOCK_ROWS", 50)
+    whole = table(1000)
+    whole.write_parquet(tmp_path / "rows.parquet", row_group_size=400)
+    assert [piece.n_rows for piece in bayesieve.scan(tmp_path).pieces] == [400, 400, 200]
+    monkeypatch.setattr(column_files, "_LARGEST", 2000)
+    source = bayesieve.scan(tmp_path)
+    assert max(piece.n_rows for piece in source.pieces) < 200
+    assert source.n_bytes == sum(g.n_bytes for g in row_groups(tmp_path / "rows.parquet"))
+    assert_frame_equal(pl.concat(source.blocks(block_rows=77)), whole)

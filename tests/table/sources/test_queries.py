@@ -121,6 +121,8 @@ def test_every_engine_counts_and_reads_alike(engine: Callable[..., Source], tmp_
     fewer = source.select(["class", "*"])
     assert_frame_equal(pl.concat(fewer.blocks()), rows[["class", "*"]])
     assert_frame_equal(fewer.counts("*", "class"), expected.counts("*", "class"))
+    with pytest.raises(ValueError, match="Column 'class' holds no numbers"):
+        source.counts("n", "n", "class")
     sent = pickle.loads(pickle.dumps(source))
     assert_frame_equal(pl.concat(piece.read(["^x.*$"]) for piece in sent.pieces), rows[["^x.*$"]])
     assert source.fingerprint() == source.fingerprint() != fewer.fingerprint()

@@ -128,7 +128,7 @@ class Source(ABC):
             Columns ``value``, ``class`` and ``count`` (rows, or the sum of their weights), sorted by value and class,
             missing ones first. NaN counts as missing.
         """
-        columns = [name, by] if weight is None else [name, by, weight]
+        columns = self._counted_columns(name, by, weight)
         total: pl.DataFrame | None = None
         for block in self.blocks(list(dict.fromkeys(columns))):
             total = added(total, counted(block, *columns), most)
@@ -149,6 +149,13 @@ class Source(ABC):
         ValueError
             If it has changed since; the message names the file.
         """
+
+    def _counted_columns(self, name: str, by: str, weight: str | None) -> list[str]:
+        columns = [name, by] if weight is None else [name, by, weight]
+        self._checked(dict.fromkeys(columns))
+        if weight is not None and not self.schema[weight].is_numeric():
+            raise ValueError(f"Column {weight!r} holds no numbers ({self.schema[weight]}); weights are numbers.")
+        return columns
 
     def _schema_of(self, names: Iterable[str]) -> pl.Schema:
         import polars as pl

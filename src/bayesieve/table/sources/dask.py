@@ -57,8 +57,7 @@ class DaskSource(Pieces):
     def counts(self, name: str, by: str, weight: str | None = None, most: int = MOST_VALUES) -> pl.DataFrame | None:
         from dask.delayed import delayed
 
-        columns = [name, by] if weight is None else [name, by, weight]
-        self._checked(dict.fromkeys(columns))
+        columns = self._counted_columns(name, by, weight)
         count, add = delayed(_counted), delayed(added)
         chosen = list(dict.fromkeys(columns))
         sums = [count(run.partition[chosen].to_delayed()[0], self.schema, columns, most) for run in self.runs]

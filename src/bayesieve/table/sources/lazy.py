@@ -84,7 +84,7 @@ class LazySource(Source):
     def counts(self, name: str, by: str, weight: str | None = None, most: int = MOST_VALUES) -> pl.DataFrame | None:
         import polars as pl
 
-        self._checked(dict.fromkeys([name, by] if weight is None else [name, by, weight]))
+        self._counted_columns(name, by, weight)
         columns = [nw.col(self.columns[name]).alias("value"), nw.col(self.columns[by]).alias("class")]
         if weight is not None:
             columns.append(nw.col(self.columns[weight]).cast(nw.Float64).alias("weight"))
