@@ -100,6 +100,16 @@ def test_roles_are_names_of_columns(tmp_path: Path) -> None:
         SelectiveNB().fit(table)
 
 
+def test_the_row_of_a_value_that_cannot_be_used_is_that_of_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bayesieve.table.scanned.ScannedTable.block_rows", 500)
+    infinite = pl.when(pl.arange(2000) == 1742).then(float("inf")).otherwise(pl.col("amount"))
+    source = written(claims(2000).with_columns(amount=infinite), tmp_path, 6)
+    with pytest.raises(ValueError, match=r"Column 'amount' contains infinity \(first in row 1742\)"):
+        SelectiveNB().fit(source, "paid")
+
+
 def test_too_many_numbers_are_counted_in_cells_of_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = claims(4000).select("amount", "age", "paid")
     source = bayesieve.scan(written(frame, tmp_path, 3))

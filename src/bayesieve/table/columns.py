@@ -75,6 +75,7 @@ class Column:
         self._library = library
         self._kind = kind
         self._rows = rows
+        self.first_row = 0  # where these rows begin in a table that they are a block of
 
     def __len__(self) -> int:
         return len(self._data) if self._rows is None else len(self._rows)
@@ -351,7 +352,7 @@ class Column:
         infinite = np.isinf(values)
         if infinite.any():
             raise ValueError(
-                f"Column {self.name!r} contains infinity (first in row {int(np.argmax(infinite))}); "
+                f"Column {self.name!r} contains infinity (first in row {self.first_row + int(np.argmax(infinite))}); "
                 f"replace infinite values by a missing value (NaN) or by a finite limit."
             )
 
@@ -359,7 +360,7 @@ class Column:
 def _unreadable(column: Column, row: int, type_: str) -> ValueError:
     text = quoted_text(canonical_text(column.value(row)))
     return ValueError(
-        f"Column {column.name!r} is read as a {type_} but row {row} holds {text}; "
+        f"Column {column.name!r} is read as a {type_} but row {column.first_row + row} holds {text}; "
         f"correct the value or read the column as categorical."
     )
 

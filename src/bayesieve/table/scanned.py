@@ -82,7 +82,7 @@ class ScannedTable(Table):
             end = begin + frame.height
             if keeping:
                 self._kept.frames.append(frame[self.kept_within(slice(begin, end))])
-            yield slice(begin, end), self._in_memory(frame)
+            yield slice(begin, end), self._in_memory(frame, begin)
             begin = end
         self._kept.complete |= keeping
 
@@ -181,8 +181,11 @@ class ScannedTable(Table):
             begin = end
         return pl.concat(frames)
 
-    def _in_memory(self, frame: pl.DataFrame) -> Table:
-        return _table_of(frame, self._given)
+    def _in_memory(self, frame: pl.DataFrame, first_row: int = 0) -> Table:
+        table = _table_of(frame, self._given)
+        for i in range(table.n_columns):
+            table.column(i).first_row = first_row
+        return table
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
         if tuple(names) != self.names:
