@@ -115,6 +115,16 @@ def test_a_thousand_features_take_few_round_trips(client: Any, selector: Any) ->
     assert engine.round_trips < 1000
 
 
+def test_subsets_are_evaluated_together(client: Any, coded: CodedTable) -> None:
+    options: dict[str, Any] = {"constraints": {"recall:1": 0.2}, "recode": False}
+    alone = DependenceClusterSelector(**options).fit_coded(coded)
+    with Cluster(client, block_rows=300) as engine:
+        remote = DependenceClusterSelector(**options).fit_coded(coded.on(engine))
+    assert engine.round_trips < remote.candidates_.height
+    for name in ("violation", "feasible", "n_features", remote.trace_.criterion_name):
+        np.testing.assert_allclose(remote.candidates_[name].to_numpy(), alone.candidates_[name].to_numpy(), atol=1e-9)
+
+
 def test_interrupts_and_time_limits_keep_the_best_so_far(
     client: Any, coded: CodedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

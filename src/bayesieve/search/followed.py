@@ -33,12 +33,16 @@ class Measured:
         start = partial(criterion.start, leave_out=True) if can_leave else criterion.start
         engine = rows.blocks[0].engine if criterion.additive else IN_MEMORY
         self._is_remote = engine.is_remote
+        self._sums = np.zeros((0, 0))  # of subsets that a cluster was asked about together
+        self._taken: int | None = None
         self._state: Parts[Any] = engine.parts(start, rows.blocks, rows.tables, rows.priors)
 
     def reset(self) -> None:
+        self._taken = None
         self._state.update(_reset, self._rows.priors)
 
     def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        assert self._taken is None  # workers are at the empty subset
         self._state.update(_multiply, self._rows.tables, features, adding)
 
     def expect_moves(self) -> None:
@@ -46,10 +50,17 @@ class Measured:
 
     def sum_subsets(self, subsets: np.ndarray) -> bool:
         """Prepare `take_subset` for these subsets (n_subsets, n_features); False where that is not possible."""
-        return not self._is_remote and int(self._state.reduce(_fail_to_sum, self._rows.tables, subsets)) == 0
+        if self._is_remote:  # one question for all, whatever they keep of the rows
+            rows = self._rows
+            self._sums = self._state.reduce(_own_sums_of, self._criterion, rows.tables, rows.priors, subsets)
+            return True
+        return int(self._state.reduce(_fail_to_sum, self._rows.tables, subsets)) == 0
 
     def take_subset(self, number: int) -> None:
-        self._state.update(_take_subset, number)
+        if self._is_remote:
+            self._taken = number
+        else:
+            self._state.update(_take_subset, number)
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         def part(chosen: slice) -> np.ndarray:
@@ -74,7 +85,10 @@ class Measured:
         return self._costs(sums, sizes)
 
     def own(self, size: int) -> float:
-        sums = self._state.reduce(self._criterion.own_sums, self._rows.tables)
+        if self._taken is not None:
+            sums = self._sums[self._taken]
+        else:
+            sums = self._state.reduce(self._criterion.own_sums, self._rows.tables)
         return float(self._costs(sums[None, :], np.array([size]))[0])
 
     def _costs(self, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -145,6 +159,21 @@ def _sums_of_pieces(
     block: Any, criterion: Criterion, tables: RatioTables, features: np.ndarray, adding: np.ndarray, pieces: list[slice]
 ) -> np.ndarray:
     return np.concatenate([criterion.sums(block, tables, features[piece], adding[piece]) for piece in pieces])
+
+
+def _own_sums_of(
+    block: Any, criterion: Criterion, tables: RatioTables, priors: np.ndarray, subsets: np.ndarray
+) -> np.ndarray:
+    """(n_subsets, n_sums), each subset from the one before; the empty one is where the state comes from and goes to."""
+    sums, current = [], np.zeros(subsets.shape[1], dtype=bool)
+    for subset in subsets:
+        changed = np.flatnonzero(subset != current)
+        _expect_moves(block)
+        _multiply(block, tables, changed.tolist(), subset[changed].tolist())
+        sums.append(criterion.own_sums(block, tables))
+        current = subset
+    block.reset(priors)
+    return np.array(sums)
 
 
 def _reset(block: Any, priors: np.ndarray) -> None:

@@ -17,6 +17,7 @@ from bayesieve.search.state import SubsetProblem
 
 _PIECE = 64  # subsets that a thread walks through before it takes up others
 _MOST_SUMMED = 256  # of those whose logarithms are summed at once
+_MOST_ASKED = 256  # of those that a cluster is asked about at once
 _PARALLEL_WORK = 20_000_000  # rows x features x subsets below which threads cost more than they bring
 _AT_ONCE = 1024  # subsets among which the nearest is looked for: more take longer to look than the moves saved
 
@@ -97,7 +98,8 @@ def walk_subsets(
     guide = problem.objective
     facts = np.full((3, len(subsets)), np.nan)
     measured = np.full((len(subsets), len(guide.constraints)), np.nan)
-    parallel = problem.n_rows * problem.n_features * len(subsets) > _PARALLEL_WORK
+    work = problem.n_rows * problem.n_features * len(subsets)
+    parallel = work > _PARALLEL_WORK and not problem.engine.is_remote
     at_once = effective_jobs(n_jobs) if parallel else 1
 
     def walk(numbers: np.ndarray) -> bool:
@@ -141,6 +143,8 @@ def _pieces(problem: SubsetProblem, subsets: np.ndarray, summed: bool, at_once: 
         return [order[at : at + _PIECE] for at in range(0, order.size, _PIECE)]
     objectives = (problem.objective,) if problem.validation is None else (problem.objective, problem.validation)
     n_states = at_once * sum(1 + len(objective.constraints) for objective in objectives)
+    if problem.engine.is_remote:
+        return [np.arange(at, min(at + _MOST_ASKED, len(subsets))) for at in range(1, len(subsets), _MOST_ASKED)]
     most = [most_subsets(block, problem.n_classes) for objective in objectives for block in objective.rows.blocks]
     size = max(1, min(_MOST_SUMMED, -(-len(subsets) // at_once), min(most) // n_states))
     return [np.arange(at, min(at + size, len(subsets))) for at in range(1, len(subsets), size)]
