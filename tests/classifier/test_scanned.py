@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import bayesieve
-from bayesieve import SelectiveNB, TableEncoder, WrapperSelector
+from bayesieve import MAPSelector, SelectiveNB, TableEncoder, WrapperSelector
 from bayesieve.engine import Mapped
 from bayesieve.engine.memory_limit import bytes_of
 from bayesieve.table.rows import ClassRuns
@@ -88,6 +88,14 @@ def test_levels_of_an_encoder(tmp_path: Path) -> None:
     other = TableEncoder(pairs=2, missing="ignore")
     np.testing.assert_array_equal(codes, other.fit_transform(frame.drop("paid"), frame["paid"]))
     assert [level.to_json() for level in encoder.levels_] == [level.to_json() for level in other.levels_]
+
+
+def test_selectors_and_lazy_frames(tmp_path: Path) -> None:
+    frame = claims(1000)
+    source = written(frame, tmp_path, 9)
+    expected = MAPSelector().fit(frame.drop("paid"), frame["paid"])
+    for table in (source, bayesieve.scan(source), frame.lazy()):
+        np.testing.assert_array_equal(MAPSelector().fit(table, "paid").weights_, expected.weights_)
 
 
 def test_roles_are_names_of_columns(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bayesieve
-from bayesieve import SelectiveNB
+from bayesieve import CompressionAveraging, SelectiveNB
 from bayesieve.engine import Cache
 from tests.classifier.test_scanned import claims, written
 
@@ -18,7 +18,7 @@ from tests.classifier.test_scanned import claims, written
 _KILLED = """
 import os, sys
 import bayesieve
-from bayesieve import SelectiveNB
+from bayesieve import CompressionAveraging, SelectiveNB
 from bayesieve.discretize import scanned_columns
 from bayesieve.engine import Cache
 from bayesieve.search import multi_start
@@ -41,7 +41,8 @@ if phase == "coding":
     Cache._checksums = kill_at(1, Cache._checksums)
 if phase == "searching":
     multi_start._run_wave = kill_at(3, multi_start._run_wave)
-SelectiveNB(cache=folder, n_jobs=1).fit(bayesieve.scan(source), "paid")
+selector = CompressionAveraging(exhaustive=False)
+SelectiveNB(selector, pairs=0, calibrate=False, cache=folder, n_jobs=1).fit(bayesieve.scan(source), "paid")
 """
 
 
@@ -59,9 +60,11 @@ def test_a_fit_goes_on_after_it_was_killed(phase: str, tmp_path: Path, monkeypat
     run_wave, read = multi_start._run_wave, ScannedColumns._read
     monkeypatch.setattr(multi_start, "_run_wave", lambda *a: n_waves.append(1) or run_wave(*a))
     monkeypatch.setattr(ScannedColumns, "_read", lambda *a: n_read.append(1) or read(*a))
-    model = SelectiveNB(cache=folder).fit(bayesieve.scan(source), "paid")
+    options = {"pairs": 0, "calibrate": False}
+    selector = CompressionAveraging(exhaustive=False)
+    model = SelectiveNB(selector, cache=folder, **options).fit(bayesieve.scan(source), "paid")  # type: ignore[arg-type]
     waves_left, passes = len(n_waves), len(n_read)
-    expected = SelectiveNB().fit(bayesieve.scan(source), "paid")
+    expected = SelectiveNB(selector, **options).fit(bayesieve.scan(source), "paid")  # type: ignore[arg-type]
     np.testing.assert_array_equal(model.feature_weights_, expected.feature_weights_)
     assert model.trace_.n_models == expected.trace_.n_models
     n_all = len(n_waves) - waves_left
@@ -72,8 +75,9 @@ def test_a_fit_goes_on_after_it_was_killed(phase: str, tmp_path: Path, monkeypat
 def test_damaged_notes_are_not_used(tmp_path: Path) -> None:
     source = written(claims(500).select("age", "town", "paid"), tmp_path, 8)
     folder = tmp_path / "codes"
-    model = SelectiveNB(cache=folder).fit(source, "paid")
+    selector = CompressionAveraging(exhaustive=False)
+    model = SelectiveNB(selector, cache=folder).fit(source, "paid")
     note = next(folder.glob("search-*.bin"))
     note.write_bytes(note.read_bytes()[:-7])
-    again = SelectiveNB(cache=Cache(folder)).fit(source, "paid")
+    again = SelectiveNB(selector, cache=Cache(folder)).fit(source, "paid")
     np.testing.assert_array_equal(model.feature_weights_, again.feature_weights_)

@@ -39,8 +39,7 @@ from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.rows import ClassRuns
-from bayesieve.table.scanned import ScannedTable, scanned_rows
-from bayesieve.table.sources.base import Source
+from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
 from bayesieve.table.sums import SummedTable
 from bayesieve.table.table_levels import TableLevels
 
@@ -161,7 +160,7 @@ class TableEncoder(TableCoder):
         columns that no pair is looked for with. ``by_class`` lists the rows of a scanned table class after class;
         ``verbose=1`` shows how far reading it has come.
         """
-        if isinstance(X, Source):
+        if is_scan(X, y):
             scan = scanned_rows(X, y, sample_weight)
             X, y, sample_weight = scan.table, scan.target, scan.weights
         table, drawn, coders, grouper = self._read_for_fit(X)
