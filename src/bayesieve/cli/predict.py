@@ -42,7 +42,7 @@ def predict(
     """
     import polars as pl
 
-    from bayesieve.classifier.scored_frames import refuse_own_file
+    from bayesieve.classifier.scored_frames import BLOCK_ROWS, refuse_own_file
     from bayesieve.engine.progress import RowProgress
     from bayesieve.table.reading import is_stream
 
@@ -64,7 +64,7 @@ def predict(
         progress,
     ):
         at = 0
-        for block in source.blocks([name for name in source.names if name in wanted]):
+        for block in source.blocks([name for name in source.names if name in wanted], BLOCK_ROWS):
             write(_predictions(fitted, rule, block, table, at))
             at += block.height
             progress(block.height)
