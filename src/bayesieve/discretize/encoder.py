@@ -29,13 +29,14 @@ from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
 from bayesieve.discretize.random_sums import RandomSums
 from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.discretize.remote_columns import RemoteColumns
-from bayesieve.discretize.scanned_columns import ScannedColumns
+from bayesieve.discretize.scanned_columns import ScannedColumns, noted_cautions
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.discretize.values import ValueCoder
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
 from bayesieve.engine.memory_limit import mapped_options
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
+from bayesieve.table.cautions import Caution
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.rows import ClassRuns
@@ -172,6 +173,8 @@ class TableEncoder(TableCoder):
         rows, engine = _listed(target, weights, scanned is not None and by_class), _engine_for(table, engine)
         blocks = [slice(*bounds.tolist()) for bounds in engine.blocks(np.array([0, table.n_rows]))]
 
+        cautions: list[list[Caution]] = []
+
         def code() -> tuple[TableLevels, np.ndarray]:
             values: ScannedColumns | None = None
             if scanned is not None:
@@ -180,7 +183,7 @@ class TableEncoder(TableCoder):
                     values = RemoteColumns(*known, engine, self.n_jobs, rows.runs)
                 else:
                     values = ScannedColumns(*known, engine, self.n_jobs, rows.runs, verbose)
-                self.scan_cautions_ = values.cautions()
+                cautions[:] = [values.cautions()]
 
             def fit(of: Table, by: Sequence[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:
                 if values is not None:
@@ -214,6 +217,7 @@ class TableEncoder(TableCoder):
             yield from (target.codes.data, b"" if weights is None else weights.data)
 
         levels, codes = engine.remembered(facts, code)
+        self.scan_cautions_ = noted_cautions(engine, *cautions) if scanned is not None else []
         if len(levels.sums):
             table, coders = SummedTable(table, levels.sums), [*coders, *[numeric] * len(levels.sums)]
         if scanned is not None and rows.runs is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -154,6 +156,18 @@ class ScannedColumns:
             sentence = f"Levels come from up to {GRID:,} quantiles, not from every number, in {named(gridded)}."
             cautions.append(Caution("quantiles", gridded, sentence, warns=False))
         return cautions
+
+
+def noted_cautions(engine: Engine, cautions: list[Caution] | None = None) -> list[Caution]:
+    """The cautions about a table that was read just now or, None, about that whose codes the engine kept."""
+    if cautions is None:
+        return [
+            Caution(**{**facts, "columns": tuple(facts["columns"])})
+            for facts in json.loads(engine.noted("cautions") or "[]")
+        ]
+    if cautions:
+        engine.note("cautions", json.dumps([asdict(caution) for caution in cautions]).encode())
+    return cautions
 
 
 class _Values(ABC):
