@@ -121,3 +121,19 @@ def test_row_numbers() -> None:
 def test_row_numbers_that_are_none(text: str, message: str) -> None:
     with pytest.raises(CommandError, match=re.escape(message)):
         chosen_rows(text, 10)
+
+
+def test_files_are_explained_block_by_block(
+    succeeds: Run, model: Path, german: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    german.write_parquet("t.parquet", row_group_size=170)
+    Path("parts").mkdir()
+    for i in range(2):
+        german[i * 500 : (i + 1) * 500].write_parquet(f"parts/{i}.parquet")
+    monkeypatch.setattr("bayesieve.cli.explain._BLOCK_ROWS", 300)
+    for table in ("t.parquet", "parts/*.parquet"):
+        succeeds("explain", model, table, "-o", "all.parquet")
+        succeeds("explain", model, GERMAN, "-o", "expected.parquet")
+        assert pl.read_parquet("all.parquet").equals(pl.read_parquet("expected.parquet"))
+        rows = ("--rows", "999,3,500-501")
+        assert succeeds("explain", model, table, *rows).stdout == succeeds("explain", model, GERMAN, *rows).stdout

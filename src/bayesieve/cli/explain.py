@@ -5,17 +5,24 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bayesieve.cli import compiling, files, options
 from bayesieve.cli.columns import model_columns
-from bayesieve.cli.errors import CommandError
+from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.tables import Column, numbers
 from bayesieve.cli.text import counted, quoted, thousands, visible
 
+if TYPE_CHECKING:
+    import polars as pl
+
+    from bayesieve.table.sources import Source
+
+_CONSEQUENCE = "no explanations were written"
+_BLOCK_ROWS = 1 << 13  # each becomes a line for every feature and class
 _FIRST = 3  # rows shown by default
 _MOST_CLASSES = 6
 _MOST_VALUE, _MOST_LEVEL, _MOST_TITLE = 24, 32, 16  # characters
@@ -49,26 +56,59 @@ def explain(
     files.check_output(output)
     screen = Screen()
     fitted = files.read_model(model, screen)
-    frame = files.read_table(table, screen, fitted)
-    if rows is not None:
-        chosen = chosen_rows(rows, frame.height)
-    else:
-        chosen = list(range(frame.height if output is not None else min(_FIRST, frame.height)))
-    X = model_columns(fitted, frame[chosen], table)
+    source = files.open_source(table, screen, fitted)
+    files.refuse_input(output, table, source)
+    if rows is None and output is not None:
+        _write_all(fitted, source, table, output, screen)
+        return
+    chosen = list(range(min(_FIRST, source.n_rows))) if rows is None else chosen_rows(rows, source.n_rows)
+    X = model_columns(fitted, _rows_of(source, chosen), table)
     with compiling.announced(screen), screen.working(f"Explaining {counted(len(chosen), 'row')} ..."):
         explanation = replace(fitted.explanation(X, by="score"), rows=chosen)
         probability = fitted.predict_proba(X)
     if output is not None:
         files.write_frame(explanation.to_frame(), output)
-        if files.to_stdout(output):
-            return
-        screen.line(f"{counted(len(chosen), 'row')} explained in {output}")
+        _end(len(chosen), output, screen)
         return
     for at in range(len(chosen)):
         _show_row(screen, explanation, probability[at], at)
-    if rows is None and frame.height > len(chosen):
-        more = thousands(frame.height - len(chosen))
+    if rows is None and source.n_rows > len(chosen):
+        more = thousands(source.n_rows - len(chosen))
         screen.note(f"{more} rows more: choose with --rows, or write all with --output")
+
+
+def _write_all(model: Any, source: Source, table: Path, output: Path, screen: Screen) -> None:
+    """Explain all rows, block by block."""
+    from bayesieve.engine.progress import RowProgress
+
+    progress, at = RowProgress("Explaining", source.n_rows, source.n_bytes, verbose=1), 0
+    with compiling.announced(screen), interruptible(_CONSEQUENCE), files.written(output) as write, progress:
+        for block in source.blocks(block_rows=_BLOCK_ROWS):
+            explanation = model.explanation(model_columns(model, block, table), by="score")
+            write(replace(explanation, rows=list(range(at, at + block.height))).to_frame())
+            at += block.height
+            progress(block.height)
+    _end(at, output, screen)
+
+
+def _end(n_rows: int, output: Path, screen: Screen) -> None:
+    if not files.to_stdout(output):
+        screen.line(f"{counted(n_rows, 'row')} explained in {output}")
+
+
+def _rows_of(source: Source, chosen: list[int]) -> pl.DataFrame:
+    """These rows in this order; no block is read after the last of them."""
+    import polars as pl
+
+    ordered, begin, parts = sorted(chosen), 0, []
+    for block in source.blocks():
+        end = begin + block.height
+        parts.append(block[[row - begin for row in ordered if begin <= row < end]])
+        begin = end
+        if begin > ordered[-1]:
+            break
+    position = {row: i for i, row in enumerate(ordered)}
+    return pl.concat(parts)[[position[row] for row in chosen]]
 
 
 def chosen_rows(text: str, n_rows: int) -> list[int]:

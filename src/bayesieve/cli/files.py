@@ -149,6 +149,15 @@ def check_file(path: Path) -> None:
         raise CommandError(f"There is no folder {path.parent} to write {path.name} in; create it first")
 
 
+def refuse_input(output: Path | None, table: Path, source: Source) -> None:
+    """ValueError where the output is one of the files that are read."""
+    from bayesieve.classifier.scored_frames import refuse_own_file
+    from bayesieve.table.reading import is_stream
+
+    if output is not None and not to_stdout(output) and not is_stream(table):
+        refuse_own_file(output, table, source)
+
+
 @contextmanager
 def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
     """Yields what writes frame after frame: to a file that is there whole in the end or not at all, or as CSV to

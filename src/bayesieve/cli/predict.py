@@ -42,17 +42,15 @@ def predict(
     """
     import polars as pl
 
-    from bayesieve.classifier.scored_frames import BLOCK_ROWS, refuse_own_file
+    from bayesieve.classifier.scored_frames import BLOCK_ROWS
     from bayesieve.engine.progress import RowProgress
-    from bayesieve.table.reading import is_stream
 
     files.check_output(output)
     screen = Screen(quiet)
     fitted = files.read_model(model, screen)
     rule = benefit_rule(benefit, fitted.classes_) or fitted.benefit_rule_
     source = files.open_source(table, screen, fitted)
-    if output is not None and not files.to_stdout(output) and not is_stream(table):
-        refuse_own_file(output, table, source)
+    files.refuse_input(output, table, source)
     model_columns(fitted, pl.DataFrame(schema=source.schema), table)  # says what lacks before the work begins
     wanted = {*needed_columns(fitted)[1], *([] if rule is None or rule.amount is None else [rule.amount])}
     before = fitted.encoder_.unseen_counts_.copy()
