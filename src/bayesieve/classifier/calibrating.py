@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective deviation, or
 _LEAST_SHARE = 3e-4  # of what all features could save, if that is less
+_NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the features that it is the best of
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
 
 
@@ -219,7 +220,7 @@ class _EvidenceFit:
         null = float(entr(np.bincount(rows.classes, rows.weights) / rows.weights.sum()).sum() * rows.weights.sum())
         prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + rough.effective), _LEAST_SHARE * null)
         of_surfaces = slice(every.size - len(self.surfaces), None)
-        prices[of_surfaces] = 1.0 + rough.effective[of_surfaces] + np.log(every.size)  # the best of many
+        prices[of_surfaces] = 1.0 + rough.effective[of_surfaces] + _NATS_PER_CHOICE * np.log(every.size)
         contributions = self._contributions(rough.tables, some)
         joint = contributions.sum(axis=0) + self.loss.log_prior + rough.intercept
         kept = worth_keeping(contributions, joint, rows.classes[some], weights, prices)

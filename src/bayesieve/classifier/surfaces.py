@@ -29,7 +29,7 @@ _N_BINS = 12
 _N_WAVES = 3
 _MOST_GROUPS = 8  # of a category
 _MOST_SURFACES = 30
-_CAUTION = 0.4  # of the nats by which one table of pure noise in a hundred gets a surface: the fit has the last word
+_CAUTION = 0.5  # of the nats by which one table of noise in a hundred gets a surface: the fit has the last word
 _LEAST_EVIDENCE = 0.05  # mean deviation in nats below which a feature without weight stays out
 
 

@@ -117,14 +117,21 @@ class PairLevels(FeatureLevels):
         }
 
     @classmethod
-    def from_json(cls, data: Any, columns: Sequence[FeatureLevels] = ()) -> PairLevels:
-        """The levels written by `to_json`, or by `features_to_json` where ``columns`` has the levels of the columns."""
+    def from_json(
+        cls, data: Any, columns: Sequence[FeatureLevels] = (), shared: dict[str, FeatureLevels] | None = None
+    ) -> PairLevels:
+        """The levels written by `to_json`, or by `features_to_json` where ``columns`` has the levels of the columns.
+        Parts that are alike are those ``shared``, which grows.
+        """
         if not isinstance(data, dict) or set(data) != _KEYS:
             raise ValueError(f"The levels of a pair must be an object with the keys {', '.join(sorted(_KEYS))}.")
         named = {level.name: level for level in columns}
+        shared = {} if shared is None else shared
         try:
             parts = [
-                named[part] if type(part) is str and part in named else FeatureLevels.from_json(part)
+                named[part]
+                if type(part) is str and part in named
+                else shared.setdefault(repr(part), FeatureLevels.from_json(part))
                 for part in member(data, "parts", list)
             ]
             shape = tuple(part.n_levels for part in parts)
@@ -192,7 +199,8 @@ def features_from_json(data: Sequence[Any]) -> tuple[FeatureLevels, ...]:
     n_columns = len(is_pair) - sum(is_pair)
     columns = tuple(FeatureLevels.from_json(one) for one in data[:n_columns])
     _check_sums(columns)
-    pairs = tuple(PairLevels.from_json(one, columns) for one in data[n_columns:])
+    shared: dict[str, Any] = {}  # a part of several pairs is one object, so that its column is coded once
+    pairs = tuple(PairLevels.from_json(one, columns, shared) for one in data[n_columns:])
     names = {level.name for level in columns}
     for pair in pairs:
         if not names.issuperset(part.name for part in pair.parts):

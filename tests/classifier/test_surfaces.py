@@ -1,0 +1,168 @@
+"""Surfaces: evidence of two columns together, fitted where that of single columns leaves something to say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit
+
+from bayesieve import SelectiveNB, TableEncoder, load
+from bayesieve.classifier import calibrating
+from bayesieve.naive_bayes.surfaces import _VARIANCES, surface_gains
+from bayesieve.table.pair_levels import PairLevels
+
+
+def frame(seed: int, n_rows: int, *, noise: float = 1.0) -> tuple[pl.DataFrame, np.ndarray]:
+    """Numbers whose sum matters in waves, which no grid of levels shows; and a category that turns a slope around."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n_rows, 4))
+    kind = rng.integers(0, 3, n_rows)
+    score = 3 * np.sin(2 * (x[:, 0] + x[:, 1])) + x[:, 2] + (kind - 1) * x[:, 3]
+    columns = {name: x[:, k] for k, name in enumerate("abcd")} | {"kind": np.array(["u", "v", "w"])[kind]}
+    return pl.DataFrame(columns), (score + noise * rng.logistic(size=n_rows) > 0).astype(int)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[SelectiveNB, pl.DataFrame, np.ndarray]:
+    X, y = frame(0, 3000)
+    return SelectiveNB().fit(X, y), X, y
+
+
+def surfaces(model: SelectiveNB) -> list[Any]:
+    return [level for level in model.encoder_.levels_ if isinstance(level, PairLevels) and level.level_score == 0]
+
+
+def loss(model: SelectiveNB, X: pl.DataFrame, y: np.ndarray) -> float:
+    return float(-model.predict_log_proba(X)[np.arange(y.size), y].mean())
+
+
+def test_gains_are_those_of_the_rows() -> None:
+    rng = np.random.default_rng(1)
+    lines = [rng.normal(size=(4, 2)), rng.normal(size=(3, 3)), np.eye(2)]
+    bins = np.stack([rng.integers(0, len(line) + 1, 50) for line in lines])
+    residuals, curvature = rng.normal(size=(50, 3)), rng.random((50, 3))
+    gains = surface_gains(lines, bins, residuals, curvature)
+    rows = [np.append(line, np.zeros((1, line.shape[1])), axis=0)[own] for line, own in zip(lines, bins, strict=True)]
+    for i, j in [(0, 1), (1, 2), (0, 2)]:
+        design = np.einsum("np,nq->npq", rows[i], rows[j]).reshape(50, -1)
+        slope, steep = design.T @ residuals, (design * design).T @ curvature
+        of_variances = [0.5 * (v * slope**2 / (1 + v * steep) - np.log1p(v * steep)).sum() for v in _VARIANCES]
+        assert gains[i, j] == pytest.approx(max(of_variances), rel=1e-4, abs=1e-4)
+        assert gains[j, i] == pytest.approx(gains[i, j], rel=1e-6)
+
+
+def test_surfaces_say_what_no_grid_of_levels_shows(fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray]) -> None:
+    model, X, y = fitted
+    assert {frozenset(part.name for part in level.parts) for level in surfaces(model)} >= {frozenset("ab")}
+    new = frame(1, 3000)
+    without = SelectiveNB(pairs=0).fit(X, y)
+    assert loss(model, *new) < loss(without, *new) - 0.1
+    assert loss(model, *new) < 0.9 * loss(SelectiveNB(calibrate="levels").fit(X, y), *new)
+
+
+def test_a_category_has_a_curve_for_each_group() -> None:
+    rng = np.random.default_rng(3)
+    x, kind = rng.normal(size=(2500, 2)), rng.integers(0, 4, 2500)
+    y = (rng.random(2500) < expit(1.5 * np.sin(2 * x[:, 0] + kind) + (kind > 1))).astype(int)
+    X = pl.DataFrame({"a": x[:, 0], "b": x[:, 1], "kind": np.array(list("uvwx"))[kind]})
+    model = SelectiveNB().fit(X, y)
+    assert [level.name for level in surfaces(model)] == ["a × kind (smooth)"]  # finer than the pair of that name
+    assert {"a × kind", "a × kind (smooth)"} <= set(model.selected_features_)
+
+
+@pytest.mark.filterwarnings("ignore:No feature is kept")
+def test_noise_gets_none_and_sums_hardly_any() -> None:
+    by_chance = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(1500, 12))
+        X = pl.DataFrame({f"c{k}": x[:, k] for k in range(12)})
+        assert not surfaces(SelectiveNB().fit(X, rng.integers(0, 2, 1500)))
+        additive = np.sin(2 * x[:, 0]) + x[:, 1] + rng.logistic(size=1500) > 0
+        by_chance += len(surfaces(SelectiveNB().fit(X, additive)))
+    assert by_chance <= 1
+
+
+@pytest.mark.filterwarnings("ignore:Some values were never seen")
+def test_contributions_add_up_and_expressions_predict_the_same(
+    fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray],
+) -> None:
+    model, X, _ = fitted
+    X = X.with_columns(a=pl.when(pl.int_range(pl.len()) % 7 == 0).then(None).otherwise(pl.col("a")))
+    explanation = model.explanation(X[:200])
+    assert any(level.name in explanation.features for level in surfaces(model))
+    total = explanation.contributions.sum(axis=1) + explanation.prior
+    np.testing.assert_allclose(total, model.predict_joint_log_proba(X[:200]), rtol=0, atol=1e-12)
+    probabilities = X.select(model.expressions(X)).to_numpy()[:, -2:].astype(float)
+    np.testing.assert_allclose(probabilities, model.predict_proba(X), rtol=0, atol=1e-12)
+
+
+def test_a_saved_model_predicts_the_same(fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray], tmp_path: Any) -> None:
+    model, X, y = fitted
+    model.save(tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.selected_features_ == model.selected_features_
+    parts = [part for level in surfaces(again) for part in level.parts if part.kind == "numeric"]
+    assert len({id(part) for part in parts}) == len({part.name for part in parts})  # coded once, as before
+    np.testing.assert_array_equal(again.fit(X, y).predict_proba(X), model.predict_proba(X))
+    assert len(model.selector_.weights_) == len(model.encoder_.levels_) == model.feature_weights_.size
+
+
+def test_rows_coded_once_give_the_model_of_the_table(fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray]) -> None:
+    model, X, y = fitted
+    encoder = TableEncoder(pairs="auto")
+    coded = encoder.fit_transform_coded(X, y)
+    n_features = len(encoder.levels_)
+    shared = SelectiveNB().fit_coded(coded, encoder)
+    assert len(encoder.levels_) == n_features < len(shared.encoder_.levels_)
+    np.testing.assert_array_equal(shared.predict_proba(coded), model.predict_proba(X))
+
+
+def test_a_weight_of_two_equals_the_row_repeated() -> None:
+    X, y = frame(4, 1400)
+    twice = np.arange(1400) % 2 == 0
+    weighted = SelectiveNB().fit(X, y, 1.0 + twice)
+    repeated = SelectiveNB().fit(pl.concat([X, X.filter(twice)]), np.append(y, y[twice]))
+    assert surfaces(weighted)
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
+
+
+def test_monotone_columns_are_on_no_surface() -> None:
+    X, y = frame(5, 2500)
+    model = SelectiveNB(monotone={"a": 1, "c": 1}).fit(X, y)
+    names = {part.name for level in surfaces(model) for part in level.parts}
+    assert not names & {"a", "c"}
+    line = X[:50].with_columns(pl.lit(0.0).alias("c"))
+    steps = [model.predict_proba(line.with_columns(pl.lit(at).alias("c")))[:, 1] for at in np.linspace(-3, 3, 20)]
+    assert (np.diff(steps, axis=0) >= -1e-12).all()
+
+
+def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = frame(6, 1500)
+    fits, fit_evidence = [], calibrating.fit_evidence
+
+    def ended(*args: Any, **options: Any) -> Any:
+        fits.append(fit_evidence(*args, **options))
+        if len(fits) > 1:
+            object.__setattr__(fits[-1], "complete", False)
+        return fits[-1]
+
+    monkeypatch.setattr(calibrating, "fit_evidence", ended)
+    with pytest.warns(UserWarning, match="best evidence so far"):
+        model = SelectiveNB().fit(X, y)
+    assert surfaces(model)
+    assert len(fits) == 2
+    assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+def test_a_number_of_pairs_limits_surfaces() -> None:
+    X, y = frame(7, 2500)
+    for most in (0, 1, 2):
+        model = SelectiveNB(pairs=most).fit(X, y)
+        assert sum(isinstance(level, PairLevels) for level in model.encoder_.levels_) <= most
+    named = SelectiveNB(pairs=[("c", "d")]).fit(X, y)
+    assert [level.name for level in named.encoder_.levels_ if isinstance(level, PairLevels)] == ["c × d"]
