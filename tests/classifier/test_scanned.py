@@ -10,6 +10,7 @@ import pytest
 
 import bayesieve
 from bayesieve import MAPSelector, SelectiveNB, TableEncoder, WrapperSelector
+from bayesieve.criteria import Benefit
 from bayesieve.engine import Mapped
 from bayesieve.engine.memory_limit import bytes_of
 from bayesieve.table.rows import ClassRuns
@@ -96,6 +97,25 @@ def test_selectors_and_lazy_frames(tmp_path: Path) -> None:
     expected = MAPSelector().fit(frame.drop("paid"), frame["paid"])
     for table in (source, bayesieve.scan(source), frame.lazy()):
         np.testing.assert_array_equal(MAPSelector().fit(table, "paid").weights_, expected.weights_)
+
+
+def test_tables_that_say_nothing_and_targets_of_one_class(tmp_path: Path) -> None:
+    frame = claims(400).select("noise", "left", "paid")
+    with pytest.warns(UserWarning, match="No feature is kept"):
+        model = SelectiveNB(pairs=0).fit(written(frame, tmp_path, 1), "paid")
+    assert model.selected_features_ == []
+    with pytest.raises(ValueError, match=r"needs at least 2 classes in the target to tell apart, got 1 class only"):
+        SelectiveNB().fit(bayesieve.scan(frame.with_columns(paid=pl.lit("no"))), "paid")
+
+
+def test_benefits_are_of_the_rows_as_they_come(tmp_path: Path) -> None:
+    frame = claims(600).select("age", "town", "right", "paid")
+    gain = np.random.default_rng(0).random(600) * 5
+    selector = WrapperSelector(Benefit([[0, 0], [-1.0, -1.0]], amount_benefit=[[0, 0], [0, 1]]), evaluation="train")
+    expected = SelectiveNB(selector, calibrate=False).fit(frame.drop("paid"), frame["paid"], benefit=gain)
+    scanned = SelectiveNB(selector, calibrate=False).fit(written(frame, tmp_path, 1), "paid", benefit=gain)
+    assert scanned.selected_features_ == expected.selected_features_
+    np.testing.assert_allclose(scanned.trace_.best_criterion, expected.trace_.best_criterion, rtol=1e-9)
 
 
 def test_roles_are_names_of_columns(tmp_path: Path) -> None:

@@ -311,4 +311,5 @@ def with_benefit(coded: CodedTable, benefit: Any, selector: CodedSelector) -> Co
             f"benefit must hold an amount, two (expected and true), or a matrix for each of {coded.n_rows:,} rows, got "
             f"{f'an array of shape {column.shape}' if column.ndim else type(benefit).__name__}."
         )
-    return coded.with_columns(benefit=column)
+    runs = coded.rows.runs  # of rows that are listed class after class
+    return coded.with_columns(benefit=column if runs is None else column[np.argsort(runs.codes, kind="stable")])

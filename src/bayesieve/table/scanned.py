@@ -161,6 +161,10 @@ class ScannedTable(Table):
 
     def frame(self, positions: np.ndarray) -> pl.DataFrame:
         """The rows at these positions as a dataframe."""
+        import polars as pl
+
+        if not self.names:
+            return pl.DataFrame(height=len(positions))
         rows = positions if self.runs is None else self.runs.in_source(positions)
         ordered, position = np.unique(rows, return_inverse=True)
         return self._read(ordered)[position]
