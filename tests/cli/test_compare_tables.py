@@ -243,3 +243,19 @@ def test_names_are_as_long_as_it_takes(tmp_path: Path) -> None:
     assert both == ["iris, target species", "iris, target size"]
     with pytest.raises(CommandError, match="given twice"):
         table_names([tmp_path / "iris.csv", tmp_path / "x" / ".." / "iris.csv"], ["y", "y"])
+
+
+def test_a_pattern_is_one_table(
+    succeeds: Run, fails: Run, german: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("parts").mkdir()
+    for i in range(2):
+        german[i * 500 : (i + 1) * 500].write_parquet(f"parts/{i}.parquet")
+    german.write_parquet("whole.parquet")
+    options = ("--target", "class", "--selectors", "all", "--folds", 2, "--repeats", 1, "--output")
+    succeeds("compare", "parts/*.parquet", *options, "a")
+    succeeds("compare", "whole.parquet", *options, "b")
+    measures = [pl.read_csv(f"{folder}/folds.csv")["accuracy"].to_list() for folder in "ab"]
+    assert measures[0] == measures[1]
+    monkeypatch.setattr("bayesieve.cli.files._memory", lambda: 100_000)
+    assert "1,000 rows of 21 columns, more than memory does" in fails("compare", "parts/*.parquet", *options, "c")

@@ -67,7 +67,7 @@ def compared_tables(
 
     Ignored columns may be absent from some tables; the weight column and columns with a given kind must be in all.
     """
-    from bayesieve.table.reading import is_stream, read_header, read_table
+    from bayesieve.table.reading import is_stream, read_table
 
     if len(targets) not in (1, len(paths)):
         raise CommandError(
@@ -77,7 +77,7 @@ def compared_tables(
     own_targets = list(targets) * len(paths) if len(targets) == 1 else list(targets)
     columns = [columns_of(target, weight, ignored, numeric, categorical, normalize) for target in own_targets]
     frames = {path: read_table(path) for path in paths if is_stream(path)}
-    headers = [frames[path].columns if path in frames else read_header(path) for path in paths]
+    headers = [frames[path].columns if path in frames else files.header_of(path) for path in paths]
     for path, header, own in zip(paths, headers, columns, strict=True):
         require_columns(path, header, own, everywhere=len(paths) == 1)
     for name in ignored:

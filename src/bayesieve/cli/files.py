@@ -50,6 +50,14 @@ def is_several(path: Path) -> bool:
     return path.is_dir() or (any(mark in str(path) for mark in "*?[") and not path.exists())
 
 
+def header_of(path: Path) -> list[str]:
+    """The names of the columns of a file, or of the files of a pattern; a folder is refused."""
+    from bayesieve.table.reading import read_header
+    from bayesieve.table.sources import scan
+
+    return list(scan(path).names) if is_several(path) and not path.is_dir() else read_header(path)
+
+
 def open_source(path: Path, screen: Screen, model: Any) -> Source:
     """The rows of a file, folder or pattern, to be read block by block. A single file of text is read at once, by the
     model's levels.
