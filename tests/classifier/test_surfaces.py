@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from bayesieve import SelectiveNB, TableEncoder, load
 from bayesieve.classifier import calibrating
+from bayesieve.classifier.report_data import report_data
 from bayesieve.naive_bayes.surfaces import _VARIANCES, surface_gains
 from bayesieve.table.pair_levels import PairLevels
 
@@ -98,6 +99,16 @@ def test_contributions_add_up_and_expressions_predict_the_same(
     np.testing.assert_allclose(total, model.predict_joint_log_proba(X[:200]), rtol=0, atol=1e-12)
     probabilities = X.select(model.expressions(X)).to_numpy()[:, -2:].astype(float)
     np.testing.assert_allclose(probabilities, model.predict_proba(X), rtol=0, atol=1e-12)
+
+
+def test_the_report_shows_a_heat_map(fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray]) -> None:
+    shown = {feature.name: feature for feature in report_data(fitted[0]).features}
+    for level in surfaces(fitted[0]):
+        feature = shown[level.name]
+        assert feature.grid is not None
+        assert np.array_equal(np.array(feature.grid.levels), level.grid)
+        assert feature.note is not None
+        assert feature.note.startswith("A surface")
 
 
 def test_a_saved_model_predicts_the_same(fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray], tmp_path: Any) -> None:

@@ -69,6 +69,8 @@ def feature_note(model: SelectiveNB, k: int) -> str | None:
     """A remark on a feature, None where there is nothing to remark."""
     level = model.encoder_.levels_[k]
     if model.feature_weights_[k] == 0 and k in model.naive_bayes_.fitted_:
+        if isinstance(level, PairLevels) and level.level_score == 0:
+            return "A surface: evidence of both columns together, fitted to what all others leave unsaid."
         return "Its levels have no weight, but its evidence within levels adds to the other features."
     if level.n_levels == 1:
         return _single_level(level, model.n_rows_)

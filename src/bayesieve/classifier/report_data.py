@@ -216,7 +216,7 @@ def _grid(level: FeatureLevels) -> CellGrid | None:
         return None
     first, second = level.parts
     counts = level.cells.sum(axis=2)
-    levels = np.where(counts > 0, level.grid, -1).tolist()
+    levels = np.where(level.grid < level.n_levels, level.grid, -1).tolist()  # of a surface, cells without rows, too
     return CellGrid(
         names=(first.name, second.name),
         labels=(first.labels, second.labels),
