@@ -153,7 +153,9 @@ class SurfaceFinder:
         codes : (features, rows), their cells.
         """
         parts = list(self.parts.values())
-        if len(parts) < 2 or self.most < 1:
+        left = most_directions(problem.n_classes) - problem.intercept
+        fewest = sorted(part.directions.shape[1] for part in parts)[:2]
+        if len(parts) < 2 or self.most < 1 or left < math.prod(fewest):
             return {}
         bins = np.array([part.bins(codes[i]) for i, part in self.parts.items()])
         slopes = problem.slopes(point)
@@ -161,7 +163,6 @@ class SurfaceFinder:
         gains = np.maximum(smooth, surface_gains([np.eye(part.level.n_levels) for part in parts], bins, *slopes))
         pairs = [(i, j) for j in range(len(parts)) for i in range(j) if parts[i].is_smooth or parts[j].is_smooth]
         price = _CAUTION * math.log(100.0 * max(1, len(pairs)))
-        left = most_directions(problem.n_classes) - problem.intercept
         found: dict[Surface, np.ndarray] = {}
         for i, j in sorted(pairs, key=lambda pair: (-gains[pair], pair)):
             if gains[i, j] <= price or len(found) == self.most:
