@@ -143,15 +143,32 @@ def test_frames_of_any_engine_get_predictions(small: tuple[SelectiveNB, pl.DataF
     assert_same(model, collected, rows)
 
 
+def interacting(rng: np.random.Generator, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
+    """Two columns that say more about the class together than alone, and others that depend on it."""
+    a, b = rng.normal(size=(2, n_rows))
+    y = (a * b + a / 2 + rng.normal(size=n_rows) / 2 > 0).astype(int)
+    return table(rng, y).with_columns(a=pl.Series(a), b=pl.when(pl.Series(b < 2)).then(pl.Series(b))), y
+
+
 def test_a_query_of_duckdb_reads_moments_pairs_and_large_groups() -> None:
     rng = np.random.default_rng(3)
-    y = rng.integers(0, 2, 3000)
-    names = ["day", "moment", "took", "hour", "often", "number", "category"]
-    model = SelectiveNB("all", calibrate="levels", pairs=1).fit(table(rng, y).select(names), y)
-    assert max(level.n_values for level in model.encoder_.levels_) > 256
-    rows = table(rng, rng.integers(0, 3, N)).select(names)
+    names = ["day", "moment", "took", "hour", "often", "a", "b"]
+    frame, y = interacting(rng, 3000)
+    model = SelectiveNB("all", calibrate=False, pairs=1).fit(frame.select(names), y)
+    assert {"day", "moment", "took", "hour", "often", "a × b"} <= {*model.selected_features_}
+    assert max(level.n_values for level in model.encoder_.levels_ if level.kind == "categorical") > 256
+    rows = interacting(rng, N)[0].select(names)
     relation = in_engine(rows, "duckdb")
     assert_same(model, model.with_predictions(relation).select("prediction, COLUMNS('^P')").pl(), rows)
+
+
+def test_surfaces_of_pairs_are_expressions() -> None:
+    rng = np.random.default_rng(3)
+    frame, y = interacting(rng, 5000)
+    model = SelectiveNB().fit(frame.select("a", "b"), y)
+    assert "a × b (smooth)" in model.selected_features_
+    rows = interacting(rng, N)[0].select("a", "b")
+    assert_same(model, rows.lazy().select(*model.expressions()).collect(), rows)
 
 
 def test_spark_predicts_where_its_rows_are(
