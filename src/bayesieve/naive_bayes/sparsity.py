@@ -58,21 +58,27 @@ def _cheapest(
     away = centred - (centred * probability).sum(axis=2, keepdims=True)
     largest = max(float(weights.max()), 1e-300)  # so that single precision holds any weight
     away *= np.sqrt(probability * (weights / largest)[:, None])
-    lines = away.reshape(len(away), -1).astype(np.float32)
-    curvature = (lines @ lines.T).astype(np.float64) * largest
+    design = away.reshape(len(away), -1).astype(np.float32)
+    curvature = (design @ design.T).astype(np.float64) * largest
     curvature[np.diag_indices_from(curvature)] += _FACTOR_PRECISION
     inverse = inv(curvature, overwrite_a=True)
+    variances, factors = np.diag(inverse).copy(), np.ones(len(centred))
+    most = min(most, len(centred) - 1)
     dropped: list[int] = []
-    factors = np.ones(len(centred))
-    for _ in range(min(most, len(centred) - 1)):
-        profit = prices - factors**2 / (2.0 * np.maximum(np.diag(inverse), 1e-300))
+    # The inverse without the features dropped is the inverse less the outer products of these lines: writing it out
+    # after each would take the square of the number of features.
+    lines = np.empty((most, len(centred)))
+    for n in range(most):
+        profit = prices - factors**2 / (2.0 * np.maximum(variances, 1e-300))
         profit[dropped] = -np.inf
         k = int(np.argmax(profit))
         if profit[k] < 0.0:
             break
-        column = inverse[:, k] / inverse[k, k]
-        factors = factors - factors[k] * column
-        inverse -= np.outer(column, inverse[k])
+        line = inverse[k] - lines[:n, k] @ lines[:n]
+        pivot = max(line[k], 1e-300)
+        lines[n] = line / np.sqrt(pivot)
+        variances -= lines[n] ** 2
+        factors = factors - factors[k] * line / pivot
         dropped.append(k)
         factors[dropped] = 0.0
     return np.array(dropped, dtype=np.int64), factors
