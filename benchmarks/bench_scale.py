@@ -82,7 +82,7 @@ def khiops_seconds(core: Any, folder: Path, paths: Sequence[str]) -> float:
     table = folder / "table.csv"
     with open(table, "wb") as file:
         for number, path in enumerate(paths):
-            pl.read_parquet(path).write_csv(file, include_header=number == 0)
+            pl.read_parquet(path).fill_nan(None).write_csv(file, include_header=number == 0)
     schema = pl.read_parquet_schema(paths[0])
     kinds = {name: "numeric" if dtype.is_numeric() else "categorical" for name, dtype in schema.items()}
     del kinds[TARGET]
@@ -124,6 +124,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where the tables are made, and stay; by default they are removed")
     parser.add_argument("--memory-limit", default=LIMIT)
     parser.add_argument("--no-khiops", action="store_true")
+    parser.add_argument("--khiops-rows", type=int, default=KHIOPS_ROWS, help="of the largest table that Khiops reads")
     arguments = parser.parse_args()
     sizes = sorted(arguments.rows or (QUICK_SIZES if arguments.quick else SIZES))
     report = Report("scale", "Tables larger than memory", arguments)
@@ -147,7 +148,7 @@ def main() -> None:
             floor = float(in_fresh_process(_READ, *paths))
             seconds[n_rows] = fit["seconds"]
             khiops = "-"
-            if core is not None and n_rows <= KHIOPS_ROWS:
+            if core is not None and n_rows <= arguments.khiops_rows:
                 taken = khiops_seconds(core, Path(temporary), paths)
                 khiops = f"{taken:.0f} s ({taken / fit['seconds']:.0f} times)"
             size = sum(Path(path).stat().st_size for path in paths)
