@@ -203,3 +203,28 @@ def test_numbers_of_a_search_stay_in_memory_within_the_limit(tmp_path: Path) -> 
     assert engine.array((1 << 20,), np.int64).base is not None
     del array
     assert engine.array((1 << 20,), np.float64).base is None
+
+
+def test_a_model_without_features_predicts_every_row(tmp_path: Path) -> None:
+    frame = claims(200).select("noise", "paid")
+    model = SelectiveNB(calibrate=False).fit(frame.drop("paid").with_columns(noise=pl.lit("a")), frame["paid"])
+    assert model.selected_features_ == []
+    frame.drop("paid").write_parquet(tmp_path / "rows.parquet")
+    assert model.predict_proba(bayesieve.scan(tmp_path / "rows.parquet")).shape == (200, 2)
+    assert model.predict_to(tmp_path / "scored.parquet", tmp_path / "rows.parquet") == 200
+    assert pl.read_parquet(tmp_path / "scored.parquet").height == 200
+
+
+def test_pairs_of_a_model_read_rows_without_names() -> None:
+    frame = claims().select("left", "right", "paid")
+    model = SelectiveNB(pairs=[("left", "right")]).fit(frame.drop("paid"), frame["paid"])
+    rows = np.array(frame.drop("paid").rows(), dtype=object)
+    assert "left × right" in model.selected_features_
+    explained = model.explanation(rows).joint_log_proba()
+    np.testing.assert_allclose(explained, model.predict_joint_log_proba(frame.drop("paid")), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("engine", [dict, np.array([1, 2]), "disk", 3])
+def test_what_is_no_engine(engine: object) -> None:
+    with pytest.raises(ValueError, match="engine must be 'memory', a Dask client"):
+        SelectiveNB(engine=engine).fit([[1], [2]], [0, 1])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
 from bayesieve.engine.memory_limit import mapped_options
+from bayesieve.table.choices import is_choice
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -36,13 +37,14 @@ def is_cluster(engine: Any) -> bool:
     """Whether this names a Dask cluster: the address of a scheduler, or a client."""
     if isinstance(engine, str):
         return engine.startswith(_SCHEMES)
-    return any(kind.__module__.startswith("distributed.") and kind.__name__ == "Client" for kind in type(engine).mro())
+    kinds = type(engine).__mro__
+    return any(kind.__module__.startswith("distributed.") and kind.__name__ == "Client" for kind in kinds)
 
 
 def check_engine(model: SelectiveNB) -> None:
     """Raise ValueError unless ``engine`` is one, and the only place to keep rows."""
     engine = model.engine
-    if not (isinstance(engine, Engine) or engine == MEMORY or is_cluster(engine)):
+    if not (isinstance(engine, Engine) or is_choice(engine, (MEMORY,)) or is_cluster(engine)):
         raise ValueError(
             "engine must be 'memory', a Dask client, the address of its scheduler such as 'dask://host:8786', or an "
             f"Engine, got {engine!r:.80}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from bayesieve.table.choices import is_choice
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.labels import interval_labels
 from bayesieve.table.pair_levels import PairLevels
+from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -33,7 +35,8 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
     # The score that each indicator is made from.
     sources = (np.arange(coded.n_features) if coded.families is None else coded.families.family_of)[used]
     levels = dict(zip(sources.tolist(), (model.encoder_.levels_[k] for k in used.tolist()), strict=True))
-    raw = {source: _texts(levels[source], source, table) for source in sorted(levels)}
+    names = TableLevels.of(model.encoder_.levels_).names  # the table may lack them
+    raw = {source: _texts(levels[source], source, table, names) for source in sorted(levels)}
     explanation = Explanation(
         rows=np.arange(coded.n_rows),
         features=[coded.names[k] for k in used],
@@ -53,9 +56,9 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
     )
 
 
-def _texts(level: FeatureLevels, source: int, table: Table) -> list[str | None]:
+def _texts(level: FeatureLevels, source: int, table: Table, names: Sequence[str]) -> list[str | None]:
     if isinstance(level, PairLevels):
-        return level.texts([table.column(table.names.index(part.name)) for part in level.parts])
+        return level.texts([table.column(names.index(part.name)) for part in level.parts])
     return level.texts(table.column(source))
 
 

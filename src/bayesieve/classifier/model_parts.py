@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesieve.classifier.cautions import rows_in_question, unseen_caution
 from bayesieve.classifier.engines import check_engine
-from bayesieve.classifier.own_columns import columns_needed, own_columns
+from bayesieve.classifier.own_columns import columns_to_read, own_columns
 from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import check_prior
@@ -189,9 +189,9 @@ def predicted(model: SelectiveNB, predict: Callable[[CodedTable], np.ndarray], X
     if not is_scan(X, ""):
         return predict(coded_for(model, X))
     source, before = scan(X), model.encoder_.unseen_counts_.copy()
-    names = [name for name in columns_needed(model)[1] if name in source.names]
+    frames = source.blocks(columns_to_read(model, source))
     with silenced():
-        blocks = [predict(coded_for(model, own_columns(model, block))) for block in source.blocks(names)]
+        blocks = [predict(coded_for(model, own_columns(model, frame))) for frame in frames]
     unseen = model.encoder_.unseen_counts_ - before
     issue([unseen_caution(model.encoder_.levels_, unseen, source.n_rows, model.naive_bayes_.used_)])
     return np.concatenate(blocks)

@@ -13,6 +13,7 @@ from bayesieve.table.pair_levels import columns_behind, columns_of
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
+    from bayesieve.table.sources import Source
 
 
 def columns_needed(model: SelectiveNB) -> tuple[list[str], list[str]]:
@@ -23,6 +24,12 @@ def columns_needed(model: SelectiveNB) -> tuple[list[str], list[str]]:
     names = list(dict.fromkeys(sources))
     needed = {name for name, is_used in zip(sources, used, strict=True) if is_used}
     return names, [name for name in names if name in needed]
+
+
+def columns_to_read(model: SelectiveNB, source: Source, *others: str) -> list[str]:
+    """The columns of a source that predictions depend on, and others: at least one, for without any it has no rows."""
+    wanted = {*columns_needed(model)[1], *others}
+    return [name for name in source.names if name in wanted] or list(source.names[:1])
 
 
 def own_columns(model: SelectiveNB, frame: Any) -> Any:

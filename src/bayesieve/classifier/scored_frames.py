@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesieve.classifier.cautions import unseen_caution
 from bayesieve.classifier.expressions import prediction_names, query_with_predictions
-from bayesieve.classifier.own_columns import columns_needed, own_columns
+from bayesieve.classifier.own_columns import columns_to_read, own_columns
 from bayesieve.engine.progress import RowProgress
 from bayesieve.table.cautions import issue, silenced
 from bayesieve.table.frame_files import FrameFile
@@ -104,9 +104,8 @@ def predict_to(
 
 def scored_blocks(model: SelectiveNB, source: Source, keep: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
     """The columns to keep and the predictions of blocks of rows, and in the end a warning about unseen values."""
-    names = list(dict.fromkeys([*keep, *(name for name in columns_needed(model)[1] if name in source.names)]))
     before = model.encoder_.unseen_counts_.copy()
-    for block in source.blocks(names, BLOCK_ROWS):
+    for block in source.blocks(columns_to_read(model, source, *keep), BLOCK_ROWS):
         yield _quietly(model, block).select([*keep, *prediction_names(model)])
     unseen = model.encoder_.unseen_counts_ - before
     issue([unseen_caution(model.encoder_.levels_, unseen, source.n_rows, model.naive_bayes_.used_)])

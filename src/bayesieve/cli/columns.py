@@ -23,13 +23,6 @@ def levels_of_columns(model: Any) -> dict[str, FeatureLevels]:
     return dict(zip(scores_of(levels), levels, strict=True))
 
 
-def needed_columns(model: Any) -> tuple[list[str], list[str]]:
-    """The columns that a model was trained on, and those of them that predictions depend on."""
-    from bayesieve.classifier.own_columns import columns_needed
-
-    return columns_needed(model)
-
-
 def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
     """The columns that a model was trained on, in its order, without any others, and without names where it had none.
 
@@ -38,7 +31,9 @@ def model_columns(model: Any, frame: pl.DataFrame, path: Path) -> Any:
     import numpy as np
     import polars as pl
 
-    names, needed = needed_columns(model)
+    from bayesieve.classifier.own_columns import columns_needed
+
+    names, needed = columns_needed(model)
     missing = [name for name in names if name not in frame.columns]
     lacking = [name for name in missing if name in needed]
     if lacking:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from bayesieve.cli import compiling, files, options
 from bayesieve.cli.benefit import amounts_of, benefit_rule, decision_columns
-from bayesieve.cli.columns import model_columns, needed_columns
+from bayesieve.cli.columns import model_columns
 from bayesieve.cli.errors import interruptible
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted
@@ -42,6 +42,7 @@ def predict(
     """
     import polars as pl
 
+    from bayesieve.classifier.own_columns import columns_to_read
     from bayesieve.classifier.scored_frames import BLOCK_ROWS
     from bayesieve.engine.progress import RowProgress
 
@@ -52,7 +53,7 @@ def predict(
     source = files.open_source(table, screen, fitted)
     files.refuse_input(output, table, source)
     model_columns(fitted, pl.DataFrame(schema=source.schema), table)  # says what lacks before the work begins
-    wanted = {*needed_columns(fitted)[1], *([] if rule is None or rule.amount is None else [rule.amount])}
+    names = columns_to_read(fitted, source, *([] if rule is None or rule.amount is None else [rule.amount]))
     before = fitted.encoder_.unseen_counts_.copy()
     progress = RowProgress("Predicting", source.n_rows, source.n_bytes, verbose=int(not quiet))
     with (
@@ -62,7 +63,7 @@ def predict(
         progress,
     ):
         at = 0
-        for block in source.blocks([name for name in source.names if name in wanted], BLOCK_ROWS):
+        for block in source.blocks(names, BLOCK_ROWS):
             write(_predictions(fitted, rule, block, table, at))
             at += block.height
             progress(block.height)

@@ -65,7 +65,7 @@ class TableRecoder:
         n_jobs: int | None,
     ) -> TableRecoder:
         """The recoder of all features of a table."""
-        position = {name: i for i, name in enumerate(table.names)}
+        position = {name: i for i, name in enumerate(levels.names[: levels.n_columns])}  # the table may lack names
         pairs = [tuple(position[part.name] for part in pair.parts) for pair in levels.pairs]
         features = [*((i,) for i in range(table.n_columns)), *pairs]
         return cls(table.read_once(), coders, grouper, missing, known, n_jobs, features, levels.names)
