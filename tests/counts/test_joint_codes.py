@@ -51,6 +51,13 @@ def test_features_of_many_levels_are_alone(dtype: type, levels: int) -> None:
         check(coded, JointCodes.of(coded))
 
 
+def test_any_number_of_features_of_one_level_share_a_group() -> None:
+    coded = table_of([2, *[1] * 90], 5_000, unseen=0)
+    joint = JointCodes.of(coded)
+    check(coded, joint)
+    assert len(joint.codes) == 1
+
+
 def test_rows_on_disk(tmp_path: Path) -> None:
     coded = table_of([2, 3, 4, 2, 2, 2, 2, 2, 2], 10_000, unseen=2)
     check(coded, JointCodes.of(coded.on(Mapped(tmp_path, block_rows=1_000))))

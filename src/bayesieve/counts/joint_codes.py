@@ -45,10 +45,10 @@ class JointCodes:
         first = np.cumsum(n_cells) - n_cells
         for position, group in enumerate(groups):
             codes[position] = 0
-            numbers = np.unravel_index(np.arange(n_cells[position]), n_codes[group])
             steps = n_cells[position] // np.cumprod(n_codes[group])
-            for k, step, levels in zip(group, steps.astype(codes.dtype), numbers, strict=True):
-                codes[position] += step * np.minimum(coded.stored[k], codes.dtype.type(n_codes[k] - 1))
+            for k, step in zip(group, steps, strict=True):
+                levels = np.arange(n_cells[position]) // step % n_codes[k]
+                codes[position] += codes.dtype.type(step) * np.minimum(coded.stored[k], codes.dtype.type(n_codes[k] - 1))
                 known = np.flatnonzero(levels < coded.n_levels[k])
                 cells.append(first[position] + known)
                 lines.append(offsets[k] + levels[known])
