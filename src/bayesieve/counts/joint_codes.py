@@ -48,7 +48,8 @@ class JointCodes:
             steps = n_cells[position] // np.cumprod(n_codes[group])
             for k, step in zip(group, steps, strict=True):
                 levels = np.arange(n_cells[position]) // step % n_codes[k]
-                codes[position] += codes.dtype.type(step) * np.minimum(coded.stored[k], codes.dtype.type(n_codes[k] - 1))
+                last = codes.dtype.type(n_codes[k] - 1)
+                codes[position] += codes.dtype.type(step) * np.minimum(coded.stored[k], last)
                 known = np.flatnonzero(levels < coded.n_levels[k])
                 cells.append(first[position] + known)
                 lines.append(offsets[k] + levels[known])
