@@ -26,10 +26,10 @@ def columns_needed(model: SelectiveNB) -> tuple[list[str], list[str]]:
     return names, [name for name in names if name in needed]
 
 
-def columns_to_read(model: SelectiveNB, source: Source, *others: str) -> list[str]:
-    """The columns of a source that predictions depend on, and others: at least one, for without any it has no rows."""
-    wanted = {*columns_needed(model)[1], *others}
-    return [name for name in source.names if name in wanted] or list(source.names[:1])
+def columns_to_read(model: SelectiveNB, source: Source) -> list[str]:
+    """The columns of a source that predictions depend on; at least one, or no row is read."""
+    needed = set(columns_needed(model)[1])
+    return [name for name in source.names if name in needed] or list(source.names[:1])
 
 
 def own_columns(model: SelectiveNB, frame: Any) -> Any:

@@ -105,7 +105,7 @@ def predict_to(
 def scored_blocks(model: SelectiveNB, source: Source, keep: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
     """The columns to keep and the predictions of blocks of rows, and in the end a warning about unseen values."""
     before = model.encoder_.unseen_counts_.copy()
-    for block in source.blocks(columns_to_read(model, source, *keep), BLOCK_ROWS):
+    for block in source.blocks(list(dict.fromkeys([*keep, *columns_to_read(model, source)])), BLOCK_ROWS):
         yield _quietly(model, block).select([*keep, *prediction_names(model)])
     unseen = model.encoder_.unseen_counts_ - before
     issue([unseen_caution(model.encoder_.levels_, unseen, source.n_rows, model.naive_bayes_.used_)])

@@ -53,7 +53,9 @@ def predict(
     source = files.open_source(table, screen, fitted)
     files.refuse_input(output, table, source)
     model_columns(fitted, pl.DataFrame(schema=source.schema), table)  # says what lacks before the work begins
-    names = columns_to_read(fitted, source, *([] if rule is None or rule.amount is None else [rule.amount]))
+    names = columns_to_read(fitted, source)
+    if rule is not None and rule.amount in source.names and rule.amount not in names:
+        names.append(rule.amount)
     before = fitted.encoder_.unseen_counts_.copy()
     progress = RowProgress("Predicting", source.n_rows, source.n_bytes, verbose=int(not quiet))
     with (

@@ -205,7 +205,7 @@ def _look_at(path: Path) -> tuple[pl.Schema, list[RowGroup]]:
 
 
 def _refuse_stream(path: Path) -> None:
-    """ValueError for what has no footer, before polars panics."""
+    """Raise ValueError for a file without a footer, on which polars panics."""
     with path.open("rb") as file:
         is_file = file.read(6) == b"ARROW1"
         file.seek(-min(6, path.stat().st_size), 2)
