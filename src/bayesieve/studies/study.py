@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
 from bayesieve.counts import Smoothing
 from bayesieve.evaluation.comparison import compare_many
-from bayesieve.evaluation.comparison_file import read_results
+from bayesieve.evaluation.comparison_file import key_of, read_results
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import Split
 from bayesieve.studies.claims import Judged
 from bayesieve.studies.tables import TextTable
+
+Loader = Callable[[], tuple[Any, ...]]
+Part = tuple[Mapping[str, Any], Mapping[str, Loader], Split]
+"""Methods by name, loaders of data sets by name, and how rows are split."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ class Study(ABC):
         """Classifiers by name."""
 
     @abstractmethod
-    def data(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
+    def data(self) -> dict[str, Loader]:
         """Loaders of data sets by name, see `compare_many`."""
 
     @property
@@ -134,13 +139,21 @@ class Study(ABC):
         return self.report(self.measure(results, verbose))
 
     def measure(self, results: Path | None, verbose: int) -> Comparison:
-        """Run all unfinished folds; see `run` and `compare`."""
-        comparison = compare_many(
-            self.methods(), self.data(), self.protocol, results=results, n_jobs=self.options.n_jobs, verbose=verbose
-        )
-        if not comparison.complete:
-            raise KeyboardInterrupt
-        return comparison
+        """Run all unfinished folds of all parts; see `run` and `compare_many`."""
+        rows = {} if results is None else read_results(results)
+        for i, (methods, data, protocol) in enumerate(self.parts()):
+            folds = product(data, methods, range(protocol.n_repeats), range(protocol.n_folds))
+            if i and all(key in rows for key in folds):  # the first part checks that the file is of this study
+                continue
+            done = compare_many(methods, data, protocol, results=results, n_jobs=self.options.n_jobs, verbose=verbose)
+            rows |= {key_of(row): row for row in done.rows}
+            if not done.complete:
+                raise KeyboardInterrupt
+        return Comparison.of(self.data(), self.methods(), self.protocol, rows)
+
+    def parts(self) -> Iterator[Part]:
+        """Methods, data sets and folds, in the order in which they are run; a single part by default."""
+        yield self.methods(), self.data(), self.protocol
 
     def saved(self, results: Path) -> Comparison:
         """Results of this study in a file, from any version of this package, without running anything."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesieve.counts import Smoothing
-from bayesieve.evaluation.comparison import compare_many
-from bayesieve.evaluation.comparison_file import Key, key_of, read_results
+from bayesieve.evaluation.comparison_file import Key, read_results
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import RepeatedFolds
 from bayesieve.simulate import correlated_blocks
@@ -45,7 +44,7 @@ from bayesieve.studies.blanquero2021.two_thirds import (
 )
 from bayesieve.studies.claims import Judged
 from bayesieve.studies.cross_validated import CrossValidatedStudy
-from bayesieve.studies.study import Report
+from bayesieve.studies.study import Part, Report
 
 N_DRAWS, N_DRAWS_QUICK = 20, 2
 _SLOW = {"mfeat": 2, "isolet": 10}
@@ -117,42 +116,26 @@ class Blanquero2021(CrossValidatedStudy):
         return repeats if self.options.repetitions else min(repeats, SETS[name].most_repeats)
 
     def measure(self, results: Path | None, verbose: int) -> Comparison:
-        """Run all unfinished folds: one cross-validation of every data set first, then the next of all."""
-        rows = read_results(results) if results is not None and results.exists() else {}
-        for name, methods, repeats in self._plan():
-            split = RepeatedFolds(self.protocol.n_folds, repeats, self.options.seed)
-            places = [(repeat, fold) for repeat in range(repeats) for fold in range(split.n_folds)]
-            if all((name, method, *place) in rows for method in methods for place in places):
-                continue
-            done = compare_many(
-                methods,
-                {name: partial(self.load, name)},
-                split,
-                results=results,
-                n_jobs=self.options.n_jobs,
-                verbose=verbose,
-            )
-            rows |= {key_of(row): row for row in done.rows}
-            if not done.complete:
-                raise KeyboardInterrupt
+        comparison = super().measure(results, verbose)
         self.examples = self._examples(results)
-        return self._comparison(rows)
+        return comparison
 
-    def _plan(self) -> list[tuple[str, dict[str, Any], int]]:
-        """Data set, methods and number of cross-validations, in the order in which they are run."""
-        plan: list[tuple[str, dict[str, Any], int]] = []
+    def parts(self) -> Iterator[Part]:
+        """One cross-validation of every data set first, then the next of all."""
         for repeats in range(1, self.protocol.n_repeats + 1):
-            late = []
+            split = RepeatedFolds(self.protocol.n_folds, repeats, self.options.seed)
+            late: list[Part] = []
             for name in self.names:
-                methods = self.methods_of(name)
+                methods, data = self.methods_of(name), {name: partial(self.load, name)}
                 if not boruta.installed():
                     methods.pop(BORUTA, None)
                 if name in _SLOW:
-                    late.append((name, {LASSO: methods.pop(LASSO)}, 1))
+                    lasso = {LASSO: methods.pop(LASSO)}
+                    if repeats == min(_SLOW[name], self.protocol.n_repeats):
+                        late.append((lasso, data, RepeatedFolds(self.protocol.n_folds, 1, self.options.seed)))
                 if repeats <= self.repeats_of(name):
-                    plan.append((name, methods, repeats))
-            plan += [one for one in late if repeats == min(_SLOW[one[0]], self.protocol.n_repeats)]
-        return plan
+                    yield methods, data, split
+            yield from late
 
     def saved(self, results: Path) -> Comparison:
         self.examples = Examples.read(results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import comb
@@ -16,8 +16,7 @@ from bayesieve.classifier import SelectiveNB
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.decision import ThresholdTuner
 from bayesieve.discretize import RandomSums, TableEncoder
-from bayesieve.evaluation.comparison import compare_many
-from bayesieve.evaluation.comparison_file import Key, key_of, read_results
+from bayesieve.evaluation.comparison_file import read_results
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import RepeatedFolds
 from bayesieve.selection import CompressionAveraging
@@ -25,7 +24,7 @@ from bayesieve.statistics.fold_tests import PairedTest, corrected_resampled_t
 from bayesieve.studies.boulle2007.figure import times_figure
 from bayesieve.studies.claims import Judged
 from bayesieve.studies.data_sets import DataSets
-from bayesieve.studies.study import Options, Report, Study, command_line
+from bayesieve.studies.study import Options, Part, Report, Study, command_line
 from bayesieve.studies.tables import TextTable, document, p_text, signed, smoothing_text
 
 N_FOLDS, N_FOLDS_QUICK = 10, 2
@@ -164,22 +163,13 @@ class Challenge(Study):
             first.setdefault((task.n_sums(name), order), name)
         return tuple(first.values())
 
-    def measure(self, results: Path | None, verbose: int) -> Comparison:
-        """Run all unfinished folds: the initial features of every task first."""
-        rows: dict[Key, dict[str, Any]] = {}
+    def parts(self) -> Iterator[Part]:
+        """The initial features of every task first."""
+        data = self.data()
         for name, method in self.methods().items():
-            done = compare_many(
-                {name: method},
-                {task.name: partial(self.load, task) for task in self.tasks if name in self.wanted(task)},
-                self.protocol,
-                results=results,
-                n_jobs=self.options.n_jobs,
-                verbose=verbose,
-            )
-            rows |= {key_of(row): row for row in done.rows}
-            if not done.complete:
-                raise KeyboardInterrupt
-        return Comparison.of(self.data(), self.methods(), self.protocol, rows)
+            wanted = {task.name: data[task.name] for task in self.tasks if name in self.wanted(task)}
+            if wanted:
+                yield {name: method}, wanted, self.protocol
 
     def load(self, task: Task) -> tuple[Any, np.ndarray]:
         """Table and classes, 0 or 1: the parity of digits, whose pixels are numbers."""
