@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,7 @@ def test_neither_saved_nor_part_of_what_is_compared(german: tuple[pl.DataFrame, 
 
 _KILLED = """
 import sys
+import tempfile
 from pathlib import Path
 import numpy as np
 import bayesieve.engine.cache as cache
@@ -264,3 +266,23 @@ def test_a_killed_fit_leaves_nothing_that_passes_for_whole(phase: str, tmp_path:
 def test_engines_are_engines() -> None:
     assert issubclass(Cache, Mapped)
     assert issubclass(Mapped, Engine)
+
+
+def test_the_engine_on_disk_gives_the_model_in_memory(
+    german: tuple[pl.DataFrame, pl.Series], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = german
+    folders, make = set(), Mapped.map
+
+    def noted(engine: Mapped, *arguments: Any, **options: Any) -> np.ndarray:
+        folders.add(engine.folder)
+        return make(engine, *arguments, **options)
+
+    alone = SelectiveNB().fit(X, y)
+    monkeypatch.setattr(Mapped, "map", noted)
+    for cache in (None, tmp_path / "codes"):
+        model = SelectiveNB(engine="disk", cache=cache).fit(X, y)
+        assert saved(model, tmp_path) == saved(alone, tmp_path)
+        assert folders == {cache or Path(tempfile.gettempdir())}
+        assert bayesieve.load(tmp_path / "model.json").engine == "memory"  # where rows live is no part of a model
+        folders.clear()

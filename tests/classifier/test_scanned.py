@@ -224,7 +224,7 @@ def test_pairs_of_a_model_read_rows_without_names() -> None:
     np.testing.assert_allclose(explained, model.predict_joint_log_proba(frame.drop("paid")), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("engine", [dict, np.array([1, 2]), "disk", 3])
+@pytest.mark.parametrize("engine", [dict, np.array([1, 2]), "disks", 3])
 def test_what_is_no_engine(engine: object) -> None:
-    with pytest.raises(ValueError, match="engine must be 'memory', a Dask client"):
+    with pytest.raises(ValueError, match="engine must be 'memory', 'disk', a Dask client"):
         SelectiveNB(engine=engine).fit([[1], [2]], [0, 1])

@@ -36,6 +36,8 @@ def test_a_pattern_or_folder_just_works(succeeds: Run, table: tuple[pl.DataFrame
         "1GiB",
         "--cache",
         "codes",
+        "--engine",
+        "disk",
     )
     X = frame.drop("paid", "weight", "noise")
     expected = SelectiveNB().fit(X, frame["paid"], frame["weight"])

@@ -14,14 +14,15 @@ from bayesieve.table.choices import is_choice
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
-MEMORY = "memory"
+MEMORY, DISK = "memory", "disk"
 _SCHEMES = ("dask://", "tcp://", "tls://", "ucx://", "inproc://")
 
 
 @contextmanager
 def opened_engine(model: SelectiveNB, scanned: bool) -> Iterator[Engine]:
     """Where ``fit`` keeps the rows, those of a scan in files; a cluster forgets them at the end, whatever ends it."""
-    limits = mapped_options(model.memory_limit) if scanned or model.memory_limit is not None else {}
+    in_files = scanned or model.memory_limit is not None or is_choice(model.engine, (DISK,))
+    limits = mapped_options(model.memory_limit) if in_files else {}
     if model.cache is not None:
         yield model.cache if isinstance(model.cache, Engine) else Cache(model.cache, **limits)
     elif is_cluster(model.engine):
@@ -44,10 +45,10 @@ def is_cluster(engine: Any) -> bool:
 def check_engine(model: SelectiveNB) -> None:
     """Raise ValueError unless ``engine`` is one, and the only place to keep rows."""
     engine = model.engine
-    if not (isinstance(engine, Engine) or is_choice(engine, (MEMORY,)) or is_cluster(engine)):
+    if not (isinstance(engine, Engine) or is_choice(engine, (MEMORY, DISK)) or is_cluster(engine)):
         raise ValueError(
-            "engine must be 'memory', a Dask client, the address of its scheduler such as 'dask://host:8786', or an "
-            f"Engine, got {engine!r:.80}."
+            "engine must be 'memory', 'disk', a Dask client, the address of its scheduler such as 'dask://host:8786', "
+            f"or an Engine, got {engine!r:.80}."
         )
-    if model.cache is not None and not (isinstance(engine, str) and engine == MEMORY):
+    if model.cache is not None and not is_choice(engine, (MEMORY, DISK)):
         raise ValueError("engine and cache are two places to keep the rows; give one of them only.")

@@ -77,8 +77,9 @@ class SelectiveNB(Predicting, TableClassifier):
     normalize : bool, default=False
         True: ``sample_weight`` is divided by its mean over the rows of positive weight. For weights that are no numbers
         of repeated rows, such as shares or survey weights.
-    engine : "memory", distributed.Client, str or Engine, default="memory"
-        Where rows live during the fit. A Dask client, or an address such as ``"dask://host:8786"``: with its workers.
+    engine : "memory", "disk", distributed.Client, str or Engine, default="memory"
+        Where rows live during the fit. "disk": in files of ``cache`` or, without it, of the folder for temporary files.
+        A Dask client, or an address such as ``"dask://host:8786"``: with its workers.
     cache : str, path, Engine or None, default=None
         Folder for codes and the numbers of the search, which then take no memory; codes stay there for later fits.
     memory_limit : int, str or None, default=None

@@ -86,7 +86,7 @@ def fit(
         str,
         search_option(
             metavar="WHERE",
-            help="Where the rows live: memory, or the scheduler of a Dask cluster, such as dask://host:8786.",
+            help="Where the rows live: memory, disk, or with a Dask cluster, such as dask://host:8786.",
         ),
     ] = "memory",
     cache: Annotated[
