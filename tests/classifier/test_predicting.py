@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 import bayesieve
+from bayesieve import SelectiveNB
 from bayesieve.classifier import scored_frames
-from tests.classifier.mixed_data import fitted, frame
+from tests.classifier.mixed_data import fitted, frame, labels
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column")
 
@@ -92,3 +93,20 @@ def test_progress_names_rows_and_bytes(folder: Path, capsys: pytest.CaptureFixtu
         progress._written -= 10
         progress(100)
     assert capsys.readouterr().err.startswith("Predicting: 100 of 400 rows, 2 of 8 MB, ")
+
+
+def test_names_that_are_patterns_to_polars_are_names(tmp_path: Path) -> None:
+    names = {"visites": "*", "membre": "^v.*$", "bruit": "visites", "depuis": "^d$"}
+    rows = frame()[[*names]].rename(names)
+    model = SelectiveNB().fit(rows, labels())
+    expected = model.predict_proba(rows)
+    rows.write_parquet(tmp_path / "rows.parquet")
+    np.testing.assert_array_equal(model.predict_proba(tmp_path / "rows.parquet"), expected)
+    model.predict_to(tmp_path / "out.parquet", tmp_path / "rows.parquet", keep="all")
+    whole, query = model.with_predictions(rows), model.with_predictions(rows.lazy()).collect()
+    for scored in (pl.read_parquet(tmp_path / "out.parquet"), whole, query, rows.with_columns(*model.expressions())):
+        np.testing.assert_allclose(scored[:, -3:].to_numpy(), expected, rtol=1e-12)
+        assert scored.columns[:4] == rows.columns
+    duckdb = pytest.importorskip("duckdb")
+    with pytest.raises(ValueError, match=r"The column '\*' means all columns to duckdb; rename it before the fit\."):
+        model.with_predictions(duckdb.from_arrow(rows.to_arrow()))

@@ -218,6 +218,14 @@ class ColumnExpressions:
                 f"Column {name!r} holds values of type {own} where values of type {type_} are expected; convert the "
                 f"column to {type_} first."
             )
+        if name != "*" and not (name.startswith("^") and name.endswith("$")):
+            return self.ns.col(name)
+        if self._engine == "polars":  # for which these are patterns
+            from polars import selectors
+
+            return selectors.by_name(name).as_expr()
+        if name == "*":
+            raise ValueError(f"The column {name!r} means all columns to {self._engine}; rename it before the fit.")
         return self.ns.col(name)
 
 

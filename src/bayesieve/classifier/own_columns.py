@@ -45,7 +45,7 @@ def own_columns(model: SelectiveNB, frame: Any) -> Any:
         others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise ValueError(f"The table has no column {lacking[0]!r}{others}, which the model needs.")
     empty = [nw.lit(None, nw.Float64).alias(name) for name in names if name not in whole.columns]
-    chosen = whole.with_columns(*empty).select(*names)
+    chosen = whole.with_columns(*empty)[:, names]  # `select` takes some names for patterns
     if hasattr(model, "feature_names_in_"):
         return chosen.to_native()
     return np.array(chosen.rows(), dtype=object)  # trained on an array

@@ -106,7 +106,7 @@ def scored_blocks(model: SelectiveNB, source: Source, keep: Sequence[str] = ()) 
     """The columns to keep and the predictions of blocks of rows, and in the end a warning about unseen values."""
     before = model.encoder_.unseen_counts_.copy()
     for block in source.blocks(list(dict.fromkeys([*keep, *columns_to_read(model, source)])), BLOCK_ROWS):
-        yield _quietly(model, block).select([*keep, *prediction_names(model)])
+        yield _quietly(model, block)[:, [*keep, *prediction_names(model)]]
     unseen = model.encoder_.unseen_counts_ - before
     issue([unseen_caution(model.encoder_.levels_, unseen, source.n_rows, model.naive_bayes_.used_)])
 

@@ -177,7 +177,7 @@ class ScannedTable(Table):
             at = np.searchsorted(self._kept.wanted, rows)
             at[at == self._kept.wanted.size] = 0
             if np.array_equal(self._kept.wanted[at], rows):
-                return pl.concat(self._kept.frames).select(pl.col(list(self.names)))[at]
+                return pl.concat(self._kept.frames)[at, list(self.names)]
         frames, begin = [], 0
         for frame in self._frames():
             end = begin + frame.height
@@ -345,7 +345,7 @@ def _labels(source: Source, name: str, others: Sequence[str]) -> tuple[Target, n
         position = distinct.to_frame().with_columns(code=pl.int_range(pl.len(), dtype=pl.Int32))
         own = labels.to_frame().join(position, on="label", how="left", maintain_order="left")["code"]
         codes.append(own.to_numpy().astype(np.min_scalar_type(max(1, distinct.len() - 1))))
-        parts.append(block.select(pl.col(list(dict.fromkeys(others)))))
+        parts.append(block[:, list(dict.fromkeys(others))])
     if distinct.is_empty():
         raise ValueError(f"The target {name!r} is missing in all rows.")
     target = as_target(distinct)

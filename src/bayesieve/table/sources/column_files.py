@@ -139,7 +139,7 @@ def with_partitions(inside: pl.Schema, paths: Sequence[Path]) -> tuple[pl.Schema
     import polars as pl
 
     folders = partitions(paths)
-    folders = folders.drop([name for name in folders.columns if name in inside])
+    folders = folders[:, [name for name in folders.columns if name not in inside]]  # `drop` takes some for patterns
     constants = folders.rows(named=True) if folders.width else [{} for _ in paths]
     return pl.Schema({**inside, **folders.schema}), constants
 
