@@ -85,7 +85,7 @@ def test_every_candidate_is_worth_what_its_model_is_on_the_held_out_third() -> N
     encoder = TwoThirdsEncoder()
     coded = encoder.fit_transform_coded(X, y.astype(int))
     model = SparseNB(q=0.5, constraints={"recall:1": 0.7}).fit_coded(coded, encoder)
-    found, held = model.found_, encoder.held_
+    found, held = model.candidates_, encoder.held_
     truth = np.asarray(held.class_codes)
     best: tuple[float, int] = (-1.0, 0)
     for subset, value, feasible in zip(found.subsets, found.values.values, found.values.feasible, strict=True):

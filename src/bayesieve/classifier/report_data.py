@@ -233,8 +233,8 @@ def _search(model: SelectiveNB) -> SearchSummary:
     trace, name, description = model.trace_, selector_name(model), selector_sentence(model)
     if model.selector_.chooses_on_path:
         search = summarise_trace(trace, model.selector_.support_, name=name, description=description)
-        found = getattr(model.selector_, "_found", None)  # of clusters that were searched in this process
-        return search if found is None else replace(search, clusters=cluster_drawing(model.selector_))
+        candidates = getattr(model.selector_, "_candidates", None)  # of clusters that were searched in this process
+        return search if candidates is None else replace(search, clusters=cluster_drawing(model.selector_))
     search = summarise_trace(trace, name=name, description=description)
     if len(search.path) > _MOST_STEPS:
         last_whole = search.path[_MOST_STEPS].start

@@ -39,10 +39,10 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
     >>> clusters_figure(selector).caption.split(".")[0]
     '1 of 4 features chosen from 5 candidates'
     """
-    found = getattr(selector, "_found", None)
-    if found is None:
+    candidates = getattr(selector, "_candidates", None)
+    if candidates is None:
         raise ValueError("clusters_figure needs a DependenceClusterSelector that was fitted, not loaded from a file.")
-    n_features, frame = len(found.trace.names), selector.candidates_
+    n_features, frame = len(candidates.trace.names), selector.candidates_
     n_missed = frame.height - int(frame["feasible"].sum())
     caption = (
         f"{int(selector.support_.sum())} of {n_features} features chosen from {frame.height:,} candidates; "

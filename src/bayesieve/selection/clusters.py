@@ -198,17 +198,17 @@ class DependenceClusterSelector(CodedSelector):
         )
 
         def run(progress: Any) -> SearchTrace:
-            self._found = search.explore(problem, progress)
-            return self._found.trace
+            self._candidates = search.explore(problem, progress)
+            return self._candidates.trace
 
         self._names = problem.names
         self.trace_, self.feasible_ = run_search(self, run, problem, self.max_seconds)
-        clusters = self._found.clusters
+        clusters = self._candidates.clusters
         self.dependence_, self.linkage_, self.clustered_ = clusters.dependence, clusters.linkage, clusters.features
-        self.q_ = self._found.q
+        self.q_ = self._candidates.q
         return np.asarray(self.trace_.chosen).astype(float)
 
-    _found: ClusterCandidates
+    _candidates: ClusterCandidates
     _learnt: CodedTable | None = None
 
     def _fit(self, coded: CodedTable, **options: Any) -> CodedSelector:
@@ -229,16 +229,16 @@ class DependenceClusterSelector(CodedSelector):
 
     @property
     def candidates_(self) -> Any:
-        found, names = self._found, np.array(self._names, dtype=object)
-        values, met = found.values, found.values.evaluated
+        candidates, names = self._candidates, np.array(self._names, dtype=object)
+        values, evaluated = candidates.values, candidates.values.evaluated
         columns: dict[str, Any] = {
-            "cut": [None if np.isnan(height) else height for height in found.cut[met].tolist()],
-            "features": [names[subset].tolist() for subset in found.subsets[met]],
-            "n_features": values.sizes[met],
-            self.trace_.criterion_name: values.values[met],
-            **{name: measured[met] for name, measured in values.measures.items()},
-            "violation": values.violations[met],
-            "feasible": values.feasible[met],
+            "cut": [None if np.isnan(height) else height for height in candidates.cut[evaluated].tolist()],
+            "features": [names[subset].tolist() for subset in candidates.subsets[evaluated]],
+            "n_features": values.sizes[evaluated],
+            self.trace_.criterion_name: values.values[evaluated],
+            **{name: measured[evaluated] for name, measured in values.measures.items()},
+            "violation": values.violations[evaluated],
+            "feasible": values.feasible[evaluated],
         }
         return polars_frame(columns)
 

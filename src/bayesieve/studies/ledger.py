@@ -180,34 +180,41 @@ def _note(line: Entry) -> str:
 def _claims(claims: Verdicts, unmeasured: Sequence[Entry]) -> TextTable:
     rows = []
     for (where, sentence), by_source in claims.items():
-        found = [(source.label, one) for source, one in by_source.items()]
+        variants = [(source.label, one) for source, one in by_source.items()]
         sources = dict.fromkeys(path for source in by_source for path in (source.page, source.results))
         files = _links([f"docs/{FOLDER}/{path}" for path in sources])
         rows.append(
-            (where, sentence, _by_label(found, "verdict"), _by_label(found, "comparisons"), _ours(found), files)
+            (
+                where,
+                sentence,
+                _by_label(variants, "verdict"),
+                _by_label(variants, "comparisons"),
+                _ours(variants),
+                files,
+            )
         )
     rows += [(line.place, line.what, "not measured", "", line.why, _links(line.lives)) for line in unmeasured]
     return TextTable.of(("Place", "Claim", "Verdict", "Comparisons that hold", "Measured", "Numbers"), rows)
 
 
-def _by_label(found: Sequence[tuple[str, Judged]], what: str) -> str:
+def _by_label(variants: Sequence[tuple[str, Judged]], what: str) -> str:
     """One text if all variants agree, else that of each."""
     texts: dict[str, list[str]] = {}
-    for label, one in found:
+    for label, one in variants:
         texts.setdefault(getattr(one, what), []).append(label)
     if len(texts) == 1:
         return next(iter(texts))
     return "; ".join(f"{text} ({', '.join(labels)})" for text, labels in texts.items())
 
 
-def _ours(found: Sequence[tuple[str, Judged]]) -> str:
-    return "; ".join(f"{label}: {one.ours}" if label else one.ours for label, one in found if one.ours)
+def _ours(variants: Sequence[tuple[str, Judged]]) -> str:
+    return "; ".join(f"{label}: {one.ours}" if label else one.ours for label, one in variants if one.ours)
 
 
 def _counts(claims: Verdicts, n_unmeasured: int) -> str:
     """How many claims have each verdict; "differs" where the variants of a study disagree."""
-    verdicts = [{one.verdict for one in found.values()} for found in claims.values()]
-    words = [next(iter(found)) if len(found) == 1 else "differs between variants" for found in verdicts]
+    verdicts = [{one.verdict for one in variants.values()} for variants in claims.values()]
+    words = [next(iter(of_claim)) if len(of_claim) == 1 else "differs between variants" for of_claim in verdicts]
     counts = {word: words.count(word) for word in dict.fromkeys(sorted(words, key=_ORDER.index))}
     return ", ".join(f"{word} {n}" for word, n in (*counts.items(), ("not measured", n_unmeasured)) if n)
 

@@ -71,7 +71,7 @@ class ClusterDrawing:
 def cluster_drawing(selector: Any) -> ClusterDrawing:
     """The positions of everything, for a fitted `DependenceClusterSelector` that was not loaded from a file."""
     names, frame = [str(name) for name in selector.trace_.names], selector.candidates_
-    order, n = selector._found.clusters.order, selector.clustered_.size
+    order, n = selector._candidates.clusters.order, selector.clustered_.size
     right = _LEFT + _SIDE
     matrix_top = _TOP + _TREE
     x = Scale(0.0, max(n, 1), _LEFT, right)

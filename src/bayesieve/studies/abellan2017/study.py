@@ -137,7 +137,7 @@ class Abellan2017(CrossValidatedStudy):
             return super().saved(results)
         means = pl.read_csv(results).with_columns(repeat=0, fold=0, error=None, figures=None)
         rows = {key_of(row): row for row in means.iter_rows(named=True)}
-        return Comparison.of(dict.fromkeys(means["data"]), METHODS, self.protocol, rows)
+        return Comparison.of(dict.fromkeys(means["data"]), dict.fromkeys(means["method"]), self.protocol, rows)
 
 
 def imputed(X: pl.DataFrame) -> pl.DataFrame:

@@ -140,8 +140,8 @@ class Blanquero2021(CrossValidatedStudy):
     def saved(self, results: Path) -> Comparison:
         self.examples = Examples.read(results)
         rows = read_results(results)
-        met = {data for data, *_ in rows}
-        self.names = tuple(name for name in SETS if name in met)
+        measured = {data for data, *_ in rows}
+        self.names = tuple(name for name in SETS if name in measured)
         return self._comparison(rows)
 
     def _comparison(self, rows: dict[Key, dict[str, Any]]) -> Comparison:
@@ -170,7 +170,7 @@ class Blanquero2021(CrossValidatedStudy):
         from bayesieve.studies.blanquero2021.claims import findings
         from bayesieve.studies.blanquero2021.results import Results
 
-        found = findings(Results(comparison), self.examples)
         return tuple(
-            Judged(one.where, one.sentence, ("holds" if one.holds else "does not hold",), one.ours) for one in found
+            Judged(one.where, one.sentence, ("holds" if one.holds else "does not hold",), one.ours)
+            for one in findings(Results(comparison), self.examples)
         )

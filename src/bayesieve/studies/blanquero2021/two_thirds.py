@@ -174,7 +174,7 @@ class SparseNB(TwoThirdsNB):
 
     Attributes
     ----------
-    found_ : ClusterCandidates
+    candidates_ : ClusterCandidates
     """
 
     def __init__(
@@ -198,18 +198,18 @@ class SparseNB(TwoThirdsNB):
         objective = Objective(criterion, rows, make_constraints(self.constraints, coded))
         problem = SubsetProblem.on(objective, coded)
         search = ClusterSearch(dependence=self.dependence, q=self.q, seed=_SEED, n_jobs=1)
-        self.found_ = search.explore(problem)
-        self.trace_ = self.found_.trace
+        self.candidates_ = search.explore(problem)
+        self.trace_ = self.candidates_.trace
         return np.asarray(self.trace_.chosen)
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
         """As of the base, and of the search: q, share of M above 0.1, candidates, whether one is feasible."""
-        found = self.found_
+        candidates = self.candidates_
         return super().fold_figures(rows, codes) | {
-            "q": found.q,
-            "strong entries": float(np.mean(found.clusters.dependence > 0.1)),
-            "candidates": float(len(found.subsets)),
-            "feasible": float(found.values.feasible[found.values.best]),
+            "q": candidates.q,
+            "strong entries": float(np.mean(candidates.clusters.dependence > 0.1)),
+            "candidates": float(len(candidates.subsets)),
+            "feasible": float(candidates.values.feasible[candidates.values.best]),
         }
 
 

@@ -180,8 +180,8 @@ class Challenge(Study):
 
     def saved(self, results: Path) -> Comparison:
         rows = read_results(results)
-        met = {data for data, *_ in rows}
-        self.tasks = tuple(task for task in TASKS if task in self.tasks or task.name in met)
+        measured = {data for data, *_ in rows}
+        self.tasks = tuple(task for task in TASKS if task in self.tasks or task.name in measured)
         return Comparison.of((task.name for task in self.tasks), self.methods(), self.protocol, rows)
 
     def entries(self, comparison: Comparison) -> dict[tuple[Task, str], Entry]:

@@ -72,17 +72,17 @@ def challenge_findings(group: Group, paper: Paper) -> list[Finding]:
 
 def judge(comparison: Comparison) -> tuple[Judged, ...]:
     """Every claim about a table, with the verdicts on all comparisons."""
-    claims = []
+    judged = []
     tables = (("table 3", UCI, TABLE_3, findings), ("table 4", CHALLENGE, TABLE_4, challenge_findings))
     for where, sets, paper, test in tables:
         group = Group.of(comparison, [one.ours for one in sets if one.ours])
-        found = test(group, paper) if len(group.names) > 1 else []
-        for sentence in dict.fromkeys(one.sentence for one in found):
-            verdicts = tuple(one.verdict for one in found if one.sentence == sentence)
+        claims = test(group, paper) if len(group.names) > 1 else []
+        for sentence in dict.fromkeys(one.sentence for one in claims):
+            verdicts = tuple(one.verdict for one in claims if one.sentence == sentence)
             ours = f"{len(group.names)} of {len(sets)} data sets"
-            claims.append(Judged(f"Section 7.2, {where}", sentence, verdicts, ours))
-    claims.append(_of_ours(Group.of(comparison, [one.ours for one in UCI if one.ours])))
-    return tuple(claims)
+            judged.append(Judged(f"Section 7.2, {where}", sentence, verdicts, ours))
+    judged.append(_of_ours(Group.of(comparison, [one.ours for one in UCI if one.ours])))
+    return tuple(judged)
 
 
 def _of_ours(group: Group) -> Judged:

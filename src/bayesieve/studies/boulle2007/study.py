@@ -136,8 +136,8 @@ class Boulle2007(CrossValidatedStudy):
 
     def saved(self, results: Path) -> Comparison:
         self.waveform = read_waveform(results)
-        met = {data for data, *_ in read_results(results)}
-        self.names = tuple(name for name in BY_OURS if name in met)
+        measured = {data for data, *_ in read_results(results)}
+        self.names = tuple(name for name in BY_OURS if name in measured)
         return super().saved(results)
 
     def report(self, comparison: Comparison) -> Report:

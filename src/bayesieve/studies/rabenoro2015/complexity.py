@@ -66,17 +66,17 @@ def wanted() -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, float]]]]:
 
 def times(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
     """Seconds by method and number of indicators."""
-    found: dict[str, dict[int, float]] = {}
+    seconds: dict[str, dict[int, float]] = {}
     for line in lines:
-        found.setdefault(line["method"], {})[line["indicators"]] = line["seconds"]
-    return found
+        seconds.setdefault(line["method"], {})[line["indicators"]] = line["seconds"]
+    return seconds
 
 
 def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
     """The claims of section 4.1, and of the abstract."""
-    found = times(lines)
-    powers = {name: power(list(of), list(of.values())) for name, of in found.items()}
-    largest = {name: of[max(of)] for name, of in found.items()}
+    seconds = times(lines)
+    powers = {name: power(list(of), list(of.values())) for name, of in seconds.items()}
+    largest = {name: of[max(of)] for name, of in seconds.items()}
     ranking, mrmr = FILTERS
     simple, floating = SEARCHES[:2], SEARCHES[2:]
 

@@ -158,8 +158,8 @@ class Rabenoro2015(Study):
     def saved(self, results: Path) -> Comparison:
         """Results in a file, perhaps without some variants."""
         rows = read_results(results)
-        met = {method for _, method, *_ in rows}
-        return Comparison.of(self.data(), (name for name in self.methods() if name in met), self.protocol, rows)
+        measured = {method for _, method, *_ in rows}
+        return Comparison.of(self.data(), (name for name in self.methods() if name in measured), self.protocol, rows)
 
     def report(self, comparison: Comparison) -> Report:
         from bayesieve.studies.rabenoro2015.report import report
