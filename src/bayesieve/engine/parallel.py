@@ -7,9 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from numbers import Integral
 from queue import Empty, SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -26,6 +30,20 @@ def effective_jobs(n_jobs: int | None) -> int:
             f"n_jobs must be a positive number of threads, -1 for all cores, or None for one, got {n_jobs!r}."
         )
     return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + int(n_jobs))
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Within it, products of matrices run in the calling thread: their sums come in one order, and threads that wait
+    for the next product take no processor.
+    """
+    return _linear_algebra().limit(limits=1)
+
+
+@cache
+def _linear_algebra() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401  it brings a library of its own, which the controller must find
+
+    return ThreadpoolController()
 
 
 def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None) -> list[Result]:

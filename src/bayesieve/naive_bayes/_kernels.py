@@ -6,53 +6,63 @@ import math
 
 from bayesieve.compiling import jit
 
-_ROWS = 2048  # rows summed at a time, so that their sums stay in the first-level cache
+_ROWS, _FEWEST_ROWS = 2048, 32  # numbers, or rows, summed at a time, so that sums stay in the first-level cache
 
 
 @jit
-def add_log_probabilities(codes, n_levels, starts, table, classes, joint):
+def add_log_probabilities(codes, n_levels, starts, table, joint):
     """joint[i, j] += table[starts[k] + code * J + j] over the features k in order; codes of no level add nothing.
 
-    ``classes``: of the rows, whose own class j = classes[i] alone is added to, or None for all classes.
+    ``table`` ends with J zeros, which such codes read. Four features at a time: the sum of a row is read and written
+    less often.
     """
     n_features, n_rows = codes.shape
     n_classes = joint.shape[1]
-    for begin in range(0, n_rows, _ROWS):
-        stop = min(begin + _ROWS, n_rows)
-        for k in range(n_features):
-            first, levels = starts[k], n_levels[k]
+    nothing, last = table.size - n_classes, n_features - 1
+    rows = max(_FEWEST_ROWS, _ROWS // n_classes)
+    for begin in range(0, n_rows, rows):
+        stop = min(begin + rows, n_rows)
+        for k in range(0, n_features, 4):
+            k1, k2, k3 = min(k + 1, last), min(k + 2, last), min(k + 3, last)
+            n, n1, n2, n3 = n_levels[k], n_levels[k1], n_levels[k2], n_levels[k3]
+            n1, n2, n3 = n1 if k + 1 == k1 else 0, n2 if k + 2 == k2 else 0, n3 if k + 3 == k3 else 0
             for i in range(begin, stop):
-                code = codes[k, i]
-                if code < levels:
-                    at = first + code * n_classes
-                    if classes is None:
-                        for j in range(n_classes):
-                            joint[i, j] += table[at + j]
-                    else:
-                        joint[i, classes[i]] += table[at + classes[i]]
+                at = starts[k] + codes[k, i] * n_classes if codes[k, i] < n else nothing
+                at1 = starts[k1] + codes[k1, i] * n_classes if codes[k1, i] < n1 else nothing
+                at2 = starts[k2] + codes[k2, i] * n_classes if codes[k2, i] < n2 else nothing
+                at3 = starts[k3] + codes[k3, i] * n_classes if codes[k3, i] < n3 else nothing
+                for j in range(n_classes):
+                    joint[i, j] = joint[i, j] + table[at + j] + table[at1 + j] + table[at2 + j] + table[at3 + j]
 
 
 @jit
-def sum_by_level(codes, n_levels, starts, values, classes, sums):
+def sum_by_level(codes, n_levels, starts, values, sums):
     """sums[starts[k] + code * J + j] += values[i, j] over the rows with each code of each feature k.
 
-    ``classes``: of the rows, whose own class j = classes[i] alone is summed, or None for all classes.
+    ``sums`` ends with J numbers that codes of no level are added to. Four features at a time: the rows of one level
+    often follow each other, and a sum waits for the one before.
     """
     n_features, n_rows = codes.shape
     n_classes = values.shape[1]
-    for begin in range(0, n_rows, _ROWS):
-        stop = min(begin + _ROWS, n_rows)
-        for k in range(n_features):
-            first, levels = starts[k], n_levels[k]
+    nothing, last = sums.size - n_classes, n_features - 1
+    rows = max(_FEWEST_ROWS, _ROWS // n_classes)
+    for begin in range(0, n_rows, rows):
+        stop = min(begin + rows, n_rows)
+        for k in range(0, n_features, 4):
+            k1, k2, k3 = min(k + 1, last), min(k + 2, last), min(k + 3, last)
+            n, n1, n2, n3 = n_levels[k], n_levels[k1], n_levels[k2], n_levels[k3]
+            n1, n2, n3 = n1 if k + 1 == k1 else 0, n2 if k + 2 == k2 else 0, n3 if k + 3 == k3 else 0
             for i in range(begin, stop):
-                code = codes[k, i]
-                if code < levels:
-                    at = first + code * n_classes
-                    if classes is None:
-                        for j in range(n_classes):
-                            sums[at + j] += values[i, j]
-                    else:
-                        sums[at + classes[i]] += values[i, classes[i]]
+                at = starts[k] + codes[k, i] * n_classes if codes[k, i] < n else nothing
+                at1 = starts[k1] + codes[k1, i] * n_classes if codes[k1, i] < n1 else nothing
+                at2 = starts[k2] + codes[k2, i] * n_classes if codes[k2, i] < n2 else nothing
+                at3 = starts[k3] + codes[k3, i] * n_classes if codes[k3, i] < n3 else nothing
+                for j in range(n_classes):
+                    value = values[i, j]
+                    sums[at + j] += value
+                    sums[at1 + j] += value
+                    sums[at2 + j] += value
+                    sums[at3 + j] += value
 
 
 @jit

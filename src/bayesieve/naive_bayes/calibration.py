@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.probabilities import log_probabilities, smoothed_logs
+from bayesieve.engine.parallel import one_blas_thread
 from bayesieve.search.recorder import Clock
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
@@ -81,9 +83,10 @@ def calibrate(
     if clock.is_up:
         return best
     try:
-        for best in _improved(coded, counts, log_prior, averaged, smoothing, clock):  # noqa: B007
-            if clock.is_up:
-                break
+        with one_blas_thread():
+            for best in _improved(coded, counts, log_prior, averaged, smoothing, clock):  # noqa: B007
+                if clock.is_up:
+                    break
     except (KeyboardInterrupt, _TimeUp):
         pass
     return best
@@ -130,7 +133,7 @@ class CalibrationRows:
         if coded.class_codes is None:
             raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
         rows = _sampled_rows(coded, min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * n_classes))))
-        self.positions, self.features = rows, features
+        self.positions, self.features, self.n_classes = rows, features, n_classes
         self.codes = np.stack([np.take(coded.codes_of([k])[0], rows) for k in features])
         self.classes = coded.class_codes[rows].astype(np.int64)
         self.weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]
@@ -143,6 +146,13 @@ class CalibrationRows:
         rare = _rare_values(coded, features)
         if rare.size:
             self._learn_again(coded, features, rare, rows)
+
+    @cached_property
+    def codes_of_classes(self) -> np.ndarray:
+        """(n_features, n_rows) codes of the level and the class of each row together, level by level."""
+        kind = smallest_unsigned((int(self.codes.max(initial=0)) + 1) * self.n_classes)
+        codes: np.ndarray = self.codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
+        return codes
 
     def _learn_again(self, coded: CodedTable, features: np.ndarray, rare: np.ndarray, rows: np.ndarray) -> None:
         """Code features for each fold by the levels of the other folds, those of one fold after those of another."""
@@ -194,48 +204,72 @@ class LeaveOneOutLoss:
         sizes = [table.size for table in whole]
         self._starts = np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64)
         self._feature = np.repeat(np.arange(len(counts)), sizes)
-        self._table = np.concatenate([table.ravel() for table in whole])
         # Differences for the own class of a row, at the same positions.
-        self._own = np.concatenate([table.ravel() for table in without]) - self._table
+        self._table, self._own = np.concatenate(whole), np.concatenate(without) - np.concatenate(whole)
+        if log_prior.size == 2:  # one number says all: what the second class has more than the first
+            self._own = np.diff(self._table, axis=1) + self._own * [-1.0, 1.0]
+        self._table, self._own = self._table.ravel(), self._own.ravel()
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum over rows of -log P(true class) in nats, and its gradient, at these weights."""
         from bayesieve.naive_bayes._kernels import residuals, sum_by_level
 
-        rows = self.rows
-        residual = self.evidence(weights) + self.log_prior
-        loss = residuals(residual, rows.classes, rows.weights)
-        sums = np.zeros(self._table.size)
-        sum_by_level(rows.codes, self._n_levels, self._starts, residual, None, sums)
-        own_sums = np.zeros(self._table.size)
-        sum_by_level(rows.codes, self._n_levels, self._starts, residual, rows.classes, own_sums)
-        parts = self._table * sums + self._own * own_sums
+        rows, n_classes = self.rows, self.log_prior.size
+        if n_classes == 2:
+            residual = self._of_own_classes(weights) + np.diff(self.log_prior)
+            loss = residuals(residual, rows.classes, rows.weights)
+            own, parts = residual, np.zeros(self._own.size)
+        else:
+            residual = self.evidence(weights) + self.log_prior
+            loss = residuals(residual, rows.classes, rows.weights)
+            own, sums = residual[np.arange(rows.classes.size), rows.classes, None], np.zeros(self._own.size + n_classes)
+            sum_by_level(rows.codes, self._n_levels, self._starts, residual, sums)
+            parts = self._table * sums[:-n_classes]
+        sums = np.zeros(self._own.size + 1)
+        sum_by_level(rows.codes_of_classes, self._n_levels * n_classes, self._starts, own, sums)
+        parts += self._own * sums[:-1]
         return loss, np.bincount(self._feature, weights=parts, minlength=weights.size)
 
     def evidence(self, weights: np.ndarray) -> np.ndarray:
-        """(n_rows, n_classes) weighted log probabilities of the levels, summed over the features."""
+        """(n_rows, n_classes) weighted log probabilities of the levels, summed over the features; of two classes, those
+        of the second less those of the first, after zeros.
+        """
         from bayesieve.naive_bayes._kernels import add_log_probabilities
 
-        rows = self.rows
-        each = weights[self._feature]
-        evidence = np.zeros((rows.classes.size, self.log_prior.size))
-        add_log_probabilities(rows.codes, self._n_levels, self._starts, each * self._table, None, evidence)
-        add_log_probabilities(rows.codes, self._n_levels, self._starts, each * self._own, rows.classes, evidence)
+        own, n_classes = self._of_own_classes(weights), self.log_prior.size
+        if n_classes == 2:
+            return np.pad(own, ((0, 0), (1, 0)))
+        evidence = np.zeros((len(own), n_classes))
+        table = np.append(weights[self._feature] * self._table, np.zeros(n_classes))
+        add_log_probabilities(self.rows.codes, self._n_levels, self._starts, table, evidence)
+        evidence[np.arange(len(own)), self.rows.classes] += own[:, 0]
         return evidence
+
+    def _of_own_classes(self, weights: np.ndarray) -> np.ndarray:
+        """(n_rows, 1) weighted differences for the own class of each row, summed over the features."""
+        from bayesieve.naive_bayes._kernels import add_log_probabilities
+
+        rows, sums = self.rows, np.zeros((self.rows.classes.size, 1))
+        table = np.append(weights[self._feature] * self._own, 0.0)
+        add_log_probabilities(rows.codes_of_classes, self._n_levels * self.log_prior.size, self._starts, table, sums)
+        return sums
 
     def joint(self, weights: np.ndarray) -> np.ndarray:
         """(n_rows, n_classes) log joint with these weights of all features of the table."""
         return self.evidence(weights[self.rows.features]) + self.log_prior
 
     def evidence_of(self, k: int, some: np.ndarray) -> np.ndarray:
-        """(some rows, n_classes) log probabilities of the levels of the feature at ``k`` among those of the rows."""
+        """(some rows, n_classes) as `evidence`, unweighted, of the feature at ``k`` among those of the rows."""
         first, n_classes = int(self._starts[k]), self.log_prior.size
         codes, classes = self.rows.codes[k, some].astype(np.int64), self.rows.classes[some]
         known = np.flatnonzero(codes < self._n_levels[k])
         result = np.zeros((some.size, n_classes))
         at = first + codes[known] * n_classes
-        result[known] = self._table[at[:, None] + np.arange(n_classes)]
-        result[known, classes[known]] += self._own[at + classes[known]]
+        if n_classes == 2:
+            result[known, 1] = self._own[at + classes[known]]
+        else:
+            result[known] = self._table[at[:, None] + np.arange(n_classes)]
+            result[known, classes[known]] += self._own[at + classes[known]]
         return result
 
     def least_by_factor(self, weights: np.ndarray) -> tuple[float, float]:

@@ -273,10 +273,11 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         joint = np.tile(self.intercept_, (coded.n_rows, 1))
         if used.size:
             n_levels = np.diff(np.append(starts, table.size)) // len(self.classes_)
+            table = np.append(table, np.zeros(len(self.classes_)))
             at = 0
             for block in coded.blocks:
                 codes = block.codes if used.size == coded.n_features else block.codes_of(used)
-                add_log_probabilities(codes, n_levels, starts, table, None, joint[at : at + block.n_rows])
+                add_log_probabilities(codes, n_levels, starts, table, joint[at : at + block.n_rows])
                 at += block.n_rows
         return joint
 

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, softmax
-from threadpoolctl import threadpool_limits
 
+from bayesieve.engine.parallel import one_blas_thread
 from bayesieve.naive_bayes.curvature import Curvature, Metric
 from bayesieve.naive_bayes.shapes import Shape
 from bayesieve.search.recorder import Clock
@@ -84,7 +84,7 @@ def fit_evidence(
         point, parameters, groups, variances = point[kept], parameters[kept], groups[worth], variances[worth]
 
     # One thread: matrices are small, and sums come in one order.
-    with threadpool_limits(1):
+    with one_blas_thread():
         try:
             narrow(variances > 0)
             for number in range(n_rounds):
@@ -267,16 +267,17 @@ class EvidenceProblem:
         from bayesieve.naive_bayes._kernels import add_log_probabilities
 
         joint = self._offset + point[self.intercept]
-        add_log_probabilities(self._codes, self._n_cells, self._starts, table.ravel(), None, joint)
+        lines = np.append(table.ravel(), np.zeros(self.n_numbers))
+        add_log_probabilities(self._codes, self._n_cells, self._starts, lines, joint)
         return joint
 
     def _by_cell(self, values: np.ndarray) -> np.ndarray:
         """Sums of ``values`` (n_rows, n_numbers) over the rows of each cell."""
         from bayesieve.naive_bayes._kernels import sum_by_level
 
-        sums = np.zeros(int(self._first_cell[-1]) * self.n_numbers)
-        sum_by_level(self._codes, self._n_cells, self._starts, values, None, sums)
-        return sums.reshape(-1, self.n_numbers)
+        sums = np.zeros((int(self._first_cell[-1]) + 1, self.n_numbers))
+        sum_by_level(self._codes, self._n_cells, self._starts, values, sums.ravel())
+        return sums[:-1]
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum over rows of -log P(true class) in nats, with the price of evidence that falls where it must not, and

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import inv
 from scipy.special import softmax
-from threadpoolctl import threadpool_limits
+
+from bayesieve.engine.parallel import one_blas_thread
 
 _FACTOR_PRECISION = 0.1  # of the prior of the factors on features that stay, around 1: copies share theirs
 _AT_ONCE = 20  # one in so many features is dropped between two looks at the rows
@@ -32,7 +33,7 @@ def worth_keeping(
     others = joint - centred.sum(axis=0)
     left, prices = np.arange(len(centred)), prices.astype(np.float64)
     loss, at_once = _loss(joint, classes, weights), max(1, left.size // _AT_ONCE)
-    with threadpool_limits(1):  # sums come in one order
+    with one_blas_thread():  # sums come in one order
         while left.size > 1:
             dropped, factors = _cheapest(centred, joint, weights, prices[left], at_once)
             if dropped.size == 0:

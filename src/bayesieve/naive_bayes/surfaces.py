@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+
+from bayesieve.engine.parallel import one_blas_thread
 
 _VARIANCES = (0.003, 0.03, 0.3)
 """Of the priors that are tried for each pair."""
@@ -37,7 +38,7 @@ def surface_gains(
         design[:, starts[k] : starts[k + 1]] = np.append(line, np.zeros((1, line.shape[1])), axis=0)[bins[k, rows]]
     squares = design * design
     gains = np.zeros((len(_VARIANCES), len(lines), len(lines)))
-    with threadpool_limits(1):  # sums come in one order
+    with one_blas_thread():  # sums come in one order
         for slope, steep in zip(residuals[rows].T / largest, curvature[rows].T / largest, strict=True):
             gradient = (design.T @ (design * slope[:, None].astype(np.float32))).astype(np.float64) * largest
             steepness = (squares.T @ (squares * steep[:, None].astype(np.float32))).astype(np.float64) * largest
