@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import bayesieve
 from bayesieve import CompressionAveraging, DependenceClusterSelector, SelectiveNB, TableEncoder, WrapperSelector, load
 from bayesieve.cli.app import app
 from bayesieve.counts import CodedTable
+from bayesieve.counts.remote import RemoteTable
 from bayesieve.criteria import LogLoss
 from bayesieve.engine import Cluster
 from bayesieve.engine.keeper import Keeper
@@ -192,7 +194,7 @@ def test_a_cluster_without_workers_or_scheduler_is_one_sentence(
 def test_steps_are_not_taken_twice() -> None:
     def message(first: int, steps: list[Any]) -> bytes:
         packed = [pickle.dumps(step) for step in steps]
-        return pickle.dumps(([], [], [(0, -1, first, packed)], [(0, pickle.dumps((list, ())))]))
+        return pickle.dumps(([], [], [(0, -1, first, packed)], [(0, False, pickle.dumps((list, ())))]))
 
     keeper = Keeper(1)
     hold, change = (0, list, ([1],)), (2, list.append, (2,))
@@ -259,27 +261,72 @@ def test_workers_read_count_and_code_scanned_tables(
     alone, remote = TableEncoder(pairs=3), TableEncoder(pairs=3)
     with pytest.warns(UserWarning, match="missing in 26 rows"):
         expected = alone.fit_transform_coded(source, "target", "weight", **options)
-    with Cluster(client, block_rows=500) as engine, pytest.warns(UserWarning, match="missing in 26 rows"):
-        coded = remote.fit_transform_coded(source, "target", "weight", engine=engine, **options)
+    with Cluster(client, block_rows=500) as engine:
+        with pytest.warns(UserWarning, match="missing in 26 rows"):
+            coded = remote.fit_transform_coded(source, "target", "weight", engine=engine, **options)
+        codes, counts = coded.codes, coded.counts
+        some = np.flatnonzero(rng.random(coded.n_rows) < 0.1)
+        np.testing.assert_array_equal(coded.codes_at([3, 0], some), codes[[3, 0]][:, some])
     assert [level.name for level in remote.levels_] == [level.name for level in alone.levels_]
     np.testing.assert_allclose(remote.level_scores_, alone.level_scores_, atol=0.01)
     if not on_grid:  # the grid depends on the blocks
         assert [level.to_json() for level in remote.levels_] == [level.to_json() for level in alone.levels_]
-        np.testing.assert_array_equal(coded.codes, expected.codes)
+        np.testing.assert_array_equal(codes, expected.codes)
+        np.testing.assert_allclose(counts.counts, expected.counts.counts)
     assert remote.scan_cautions_ == alone.scan_cautions_
     np.testing.assert_array_equal(coded.class_codes, expected.class_codes)
-    np.testing.assert_allclose(coded.counts.counts.sum(), expected.counts.counts.sum())
+    np.testing.assert_allclose(counts.counts.sum(), expected.counts.counts.sum())
 
 
-def test_a_model_of_a_scan_is_that_in_memory(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = table()
-    X.with_columns(target=pl.Series(y)).write_parquet(tmp_path / "rows.parquet", row_group_size=450)
-    alone, source = SelectiveNB().fit(X, y), bayesieve.scan(tmp_path)
-    rows = scanned_rows(source, "target").table
-    monkeypatch.setattr(type(rows), "_frames", lambda _: 1 / 0)  # this machine reads the target only
-    remote = SelectiveNB(engine=client).fit(source, "target")
+def claims(n_rows: int = 1500) -> pl.DataFrame:
+    """Numbers, groups, gaps, whole and fractional weights, and two columns that only say something together."""
+    rng = np.random.default_rng(3)
+    X, y = table(n_rows, 5)
+    left, right = rng.integers(0, 4, (2, n_rows))
+    together = np.where(rng.random(n_rows) < 0.8, (left + right) % 2 == (y > 0), right > 9)
+    return X.with_columns(
+        left=pl.Series(left),
+        right=pl.Series([f"r{i}" for i in np.where(together, right, (right + 1) % 4)]),
+        gaps=pl.when(pl.Series(rng.random(n_rows) < 0.8)).then(pl.Series(y + rng.integers(0, 9, n_rows))),
+        whole=pl.Series(rng.integers(0, 3, n_rows)),
+        fractional=pl.Series(rng.random(n_rows)),
+        target=pl.Series(y),
+    )
+
+
+@pytest.fixture(scope="module")
+def alone() -> dict[str | None, SelectiveNB]:
+    """The models of `claims` in memory, by their weights."""
+    frame, weights = claims(), ("whole", "fractional")
+    X = frame.drop("target", *weights)
+    by_weight = {None: None, **{weight: frame[weight].to_numpy().astype(float) for weight in weights}}
+    return {name: SelectiveNB().fit(X, frame["target"], weight) for name, weight in by_weight.items()}
+
+
+def assert_same(remote: SelectiveNB, alone: SelectiveNB, X: pl.DataFrame) -> None:
+    assert remote.selected_features_ == alone.selected_features_
+    assert [level.labels for level in remote.encoder_.levels_] == [level.labels for level in alone.encoder_.levels_]
     np.testing.assert_allclose(remote.feature_weights_, alone.feature_weights_, atol=1e-9)
     np.testing.assert_allclose(remote.predict_proba(X), alone.predict_proba(X), atol=1e-9)
+
+
+@given(st.integers(40, 700), st.integers(60, 2000), st.sampled_from([None, "whole", "fractional"]))
+@settings(max_examples=6)
+def test_a_model_of_a_scan_is_that_in_memory(
+    client: Any, alone: dict[str | None, SelectiveNB], piece: int, block_rows: int, weight: str | None
+) -> None:
+    frame, unused = claims(), {"whole", "fractional"} - {weight}
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        frame.drop(unused).write_parquet(Path(folder) / "rows.parquet", row_group_size=piece)
+        source = bayesieve.scan(folder)
+        rows = scanned_rows(source, "target").table
+        patch.setattr(type(rows), "_frames", lambda _: 1 / 0)  # this machine reads the target only
+        patch.setattr(RemoteTable, "here", property(lambda _: 1 / 0))  # codes stay with the workers
+        with Cluster(client, block_rows) as engine:
+            remote = SelectiveNB(engine=engine).fit(source, "target", weight)
+        assert engine.round_trips < 300
+    assert any(" × " in name for name in remote.selected_features_)
+    assert_same(remote, alone[weight], frame.drop("target", "whole", "fractional"))
     assert not client.futures
 
 

@@ -100,7 +100,7 @@ def _set_fitted_evidence(
         features, cells, codes = _cells(coded, weights, rows)
     else:
         features = np.flatnonzero(weights)
-        codes = np.stack([np.take(coded.codes_of([k])[0], rows.positions) for k in features])
+        codes = coded.codes_at(features, rows.positions)
     n_levels = coded.n_levels[features].tolist()
     of_level = [
         coarser_codes(cells[k], coded.levels[k]) if k in cells else np.arange(n)  # type: ignore[index]

@@ -159,18 +159,19 @@ class _Columns:
 
     def partition(self, k: int, rows: np.ndarray) -> bytes:
         """Which of the rows share a level."""
-        codes = self._codes(k, rows)
+        codes = self.codes(k, rows)
         return (codes != codes[0]).tobytes() if self.levels.n_levels[k] == 2 else pattern(codes)
 
     def known(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Where a column is not missing, as far as its levels show, (rows.size,) bool."""
-        codes, missing = self._codes(k, rows), self.levels[k].missing_code
+        codes, missing = self.codes(k, rows), self.levels[k].missing_code
         known = codes < self.levels.n_levels[k]
         return known if missing is None else known & (codes != missing)
 
-    def _codes(self, k: int, rows: np.ndarray) -> np.ndarray:
-        codes = self.coded.codes[k]
-        return codes if rows.size == codes.size else codes[rows]
+    def codes(self, k: int, rows: np.ndarray) -> np.ndarray:
+        """Codes of the levels, shape (rows.size,)."""
+        codes: np.ndarray = self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0]
+        return codes
 
     def at_a_glance(self, features: np.ndarray) -> np.ndarray:
         """Numbers of several columns in very few rows, NaN = missing, shape (n, rows)."""
@@ -191,11 +192,12 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
     for k in np.flatnonzero((levels.n_levels - 1 <= coded.n_classes) & (levels.n_levels >= coded.n_classes)).tolist():
         if sum(sum(n > 0 for n in level) > 1 for level in columns.counts(k)) > 1:
             continue  # more levels of several classes than that of missing values
-        known = columns.most[columns.known(k, columns.most)]
+        has_level = columns.known(k, columns.most)
+        known = columns.most[has_level]
         if 2 * known.size < columns.most.size:
             continue
         classes = pattern(coded.class_codes[known])
-        if pattern(coded.codes[k, known]) == classes == pattern(columns.values(k, known)):
+        if pattern(columns.codes(k, columns.most)[has_level]) == classes == pattern(columns.values(k, known)):
             names.append(coded.names[k])
     if not names:
         return []

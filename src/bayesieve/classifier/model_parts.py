@@ -159,9 +159,11 @@ def rows_to_fit(model: SelectiveNB, X: Any, y: Any, weights: Any, groups: Any) -
     """
     if is_scan(X, y):
         X, y, weights, groups = scanned_rows(X, y, weights, groups)
-        if weights is None:
-            X.keep(rows_in_question(X.n_rows))
-            X.keep(ClassRuns(y.codes, y.n_classes).in_source(drawn_rows(X.n_rows)))
+        counted = slice(None) if weights is None else np.flatnonzero(weights)
+        runs = ClassRuns(y.codes[counted], y.n_classes)
+        asked, drawn = rows_in_question(runs.codes.size), runs.in_source(drawn_rows(runs.codes.size))
+        wanted = np.union1d(asked if weights is None else runs.in_source(asked), drawn)
+        X.keep(wanted if weights is None else counted[wanted])  # type: ignore[index]
     return X, y, normalized_weights(weights) if model.normalize else weights, groups
 
 

@@ -219,6 +219,12 @@ class CodedTable(ShortRepr):
         """The codes of these features only (positions, a slice or a boolean mask), shape (n, n_rows)."""
         return self.stored[features] if self.families is None else self.families.codes_of(self.stored, features)
 
+    def codes_at(self, features: Any, rows: Any) -> np.ndarray:
+        """The codes of these features (positions) in some rows (ascending positions, or a slice), (n, n_rows)."""
+        if self.families is None:
+            return np.array([self.stored[k][rows] for k in features])
+        return np.array([self.codes_of([k])[0][rows] for k in features])
+
     def select(self, features: Any) -> CodedTable:
         """The same rows, of these features only (positions, a slice or a boolean mask)."""
         picked = np.arange(self.n_features)[features if isinstance(features, slice) else np.asarray(features)]

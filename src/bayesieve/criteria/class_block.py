@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.counts import CodedTable
+from bayesieve.counts.remote import HeldRows, RemoteTable
 from bayesieve.engine import IN_MEMORY, Engine
 from bayesieve.table.rows import count_classes
 
@@ -64,6 +65,8 @@ class ClassBlock:
         """One segment per class; the codes are not copied where the rows are listed by class already."""
         classes = _classes(coded)
         offsets = np.concatenate([[0], np.cumsum(count_classes(classes, coded.n_classes))])
+        if isinstance(coded, RemoteTable):
+            return RemoteBlock.of_table(coded, offsets)
         if not coded.is_sorted_by_class:
             return cls.gather(coded, np.argsort(classes, kind="stable"), offsets, np.arange(coded.n_classes))
         block = cls._of(coded, coded.stored, coded.weights, offsets, np.arange(coded.n_classes))
@@ -122,6 +125,11 @@ class ClassBlock:
         )
 
     @property
+    def here(self) -> ClassBlock:
+        """The same rows with their codes in this process."""
+        return self
+
+    @property
     def n_rows(self) -> int:
         return self.codes.shape[1]
 
@@ -175,6 +183,33 @@ class ClassBlock:
             weights=self.weights[rows] if self.weights.size else self.weights,
             row_columns={name: column[rows] for name, column in self.row_columns.items()},
         )
+
+
+class RemoteBlock(ClassBlock):
+    """Rows whose codes stay with the workers of a cluster, which keep a `ClassBlock` for each block: ``held``."""
+
+    @classmethod
+    def of_table(cls, coded: RemoteTable, offsets: np.ndarray) -> ClassBlock:
+        """One segment per class."""
+        codes = np.zeros((coded.n_features, 0), dtype=coded.remote.dtype)
+        weights = None
+        if coded.weights is not None:
+            weights = coded.weights if coded.is_sorted_by_class else coded.weights[coded.rows.class_order()]
+        block = cls._of(coded, codes, weights, offsets, np.arange(coded.n_classes))
+        vars(block).update(held=coded.remote.held.make(_block_of), table=coded)
+        return block
+
+    @property
+    def here(self) -> ClassBlock:
+        return ClassBlock.of(vars(self)["table"].here)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.offsets[-1])
+
+
+def _block_of(rows: HeldRows) -> ClassBlock:
+    return ClassBlock.of(rows.tables[0])
 
 
 def _classes(coded: CodedTable) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable
+from bayesieve.counts.remote import RemoteCodes, RemoteTable
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import (
@@ -174,15 +175,13 @@ class TableEncoder(TableCoder):
         blocks = [slice(*bounds.tolist()) for bounds in engine.blocks(np.array([0, table.n_rows]))]
 
         cautions: list[list[Caution]] = []
+        is_remote = isinstance(engine, Cluster) and scanned is not None and scanned.can_be_read_elsewhere
 
         def code() -> tuple[TableLevels, np.ndarray]:
             values: ScannedColumns | None = None
             if scanned is not None:
-                known = (scanned, target, weights)
-                if isinstance(engine, Cluster):
-                    values = RemoteColumns(*known, engine, self.n_jobs, rows.runs)
-                else:
-                    values = ScannedColumns(*known, engine, self.n_jobs, rows.runs, verbose)
+                options: Any = (scanned, target, weights, engine, self.n_jobs, rows.runs, verbose)
+                values = (RemoteColumns if is_remote else ScannedColumns)(*options)
                 cautions[:] = [values.cautions()]
 
             def fit(of: Table, by: Sequence[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:
@@ -195,12 +194,13 @@ class TableEncoder(TableCoder):
 
             fitted, codes = fit(table, coders)
             if len(drawn):
-                options = (numeric, order, self.missing, self.n_jobs, engine)
-                fitted, codes = add_sums(fitted, codes, SummedTable(table, drawn), *options)
+                by = (numeric, order, self.missing, self.n_jobs, engine)
+                fitted, codes = add_sums(fitted, codes, SummedTable(table, drawn), *by)
             if not self.pairs:
                 return fitted.levels, codes
             summed = SummedTable(table, fitted.levels.sums)
-            finder = PairFinder(summed.kinds(), grouper, order, rows, self.n_jobs)
+            of_values = PairFinder if values is None else values.pair_finder
+            finder = of_values(summed.kinds(), grouper, order, rows, self.n_jobs)
             return finder.add(self.pairs, fitted, codes, lambda i, by: fit(summed.select(i), by), engine, single)
 
         def facts() -> Iterator[Any]:
@@ -223,8 +223,8 @@ class TableEncoder(TableCoder):
         if scanned is not None and rows.runs is not None:
             table = scanned.by_class(rows.runs)
         self._remember(levels, target.classes)
-        return CodedTable(
-            codes=codes,
+        return (RemoteTable if isinstance(codes, RemoteCodes) else CodedTable)(
+            codes,
             n_levels=levels.n_levels,
             names=levels.names,
             rows=rows,

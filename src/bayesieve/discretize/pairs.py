@@ -119,6 +119,28 @@ def fit_of_columns(cells: np.ndarray) -> tuple[float, float]:
     return null, sum(max(0.0, null - float(part_cost(cells.sum(axis=axis)).sum())) for axis in (0, 1))
 
 
+def with_pairs(
+    codes: np.ndarray, coded: Sequence[tuple[PairLevels, np.ndarray, np.ndarray]], into: np.ndarray, engine: Engine
+) -> np.ndarray:
+    """Codes of columns, and of pairs by those of their columns, written ``into`` an array of the engine."""
+    for k, own in enumerate(codes):
+        into[k] = own
+        engine.visited(into[k].nbytes)
+    for k, (pair, one, other) in enumerate(coded, len(codes)):
+        into[k] = pair.code_parts(one, other)
+        engine.visited(into[k].nbytes)
+    return into
+
+
+def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int], rows: Rows) -> np.ndarray:
+    """Rows (or weight) by the levels of two columns and the class, (levels of the first, of the second, n_classes)."""
+    from bayesieve.counts._pair_kernels import count_cells
+
+    cells = np.zeros((2, *n_levels, rows.n_classes))
+    count_cells(one, other, rows.class_codes, np.zeros(0) if rows.weights is None else rows.weights, cells)
+    return cells.sum(axis=0)
+
+
 def entropy_within(cells: np.ndarray) -> float:
     """Nats of the labels of all rows where every cell has its own shares of the classes."""
     rows = cells.sum(axis=2)
@@ -164,7 +186,6 @@ class PairFinder:
         single : columns that are in no pair unless named.
         """
         named = None if isinstance(pairs, (str, Integral)) else positions_of(pairs, fitted.levels.names)
-        n_columns = len(fitted.levels)
         if named is None:
             best_first = np.argsort(-fitted.levels.level_scores, kind="stable").tolist()
             columns = sorted([i for i in best_first if fitted.levels.names[i] not in single][:MOST_COLUMNS])
@@ -182,14 +203,13 @@ class PairFinder:
         made = [self._levels(parts, *one, taken) for one in chosen]
         if not made:
             return fitted.levels, codes
-        every = engine.array((n_columns + len(made), codes.shape[1]), max(codes.dtype, *(p.code_dtype for p in made)))
-        for k in range(n_columns):
-            every[k] = codes[k]
-            engine.visited(every[k].nbytes)
-        for k, (pair, (i, j, *_)) in enumerate(zip(made, chosen, strict=True), n_columns):
-            every[k] = pair.code_parts(parts[i].codes, parts[j].codes)
-            engine.visited(every[k].nbytes)
-        return fitted.levels.with_pairs(made), every
+        coded = [(pair, parts[i].codes, parts[j].codes) for pair, (i, j, *_) in zip(made, chosen, strict=True)]
+        return fitted.levels.with_pairs(made), self._with_pairs(codes, coded, engine)
+
+    def _with_pairs(self, codes: Any, coded: Sequence[tuple[PairLevels, Any, Any]], engine: Engine) -> Any:
+        """The codes (n_columns, n_rows) and, after them, those of pairs, each with the codes of its columns."""
+        dtype = max(codes.dtype, *(pair.code_dtype for pair, *_ in coded))
+        return with_pairs(codes, coded, engine.array((len(codes) + len(coded), codes.shape[1]), dtype), engine)
 
     def _parts(self, levels: TableLevels, codes: np.ndarray, columns: Sequence[int], finer: Finer) -> dict[int, _Part]:
         """The columns as they take part, by position."""
@@ -235,15 +255,14 @@ class PairFinder:
         """
         rows = self.rows
         taken: Any = slice(None)
-        n_rows = len(parts[0].codes)
+        n_rows = len(np.asarray(rows.class_codes))
         if n_rows > _MOST_RANKED_ROWS:
             taken = np.sort(np.random.default_rng(0).choice(n_rows, _MOST_RANKED_ROWS, replace=False, shuffle=False))
             taken = taken if rows.runs is None else rows.runs.by_class(taken)
             rows = rows.take(taken)
         n_levels = np.array([part.n_levels for part in parts])
-        dtype = max(part.codes.dtype for part in parts)
-        codes = np.stack([part.codes[taken].astype(dtype, copy=False) for part in parts])
-        coded = CodedTable(codes, n_levels, [part.levels.names[part.at] for part in parts], rows=rows)
+        names = [part.levels.names[part.at] for part in parts]
+        coded = CodedTable(self._codes_at(parts, taken), n_levels, names, rows=rows)
         given, plain = (PairInformation(coded, given_class=by, n_jobs=self.n_jobs) for by in (True, False))
         free = (n_levels - 1.0) / np.sqrt(2.0 * self.order.total)
         first, second, scores = np.zeros(0, dtype=int), np.zeros(0, dtype=int), np.zeros(0)
@@ -259,6 +278,11 @@ class PairFinder:
             first, second, scores = first[best], second[best], scores[best]
         return np.stack([first, second], axis=1)
 
+    def _codes_at(self, parts: Sequence[_Part], rows: Any) -> np.ndarray:
+        """Codes of some rows, positions or a slice, (n, n_rows)."""
+        dtype = max(part.codes.dtype for part in parts)
+        return np.stack([part.codes[rows].astype(dtype, copy=False) for part in parts])
+
     def _counted(
         self, parts: dict[int, _Part], pairs: Sequence[Sequence[int]], engine: Engine, most: int = _MOST_CELLS
     ) -> Iterator[tuple[int, int, np.ndarray]]:
@@ -273,19 +297,20 @@ class PairFinder:
         n_jobs = self.n_jobs if self.order.n_rows >= _PARALLEL_ROWS else 1
         for begin in range(0, len(pairs), _COUNTED_AT_ONCE):
             some = pairs[begin : begin + _COUNTED_AT_ONCE]
-            cells = map_in_threads(lambda pair: self._cells(parts[pair[0]], parts[pair[1]], engine), some, n_jobs)
+            cells = self._cells([(parts[i], parts[j]) for i, j in some], engine, n_jobs)
             yield from ((i, j, own) for (i, j), own in zip(some, cells, strict=True))
 
-    def _cells(self, one: _Part, other: _Part, engine: Engine) -> np.ndarray:
-        """Rows (or weight) by the levels of two columns and the class."""
-        from bayesieve.counts._pair_kernels import count_cells
+    def _cells(self, pairs: Sequence[tuple[_Part, _Part]], engine: Engine, n_jobs: int | None) -> Sequence[np.ndarray]:
+        """Rows (or weight) of each pair by the levels of both columns and the class."""
 
-        cells = np.zeros((2, one.n_levels, other.n_levels, self.rows.n_classes))
-        weights = np.zeros(0) if self.rows.weights is None else self.rows.weights
-        count_cells(one.codes, other.codes, self.rows.class_codes, weights, cells)
-        engine.visited(one.codes.nbytes + other.codes.nbytes)
-        counts: np.ndarray = cells.sum(axis=0).astype(self.order.count_type)
-        return counts
+        def count(pair: tuple[_Part, _Part]) -> np.ndarray:
+            one, other = pair
+            cells = cells_of_pair(one.codes, other.codes, (one.n_levels, other.n_levels), self.rows)
+            engine.visited(one.codes.nbytes + other.codes.nbytes)
+            counts: np.ndarray = cells.astype(self.order.count_type)
+            return counts
+
+        return map_in_threads(count, pairs, n_jobs)
 
     def _groups(self, cells: np.ndarray) -> Groups:
         values = cells.reshape(-1, cells.shape[2])

@@ -1,23 +1,29 @@
-"""The columns of a scanned table, read, counted and coded by the workers of a cluster."""
+"""The columns of a scanned table, read, counted and coded by the workers of a cluster, which keep the codes."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesieve.counts import CodedTable
+from bayesieve.counts.remote import RemoteCodes, RemoteColumn, gather
 from bayesieve.discretize import scanned_columns as limits
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import code_columns
+from bayesieve.discretize.pairs import PairFinder, cells_of_pair, with_pairs
 from bayesieve.discretize.quantile_grid import QuantileSketch
 from bayesieve.discretize.scanned_columns import ScannedColumns
 from bayesieve.discretize.value_counts import ValueCounts
-from bayesieve.engine import Cluster
+from bayesieve.engine import IN_MEMORY, Cluster, Engine
+from bayesieve.engine.progress import SearchProgress
 from bayesieve.table import Target
 from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.rows import ClassRuns
+from bayesieve.table.pair_levels import PairLevels
+from bayesieve.table.rows import ClassRuns, Rows
 from bayesieve.table.scanned import ScannedTable, TablePart
 from bayesieve.table.table_levels import TableLevels
 
@@ -28,14 +34,15 @@ _VALUES_AT_ONCE = 1 << 26  # read by all workers for one question
 
 
 class RemoteColumns(ScannedColumns):
-    """As `ScannedColumns`; workers read the pieces of the source, each column once to be counted, once to be coded.
+    """As `ScannedColumns`; workers read the pieces of the source, each column once to be counted, once to be coded, and
+    keep the codes.
 
     Parameters
     ----------
-    table, target, weights, n_jobs, runs
+    table, target, weights, n_jobs, runs, verbose
         As of `ScannedColumns`.
     engine : Cluster
-        Its workers read; codes come back to its files.
+        Its workers read.
     """
 
     def __init__(
@@ -46,27 +53,35 @@ class RemoteColumns(ScannedColumns):
         engine: Cluster,
         n_jobs: int | None,
         runs: ClassRuns | None = None,
+        verbose: int = 0,
     ) -> None:
-        self._table, self._engine, self._n_jobs, self._runs = table, engine, n_jobs, runs
+        self._table, self._engine, self._n_jobs, self._n_coded = table, engine, n_jobs, 0
         parts = list(table.parts(engine.most_rows))
-        self._blocks = [rows for rows, _ in parts]
-        own = [None if weights is None else weights[rows] for rows in self._blocks]
+        begins = [*(rows.start for rows, _ in parts), table.n_rows]
+        self._bounds = np.array([[begin] if runs is None else runs.starts(begin) for begin in begins])
 
-        def item(part: TablePart, rows: slice, weights: np.ndarray | None) -> Any:
-            wanted = table.kept_within(rows)
-            return lambda: _Block(part, target.codes[rows], target.n_classes, weights, runs is not None, wanted)
+        def item(part: TablePart, rows: slice, bounds: np.ndarray) -> Any:
+            known = Rows(target.codes[rows], target.classes, None if weights is None else weights[rows])
+            return lambda: _Block(part, known, table.kept_within(rows), bounds, runs is not None)
 
-        items = [item(part, rows, each) for (rows, part), each in zip(parts, own, strict=True)]
+        items = [item(part, rows, self._bounds[at : at + 2]) for at, (rows, part) in enumerate(parts)]
         self._held = engine.hold(items)
         import polars as pl
 
         self._columns: list[Any] = []
         kept: list[list[pl.DataFrame]] = []
-        for some in self._some(range(table.n_columns)):
-            counted = self._counted(some)
-            self._columns += map(_Counted, counted[0])
-            kept.append(counted[1])
+        with SearchProgress("Reading columns", verbose, self._in_words(time.perf_counter())) as progress:
+            for some in self._some(range(table.n_columns)):
+                counted = self._counted(some)
+                self._columns += map(_Counted, counted[0])
+                kept.append(counted[1])
+                if progress is not None:
+                    progress(some[-1] + 1, table.n_columns, (some[-1] + 1) / table.n_columns)
         table.take_over([pl.concat(of_block, how="horizontal") for of_block in zip(*kept, strict=True)])
+
+    @property
+    def pair_finder(self) -> type[PairFinder]:
+        return RemotePairFinder
 
     def _some(self, positions: Sequence[int]) -> list[Sequence[int]]:
         """Columns for one question: so many that workers and answers keep within their memory."""
@@ -94,30 +109,14 @@ class RemoteColumns(ScannedColumns):
                 sketch.add(part.values, part.counts.sum(axis=1))
             else:
                 sketch.join(part)
-        first, *others = self._held.ask(_count_cells, position, sketch.cuts())
-        for other in others:
-            first = first + other
-        return first.value_counts(sketch.n_distinct)
+        cells: _Cells = self._held.total(_count_cells, position, sketch.cuts())
+        return cells.value_counts(sketch.n_distinct)
 
-    def _codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
+    def _codes(self, positions: Sequence[int], levels: TableLevels) -> RemoteCodes:  # type: ignore[override]
         dtype = smallest_unsigned(int(levels.n_levels.max()))
-        codes = self._engine.array((len(positions), self._table.n_rows), dtype)
-        for some in self._some(range(len(positions))):
-            of_some = TableLevels.of([levels[at] for at in some])
-            of_blocks = self._held.ask(_code, [positions[at] for at in some], of_some)
-            for rows, (own, sizes) in zip(self._blocks, of_blocks, strict=True):
-                self._put(codes[some[0] : some[-1] + 1], rows, own, sizes)
-        return codes
-
-    def _put(self, codes: np.ndarray, rows: slice, own: np.ndarray, sizes: np.ndarray) -> None:
-        """The codes of a block, which come class after class where those of all rows do."""
-        if self._runs is None:
-            codes[:, rows] = own
-        else:
-            ends = np.cumsum(sizes)
-            for start, begin, end in zip(self._runs.starts(rows.start), ends - sizes, ends, strict=True):
-                codes[:, start : start + end - begin] = own[:, begin:end]
-        self._engine.visited(own.nbytes)
+        self._held.update(_code, list(positions), levels, dtype)
+        self._n_coded += 1
+        return RemoteCodes(self._held, self._n_coded - 1, self._bounds, len(positions), dtype)
 
 
 @dataclass(frozen=True)
@@ -167,24 +166,55 @@ class _Cells:
         return ValueCounts(self.lowest[met], counts[met], counts[-1], self.highest[met], n_distinct)
 
 
-@dataclass(frozen=True)
+class RemotePairFinder(PairFinder):
+    """As `PairFinder`; workers count the cells of pairs, and code them."""
+
+    def _codes_at(self, parts: Sequence[Any], rows: Any) -> np.ndarray:
+        columns: list[RemoteColumn] = [part.codes for part in parts]
+        n_rows = columns[0].codes.shape[1] if isinstance(rows, slice) else len(rows)
+        codes = np.empty((len(parts), n_rows), max(column.dtype for column in columns))
+        if isinstance(rows, slice):
+            gather(columns, None, codes)
+            return codes
+        order = np.argsort(rows)
+        gather(columns, rows[order], codes)
+        codes[:, order] = codes.copy()
+        return codes
+
+    def _cells(self, pairs: Sequence[tuple[Any, Any]], engine: Engine, n_jobs: int | None) -> Sequence[np.ndarray]:
+        places = [(one.codes.place, other.codes.place, (one.n_levels, other.n_levels)) for one, other in pairs]
+        cells = pairs[0][0].codes.codes.held.total(_count_pairs, places)
+        counts = np.split(cells.astype(self.order.count_type), np.cumsum([a * b for *_, (a, b) in places])[:-1])
+        return [own.reshape(*size, -1) for own, (*_, size) in zip(counts, places, strict=True)]
+
+    def _with_pairs(self, codes: Any, coded: Sequence[tuple[PairLevels, Any, Any]], engine: Engine) -> Any:
+        dtype = max(codes.dtype, *(pair.code_dtype for pair, *_ in coded))
+        codes.held.update(_add_pairs, [(pair, one.place, other.place) for pair, one, other in coded], dtype)
+        return RemoteCodes(codes.held, 0, codes.bounds, codes.shape[0] + len(coded), dtype)
+
+
+@dataclass
 class _Block:
-    """Neighbouring pieces of a source, the classes and weights of their rows, and which of them the client keeps."""
+    """Neighbouring pieces of a source, their rows, which of them the client keeps, and their codes: `HeldRows`."""
 
     part: TablePart
-    classes: np.ndarray
-    n_classes: int
-    weights: np.ndarray | None
-    by_class: bool
+    rows: Rows
     wanted: np.ndarray
+    bounds: np.ndarray
+    by_class: bool
+    tables: list[CodedTable] = field(default_factory=list)
+
+    @property
+    def order(self) -> ClassOrder:
+        """The rows by class."""
+        return ClassOrder.of(np.asarray(self.rows.class_codes), self.rows.n_classes, self.rows.weights)
 
 
 def _count(
     block: _Block, positions: list[int], n_rows: int, most: int
 ) -> tuple[list[ValueCounts | QuantileSketch], pl.DataFrame]:
     """Counts of some columns in a block, of more than ``most`` distinct numbers a sketch, and the rows to be kept."""
-    order = ClassOrder.of(block.classes, block.n_classes, block.weights)
-    frame = block.part.frame(positions)
+    order, frame = block.order, block.part.frame(positions)
     table = block.part.table(frame)
     counted: list[ValueCounts | QuantileSketch] = []
     for at in range(len(positions)):
@@ -204,12 +234,42 @@ def _count(
 
 def _count_cells(block: _Block, position: int, cuts: np.ndarray) -> _Cells:
     values = block.part.table(block.part.frame([position])).column(0).numbers()
-    return _Cells.of(values, ClassOrder.of(block.classes, block.n_classes, block.weights), cuts)
+    return _Cells.of(values, block.order, cuts)
 
 
-def _code(block: _Block, positions: list[int], levels: TableLevels) -> tuple[np.ndarray, np.ndarray]:
-    """Codes of some columns, (n, n_rows), and the rows of each class."""
-    codes, _ = code_columns(block.part.table(block.part.frame(positions)), levels, 1)
-    if block.by_class:
-        codes = np.take(codes, np.argsort(block.classes, kind="stable"), axis=1)
-    return codes, np.bincount(block.classes, minlength=block.n_classes)
+def _code(block: _Block, positions: list[int], levels: TableLevels, dtype: np.dtype[Any]) -> None:
+    """Keep the codes of some columns as one more table."""
+    n_rows = len(np.asarray(block.rows.class_codes))
+    order = block.rows.class_order() if block.by_class else np.arange(n_rows)
+    codes = np.empty((len(positions), n_rows), dtype)
+    at_once = max(1, _VALUES_AT_ONCE // 8 // max(1, n_rows))
+    for at in range(0, len(positions), at_once):
+        some = slice(at, at + at_once)
+        table = block.part.table(block.part.frame(positions[some]))
+        own, _ = code_columns(table, TableLevels.of([levels[k] for k in range(len(positions))[some]]), 1)
+        codes[some] = own[:, order]
+    rows = block.rows.take(order)
+    block.tables.append(CodedTable(codes, levels.n_levels, levels.names, rows=rows))
+
+
+def _codes(block: _Block, place: tuple[int, int]) -> np.ndarray:
+    at, k = place
+    return block.tables[at].stored[k]
+
+
+def _count_pairs(block: _Block, places: list[tuple[Any, Any, tuple[int, int]]]) -> np.ndarray:
+    """Cells of several pairs, one after another, by class."""
+    rows = block.tables[0].rows
+    cells = [cells_of_pair(_codes(block, one), _codes(block, other), size, rows) for one, other, size in places]
+    return np.concatenate([own.reshape(-1, rows.n_classes) for own in cells])
+
+
+def _add_pairs(block: _Block, places: list[tuple[PairLevels, Any, Any]], dtype: np.dtype[Any]) -> None:
+    """Keep the codes of columns and pairs as the only table."""
+    table = block.tables[0]
+    coded = [(pair, _codes(block, one), _codes(block, other)) for pair, one, other in places]
+    into = np.empty((table.n_features + len(coded), table.n_rows), dtype)
+    levels = [*table.n_levels, *(pair.n_levels for pair, *_ in coded)]
+    names = [*table.names, *(pair.name for pair, *_ in coded)]
+    codes = with_pairs(table.stored, coded, into, IN_MEMORY)
+    block.tables[:] = [CodedTable(codes, levels, names, rows=table.rows)]

@@ -13,6 +13,7 @@ import numpy as np
 
 from bayesieve.discretize.column_blocks import FittedColumns, fit_counts
 from bayesieve.discretize.column_coder import ColumnCoder
+from bayesieve.discretize.pairs import PairFinder
 from bayesieve.discretize.quantile_grid import QuantileSketch
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.engine import Engine, map_in_threads
@@ -117,6 +118,11 @@ class ScannedColumns:
             self._n_jobs,
         )
         return fitted, self._codes(positions, fitted.levels)
+
+    @property
+    def pair_finder(self) -> type[PairFinder]:
+        """What looks for pairs among the codes."""
+        return PairFinder
 
     def _codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
         n_rows, dtype = self._table.n_rows, smallest_unsigned(int(levels.n_levels.max()))

@@ -10,7 +10,8 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -163,12 +164,15 @@ class Cluster(Mapped):
         finally:
             self._together = 1
 
-    def ask(self, held: Held, function: Callable[..., Any], arguments: tuple[Any, ...]) -> list[Any]:
-        """What a function returns for each block, in the order of the blocks.
+    def ask(
+        self, held: Held, function: Callable[..., Any], arguments: tuple[Any, ...], is_total: bool = False
+    ) -> list[Any]:
+        """What a function returns for each block, in the order of the blocks; as a total, None but for the first block
+        of each place, which has the sum of those there.
 
         Walks that go `together` share a round trip: the last one to ask sends the questions of all.
         """
-        question = Question(held, self.pack((function, arguments)))
+        question = Question(held, self.pack((function, arguments)), is_total)
         with self._turn:
             self._waiting.append(question)
             while question in self._waiting:
@@ -265,12 +269,20 @@ class Held:
         """What a function returns for each value, in the order of the blocks."""
         return self.engine.ask(self, function, arguments)
 
+    def total(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The sum of what a function returns for the values. Workers add up first: the order depends on who has which
+        blocks.
+        """
+        answers = self.engine.ask(self, function, arguments, is_total=True)
+        return reduce(add, (answer for answer in answers if answer is not None))
+
     def steps(self, seat: int, first: int) -> Iterator[Packed]:
         """The steps of a place from the given one on."""
         if self.parent is None:
             share = self.shares[seat]
             for item in self._items[share.start + first : share.stop]:
                 yield self.engine.pack((HOLD, _as_it_is, (item(),)))  # when it is sent, for blocks are large
+            first = max(0, first - len(share))
         for step in self._log[first:]:
             yield step.packed
 

@@ -6,6 +6,8 @@ import io
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import add
 from typing import Any
 
 HOLD, MAKE, UPDATE = range(3)
@@ -38,10 +40,14 @@ class Keeper:
                     if at >= self._n_steps.get(number, 0):
                         self._take(number, parent, *self._load(step))
                         self._n_steps[number] = at + 1
-            answers = [self._each(number, *self._load(question)) for number, question in questions]
+            answers = [self._answer(number, is_total, *self._load(asked)) for number, is_total, asked in questions]
             return pickle.dumps((True, answers), protocol=5)
         except Exception as error:
             return _packed(error)
+
+    def _answer(self, number: int, is_total: bool, function: Callable[..., Any], arguments: Any) -> list[Any]:
+        values = self._each(number, function, arguments)
+        return [reduce(add, values)] if is_total else values
 
     def _take(self, number: int, parent: int, kind: int, function: Callable[..., Any], arguments: Any) -> None:
         if kind == HOLD:

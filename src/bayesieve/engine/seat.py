@@ -66,10 +66,11 @@ class Step:
 
 @dataclass(eq=False)
 class Question:
-    """Something asked of all blocks of some values: ``answers``, by block, or the ``error``."""
+    """Something asked of all blocks of some values: ``answers``, by block, or by place of a total, or the ``error``."""
 
     held: Held
     packed: Packed
+    is_total: bool = False
     answers: list[Any] = field(default_factory=list)
     error: BaseException | None = None
 
@@ -136,7 +137,7 @@ class Seat:
             if size >= _MESSAGE_BYTES:
                 questions = []
                 break
-        asked = [(question.held.number, add(question.packed)) for question in questions]
+        asked = [(question.held.number, question.is_total, add(question.packed)) for question in questions]
         data = pickle.dumps((self.forgotten, new, logs, asked), protocol=5)
         self._engine.bytes_sent += len(data)
         return _Message(self._run(data), n_steps, shared, questions, len(self.forgotten))
@@ -168,7 +169,7 @@ class Seat:
         del self.forgotten[: message.n_forgotten]
         for question, values in zip(message.questions, answers, strict=True):
             share = question.held.shares[self.number]
-            question.answers[share.start : share.stop] = values
+            question.answers[share.start : share.start + len(values)] = values
         return bool(message.questions)
 
     def _wait(self, future: Any) -> bytes:

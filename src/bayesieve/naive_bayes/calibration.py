@@ -134,7 +134,7 @@ class CalibrationRows:
             raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
         rows = _sampled_rows(coded, min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * n_classes))))
         self.positions, self.features, self.n_classes = rows, features, n_classes
-        self.codes = np.stack([np.take(coded.codes_of([k])[0], rows) for k in features])
+        self.codes = coded.codes_at(features, rows)
         self.classes = coded.class_codes[rows].astype(np.int64)
         self.weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]
         self.total = float(coded.n_rows if coded.weights is None else coded.weights.sum())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayesieve.criteria import AUC
+from bayesieve.criteria import AUC, ClassBlock
 from bayesieve.engine import map_in_threads
 from bayesieve.search.exhaustive import MAX_FEATURES
 from bayesieve.search.recorder import Clock, TraceRecorder
@@ -133,8 +133,8 @@ def evaluate_every_subset(
     if obstacle is not None:
         raise ValueError(obstacle)
     clock = Clock(None)
-    block = problem.blocks[0]
-    factors = _row_factors(problem)
+    block = problem.blocks[0].here
+    factors = _row_factors(problem, block)
     start = np.repeat(problem.rows.priors.T, np.diff(block.offsets), axis=1)
     losses, wrong = np.empty(1 << k), np.empty(1 << k, dtype=np.int64)
     lower, upper = np.empty((2, 1 << k if areas else 0))
@@ -172,9 +172,8 @@ def obstacle_to_walk(problem: SubsetProblem) -> str | None:
     return None
 
 
-def _row_factors(problem: SubsetProblem) -> np.ndarray:
+def _row_factors(problem: SubsetProblem, block: ClassBlock) -> np.ndarray:
     """(n_candidates, n_classes - 1, n_rows): what a feature multiplies the ratios of each row by."""
-    block = problem.blocks[0]
     factors = np.empty((problem.candidates.size, problem.n_classes - 1, block.n_rows))
     for at, feature in enumerate(problem.candidates.tolist()):
         table, levels = np.exp(problem.tables.log_factors(feature)), block.level_codes(feature)

@@ -31,11 +31,13 @@ class Measured:
         self._move_work = sum(block.n_rows for block in rows.blocks) * (rows.tables.n_classes - 1)
         can_leave = leave_out and criterion.saturation(rows.tables.n_classes) is not None
         start = partial(criterion.start, leave_out=True) if can_leave else criterion.start
-        engine = rows.blocks[0].engine if criterion.additive else IN_MEMORY
+        engine, blocks = rows.blocks[0].engine, rows.blocks
+        if not criterion.additive:
+            engine, blocks = IN_MEMORY, tuple(block.here for block in blocks)
         self._is_remote = engine.is_remote
         self._sums = np.zeros((0, 0))  # of subsets that a cluster was asked about together
         self._taken: int | None = None
-        self._state: Parts[Any] = engine.parts(start, rows.blocks, rows.tables, rows.priors)
+        self._state: Parts[Any] = engine.parts(start, blocks, rows.tables, rows.priors)
 
     def reset(self) -> None:
         self._taken = None

@@ -147,7 +147,7 @@ class ScoredRows:
     def without_impossible(self) -> ScoredRows:
         """The same, rows of classes that their tables know no row of with weight 0."""
         blocks = []
-        for block in self.blocks:
+        for block in (block.here for block in self.blocks):
             weights = block.weights.copy() if block.weights.size else np.ones(block.n_rows)
             for segment in np.flatnonzero(self._unlearnt):
                 weights[block.offsets[segment] : block.offsets[segment + 1]] = 0.0
