@@ -32,9 +32,10 @@ _MOST_LOSSES = 8  # of workers in one round trip; more have another reason
 class Cluster(Mapped):
     """Rows with the workers of a Dask cluster, which sum over their blocks.
 
-    Workers read, count and code the pieces of a scanned table; the codes, one byte a row and feature, come back into
-    files of this machine and go out again for the search. A table in memory is coded here. Where a worker is lost,
-    another one takes its place: its blocks are sent there, and the steps of the search taken again.
+    Workers read, count and code the pieces of a scanned table, and keep the codes: pairs and the search are sums over
+    them. What needs rows together gets the codes of a sample or, where it needs all rows, all codes in files of this
+    machine. A table in memory is coded here. Where a worker is lost, another one takes its place: it reads the pieces
+    again, or is sent the blocks, and takes the steps of the search again.
 
     Parameters
     ----------
