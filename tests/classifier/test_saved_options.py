@@ -357,7 +357,7 @@ ENCODERS: dict[type, dict[str, st.SearchStrategy[Any]]] = {
     TableEncoder: {
         "numeric": st.sampled_from(["modl", "mdlp", "equal-frequency", "equal-width"])
         | st.one_of(*(st.builds(kind, **options) for kind, options in CODERS["numeric"].items())),
-        "categorical": st.sampled_from(["modl", "values"])
+        "categorical": st.sampled_from(["modl", "values", "auto"])
         | st.one_of(*(st.builds(kind, **options) for kind, options in CODERS["categorical"].items())),
         "prior": priors,
         "missing": st.sampled_from(["level", "ignore"]),

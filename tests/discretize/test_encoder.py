@@ -158,7 +158,7 @@ def test_kinds_set_by_hand() -> None:
             {"numeric": "kmeans"},
             "numeric must be one of 'modl', 'mdlp', 'equal-frequency', 'equal-width' or a coder, got 'kmeans'",
         ),
-        ({"categorical": "onehot"}, "categorical must be one of 'modl', 'values' or a coder, got 'onehot'"),
+        ({"categorical": "onehot"}, "categorical must be one of 'modl', 'values', 'auto' or a coder, got 'onehot'"),
         ({"numeric": MODLGrouper()}, "MODLGrouper does not code numeric columns"),
         ({"categorical": MODLDiscretizer()}, "MODLDiscretizer does not code categorical columns"),
         ({"numeric": EqualFrequencyDiscretizer(n_bins=0)}, "n_bins must be a positive whole number"),

@@ -96,7 +96,7 @@ def table_encoder(case: Case, names: list[Any]) -> Any:
         kinds = {case.pick(names): case.pick(("numeric", "categorical")) for _ in range(2)}
     return bs.TableEncoder(
         numeric=discretizer(case) if case.chance(0.2) else numeric,
-        categorical=grouper(case) if case.chance(0.2) else case.pick(("modl", "modl", "values")),
+        categorical=grouper(case) if case.chance(0.2) else case.pick(("modl", "auto", "values")),
         prior=prior(case),
         missing=case.pick(("level", "level", "ignore")),
         kinds=kinds,

@@ -105,7 +105,10 @@ def new_encoder_of(model: SelectiveNB) -> Any:
     """The encoder, not fitted yet, that ``fit`` would code rows with."""
     pairs = 0 if is_choice(model.pairs, ("auto",)) and not is_averaged(model) else model.pairs
     own = {"n_jobs": model.n_jobs, "prior": model.prior, "pairs": pairs}
-    return _with_options(make_encoder(encoder_asked_for(model)), own)
+    encoder = _with_options(make_encoder(encoder_asked_for(model)), own)
+    if isinstance(encoder, TableEncoder) and encoder.prior == "sizes" and wanted_fit(model) is not None:
+        return _with_options(encoder, {"categorical": "auto"})  # what is fitted holds the levels of values together
+    return encoder
 
 
 def is_averaged(model: SelectiveNB) -> bool:

@@ -50,7 +50,8 @@ class SelectiveNB(Predicting, TableClassifier):
         ``"boosted"``, ``"clusters"``, ``"accuracy"``, ``"auc"``, ``"information-gain"``,
         ``"imprecise-information-gain"``, ``"mrmr"``, ``"cfs"``, or an object with its options.
     encoder : "modl", TableEncoder or IndicatorEncoder, default="modl"
-        How columns are coded; an `IndicatorEncoder` makes features of scores at thresholds.
+        How columns are coded; an `IndicatorEncoder` makes features of scores at thresholds. With fitted weights or
+        evidence, a `TableEncoder` that leaves ``categorical`` at its default has "auto" there.
         The encoder of a selector object is used where this one is left at ``"modl"``.
     pairs : "auto", int or list of pairs of names, default="auto"
         Pairs of columns that are features, too, as `TableEncoder` takes it; for an encoder that leaves it at 0. "auto":

@@ -32,7 +32,7 @@ from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.discretize.remote_columns import RemoteColumns
 from bayesieve.discretize.scanned_columns import ScannedColumns, noted_cautions
 from bayesieve.discretize.value_counts import ValueCounts
-from bayesieve.discretize.values import ValueCoder
+from bayesieve.discretize.values import GroupsOrValues, ValueCoder
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
 from bayesieve.engine.memory_limit import mapped_options
 from bayesieve.shared_docs import with_shared_docs
@@ -51,7 +51,7 @@ _NUMERIC: dict[str, Any] = {
     "equal-frequency": EqualFrequencyDiscretizer,
     "equal-width": EqualWidthDiscretizer,
 }
-_CATEGORICAL: dict[str, Any] = {"modl": MODLGrouper, "values": ValueCoder}
+_CATEGORICAL: dict[str, Any] = {"modl": MODLGrouper, "values": ValueCoder, "auto": GroupsOrValues}
 
 
 class TableEncoder(TableCoder):
@@ -61,8 +61,10 @@ class TableEncoder(TableCoder):
     ----------
     numeric : {"modl", "mdlp", "equal-frequency", "equal-width"} or estimator, default="modl"
         Discretization of numeric columns: a name, or a discretizer of this package with its own options.
-    categorical : {"modl", "values"} or estimator, default="modl"
-        ``"modl"`` groups values; ``"values"`` gives every value a level of its own.
+    categorical : {"modl", "values", "auto"} or estimator, default="modl"
+        ``"modl"`` groups values; ``"values"`` gives every value a level of its own; ``"auto"`` does in columns of 30
+        values or more where this saves more nats of the labels than groups do. Such levels are for models that hold
+        them together, as `SelectiveNB` does with fitted weights or evidence.
     prior : {"sizes", "published"}, default="sizes"
         As `MODLDiscretizer` and `MODLGrouper` have it, for both kinds of ``"modl"``. By sizes, each level beyond the
         first costs 2 log(min(K, N) / (5 sqrt(N))) nats more in a table of N rows and K > 5 sqrt(N) columns, some of
@@ -364,4 +366,4 @@ def _coder(choice: str | ColumnCoder, known: dict[str, Any], kind: str, prior: P
         return choice
     if not is_choice(choice, known):
         raise ValueError(f"{kind} must be one of {', '.join(map(repr, known))} or a coder, got {choice!r}.")
-    return known[str(choice)](**{"prior": prior} if choice == "modl" else {})
+    return known[str(choice)](**{"prior": prior} if choice in ("modl", "auto") else {})

@@ -65,8 +65,10 @@ def group_values(
     null_cost = float(np.log(n_values) + part_cost(null_counts)[0])
     if n_values > 1:
         label = _search(counts[free], np.append(announced[:1], announced[1 + fixed.size :]), method, prior)
-        groups = [free[members] for members in _ordered(counts[free], label)] + ([fixed] if fixed.size else [])
-        sums = np.array([counts[group].sum(axis=0, dtype=float) for group in groups])
+        ordered, sums = _ordered(counts[free], label)
+        groups = [free[members] for members in ordered]
+        if fixed.size:
+            groups, sums = [*groups, fixed], np.vstack([sums, counts[fixed]])
         cost = total_costs(sums, np.array([len(groups)]), announced[[len(groups)]])
         if prior == "sizes":
             cost -= gammaln([group.size + 1.0 for group in groups]).sum()
@@ -83,15 +85,17 @@ def _search(counts: np.ndarray, announced: np.ndarray, method: Method, prior: Pr
     return search(counts, _join_pure(counts), announced, method)
 
 
-def _ordered(counts: np.ndarray, label: np.ndarray) -> list[np.ndarray]:
-    """Groups as arrays of value numbers, ordered by their share of the last class, then by their lowest value."""
-    groups = [np.flatnonzero(label == g) for g in np.unique(label)]
-
-    def rank(group: np.ndarray) -> tuple[float, int]:
-        total = counts[group].sum(axis=0, dtype=float)
-        return -total[-1] / total.sum(), int(group[0])
-
-    return sorted(groups, key=rank)
+def _ordered(counts: np.ndarray, label: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    """Groups as arrays of value numbers, ordered by their share of the last class, then by their lowest value, and
+    their class counts.
+    """
+    _, lowest, group = np.unique(label, return_index=True, return_inverse=True)
+    sums = np.zeros((lowest.size, counts.shape[1]))
+    np.add.at(sums, group, counts)
+    order = np.lexsort((lowest, -sums[:, -1] / sums.sum(axis=1)))
+    members = np.argsort(group, kind="stable")
+    groups = np.split(members, np.cumsum(np.bincount(group))[:-1])
+    return [groups[g] for g in order], sums[order]
 
 
 def _join_pure(counts: np.ndarray) -> np.ndarray:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import xlogy
-from sklearn.base import clone
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
@@ -89,7 +88,7 @@ def check_pairs(pairs: Any) -> None:
 def grouper_of(categorical: ColumnCoder, prior: Prior) -> MODLGrouper:
     """What groups cells where ``categorical`` codes categories; an optimal grouping of so many takes too long."""
     if isinstance(categorical, MODLGrouper):
-        return clone(categorical).set_params(method="greedy")
+        return MODLGrouper(prior=categorical.prior, n_jobs=categorical.n_jobs)
     return MODLGrouper(prior=prior)
 
 

@@ -1,15 +1,22 @@
-"""Categories as they are: one level per value."""
+"""Categories as they are, one level per value: always, or where this says more than groups do."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln, xlogy
 
 from bayesieve.discretize.column_coder import GroupCoder
 from bayesieve.discretize.criterion import log_partitions, total_costs
+from bayesieve.discretize.modl import MODLGrouper
 from bayesieve.discretize.partition import Groups
 from bayesieve.discretize.value_counts import ValueCounts
 
 _MOST_COUNTED = 500  # groups up to which partitions are counted; more cost more than any feature could repay
+_LEAST_VALUES = 30  # of a column whose values may stay apart
+_STRENGTHS = (1e-3, 1e6)  # rows that the shares of the column count for
 
 
 class ValueCoder(GroupCoder):
@@ -27,3 +34,39 @@ class ValueCoder(GroupCoder):
         cost = total_costs(counts, np.array([n_values]), np.array([prior]))
         null_cost = total_costs(counts.sum(axis=0)[None, :], np.array([1]), np.array([np.log(n_values)]))
         return Groups(tuple(present[:, None]), counts, float(cost[0]), float(null_cost[0]))
+
+
+class GroupsOrValues(MODLGrouper):
+    """Groups as `MODLGrouper` finds them, or one level per value where the values of a column differ by degrees.
+
+    Values win if they save more nats of the labels than groups do. The shares of the classes of a value are then drawn
+    around those of the column, from a Dirichlet distribution whose strength is the most probable one (empirical Bayes);
+    to announce it costs as much as a number of groups, log V.
+    """
+
+    def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
+        groups = super().fit_values(table, apart=apart)
+        counts = table.with_missing
+        present = np.flatnonzero(counts.sum(axis=1) > 0)
+        if not _LEAST_VALUES <= present.size > len(groups.groups):
+            return groups
+        counts = counts[present].astype(float)
+        cost = groups.null_cost + np.log(present.size) - _saved_by_values(counts)
+        return Groups(tuple(present[:, None]), counts, cost, groups.null_cost) if cost < groups.cost else groups
+
+
+def _saved_by_values(counts: np.ndarray) -> float:
+    """Nats of the labels that shares of the classes by value save; ``counts`` (n_values, n_classes)."""
+    n_rows, of_class = counts.sum(), counts.sum(axis=0)
+    tables = [np.unique(column, return_counts=True) for column in (*counts.T, counts.sum(axis=1))]
+    strengths = [*(of_class / n_rows), 1.0]
+
+    def nats(log_strength: float) -> float:
+        terms: Sequence[float] = [
+            float(many @ (gammaln(n + share * np.exp(log_strength)) - gammaln(share * np.exp(log_strength))))
+            for (n, many), share in zip(tables, strengths, strict=True)
+        ]
+        return terms[-1] - sum(terms[:-1])
+
+    same = float(xlogy(n_rows, n_rows) - xlogy(of_class, of_class).sum())
+    return same - float(minimize_scalar(nats, bounds=np.log(_STRENGTHS), method="bounded").fun)

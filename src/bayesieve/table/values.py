@@ -40,6 +40,8 @@ def is_missing(value: object) -> bool:
 
 def canonical_value(value: Any) -> Scalar:
     """The plain Python scalar that stands for a raw value: bool, int, float or str (everything else as text)."""
+    if type(value) is str:  # nearly all categories are
+        return value
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64):

@@ -1,0 +1,90 @@
+"""`categorical="auto"`: one level per value where this saves more nats of the labels than groups do."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit, gammaln
+from scipy.stats import dirichlet_multinomial
+from sklearn.metrics import log_loss, roc_auc_score
+
+from bayesieve import MODLGrouper, SelectiveNB, TableEncoder
+
+
+def saved_by_values(counts: np.ndarray) -> float:
+    """The most that a Dirichlet distribution around the shares of the column saves, by trying strengths."""
+    of_class, rows = counts.sum(axis=0), counts.sum(axis=1)
+    shares = of_class / of_class.sum()
+    orders = gammaln(rows + 1.0) - gammaln(counts + 1.0).sum(axis=1)
+    logs = [
+        (dirichlet_multinomial.logpmf(counts, strength * shares, rows) - orders).sum()
+        for strength in np.geomspace(1e-3, 1e6, 400)
+    ]
+    return float(max(logs) - (of_class * np.log(shares)).sum())
+
+
+@settings(max_examples=30)
+@given(
+    st.integers(0, 2**32 - 1), st.sampled_from([20, 29, 30, 60]), st.integers(2, 4), st.sampled_from([0.0, 0.5, 2.0])
+)
+def test_the_cheaper_of_groups_and_values(seed: int, n_values: int, n_classes: int, spread: float) -> None:
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.full(n_classes, 5.0)) * np.exp(spread * rng.normal(size=(n_values, n_classes)))
+    shares /= shares.sum(axis=1, keepdims=True)
+    counts = np.array([rng.multinomial(rng.integers(1, 30), share) for share in shares])
+    counts = counts[:, counts.any(axis=0)]
+    value, label = (np.repeat(at.ravel(), counts.ravel()) for at in np.indices(counts.shape))
+    X = pl.DataFrame({"id": [f"v{v}" for v in value]})
+    groups = MODLGrouper().fit(X, label)
+    level = TableEncoder(categorical="auto").fit(X, label).levels_[0]
+    null = groups.null_costs_[0]
+    cost = null + np.log(n_values) - saved_by_values(counts)
+    assert level.level_score >= groups.level_scores_[0]
+    if n_values < 30 or cost > groups.costs_[0] + 1e-2:  # strengths are tried in steps
+        assert level.groups == tuple(groups.groups_[0])
+    elif cost < groups.costs_[0]:
+        assert level.n_levels == n_values
+        if n_values > len(groups.groups_[0]):
+            assert level.level_score == pytest.approx(1.0 - cost / null, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["degrees", "strong", "two kinds", "a few", "rare class"])
+@pytest.mark.parametrize(("n_rows", "n_values"), [(6000, 300), (8000, 2000)])
+def test_models_are_never_clearly_worse_than_with_groups_or_values(kind: str, n_rows: int, n_values: int) -> None:
+    rng = np.random.default_rng(n_values)
+    score = rng.normal(size=n_values)
+    of_value = {
+        "degrees": score,
+        "strong": 4 * score,
+        "two kinds": np.where(score > 0, 1.5, -1.5),
+        "a few": np.where(np.arange(n_values) < 20, 3 * np.sign(score), 0.0),
+        "rare class": 1.5 * score - 3,
+    }[kind]
+    value, x = rng.integers(0, n_values, 3 * n_rows), rng.normal(size=3 * n_rows)
+    y = rng.random(3 * n_rows) < expit(of_value[value] + 0.7 * x)
+    X = pl.DataFrame({"id": [f"v{v}" for v in value], "x": x})
+    auc, loss = {}, {}
+    for categorical in ("auto", MODLGrouper(), "values"):
+        model = SelectiveNB(encoder=TableEncoder(categorical=categorical)).fit(X[:n_rows], y[:n_rows])
+        predicted = model.predict_proba(X[n_rows:])
+        auc[str(categorical)] = roc_auc_score(y[n_rows:], predicted[:, 1])
+        loss[str(categorical)] = log_loss(y[n_rows:], predicted)
+    assert auc["auto"] > max(auc.values()) - 0.004
+    assert loss["auto"] < min(loss.values()) + 0.004
+
+
+def test_the_default_of_models_whose_weights_are_fitted() -> None:
+    X, y = pl.DataFrame({"id": list("abcd") * 9, "x": range(36)}), [0, 1, 0, 1] * 9
+    for options, expected in [
+        ({}, "auto"),
+        ({"calibrate": False}, "modl"),
+        ({"selector": "map"}, "modl"),
+        ({"selector": "map", "calibrate": "weights"}, "auto"),
+        ({"prior": "published"}, "modl"),
+        ({"encoder": TableEncoder(kinds={"x": "categorical"})}, "auto"),
+        ({"encoder": TableEncoder(categorical="values")}, "values"),
+    ]:
+        assert SelectiveNB(**options).fit(X, y).encoder_.categorical == expected
