@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 import bayesieve
 from bayesieve import SelectiveNB
-from bayesieve.classifier import scored_frames
+from bayesieve.classifier import scored_files
 from tests.classifier.mixed_data import fitted, frame, labels
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column")
@@ -68,7 +70,7 @@ def test_an_interrupt_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPat
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(scored_frames.RowProgress, "__call__", interrupt)
+    monkeypatch.setattr(scored_files.RowProgress, "__call__", interrupt)
     before = sorted(os.listdir(folder))
     with pytest.raises(KeyboardInterrupt):
         fitted().predict_to(folder / "out.parquet", folder)
@@ -110,3 +112,176 @@ def test_names_that_are_patterns_to_polars_are_names(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     with pytest.raises(ValueError, match=r"The column '\*' means all columns to duckdb; rename it before the fit\."):
         model.with_predictions(duckdb.from_arrow(rows.to_arrow()))
+
+
+@pytest.fixture
+def by_year(tmp_path: Path) -> Path:
+    """The same rows in files of two years, the first one without a compressed row group that fits the rest."""
+    rows = frame().with_columns(pl.int_range(pl.len()).alias("row"))
+    for year, (first, stop) in {"2024": (0, 120), "2025": (120, rows.height)}.items():
+        (tmp_path / "claims" / f"year={year}").mkdir(parents=True)
+        rows[first:stop].write_parquet(tmp_path / f"claims/year={year}/a.parquet", row_group_size=40)
+    return tmp_path / "claims"
+
+
+def test_folders_become_a_folder(by_year: Path, tmp_path: Path) -> None:
+    model, scored = fitted(), tmp_path / "scored"
+    assert model.predict_to(scored, by_year, keep=["row"]) == frame().height
+    paths = [scored / f"year={year}" / "a.parquet" for year in (2024, 2025)]
+    assert sorted(path for path in scored.rglob("*") if path.is_file()) == paths
+    read = pl.concat([pl.read_parquet(path, hive_partitioning=False) for path in paths])
+    np.testing.assert_array_equal(read[:, 2:].to_numpy(), model.predict_proba(frame()))
+    assert read["row"].to_list() == list(range(frame().height))
+    assert set(bayesieve.scan(scored).counts("year", "prediction")["value"]) == {2024, 2025}
+
+
+def test_only_what_changed_is_predicted_again(by_year: Path, tmp_path: Path) -> None:
+    model, scored = fitted(), tmp_path / "scored"
+    first, second = (scored / f"year={year}" / "a.parquet" for year in (2024, 2025))
+
+    def times() -> tuple[int, int]:
+        model.predict_to(scored, by_year, keep=["row"])
+        return first.stat().st_ino, second.stat().st_ino
+
+    before = times()
+    assert times() == before
+    source = by_year / "year=2025" / "a.parquet"
+    os.utime(source, ns=(0, source.stat().st_mtime_ns + 1))
+    after = times()
+    assert [new == old for new, old in zip(after, before, strict=True)] == [True, False]
+    model.predict_to(scored, by_year)  # other columns
+    assert pl.read_parquet(first).columns[0] == "prediction"
+    other = fitted("map")
+    other.predict_to(scored, by_year)
+    np.testing.assert_array_equal(pl.read_parquet(second)[:, 1:].to_numpy(), other.predict_proba(frame()[120:]))
+
+
+@pytest.mark.parametrize("kind", ["text", "query", "frame", "groups"])
+def test_folders_of_any_source(kind: str, by_year: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bayesieve.table.sources import column_files
+
+    rows, model, scored = frame(), fitted(), tmp_path / "scored"
+    names = ["part-00000.parquet"]
+    source: object = rows if kind == "frame" else rows.lazy()
+    if kind == "text":
+        rows.write_csv(tmp_path / "rows.csv.gz", compression="gzip")
+        source, names = str(tmp_path / "*.csv.gz"), ["rows.parquet"]
+    if kind == "groups":  # a large file in parts
+        monkeypatch.setattr(column_files, "BLOCK_ROWS", 40)
+        rows.write_parquet(tmp_path / "rows.parquet", row_group_size=80)
+        source, names = tmp_path / "rows.parquet", [f"rows-{i:05}.parquet" for i in range(3)]
+    for _ in range(2):
+        model.predict_to(scored, source)
+        assert sorted(path.name for path in scored.iterdir()) == names
+        read = pl.concat([pl.read_parquet(scored / name) for name in names])
+        np.testing.assert_array_equal(read[:, 1:].to_numpy(), model.predict_proba(rows))
+
+
+def test_tables_of_others_are_never_replaced(by_year: Path, tmp_path: Path) -> None:
+    for folder in (by_year, tmp_path, by_year / "year=2024" / "scored"):
+        with pytest.raises(ValueError, match="overlaps with the folder that is read"):
+            fitted().predict_to(folder, by_year)
+    other = tmp_path / "scored" / "year=2024"
+    other.mkdir(parents=True)
+    for name in ("a.parquet", "b.parquet", "notes.txt"):
+        frame().write_parquet(other / name)
+        with pytest.raises(ValueError, match=rf"{name} is in the folder .* name an empty folder"):
+            fitted().predict_to(tmp_path / "scored", by_year)
+        (other / name).unlink()
+    with pytest.raises(ValueError, match="cannot be created"):
+        fitted().predict_to(by_year / "year=2024" / "a.parquet" / "scored", frame())
+    with pytest.raises(ValueError, match="Column 'prediction' has the name of a prediction"):
+        fitted().predict_to(tmp_path / "scored", frame().with_columns(prediction=1), keep="all")
+
+
+_KILLED = """
+import os, sys
+import bayesieve
+from bayesieve.classifier import scored_files
+model, source, target = sys.argv[1:]
+blocks = scored_files.ScoredRows.blocks
+n_blocks = 0
+def killed(*arguments):
+    global n_blocks
+    for block in blocks(*arguments):
+        yield block
+        n_blocks += 1
+        if n_blocks == 4:
+            os.kill(os.getpid(), 9)
+scored_files.ScoredRows.blocks, scored_files._BLOCK_ROWS = killed, 50
+bayesieve.load(model).predict_to(target, source)
+"""
+
+
+@pytest.mark.parametrize("name", ["scored", "scored.parquet"])
+def test_a_kill_leaves_whole_files_only(name: str, by_year: Path, tmp_path: Path) -> None:
+    model, target = fitted(), tmp_path / "new" / name
+    target.parent.mkdir()
+    model.save(tmp_path / "model.json")
+    command = [sys.executable, "-c", _KILLED, str(tmp_path / "model.json"), str(by_year), str(target)]
+    assert subprocess.run(command, check=False).returncode == -9
+    left = [path for path in target.parent.rglob("*") if path.is_file() and not path.name.endswith(".tmp")]
+    assert left == ([target / "year=2024" / "a.parquet"] if name == "scored" else [])
+    finished = [path.stat().st_ino for path in left]
+    model.predict_to(target, by_year)
+    assert [path.stat().st_ino for path in left] == finished
+    assert not list(target.parent.rglob("*.tmp"))
+    read = pl.read_parquet(target, hive_partitioning=False)
+    np.testing.assert_array_equal(read[:, 1:].to_numpy(), model.predict_proba(frame()))
+
+
+def test_damage_and_change_leave_whole_files_only(
+    by_year: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, source = tmp_path / "scored", by_year / "year=2025" / "a.parquet"
+    content = source.read_bytes()
+    source.write_bytes(content[:100] + b"x" * 2000 + content[2100:])
+    with pytest.raises(ValueError, match=r"a\.parquet (is damaged|cannot be read)"):
+        fitted().predict_to(target, by_year)
+    whole = [target / "year=2024" / "a.parquet"]
+    assert [path for path in target.rglob("*") if path.is_file()] == whole
+    source.write_bytes(content)
+    scanned = bayesieve.scan(by_year)
+    os.utime(source, ns=(0, 0))
+    with pytest.raises(ValueError, match="has changed since it was scanned"):
+        fitted().predict_to(target, scanned)
+    assert [path for path in target.rglob("*") if path.is_file()] == whole
+    fitted().predict_to(target, by_year)
+    assert pl.read_parquet(target).height == frame().height
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+def test_a_full_disk_leaves_nothing_half_written(by_year: Path, tmp_path: Path) -> None:
+    names = ["scored", "scored.parquet", "scored.csv", "scored.arrow"]
+    fitted().save(tmp_path / "model.json")
+    limited = (
+        "import resource, signal, sys, bayesieve\n"
+        "model = bayesieve.load(sys.argv[1])\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
+        "for target in sys.argv[3:]:\n"
+        "    try:\n        model.predict_to(target, sys.argv[2])\n"
+        "    except ValueError as error:\n        print(error)\n"
+    )
+    paths = [str(tmp_path / name) for name in names]
+    command = [sys.executable, "-c", limited, str(tmp_path / "model.json"), str(by_year), *paths]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert [line.partition(" cannot be written (")[0] for line in said] == [
+        str(tmp_path / "scored/year=2024/a.parquet"),
+        *paths[1:],
+    ]
+    assert all("check the folder's rights and space" in line for line in said)
+    files = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {"claims", "model.json"}
+
+
+def test_memory_limit_bounds_the_rows_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, rows, heights = fitted(), frame(), []
+    in_memory = scored_files.in_memory
+    monkeypatch.setattr(scored_files, "in_memory", lambda m, block: heights.append(block.height) or in_memory(m, block))
+    monkeypatch.setattr(scored_files, "_LEAST_ROWS", 7)
+    model.predict_to(folder / "out.arrow", str(folder / "*.parquet"), memory_limit="512MiB")
+    assert max(heights) == 7
+    np.testing.assert_array_equal(pl.read_ipc(folder / "out.arrow")[:, 1:].to_numpy(), model.predict_proba(rows))
+    with pytest.raises(ValueError, match="memory_limit must be"):
+        model.predict_to(folder / "out.csv", folder / "part0.parquet", memory_limit="1MB")

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from bayesieve import SelectiveNB, load
+from bayesieve.classifier import scored_files
 from bayesieve.engine.progress import RowProgress
-from bayesieve.table.sources import Source
 from tests.cli.conftest import GERMAN, Run
 
 
@@ -99,7 +99,7 @@ def test_classes_of_any_type(succeeds: Run) -> None:
     ("name", "message"),
     [
         ("p.xlsx", "p.xlsx has no known file extension"),
-        ("p", "end the name in .csv, .tsv, .parquet or .arrow"),
+        ("model.json/p", "cannot be created, because part of it is a file"),
         ("p.parquet.gz", "no known file extension"),
         ("nowhere/p.csv", "There is no folder nowhere to write p.csv in"),
         ("folder.csv", "folder.csv is a folder"),
@@ -214,8 +214,7 @@ def test_blocks_on_standard_output_have_one_header(
 ) -> None:
     _parts(german, Path("parts"))
     whole = succeeds("predict", model, "parts").stdout
-    blocks = Source.blocks
-    monkeypatch.setattr(Source, "blocks", lambda self, names=None, _=0: blocks(self, names, 70))
+    monkeypatch.setattr(scored_files, "_BLOCK_ROWS", 70)
     assert succeeds("predict", model, "parts").stdout == whole
 
 
@@ -237,3 +236,24 @@ def test_an_interrupted_prediction_leaves_nothing(
     monkeypatch.setattr(RowProgress, "__call__", interrupt)
     assert "Interrupted" in fails("predict", model, "parts", "-o", "p.parquet", status=130)
     assert sorted(path.name for path in Path().iterdir()) == ["model.json", "parts"]
+
+
+def test_a_folder_of_files_with_columns_to_keep(
+    succeeds: Run, fails: Run, model: Path, german: pl.DataFrame, expected: pl.DataFrame
+) -> None:
+    _parts(german, Path("parts"))
+    for _ in range(2):
+        result = succeeds("predict", model, "parts", "-o", "scored", "--keep", "age", "--memory-limit", "1GiB")
+        assert result.stdout == "1,000 predictions in scored\n"
+    paths = sorted(Path("scored").iterdir())
+    assert [path.name for path in paths] == sorted(path.name for path in Path("parts").iterdir())
+    read = pl.concat([pl.read_parquet(path) for path in paths])
+    assert read.equals(german.select("age").hstack(expected))
+    succeeds("predict", model, "parts", "-o", "all.csv", "--keep", "all")
+    assert pl.read_csv("all.csv").columns == [*german.columns, *expected.columns]
+    assert "There is no column 'agee'" in fails("predict", model, "parts", "-o", "new", "--keep", "agee")
+    assert "memory_limit must be" in fails("predict", model, "parts", "-o", "new", "--memory-limit", "1")
+    assert "overlaps with the folder that is read" in fails("predict", model, "parts", "-o", "parts")
+    Path("scored/notes.txt").write_text("mine", encoding="utf-8")
+    assert "name an empty folder" in fails("predict", model, "parts", "-o", "scored")
+    assert not Path("new").exists()

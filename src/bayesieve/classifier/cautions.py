@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.table import FeatureLevels, Table, as_table
-from bayesieve.table.cautions import Caution, listed, named
+from bayesieve.table.cautions import Caution, issue, listed, named
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.pair_levels import columns_behind
 from bayesieve.table.scanned import ScannedTable
@@ -296,6 +297,15 @@ def pattern(values: np.ndarray) -> bytes:
         rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
         return rank[codes].tobytes()
     return min(codes.tobytes(), (first.size - 1 - codes).astype(np.int32).tobytes())
+
+
+@contextmanager
+def unseen_said_once(model: SelectiveNB, n_rows: int, most: int = 5) -> Iterator[None]:
+    """Issue one `unseen_caution` for all rows that are predicted within, block by block."""
+    before = model.encoder_.unseen_counts_.copy()
+    yield
+    unseen = model.encoder_.unseen_counts_ - before
+    issue([unseen_caution(model.encoder_.levels_, unseen, n_rows, model.naive_bayes_.used_, most)])
 
 
 def unseen_caution(

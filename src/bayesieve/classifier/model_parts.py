@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.classifier.cautions import rows_in_question, unseen_caution
+from bayesieve.classifier.cautions import rows_in_question, unseen_caution, unseen_said_once
 from bayesieve.classifier.engines import check_engine
 from bayesieve.classifier.own_columns import columns_to_read, own_columns
 from bayesieve.counts import CodedTable, check_smoothing
@@ -193,13 +193,10 @@ def predicted(model: SelectiveNB, predict: Callable[[CodedTable], np.ndarray], X
     """What ``predict`` says about rows that are in memory, or read from a source block by block."""
     if not is_scan(X, ""):
         return predict(coded_for(model, X))
-    source, before = scan(X), model.encoder_.unseen_counts_.copy()
+    source = scan(X)
     frames = source.blocks(columns_to_read(model, source))
-    with silenced():
-        blocks = [predict(coded_for(model, own_columns(model, frame))) for frame in frames]
-    unseen = model.encoder_.unseen_counts_ - before
-    issue([unseen_caution(model.encoder_.levels_, unseen, source.n_rows, model.naive_bayes_.used_)])
-    return np.concatenate(blocks)
+    with unseen_said_once(model, source.n_rows), silenced():
+        return np.concatenate([predict(coded_for(model, own_columns(model, frame))) for frame in frames])
 
 
 def coded_for(model: SelectiveNB, X: Any) -> CodedTable:

@@ -119,18 +119,24 @@ class Predicting:
         source: Any,
         *,
         keep: Sequence[str] | Literal["all"] = (),
+        memory_limit: int | str | None = None,
         verbose: int = 0,
     ) -> int:
-        """Predict a table of any size into a file, block by block, in memory that does not grow with the rows.
+        """Predict a table of any size into files, block by block, in memory that does not grow with the rows.
 
         Parameters
         ----------
         path : str or path
             File to write: CSV, TSV, Parquet or Arrow by its ending. It appears when it is complete; after an error, or
-            Ctrl-C, nothing is left.
+            Ctrl-C, nothing is left. Or a folder, without ending: it gets a Parquet file for each file that is read,
+            with the same name and in folders ``column=value`` of the same names, or several for a large one. Called
+            again, also after a kill, it writes only those that are missing, or whose rows, model or columns differ.
         source : whatever `bayesieve.scan` takes
         keep : sequence of str or "all", default=()
             Columns of the source to write before the predictions.
+        memory_limit : int, str or None, default=None
+            Bytes, or text such as ``"2GiB"``, to stay within: of rows with many columns, fewer are read at a time.
+            None: 4 GiB, or half the memory of the machine where that is less. Python and its packages take 0.6 GiB.
         verbose : int, default=0
             Show progress: rows, bytes and time left.
 
@@ -142,8 +148,8 @@ class Predicting:
         Raises
         ------
         ValueError
-            If a column that the model needs is missing, ``path`` is one of the files to be read, or it cannot be
-            written.
+            If a column that the model needs is missing, ``path`` is one of the files to be read or their folder, it
+            holds other tables, or it cannot be written.
 
         Examples
         --------
@@ -158,7 +164,7 @@ class Predicting:
         ...     pl.read_parquet(f"{folder}/scored.parquet").columns
         ['job', 'prediction', 'P(no)', 'P(yes)']
         """
-        from bayesieve.classifier.scored_frames import predict_to
+        from bayesieve.classifier.scored_files import predict_to
 
         check_is_fitted(self, "naive_bayes_")
-        return predict_to(self, path, source, keep, verbose)
+        return predict_to(self, path, source, keep, memory_limit, verbose)

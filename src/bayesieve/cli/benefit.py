@@ -57,14 +57,13 @@ def deciding(rule: BenefitRule, model: Any, X: Any, amounts: Any) -> Any:
     return classifier.set_params(benefit=values, amount=None, amount_benefit=None)
 
 
-def decision_columns(rule: BenefitRule, model: Any, X: Any, amounts: Any) -> list[pl.Series]:
+def decision_columns(rule: BenefitRule, model: Any, probability: Any, amounts: Any) -> list[pl.Series]:
     """The decision of each row, and the expected benefit of each decision."""
     import polars as pl
 
-    from bayesieve.table.cautions import silenced
-
-    with silenced():  # these rows were predicted already
-        expected = deciding(rule, model, X, amounts).expected_benefit(X)
+    classifier = rule.around(model, model.naive_bayes_.class_count_)
+    benefits = classifier.benefits_of(None, amounts, len(probability))
+    expected = benefits.expected(classifier.corrected(probability))
     names = pl.Series("decision", list(rule.decisions))
-    benefits = [pl.Series(f"benefit({name})", expected[:, i]) for i, name in enumerate(rule.decisions)]
-    return [names.gather(expected.argmax(axis=1)), *benefits]
+    columns = [pl.Series(f"benefit({name})", expected[:, i]) for i, name in enumerate(rule.decisions)]
+    return [names.gather(expected.argmax(axis=1)), *columns]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bayesieve.cli import compiling, files, options
-from bayesieve.cli.columns import model_columns
+from bayesieve.cli.columns import require_needed
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.tables import Column, numbers
@@ -53,16 +53,19 @@ def explain(
 
     Every feature adds to the log probability of each class, in nats; prior and contributions add up to the total.
     """
+    from bayesieve.classifier.own_columns import own_columns
+
     files.check_output(output)
     screen = Screen()
     fitted = files.read_model(model, screen)
     source = files.open_source(table, screen, fitted)
     files.refuse_input(output, table, source)
+    require_needed(fitted, source.names, table)
     if rows is None and output is not None:
-        _write_all(fitted, source, table, output, screen)
+        _write_all(fitted, source, output, screen)
         return
     chosen = list(range(min(_FIRST, source.n_rows))) if rows is None else chosen_rows(rows, source.n_rows)
-    X = model_columns(fitted, _rows_of(source, chosen), table)
+    X = own_columns(fitted, _rows_of(source, chosen))
     with compiling.announced(screen), screen.working(f"Explaining {counted(len(chosen), 'row')} ..."):
         explanation = replace(fitted.explanation(X, by="score"), rows=chosen)
         probability = fitted.predict_proba(X)
@@ -77,14 +80,15 @@ def explain(
         screen.note(f"{more} rows more: choose with --rows, or write all with --output")
 
 
-def _write_all(model: Any, source: Source, table: Path, output: Path, screen: Screen) -> None:
+def _write_all(model: Any, source: Source, output: Path, screen: Screen) -> None:
     """Explain all rows, block by block."""
+    from bayesieve.classifier.own_columns import own_columns
     from bayesieve.engine.progress import RowProgress
 
     progress, at = RowProgress("Explaining", source.n_rows, source.n_bytes, verbose=1), 0
     with compiling.announced(screen), interruptible(_CONSEQUENCE), files.written(output) as write, progress:
         for block in source.blocks(block_rows=_BLOCK_ROWS):
-            explanation = model.explanation(model_columns(model, block, table), by="score")
+            explanation = model.explanation(own_columns(model, block), by="score")
             write(replace(explanation, rows=list(range(at, at + block.height))).to_frame())
             at += block.height
             progress(block.height)

@@ -135,18 +135,25 @@ def to_stdout(path: Path | None) -> bool:
     return path is None or str(path) == "-"
 
 
-def check_output(path: Path | None) -> None:
-    """Refuse a file that could not be written in the end before any work is done."""
-    if to_stdout(path):
-        return
-    assert path is not None
-    from bayesieve.table.frame_files import ARROW, PARQUET, SEPARATORS, is_zipped, kind_of
+def check_output(path: Path | None, *, folders: bool = False) -> bool:
+    """Refuse a file, or a folder where that can be, that could not be written in the end before any work is done.
 
+    Whether it is a folder.
+    """
+    if to_stdout(path):
+        return False
+    assert path is not None
+    from bayesieve.table.frame_files import ARROW, PARQUET, SEPARATORS, is_folder, is_zipped, kind_of
+
+    if folders and is_folder(path):
+        check_folder(path)
+        return True
     kind = kind_of(path)
     if kind not in (*SEPARATORS, *PARQUET, *ARROW) or (is_zipped(path) and kind not in SEPARATORS):
         endings = ".csv, .tsv, .parquet or .arrow"
         raise CommandError(f"{path} has no known file extension; end the name in {endings}")
     check_file(path)
+    return False
 
 
 def check_file(path: Path) -> None:
@@ -159,7 +166,7 @@ def check_file(path: Path) -> None:
 
 def refuse_input(output: Path | None, table: Path, source: Source) -> None:
     """ValueError where the output is one of the files that are read."""
-    from bayesieve.classifier.scored_frames import refuse_own_file
+    from bayesieve.classifier.scored_files import refuse_own_file
     from bayesieve.table.reading import is_stream
 
     if output is not None and not to_stdout(output) and not is_stream(table):

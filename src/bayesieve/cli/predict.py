@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import typer
 
 from bayesieve.cli import compiling, files, options
 from bayesieve.cli.benefit import amounts_of, benefit_rule, decision_columns
-from bayesieve.cli.columns import model_columns
+from bayesieve.cli.columns import require_needed
 from bayesieve.cli.errors import interruptible
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted
 
-if TYPE_CHECKING:
-    import polars as pl
-
-_CONSEQUENCE = "no predictions were written"
 _MOST_UNSEEN = 50  # columns whose share of rows without a known value is printed
 
 
@@ -25,75 +25,62 @@ def predict(
     output: Annotated[
         Path | None,
         options.file_option(
-            "File to write; its extension chooses CSV, TSV, Parquet or Arrow. By default, and for -, CSV goes to "
-            "standard output."
+            "File to write; its extension chooses CSV, TSV, Parquet or Arrow. Without extension: a folder, for one "
+            "Parquet file for each file of TABLE. By default, and for -, CSV goes to standard output."
         ),
     ] = None,
+    keep: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN", help="Column of TABLE to write as well, or all; may be repeated."),
+    ] = [],  # noqa: B006
     benefit: options.Benefit = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory to stay within, such as 2GiB; 4GiB by default.", show_default=False),
+    ] = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
     """Predict the class of every row of TABLE, with the probability of each class.
 
     Columns may be in any order; columns that MODEL does not use are ignored. TABLE may be a folder, or a pattern in
-    quotes such as 'claims/*.parquet': Parquet and Arrow files of any size are predicted block by block.
+    quotes such as 'claims/*.parquet': Parquet and Arrow files of any size are predicted block by block. Run a command
+    that was killed while it wrote a folder again to continue where it stopped.
 
     With benefits, those of MODEL or of --benefit, also the decision of largest expected benefit, and what each brings.
     """
-    import polars as pl
-
-    from bayesieve.classifier.own_columns import columns_to_read
-    from bayesieve.classifier.scored_frames import BLOCK_ROWS
+    from bayesieve.classifier.scored_files import ScoredRows
     from bayesieve.engine.progress import RowProgress
 
-    files.check_output(output)
+    to_folder = files.check_output(output, folders=True)
     screen = Screen(quiet)
     fitted = files.read_model(model, screen)
     rule = benefit_rule(benefit, fitted.classes_) or fitted.benefit_rule_
     source = files.open_source(table, screen, fitted)
     files.refuse_input(output, table, source)
-    model_columns(fitted, pl.DataFrame(schema=source.schema), table)  # says what lacks before the work begins
-    names = columns_to_read(fitted, source)
-    if rule is not None and rule.amount in source.names and rule.amount not in names:
-        names.append(rule.amount)
-    before = fitted.encoder_.unseen_counts_.copy()
-    progress = RowProgress("Predicting", source.n_rows, source.n_bytes, verbose=int(not quiet))
-    with (
-        compiling.announced(screen),
-        interruptible("no predictions were written"),
-        files.written(output) as write,
-        progress,
-    ):
-        at = 0
-        for block in source.blocks(names, BLOCK_ROWS):
-            write(_predictions(fitted, rule, block, table, at))
-            at += block.height
-            progress(block.height)
-    _warn_of_unseen(fitted, fitted.encoder_.unseen_counts_ - before, at, screen)
+    require_needed(fitted, source.names, table)
+    add: dict[str, Any] = {}
+    if rule is not None:
+        add = {"add": partial(_decisions, rule, fitted, table), "add_key": repr(rule)}
+        add["also"] = [rule.amount] if rule.amount in source.names else []
+    kept = "all" if keep == ["all"] and "all" not in source.names else keep
+    scored = ScoredRows.of(fitted, source, kept, memory_limit, most_named=_MOST_UNSEEN, **add)
+    unfinished = "no predictions were written"
+    if to_folder:
+        unfinished = f"finished files are in {output}; run the same command to continue from there"
+    with ExitStack() as stack:
+        stack.enter_context(compiling.announced(screen))
+        stack.enter_context(interruptible(unfinished))
+        progress = stack.enter_context(RowProgress("Predicting", source.n_rows, source.n_bytes, verbose=int(not quiet)))
+        if to_folder:
+            assert output is not None
+            scored.write_folder(output, progress)
+        else:
+            scored.write(stack.enter_context(files.written(output)), progress)
     if not files.to_stdout(output):
-        screen.line(f"{counted(at, 'prediction')} in {output}")
+        screen.line(f"{counted(source.n_rows, 'prediction')} in {output}")
 
 
-def _predictions(model: Any, rule: Any, block: pl.DataFrame, table: Path, first: int) -> pl.DataFrame:
-    """What the model says about a block of rows, the first of which has this number."""
-    import polars as pl
-
-    from bayesieve.table.cautions import silenced
-
-    X = model_columns(model, block, table)
-    amounts = None if rule is None else amounts_of(rule, block, table, first)
-    with silenced():
-        probability = model.predict_proba(X)
-    labels = pl.Series("prediction", model.classes_.tolist())
-    shares = {f"P({label})": probability[:, j] for j, label in enumerate(model.classes_.tolist())}
-    predictions = pl.DataFrame({"prediction": labels.gather(probability.argmax(axis=1)), **shares})
-    return predictions if rule is None else predictions.with_columns(decision_columns(rule, model, X, amounts))
-
-
-def _warn_of_unseen(model: Any, unseen: Any, n_rows: int, screen: Screen) -> None:
-    from bayesieve.classifier.cautions import unseen_caution
-
-    used = model.naive_bayes_.used_
-    caution = unseen_caution(model.encoder_.levels_, unseen, n_rows, used, most=_MOST_UNSEEN)
-    if caution is not None:
-        screen.warn(caution.sentence)
+def _decisions(rule: Any, model: Any, table: Path, block: Any, probability: Any, first: int) -> Any:
+    """The columns that decisions add to a block of rows, the first of which has this number."""
+    return decision_columns(rule, model, probability, amounts_of(rule, block, table, first))

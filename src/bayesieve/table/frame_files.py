@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import gzip
 import os
 import queue
@@ -22,6 +23,7 @@ SEPARATORS = {".csv": ",", ".txt": "\t", ".tsv": "\t", ".tab": "\t"}
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
 _ENDINGS = ".csv, .tsv, .parquet or .arrow"
+_MARK = "bayesieve"  # key of the metadata of a Parquet file
 
 
 def kind_of(path: Path) -> str:
@@ -34,16 +36,35 @@ def is_zipped(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether a path to write is that of a folder: it has no ending, or is there under another than those of files."""
+    kind = kind_of(Path(path))
+    return not kind or (os.path.isdir(path) and kind not in (*SEPARATORS, *PARQUET, *ARROW))
+
+
+def mark_of(path: Path) -> str | None:
+    """The mark of a Parquet file; None for files without, and others."""
+    import polars as pl
+
+    try:
+        return pl.read_parquet_metadata(path).get(_MARK)
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+
+
 class FrameFile:
     """A CSV, TSV, Parquet or Arrow file that is written frame by frame; use as a context manager.
 
     Rows go to a temporary file in the same folder, which replaces ``path`` when the block ends without an error; after
-    an error, and after Ctrl-C, nothing is left. One frame at a time waits to be written.
+    an error, and after Ctrl-C, nothing is left. What a killed process leaves is deleted by the next one that writes
+    the file. One frame at a time waits to be written.
 
     Parameters
     ----------
     path : str or path
         Its ending chooses the format; text may end in .gz.
+    mark : str or None, default=None
+        A text that a Parquet file keeps for `mark_of`.
 
     Raises
     ------
@@ -53,8 +74,8 @@ class FrameFile:
         If the folder does not exist.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = checked_path(path)
+    def __init__(self, path: str | os.PathLike[str], *, mark: str | None = None) -> None:
+        self.path, self._mark = checked_path(path), mark
         self._target = Path(os.path.realpath(self.path))
         self._kind = kind_of(self.path)
         is_text = self._kind in SEPARATORS
@@ -66,7 +87,8 @@ class FrameFile:
             raise FileNotFoundError(
                 f"There is no folder {self._target.parent} to write {self.path.name} in; create it first."
             )
-        self._temporary = self._target.with_name(f".{self._target.name[:200]}.{secrets.token_hex(6)}.tmp")
+        self._prefix = f".{self._target.name[:200]}."
+        self._temporary = self._target.with_name(f"{self._prefix}{secrets.token_hex(6)}.tmp")
         self._writer: _Text | _Columns | None = None
         self._schema: pl.Schema | None = None
 
@@ -77,12 +99,15 @@ class FrameFile:
         self._schema = frame.schema
         with self._explained():
             if self._writer is None:
+                self._delete_abandoned()
                 descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode_of(self._target))
                 file = os.fdopen(descriptor, "wb")
+                with contextlib.suppress(OSError):
+                    _lock(file)
                 if self._kind in SEPARATORS:
                     self._writer = _Text(file, SEPARATORS[self._kind], is_zipped(self.path))
                 else:
-                    self._writer = _Columns(file, frame, self._kind in PARQUET)
+                    self._writer = _Columns(file, frame, self._kind in PARQUET, self._mark)
             self._writer.write(frame)
 
     def __enter__(self) -> FrameFile:
@@ -102,6 +127,13 @@ class FrameFile:
             with contextlib.suppress(OSError):
                 self._temporary.unlink()
 
+    def _delete_abandoned(self) -> None:
+        """Delete the temporary files of processes that were killed; those of others are locked."""
+        for path in self._target.parent.glob(f"{glob.escape(self._prefix)}{'?' * 12}.tmp"):
+            with contextlib.suppress(OSError), path.open("r+b") as file:
+                _lock(file)
+                path.unlink()
+
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
         import polars as pl
@@ -113,6 +145,15 @@ class FrameFile:
             raise ValueError(
                 f"{self.path} cannot be written ({reason}); check the folder's rights and space."
             ) from error
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Lock an open file; OSError where another process has, or the file system cannot."""
+    try:
+        import fcntl
+    except ImportError:  # Windows, where an open file cannot be deleted
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class _Text:
@@ -138,8 +179,9 @@ class _Text:
 class _Columns:
     """A Parquet or Arrow file, which polars writes in a thread as frames come."""
 
-    def __init__(self, file: IO[bytes], first: pl.DataFrame, parquet: bool) -> None:
+    def __init__(self, file: IO[bytes], first: pl.DataFrame, parquet: bool, mark: str | None) -> None:
         self._file, self._parquet = file, parquet
+        self._metadata = None if mark is None else {_MARK: mark}
         self._frames: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
         self._abandoned = False
         self._error: BaseException | None = None
@@ -182,7 +224,7 @@ class _Columns:
         lazy = register_io_source(self._given, schema=schema)
         try:
             if self._parquet:
-                lazy.sink_parquet(self._file, engine="streaming")
+                lazy.sink_parquet(self._file, engine="streaming", metadata=self._metadata)
             else:
                 lazy.sink_ipc(self._file, engine="streaming")
         except BaseException as error:

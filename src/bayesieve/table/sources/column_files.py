@@ -34,12 +34,15 @@ class FilePiece(Piece):
         The values of the columns that the names of the folders give.
     folder : Folder or None
         Kept for as long as the piece is.
+    origin : File or None
+        Of the user, where ``file`` is a copy of it.
     """
 
     file: File
     first_row: int
     constants: dict[str, Any]
     folder: Folder | None
+    origin: File | None = None
 
     def read(self, names: Sequence[str] | None = None) -> pl.DataFrame:
         import polars as pl

@@ -73,8 +73,8 @@ def scan_text(paths: Sequence[Path], parent: Path | None) -> FileSource:
     inside = lazy_file(copies[0][0]).collect_schema()
     schema, constants = with_partitions(inside, paths)
     runs = [
-        replace(run, schema=schema, constants=values)
-        for names, values in zip(copies, constants, strict=True)
+        replace(run, schema=schema, constants=values, origin=file)
+        for names, values, file in zip(copies, constants, files, strict=True)
         for run in scan_files(names, inside, folder).runs
     ]
     return FileSource(schema, tuple(runs), tuple(files))

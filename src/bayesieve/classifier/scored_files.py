@@ -1,0 +1,255 @@
+"""Predictions of sources of any size, written to one file, or to a folder that a run that was killed goes on with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesieve.classifier.cautions import unseen_said_once
+from bayesieve.classifier.expressions import prediction_names
+from bayesieve.classifier.own_columns import columns_to_read
+from bayesieve.classifier.scored_frames import in_memory
+from bayesieve.engine.memory_limit import bytes_of
+from bayesieve.engine.progress import RowProgress
+from bayesieve.table.cautions import silenced
+from bayesieve.table.frame_files import FrameFile, is_folder, mark_of
+from bayesieve.table.sources import Source, scan
+from bayesieve.table.sources.base import Piece, Pieces, digest
+from bayesieve.table.sources.column_files import FilePiece
+from bayesieve.table.sources.files import File, files_of
+from bayesieve.table.sources.lazy import LazySource
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from bayesieve.classifier.selective import SelectiveNB
+
+_BLOCK_ROWS = 1 << 16  # predicted at a time: larger blocks are no faster and take more memory
+_LEAST_ROWS = 1 << 10
+_LIBRARIES = 512 << 20  # bytes
+_BYTES = {"value": 16, "text": 64, "column": 16, "class": 64}  # of a row, with what is made of it
+_COPIES = 3  # of the rows of a block: values, those waiting for it, and those to be written
+
+
+def predict_to(
+    model: SelectiveNB,
+    path: str | os.PathLike[str],
+    source: Any,
+    keep: Sequence[str] | str,
+    memory_limit: Any,
+    verbose: int,
+) -> int:
+    """What `SelectiveNB.predict_to` does."""
+    rows = scan(source)
+    refuse_own_file(path, source, rows)
+    scored = ScoredRows.of(model, rows, keep, memory_limit)
+    with RowProgress("Predicting", rows.n_rows, rows.n_bytes, verbose) as progress:
+        if is_folder(path):
+            scored.write_folder(Path(path), progress)
+        else:
+            with FrameFile(path) as file:
+                scored.write(file.write, progress)
+    return rows.n_rows
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """The rows of a source, with columns to keep and their predictions, a block at a time.
+
+    Attributes
+    ----------
+    model : fitted model
+    source : with the columns to be read
+    keep : columns of the source to write before the predictions
+    block_rows, piece_rows : rows predicted at a time, and read at a time
+    add : further columns of a block, from its rows, their probabilities and the number of its first row; or None
+    add_key : what these depend on
+    most_named : columns whose share of values never seen is said
+    """
+
+    model: SelectiveNB
+    source: Pieces
+    keep: tuple[str, ...]
+    block_rows: int
+    piece_rows: int
+    add: Callable[[pl.DataFrame, np.ndarray, int], list[pl.Series]] | None = None
+    add_key: str = ""
+    most_named: int = 5
+
+    @classmethod
+    def of(
+        cls,
+        model: SelectiveNB,
+        source: Source,
+        keep: Sequence[str] | str,
+        memory_limit: Any,
+        also: Sequence[str] = (),
+        **options: Any,
+    ) -> ScoredRows:
+        """The rows of a source, read so that memory stays within a limit; ``also`` names further columns to read."""
+        import polars as pl
+
+        kept = source.names if isinstance(keep, str) and keep == "all" else source.select(keep).names if keep else ()
+        taken = [name for name in prediction_names(model) if name in kept]
+        if taken:
+            raise ValueError(f"Column {taken[0]!r} has the name of a prediction; rename it, or do not keep it.")
+        read = source.select(list(dict.fromkeys([*kept, *also, *columns_to_read(model, source)])))
+        per_row = _BYTES["column"] * len(model.encoder_.levels_) + _BYTES["class"] * len(model.classes_)
+        for dtype in read.schema.values():
+            per_row += _BYTES["text" if dtype == pl.String or dtype.is_nested() else "value"]
+        n_rows = max(_LEAST_ROWS, (bytes_of(memory_limit) - _LIBRARIES) // (_COPIES * per_row))
+        pieces: Any = read.copy if isinstance(read, LazySource) else read
+        return cls(model, pieces, kept, min(_BLOCK_ROWS, n_rows), 2 * n_rows, **options)
+
+    def blocks(self, pieces: Sequence[Piece] | None = None, first: int = 0) -> Iterator[pl.DataFrame]:
+        """The rows of some pieces, or of all, with their predictions; ``first`` is the number of the first row."""
+        runs = [part for piece in pieces or self.source.runs for part in self._parts(piece)]
+        for block in replace(self.source, runs=tuple(runs)).blocks(block_rows=self.block_rows):
+            with silenced():
+                scored: pl.DataFrame = in_memory(self.model, block)
+            names = prediction_names(self.model)
+            columns = scored[[*self.keep, *names]]
+            if self.add is not None:
+                columns = columns.with_columns(self.add(block, scored[names[1:]].to_numpy(), first))
+            yield columns
+            first += block.height
+
+    def write(self, write: Callable[[pl.DataFrame], None], progress: RowProgress) -> None:
+        """Write all blocks."""
+        with unseen_said_once(self.model, self.source.n_rows, self.most_named):
+            for block in self.blocks():
+                write(block)
+                progress(block.height)
+
+    def write_folder(self, folder: Path, progress: RowProgress) -> None:
+        """Write a Parquet file for each piece of the source, unless it is there already: whole, and of the same rows,
+        model and columns.
+
+        ValueError where the folder holds other tables.
+        """
+        targets, state = self._targets(folder), _state_of(self.model)
+        _refuse_others(folder, targets)
+        left, at = [], 0
+        for target, piece in zip(targets, self.source.runs, strict=True):
+            mark = self._mark(piece, state)
+            if mark and target.exists() and mark_of(target) == mark:
+                progress(piece.n_rows)
+            else:
+                left.append((target, piece, at, mark or "?"))
+            at += piece.n_rows
+        with unseen_said_once(self.model, sum(piece.n_rows for _, piece, _, _ in left), self.most_named):
+            for target, piece, first, mark in left:
+                _make(target.parent)
+                with FrameFile(target, mark=mark) as file:
+                    for block in self.blocks([piece], first):
+                        file.write(block)
+                        progress(block.height)
+
+    def _parts(self, piece: Piece) -> Iterator[Piece]:
+        """A piece of a file in smaller ones, where memory is short."""
+        if not isinstance(piece, FilePiece) or piece.n_rows <= self.piece_rows:
+            yield piece
+            return
+        for at in range(0, piece.n_rows, self.piece_rows):
+            n_rows = min(self.piece_rows, piece.n_rows - at)
+            n_bytes = piece.n_bytes * n_rows // piece.n_rows
+            yield replace(piece, first_row=piece.first_row + at, n_rows=n_rows, n_bytes=n_bytes)
+
+    def _targets(self, folder: Path) -> list[Path]:
+        """The file for each piece: named after the file it is read from, in folders ``column=value`` of the same names,
+        or by its number.
+        """
+        runs = self.source.runs
+        origins = [_origin(piece) for piece in runs]
+        numbered = [Path(f"part-{i:05}.parquet") for i in range(len(runs))]
+        known = [origin.path.absolute() for origin in origins if origin is not None]
+        if len(known) < len(runs):
+            return [folder / name for name in numbered]
+        common = Path(os.path.commonpath([path.parent for path in known])).parts
+        depth = next((i for i, part in enumerate(common) if "=" in part), len(common))
+        homes = [Path(*path.parts[depth:-1]) for path in known]
+        pieces, seen, names = Counter(known), Counter[Path](), []
+        for path in known:
+            stem = path.name.removesuffix(".gz").rpartition(".")[0]
+            names.append(f"{stem}-{seen[path]:05}.parquet" if pieces[path] > 1 else f"{stem}.parquet")
+            seen[path] += 1
+        own = [home / name for home, name in zip(homes, names, strict=True)]
+        if len(set(own)) < len(own):
+            own = [home / name for home, name in zip(homes, numbered, strict=True)]
+        return [folder / path for path in own]
+
+    def _mark(self, piece: Piece, state: str | None) -> str | None:
+        """A digest of all that the predictions of a piece depend on; None where that cannot be said."""
+        origin = _origin(piece)
+        if origin is None or state is None:
+            return None
+        assert isinstance(piece, FilePiece)
+        rows = (replace(origin, path=origin.path.absolute()), piece.file.path.name, piece.first_row, piece.n_rows)
+        types = list(self.source.schema.items())
+        return digest(rows, types, self.keep, state, self.add_key).hex()
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{folder} cannot be created ({error.strerror}); write to another folder.") from error
+
+
+def _origin(piece: Piece) -> File | None:
+    """The file of the user that a piece holds rows of; None for other rows, and copies of them."""
+    if not isinstance(piece, FilePiece):
+        return None
+    return piece.origin or (piece.file if piece.folder is None else None)
+
+
+def _state_of(model: SelectiveNB) -> str | None:
+    """A digest of the parts of a model that predictions depend on; None for a model that a file cannot hold."""
+    from bayesieve.classifier.model_json import model_to_json
+
+    try:
+        parts = model_to_json(model)
+    except ValueError:
+        return None
+    relevant = {name: part for name, part in parts.items() if name not in ("parameters", "search", "cautions")}
+    return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _refuse_others(folder: Path, targets: Sequence[Path]) -> None:
+    """ValueError if the folder holds a table that predictions do not replace."""
+    own = set(targets)
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        hidden = any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+        if hidden or not path.is_file() or (path in own and mark_of(path) is not None):
+            continue
+        raise ValueError(
+            f"{path} is in the folder to write, but does not hold predictions of these files; name an empty folder."
+        )
+
+
+def refuse_own_file(path: str | os.PathLike[str], source: Any, rows: Source) -> None:
+    """ValueError where ``path`` is one of the files that ``source`` names, or that its rows are read from, or a folder
+    around them or within one that is named.
+    """
+    named = source if isinstance(source, (list, tuple)) else [source]
+    files = [Path(file.path) for file in getattr(rows, "files", ())]
+    if all(isinstance(name, (str, os.PathLike)) for name in named):
+        files += [Path(name) for name in named if os.path.isfile(name)] or files_of(named)
+        folders = [Path(name).resolve() for name in named if os.path.isdir(name)]
+    else:
+        folders = []
+    if is_folder(path):
+        own = Path(path).resolve()
+        inside = any(own in file.resolve().parents for file in files)
+        if inside or any(folder == own or folder in own.parents for folder in folders):
+            raise ValueError(f"{path} overlaps with the folder that is read; write to another one.")
+    elif os.path.exists(path) and any(file.exists() and file.samefile(path) for file in files):
+        raise ValueError(f"{path} is one of the files that are read; write to another one.")
