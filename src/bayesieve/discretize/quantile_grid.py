@@ -39,6 +39,17 @@ class QuantileSketch:
         self._points += other._points
         self._count(other._smallest)
 
+    def state(self) -> dict[str, np.ndarray]:
+        """What `restored` makes the same sketch of."""
+        return {"points": np.concatenate(self._points), "smallest": self._smallest}
+
+    @classmethod
+    def restored(cls, n_rows: int, n_cells: int, state: dict[str, np.ndarray]) -> QuantileSketch:
+        """The sketch with this `state`."""
+        sketch = cls(n_rows, n_cells)
+        sketch._points, sketch._smallest = [state["points"]], state["smallest"]
+        return sketch
+
     def _count(self, hashes: np.ndarray) -> None:
         if self._smallest.size == _SMALLEST:
             hashes = hashes[hashes < self._smallest[-1]]

@@ -87,6 +87,12 @@ class Engine(ABC):
     def note(self, key: str, state: bytes) -> None:  # noqa: B027  # most engines end with the process
         """Keep what a search has come to, for one that goes on after this process was ended."""
 
+    def kept_array(self, key: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray | None:
+        """An array that a process which was ended and the next one share, for the codes under way; its values are those
+        of the last process, if any. None where nothing is kept.
+        """
+        return None
+
     def noted(self, key: str) -> bytes | None:
         """The last `note` with this key; None where there is none."""
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
@@ -25,8 +26,9 @@ MANIFEST = "bayesieve-cache.json"
 _FORMAT = "bayesieve cache 1"
 _CODES = re.compile(r"codes-[0-9a-f]{16}\.bin")
 _NOTES = re.compile(r"search-[0-9a-f]{16}\.bin")
+_ROWS = re.compile(r"rows-[0-9a-f]{16}-[0-9a-f]{16}\.bin")
 _WHOLE = rf"{re.escape(MANIFEST)}|{_NOTES.pattern}"
-_OWN = re.compile(rf"{_CODES.pattern}|{_WHOLE}|\.({_WHOLE})\.[0-9a-f]+\.tmp")
+_OWN = re.compile(rf"{_CODES.pattern}|{_ROWS.pattern}|{_WHOLE}|\.({_WHOLE})\.[0-9a-f]+\.tmp")
 
 
 class Cache(Mapped):
@@ -35,7 +37,8 @@ class Cache(Mapped):
     ``codes-*.bin`` holds the codes, one run of all rows per feature, in the order of the rows; the manifest holds the
     levels, a checksum of each run, and a digest of the data and the options that they came from. The manifest is
     written last, and replaced as a whole: codes that it does not name do not count. ``search-*.bin`` holds the finished
-    starts of a search of these codes, which goes on from there after its process was ended.
+    starts of a search of these codes, which goes on from there after its process was ended. While a scanned table is
+    read, ``rows-*.bin`` holds the numbers of its values; they go when the codes are complete.
 
     Parameters
     ----------
@@ -79,6 +82,7 @@ class Cache(Mapped):
         key = self._digest = digest.hexdigest()
         kept = self._read(key)
         if kept is None:
+            self._forget(lambda name: _ROWS.fullmatch(name) and not name.startswith(f"rows-{key[:16]}"))
             kept = make()
             self._keep(key, *kept)
         return kept
@@ -86,6 +90,18 @@ class Cache(Mapped):
     def _note_of(self, key: str) -> Path:
         digest = hashlib.sha256(f"{self._digest} {key}".encode()).hexdigest()
         return self.folder / f"search-{digest[:16]}.bin"
+
+    def kept_array(self, key: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray | None:
+        if self._digest is None or self._is_small(shape, dtype):
+            return None
+        name = f"rows-{self._digest[:16]}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.bin"
+        try:
+            with open(self.folder / name, "a+b") as file:
+                if os.fstat(file.fileno()).st_size != math.prod(shape) * np.dtype(dtype).itemsize:
+                    file.truncate(0)
+                return self.map(file, shape, dtype)
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     def note(self, key: str, state: bytes) -> None:
         if self._digest is not None:
@@ -141,10 +157,13 @@ class Cache(Mapped):
             if isinstance(error, OSError):
                 raise self._unwritable(error) from error
             raise
-        for file_name in os.listdir(self.folder):
-            if (_CODES.fullmatch(file_name) and file_name != name) or _NOTES.fullmatch(file_name):
-                with contextlib.suppress(OSError):  # another fit may have been faster
-                    Path(self.folder / file_name).unlink()
+        ended = re.compile(rf"{_CODES.pattern}|{_NOTES.pattern}|{_ROWS.pattern}")
+        self._forget(lambda other: ended.fullmatch(other) and other != name)
+
+    def _forget(self, goes: Callable[[str], Any]) -> None:
+        for name in filter(goes, os.listdir(self.folder)):
+            with contextlib.suppress(OSError):  # another fit may have been faster
+                Path(self.folder / name).unlink()
 
     def _checksums(self, codes: np.ndarray) -> list[int]:
         sums = []

@@ -73,9 +73,9 @@ class Mapped(InMemory):
         return InMemory, ()  # a table that is pickled takes its codes along
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
-        if n_bytes <= _IN_MEMORY_BYTES:
+        if self._is_small(shape, dtype):
             return np.empty(shape, dtype)
+        n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
         if np.dtype(dtype).kind == "f" and self._take_memory(n_bytes):
             array = np.empty(shape, dtype)
             weakref.finalize(array, self._take_memory, -n_bytes)
@@ -85,6 +85,9 @@ class Mapped(InMemory):
                 return self.map(file, shape, dtype)
         except OSError as error:
             raise self._unwritable(error) from error
+
+    def _is_small(self, shape: tuple[int, ...], dtype: Any) -> bool:
+        return math.prod(shape) * np.dtype(dtype).itemsize <= _IN_MEMORY_BYTES
 
     def _take_memory(self, n_bytes: int) -> bool:
         """Whether so many bytes were left; they are taken."""
@@ -99,7 +102,7 @@ class Mapped(InMemory):
     def map(self, file: IO[bytes], shape: tuple[int, ...], dtype: Any, *, read: bool = False) -> np.ndarray:
         """An array in a file: a new one of the size of the array or, with ``read``, one that has its values."""
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
-        if not read:
+        if not read and os.fstat(file.fileno()).st_size != n_bytes:
             _allocate(file, n_bytes)  # a full disk must not end the process when a page is written
         # A private copy of what is read: kernels are compiled for arrays that may be written.
         mapped = mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_COPY if read else mmap.ACCESS_WRITE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -74,11 +75,15 @@ class ScannedTable(Table):
         """Rows of a block: fewer of wide tables."""
         return max(1 << 12, min(1 << 18, _BLOCK_CELLS // max(1, self.n_columns)))
 
-    def blocks(self) -> Iterator[tuple[slice, Table]]:
-        """The rows of the source, in its order, in blocks: where they are among all, and their values."""
-        begin, keeping = 0, bool(self._kept.wanted.size) and not self._kept.complete
-        self._kept.frames = [] if keeping else self._kept.frames
-        for frame in self._frames():
+    def blocks(self, n_before: int = 0) -> Iterator[tuple[slice, Table]]:
+        """The rows of the source, in its order, in blocks: where they are among all, and their values; without the
+        first ``n_before`` blocks.
+        """
+        first_row = min(n_before * self.block_rows, self.source.n_rows)
+        begin = first_row if self._known is None else int(np.count_nonzero(self._known[:first_row]))
+        keeping = bool(self._kept.wanted.size) and not self._kept.complete
+        self._kept.frames = self._kept.frames if n_before or not keeping else []
+        for frame in self._frames(first_row):
             end = begin + frame.height
             if keeping:
                 self._kept.frames.append(frame[self.kept_within(slice(begin, end))])
@@ -108,11 +113,11 @@ class ScannedTable(Table):
                 yield slice(begin, end), TablePart(tuple(pieces), self.names, known, self._given)
                 pieces, begin, first = [], end, last
 
-    def _frames(self) -> Iterator[pl.DataFrame]:
+    def _frames(self, first_row: int = 0) -> Iterator[pl.DataFrame]:
         import polars as pl
 
-        begin = 0
-        for frame in self.source.blocks(self.names, self.block_rows):
+        begin = first_row
+        for frame in self.source.blocks(self.names, self.block_rows, first_row):
             end = begin + frame.height
             yield frame if self._known is None else frame.filter(pl.Series(self._known[begin:end]))
             begin = end
@@ -128,9 +133,21 @@ class ScannedTable(Table):
         wanted = self._kept.wanted
         return wanted[np.searchsorted(wanted, rows.start) : np.searchsorted(wanted, rows.stop)] - rows.start
 
-    def take_over(self, frames: list[pl.DataFrame]) -> None:
-        """The rows to stay in memory, read elsewhere."""
-        self._kept.frames, self._kept.complete = frames, bool(self._kept.wanted.size)
+    def kept(self) -> bytes:
+        """The rows that stay in memory, of those read so far, for `take_over` in another process."""
+        import polars as pl
+
+        stream = io.BytesIO()
+        if self._kept.frames:
+            pl.concat(self._kept.frames).write_ipc_stream(stream)
+        return stream.getvalue()
+
+    def take_over(self, rows: list[pl.DataFrame] | bytes, complete: bool = True) -> None:
+        """The rows to stay in memory, read elsewhere: as frames, or as `kept` gives them."""
+        import polars as pl
+
+        frames = rows if isinstance(rows, list) else [pl.read_ipc_stream(io.BytesIO(rows))] if rows else []
+        self._kept.frames, self._kept.complete = frames, complete and bool(self._kept.wanted.size)
 
     def keep(self, rows: np.ndarray) -> None:
         """Keep these rows of the source in memory when they are next read, besides those kept so far."""
@@ -247,13 +264,13 @@ def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> list[Column]:
 
 
 class TextPool:
-    """Codes of the texts of a column that go on from block to block."""
+    """Codes of the texts of a column that go on from block to block; ``texts`` have the first ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: Sequence[Any] = ()) -> None:
         import polars as pl
 
         self._pool = pl.Categories.random()
-        self._last: Any = None
+        self._last: Any = pl.Series(texts, dtype=pl.String).cast(pl.Categorical(self._pool))
 
     def takes(self, column: Column) -> bool:
         """Whether this is a column of text."""

@@ -94,7 +94,9 @@ class Source(ABC):
             If a column does not exist, or is named twice.
         """
 
-    def blocks(self, names: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS) -> Iterator[pl.DataFrame]:
+    def blocks(
+        self, names: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS, first_row: int = 0
+    ) -> Iterator[pl.DataFrame]:
         """All rows in order, in blocks of ``block_rows`` rows, the last of fewer, however the pieces are cut.
 
         The next pieces are read in a thread while a block is worked on, so memory holds a few pieces at most.
@@ -104,9 +106,21 @@ class Source(ABC):
         names : sequence of str, optional
             Columns to read; all by default.
         block_rows : int
+        first_row : int
+            Rows before it are left out.
         """
         columns = list(self.names) if names is None else self._checked(names)
-        return cut(_read_ahead(self.pieces, columns), block_rows)
+        pieces, rest = self._pieces_from(first_row)
+        return cut(without(rest, _read_ahead(pieces, columns)), block_rows)
+
+    def _pieces_from(self, first_row: int) -> tuple[Sequence[Piece], int]:
+        """The pieces with all rows from this one on, and how many rows come before it in them."""
+        begin = 0
+        for number, piece in enumerate(self.pieces):
+            if begin + piece.n_rows > first_row:
+                return self.pieces[number:], first_row - begin
+            begin += piece.n_rows
+        return (), 0
 
     def counts(self, name: str, by: str, weight: str | None = None, most: int = MOST_VALUES) -> pl.DataFrame | None:
         """How often each value of a column comes with each class.
@@ -231,6 +245,13 @@ def cut(frames: Iterable[pl.DataFrame], block_rows: int) -> Iterator[pl.DataFram
     if block_rows < 1:
         raise ValueError(f"block_rows must be 1 or more, got {block_rows}.")
     return _cut(frames, block_rows)
+
+
+def without(n_rows: int, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Frames without the first rows, which the first one has."""
+    for frame in frames:
+        yield frame[n_rows:] if n_rows else frame
+        n_rows = 0
 
 
 def _cut(frames: Iterable[pl.DataFrame], block_rows: int) -> Iterator[pl.DataFrame]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.table.sources.base import BLOCK_ROWS, MOST_VALUES, Piece, Pieces, added, counted, cut, digest
+from bayesieve.table.sources.base import BLOCK_ROWS, MOST_VALUES, Piece, Pieces, added, counted, cut, digest, without
 from bayesieve.table.sources.frames import from_pandas
 from bayesieve.table.sources.schemas import unified
 
@@ -49,10 +49,13 @@ class DaskSource(Pieces):
 
     runs: tuple[DaskPiece, ...]
 
-    def blocks(self, names: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS) -> Iterator[pl.DataFrame]:
+    def blocks(
+        self, names: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS, first_row: int = 0
+    ) -> Iterator[pl.DataFrame]:
         columns = list(self.names) if names is None else self._checked(names)
+        pieces, rest = self._pieces_from(first_row)
         # Without a thread, in which a task on a worker would wait for itself; Dask computes in threads of its own.
-        return cut((run.read(columns) for run in self.runs), block_rows)
+        return cut(without(rest, (piece.read(columns) for piece in pieces)), block_rows)
 
     def counts(self, name: str, by: str, weight: str | None = None, most: int = MOST_VALUES) -> pl.DataFrame | None:
         from dask.delayed import delayed

@@ -1,0 +1,317 @@
+"""The values of one scanned column by number: numbered and counted by class block after block."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from bayesieve.discretize.quantile_grid import QuantileSketch
+from bayesieve.discretize.value_counts import ValueCounts
+from bayesieve.engine import Engine
+from bayesieve.table import Categories, Column, FeatureLevels
+from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.scanned import TextPool
+from bayesieve.table.values import Scalar, canonical_text, merge_values
+
+State = dict[str, np.ndarray]
+
+_BLOCK_ROWS = 1 << 18
+
+
+class NumberedValues(ABC):
+    """The values of one column by number, in the order in which they came; number 0 is missing.
+
+    Parameters
+    ----------
+    key : of the column among those of the table.
+    n_rows, n_classes : of the table.
+    engine : where the numbers live.
+    most : values to number; further ones share a number, or are counted in a grid.
+
+    Attributes
+    ----------
+    numbers : (n_rows,) of the value of each row.
+    counts : (more than there are numbers, n_classes) rows, or weight.
+    n_known : the highest number.
+    n_left_out : rows of further values, which have the next number.
+    on_grid : whether values are the upper ends of cells.
+    """
+
+    n_known = 0
+    n_left_out = 0
+    on_grid = False
+
+    def __init__(self, key: str, n_rows: int, n_classes: int, engine: Engine, most: int) -> None:
+        self._key, self._engine, self._most = key, engine, most
+        self.numbers = self._array(n_rows, np.dtype(np.uint8))
+        self.counts = np.zeros((256, n_classes))
+
+    def _array(self, n_rows: int, dtype: np.dtype) -> np.ndarray:
+        """New numbers of the rows, in a file that the next process finds again where the engine keeps one."""
+        kept = self._engine.kept_array(f"{self._key} {dtype}", (n_rows,), dtype)
+        self._in_file, self._checked, self._checksum = kept is not None, 0, 0
+        return self._engine.array((n_rows,), dtype) if kept is None else kept
+
+    @abstractmethod
+    def add(self, column: Column, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
+        """Number and count the values of a block of rows."""
+
+    def begin_again(self) -> bool:
+        """Whether all rows have to be read once more."""
+        return False
+
+    def state(self, n_rows: int) -> State:
+        """All that the first rows have come to, to go on from in another process: exact to the last bit."""
+        if n_rows < self._checked:
+            self._checksum = self._checked = 0
+        part = self.numbers[self._checked : n_rows] if self._in_file else self.numbers[:0]
+        self._checksum, self._checked = zlib.crc32(part.data, self._checksum), n_rows
+        self._engine.visited(part.nbytes)
+        facts = np.array([self.n_known, self.on_grid, self._checksum, self.numbers.itemsize])
+        state = {"facts": facts, "counts": self.counts}
+        return state if self._in_file else state | {"numbers": self.numbers[:n_rows]}
+
+    def restore(self, state: State, n_rows: int) -> None:
+        """Go on from a `state`; ValueError where the numbers of its rows are not those that were written."""
+        self.n_known, self.on_grid, checksum, itemsize = state["facts"].tolist()
+        self.on_grid, self.counts = bool(self.on_grid), state["counts"].copy()
+        if itemsize != self.numbers.itemsize:
+            self.numbers = self._array(self.numbers.size, np.dtype(f"u{itemsize}"))
+        if "numbers" in state:
+            self.numbers[:n_rows] = state["numbers"]
+        elif not self._in_file or zlib.crc32(self.numbers[:n_rows].data) != checksum:
+            raise ValueError("the numbers of the rows have changed")
+        else:
+            self._checksum, self._checked = checksum, n_rows
+            self._engine.visited(self.numbers[:n_rows].nbytes)
+
+    @abstractmethod
+    def value_counts(self) -> ValueCounts:
+        """The counts, as levels are learnt from them."""
+
+    @abstractmethod
+    def codes(self, levels: FeatureLevels) -> np.ndarray:
+        """The code of each number."""
+
+    def _grow(self, n: int) -> None:
+        """Room for so many numbers."""
+        if n > len(self.counts):
+            counts = np.zeros((n, self.counts.shape[1]))
+            counts[: len(self.counts)] = self.counts
+            self.counts = counts
+
+    def _put(self, rows: slice, numbers: np.ndarray) -> None:
+        dtype = smallest_unsigned(self.n_known + 1)
+        if dtype.itemsize > self.numbers.itemsize:
+            wide = self._array(self.numbers.size, dtype)
+            for at in range(0, rows.start, _BLOCK_ROWS):
+                part = slice(at, min(at + _BLOCK_ROWS, rows.start))
+                wide[part] = self.numbers[part]
+                self._engine.visited(2 * wide[part].nbytes)
+            self.numbers = wide
+        self.numbers[rows] = numbers
+
+    def _exact(self, counts: np.ndarray) -> np.ndarray:
+        """Counts as whole numbers, where they are."""
+        whole = self.counts.sum() < 2**31 and np.array_equal(counts, np.floor(counts))
+        return counts.astype(np.int32) if whole else counts
+
+
+class NumberedNumbers(NumberedValues):
+    """Numbers in a hash table or, when there are too many, in ``n_cells`` cells of a grid of quantiles."""
+
+    def __init__(self, key: str, n_rows: int, n_classes: int, engine: Engine, most: int, n_cells: int) -> None:
+        super().__init__(key, n_rows, n_classes, engine, most)
+        self._n_cells = n_cells
+        self._keys, self._slots = np.zeros(256), np.zeros(256, dtype=np.int32)
+        self._known = np.zeros(128)
+        self._sketch: QuantileSketch | None = None
+        self._cuts: np.ndarray | None = None
+
+    def add(self, column: Column, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
+        values = column.numbers()
+        if self._cuts is not None:
+            self._count_cells(values, rows, classes, weights)
+        elif self._sketch is None:
+            self._count(values, rows, classes, weights)
+        if self._sketch is not None and self._cuts is None:
+            ordered = np.sort(values)
+            self._sketch.add(ordered[: np.searchsorted(ordered, np.nan)])
+
+    def _count(self, values: np.ndarray, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
+        from bayesieve.discretize._value_kernels import number_values
+
+        numbers = np.empty(values.size, dtype=np.uint32)
+        before, begin = self.counts.copy(), 0
+        while begin < values.size:
+            tables = (self._keys, self._slots, self._known, self.counts)
+            begin, self.n_known = number_values(
+                np.ascontiguousarray(values), begin, classes, weights, *tables, self.n_known, numbers
+            )
+            if begin < values.size:
+                self._widen(4 * self._keys.size)
+            if self.n_known > self._most:
+                self._start_sketch(before)
+                return
+        self._put(rows, numbers)
+
+    def _widen(self, size: int) -> None:
+        """A larger hash table of the same values."""
+        from bayesieve.discretize._value_kernels import number_values
+
+        known = self._known[1 : self.n_known + 1].copy()
+        self._keys, self._slots, self._known = np.zeros(size), np.zeros(size, dtype=np.int32), np.zeros(size // 2)
+        unused = np.zeros((size // 2, 1))
+        tables = (self._keys, self._slots, self._known, unused)
+        number_values(
+            known, 0, np.zeros(known.size, np.uint8), np.zeros(0), *tables, 0, np.empty(known.size, np.uint32)
+        )
+        self._grow(size // 2)
+
+    def _start_sketch(self, counts: np.ndarray) -> None:
+        """Leave single values: the next reading counts cells. ``counts`` : of the blocks before this one."""
+        rows = counts[1:].sum(axis=1)
+        met = np.flatnonzero(rows)
+        values = self._known[1:][met]
+        order = np.argsort(values)
+        self._sketch = QuantileSketch(self.numbers.size, self._n_cells)
+        self._sketch.add(values[order], rows[met][order])
+        self._keys, self._slots, self._known = np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(0)
+
+    def begin_again(self) -> bool:
+        if self._sketch is None or self.on_grid:
+            return self.on_grid
+        self._cuts, self.on_grid = self._sketch.cuts(), True
+        self.n_known = self._cuts.size + 1
+        self.counts = np.zeros((self.n_known + 1, self.counts.shape[1]))
+        self._lowest, self._highest = np.full((2, self.n_known + 1), np.inf)
+        self._highest *= -1.0
+        self.numbers = self._array(self.numbers.size, smallest_unsigned(self.n_known))
+        return True
+
+    def state(self, n_rows: int) -> State:
+        if self._sketch is None:
+            return super().state(n_rows) | {"known": self._known[: self.n_known + 1]}
+        state = super().state(n_rows if self.on_grid else 0) | self._sketch.state()
+        if self._cuts is not None:
+            state |= {"cuts": self._cuts, "ends": np.array([self._lowest, self._highest])}
+        return state
+
+    def restore(self, state: State, n_rows: int) -> None:
+        on_grid, gridded = "cuts" in state, "points" in state
+        super().restore(state, n_rows if on_grid or not gridded else 0)
+        if on_grid:
+            self._cuts, (self._lowest, self._highest) = state["cuts"], state["ends"].copy()
+        if gridded:
+            self._sketch = QuantileSketch.restored(self.numbers.size, self._n_cells, state)
+        else:
+            self._known = state["known"]
+            self._widen(2 * len(self.counts))
+
+    def _count_cells(self, values: np.ndarray, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
+        from bayesieve.discretize._value_kernels import count_numbered, widen_cells
+        from bayesieve.table._kernels import code_numbers
+
+        assert self._cuts is not None
+        numbers = np.empty((1, values.size), dtype=self.numbers.dtype)
+        missing = np.array([np.iinfo(numbers.dtype).max])  # 0 after the last step
+        values = np.ascontiguousarray(values)
+        code_numbers(values[None, :], self._cuts, np.array([0, self._cuts.size]), missing, numbers)
+        numbers += numbers.dtype.type(1)
+        count_numbered(numbers[0], classes, weights, self.counts)
+        widen_cells(values, numbers[0], self._lowest, self._highest)
+        self.numbers[rows] = numbers[0]
+
+    def value_counts(self) -> ValueCounts:
+        counts = self.counts[: self.n_known + 1]
+        met = np.flatnonzero(counts[1:].any(axis=1)) + 1
+        missing = self._exact(counts[0])
+        if self.on_grid:
+            assert self._sketch is not None
+            ranges = (self._lowest[met], self._highest[met])
+            return ValueCounts(ranges[0], self._exact(counts[met]), missing, ranges[1], self._sketch.n_distinct)
+        met = met[np.argsort(self._known[met])]
+        return ValueCounts(self._known[met], self._exact(counts[met]), missing)
+
+    def codes(self, levels: FeatureLevels) -> np.ndarray:
+        of_missing = levels.unseen_code if levels.missing_code is None else levels.missing_code
+        values = self._highest if self.on_grid else self._known
+        codes = levels.code_numbers(values[: self.n_known + 1])
+        codes[0] = of_missing
+        return codes
+
+
+class NumberedTexts(NumberedValues):
+    """Categories by their canonical text."""
+
+    def __init__(self, key: str, n_rows: int, n_classes: int, engine: Engine, most: int) -> None:
+        super().__init__(key, n_rows, n_classes, engine, most)
+        self._number: dict[str, int] = {}
+        self._raw: list[Scalar] = []
+        self._pool: TextPool | None = TextPool()
+
+    def add(self, column: Column, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
+        from bayesieve.discretize._value_kernels import count_numbered
+
+        numbers = self._numbers_of(column)
+        self._grow(1 << (self.n_known + 2).bit_length())
+        count_numbered(numbers, classes, weights, self.counts)
+        self._put(rows, numbers)
+
+    def state(self, n_rows: int) -> State:
+        texts = json.dumps([self._pool is not None, *self._raw]).encode()
+        return super().state(n_rows) | {"values": np.frombuffer(texts, np.uint8)}
+
+    def restore(self, state: State, n_rows: int) -> None:
+        super().restore(state, n_rows)
+        in_pool, *self._raw = json.loads(state["values"].tobytes())
+        self._pool = TextPool(self._raw) if in_pool else None
+        self._number = {} if in_pool else {_text_of(value): number for number, value in enumerate(self._raw, 1)}
+
+    def _numbers_of(self, column: Column) -> np.ndarray:
+        pool = self._pool
+        if pool is not None and pool.takes(column):
+            codes = pool.codes(column)
+            self._raw += pool.values(len(self._raw))
+            self.n_known = min(len(self._raw), self._most)
+            if len(self._raw) > self._most:  # one by one from now on
+                self._pool, self._raw = None, self._raw[: self._most]
+                self._number = {str(value): number for number, value in enumerate(self._raw, 1)}
+            return np.minimum(codes + 1, self._most + 1, dtype=np.int64)
+        categories = column.categories(merged=False)
+        lookup = np.zeros(len(categories.values) + 1, dtype=np.int64)  # the last entry is of the code -1
+        lookup[:-1] = [self._number_of(value) for value in categories.values]
+        return lookup[categories.codes]
+
+    def _number_of(self, value: Scalar) -> int:
+        text = _text_of(value)
+        number = self._number.get(text)
+        if number is None:
+            if self.n_known >= self._most:
+                return self._most + 1
+            self.n_known += 1
+            number = self._number[text] = self.n_known
+            self._raw.append(value)
+        return number
+
+    def value_counts(self) -> ValueCounts:
+        values, position = merge_values(self._raw)
+        order = np.argsort(position[:-1])
+        counts = self._exact(self.counts[1 : self.n_known + 1][order])
+        return ValueCounts(values, counts, self._exact(self.counts[0]))
+
+    @property
+    def n_left_out(self) -> int:  # type: ignore[override]
+        return round(float(self.counts[self._most + 1].sum())) if len(self.counts) > self._most + 1 else 0
+
+    def codes(self, levels: FeatureLevels) -> np.ndarray:
+        known = levels.code_categories(Categories(np.arange(self.n_known, dtype=np.int32), self._raw))
+        of_missing = levels.unseen_code if levels.missing_code is None else levels.missing_code
+        return np.concatenate([[of_missing], known, [levels.unseen_code]])
+
+
+def _text_of(value: Scalar) -> str:
+    return value if isinstance(value, str) else canonical_text(value)
