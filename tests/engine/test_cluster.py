@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import tempfile
@@ -204,41 +203,58 @@ def test_steps_are_not_taken_twice() -> None:
 
 
 @pytest.fixture
-def processes() -> Iterator[Any]:
-    """A client of two worker processes without nannies, and their ids."""
-    options = {"n_workers": 0, "processes": False, "protocol": "tcp", "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address]
-        workers = [
-            subprocess.Popen([*command, "--no-nanny", "--nthreads", "1", "--no-dashboard"], stderr=subprocess.DEVNULL)
-            for _ in range(2)
-        ]
-        try:
-            client.wait_for_workers(2, timeout=60)
-            yield client
-        finally:
-            for worker in workers:
-                worker.kill()
-                worker.wait()
+def processes(tmp_path: Path) -> Iterator[tuple[Any, dict[str, subprocess.Popen[bytes]]]]:
+    """A client of a scheduler and four workers in processes, and these by address."""
+    file, quiet = tmp_path / "scheduler.json", {"stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+    start = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--dashboard-address", ":0"]
+    started = [subprocess.Popen([*start, "--scheduler-file", str(file)], **quiet)]
+    work = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file), "--no-nanny"]
+    try:
+        started += [subprocess.Popen([*work, "--nthreads", "1", "--no-dashboard"], **quiet) for _ in range(4)]
+        with distributed.Client(scheduler_file=str(file), timeout=60) as client:
+            client.wait_for_workers(4, timeout=60)
+            by_id = {process.pid: process for process in started}
+            workers = {address: by_id[pid] for address, pid in client.run(os.getpid).items()}
+            yield client, {"scheduler": started[0], **workers}
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
 
 
-def test_a_fit_survives_the_loss_of_a_worker(
-    processes: Any, coded: CodedTable, monkeypatch: pytest.MonkeyPatch
+def test_a_fit_survives_its_workers_and_ends_with_its_scheduler(
+    processes: Any, alone: dict[str | None, SelectiveNB], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trip, pids = Cluster._trip, sorted(processes.run(os.getpid).values())
+    client, running = processes
+    frame, trip, doomed = claims().drop("whole", "fractional"), Cluster._trip, []
 
     def lossy(engine: Cluster, questions: Any) -> None:
-        if engine.round_trips >= 5 and len(pids) == 2:
-            os.kill(pids.pop(), signal.SIGKILL)
+        if doomed and doomed[0][0](engine, questions[0].held):
+            doomed.pop(0)[1].kill()
         trip(engine, questions)
 
-    alone = CompressionAveraging().fit_coded(coded)
     monkeypatch.setattr(Cluster, "_trip", lossy)
-    with Cluster(processes, block_rows=300) as engine:
-        remote = CompressionAveraging().fit_coded(coded.on(engine))
-        assert len(processes.nthreads()) == 1
-    np.testing.assert_allclose(remote.weights_, alone.weights_, atol=1e-9)
-    assert not processes.futures
+    frame.write_parquet(tmp_path / "rows.parquet", row_group_size=130)
+    source = bayesieve.scan(tmp_path / "rows.parquet")
+    workers = [running[address] for address in sorted(client.nthreads())]
+
+    def counting(engine: Cluster, held: Any) -> bool:
+        return held.parent is None and engine.round_trips == 1
+
+    def searching(engine: Cluster, held: Any) -> bool:
+        return held.parent is not None and engine.round_trips >= 12
+
+    for losses in ([], [(counting, workers[0])], [(counting, workers[1]), (searching, workers[2])]):
+        doomed[:] = losses
+        with Cluster(client, block_rows=200) as engine:
+            assert_same(SelectiveNB(engine=engine).fit(source, "target"), alone[None], frame.drop("target"))
+        assert not doomed
+    assert len(client.nthreads()) == 1
+    doomed[:] = [(searching, running["scheduler"])]
+    with pytest.raises(OSError, match=r"The Dask scheduler does not answer any more; start it, and fit again\."):
+        SelectiveNB(engine=client).fit(source, "target")
+    assert not doomed
+    assert_same(SelectiveNB().fit(source, "target"), alone[None], frame.drop("target"))
 
 
 @pytest.mark.parametrize(("by_class", "on_grid"), [(True, False), (False, False), (True, True)])

@@ -333,6 +333,8 @@ def _connected(address: str) -> Any:
 def _workers(client: Any) -> dict[str, int]:
     """Threads by address of the worker; OSError where the scheduler is gone."""
     try:
+        if client.status != "running":  # a new scheduler knows none of the rows
+            raise ConnectionError(client.status)
         threads: dict[str, int] = client.nthreads()
         return threads
     except Exception as error:  # whatever a lost connection leads to

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import pickle
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from bayesieve.engine.keeper import Keeper
 
@@ -145,7 +148,7 @@ class Seat:
     def _run(self, data: bytes) -> Any:
         try:
             if self._actor is None:
-                self._actor = self._future.result(timeout=_PATIENCE)
+                self._actor = self._result(self._future, time.monotonic() + _PATIENCE)
             return self._actor.run(data)
         except Exception as error:  # whatever a lost worker or scheduler leads to
             return LostWorkerError(str(error))
@@ -175,12 +178,18 @@ class Seat:
     def _wait(self, future: Any) -> bytes:
         if isinstance(future, LostWorkerError):
             raise future
+        try:
+            data: bytes = self._result(future, np.inf)
+            return data
+        except Exception as error:  # whatever a lost worker or scheduler leads to
+            raise LostWorkerError(str(error)) from error
+
+    def _result(self, future: Any, deadline: float) -> Any:
+        """What a future comes to; TimeoutError at the deadline, or where its worker or the scheduler is gone."""
         while True:
             try:
-                data: bytes = future.result(timeout=_POLL)
-                return data
+                return future.result(timeout=_POLL)
             except TimeoutError:
-                if self._future.status not in ("finished", "pending"):
-                    raise LostWorkerError(self.address) from None
-            except Exception as error:  # whatever a lost worker or scheduler leads to
-                raise LostWorkerError(str(error)) from error
+                is_there = self._engine.client.status == "running" and self._future.status in ("finished", "pending")
+                if not is_there or time.monotonic() > deadline:
+                    raise TimeoutError(self.address) from None
