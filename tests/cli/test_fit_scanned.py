@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -58,7 +60,7 @@ def test_errors_are_one_line(fails: Run, table: tuple[pl.DataFrame, str]) -> Non
     _, pattern = table
     assert "did you mean 'paid'" in fails("fit", pattern, "--target", "pade")
     assert "continuous" in fails("fit", pattern, "--target", "amount")
-    assert "need all rows in memory" in fails("fit", pattern, "--target", "paid", "--sums", 5)
+    assert "--sums needs all rows in memory" in fails("fit", pattern, "--target", "paid", "--sums", 5)
     assert "memory_limit must be" in fails("fit", pattern, "--target", "paid", "--memory-limit", "many")
     damaged = sorted(Path(pattern).parent.glob("*.parquet"))[0]
     data = bytearray(damaged.read_bytes())
@@ -67,3 +69,27 @@ def test_errors_are_one_line(fails: Run, table: tuple[pl.DataFrame, str]) -> Non
     line = fails("fit", pattern, "--target", "paid", "--no-report")
     assert damaged.name in line
     assert not Path("bayesieve-output").exists()
+
+
+def test_benefits_of_rows_in_files(succeeds: Run, fails: Run, table: tuple[pl.DataFrame, str]) -> None:
+    frame, pattern = table
+    classes = sorted(frame["paid"].cast(pl.String).unique())
+    rule = {
+        "benefit": [[0] * len(classes), [*range(len(classes))]],
+        "decisions": ["leave", "pay"],
+        "amount": "weight",
+        "amount_benefit": [[0] * len(classes), [1] * len(classes)],
+    }
+    Path("rule.json").write_text(json.dumps(rule), encoding="utf-8")
+    frame.write_parquet("whole.parquet")
+    options = ("--target", "paid", "--ignore", "weight", "--selector", "map", "--folds", 2, "--benefit", "rule.json")
+    for source, folder in ((pattern, "files"), ("whole.parquet", "memory")):
+        succeeds("fit", source, *options, "-o", folder)
+    pages = [Path(folder, "report.html").read_text(encoding="utf-8") for folder in ("files", "memory")]
+    assert load("files/model.json").benefit_rule_ == load("memory/model.json").benefit_rule_ is not None
+    table_of = re.compile(r"<tr[^>]*>(?:(?!</tr>).)*>(?:pay|leave)</td>(?:(?!</tr>).)*</tr>", re.DOTALL)
+    assert table_of.findall(pages[0]) == table_of.findall(pages[1]) != []
+    for number, file in enumerate(sorted(Path(pattern).parent.glob("*.parquet"))):
+        if number == 1:
+            pl.read_parquet(file).with_columns(pl.lit(None, pl.Float64).alias("weight")).write_parquet(file)
+    assert "has no number in row" in fails("fit", pattern, *options)

@@ -229,3 +229,27 @@ def test_the_curve_of_the_method_is_that_of_the_function() -> None:
     )
     for name in ("share", "threshold", "profit", "low", "high"):
         np.testing.assert_array_equal(getattr(ours, name), getattr(direct, name))
+
+
+def test_scanned_rows_are_decided_as_in_memory() -> None:
+    rng = np.random.default_rng(5)
+    frame = pl.DataFrame({"x": rng.normal(size=400), "sum": rng.gamma(2.0, size=400).round(3)})
+    paid = (frame["x"] + 0.5 * rng.normal(size=400) > 0).cast(pl.Int8)
+    lazy = frame.with_columns(paid=paid, times=pl.lit(2.0)).lazy()
+    options: dict[str, Any] = {"benefit": [[0, 0], [-1, 0.5]], "amount": "sum"}
+    one = BenefitClassifier(SelectiveNB("map"), **options).fit(frame, paid, np.full(400, 2.0))
+    two = BenefitClassifier(SelectiveNB("map"), **options).fit(lazy, "paid", "times")
+    np.testing.assert_array_equal(two.expected_benefit(lazy), one.expected_benefit(frame))
+    assert two.total_benefit(lazy, "paid", sample_weight="times") == one.total_benefit(
+        frame, paid, sample_weight=[2] * 400
+    )
+    np.testing.assert_array_equal(two.profit_curve(lazy, "paid").profit, one.profit_curve(frame, paid).profit)
+    hidden = lazy.with_columns(pl.when(pl.int_range(pl.len()) % 4 > 0).then("paid").alias("paid"))
+    labelled = (np.arange(400) % 4 > 0).nonzero()[0]
+    with pytest.warns(UserWarning, match="missing in 100 rows of 400"):
+        score = two.score(hidden, "paid")
+    assert score == pytest.approx(one.score(frame[labelled], paid[labelled]), rel=1e-12)
+    with pytest.raises(ValueError, match="amount_estimator needs the rows in memory, not a scanned table"):
+        BenefitClassifier(SelectiveNB(), amount_estimator=LinearRegression()).fit(lazy, "paid")
+    with pytest.raises(ValueError, match="A function of the rows as benefit needs the rows in memory"):
+        BenefitClassifier(SelectiveNB(), benefit=lambda rows: [[0, 1], [1, 0]]).fit(lazy, "paid")

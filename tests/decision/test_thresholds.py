@@ -229,3 +229,18 @@ def test_one_clear_sentence(options: dict[str, Any], message: str) -> None:
 def test_measures_of_two_classes_are_refused_for_three() -> None:
     with pytest.raises(ValueError, match="is for two classes, y has 3"):
         ThresholdTuner(LogisticRegression(), scoring="f1").fit(X, np.arange(400) % 3)
+
+
+def test_scanned_rows_tune_as_in_memory() -> None:
+    rng = np.random.default_rng(6)
+    frame = pl.DataFrame({"x": rng.normal(size=300), "z": rng.integers(0, 4, 300)})
+    y = (frame["x"] + rng.normal(size=300) > 1).cast(pl.Int8)
+    lazy = frame.with_columns(y=y).lazy()
+    one = ThresholdTuner(SelectiveNB("map"), cv="train").fit(frame, y)
+    two = ThresholdTuner(SelectiveNB("map"), cv="train").fit(lazy, "y")
+    assert (two.best_threshold_, two.best_score_) == (one.best_threshold_, one.best_score_)
+    np.testing.assert_array_equal(two.predict(lazy), one.predict(frame))
+    frozen = ThresholdTuner(FrozenEstimator(one.estimator_), cv="train").fit(lazy, "y")
+    assert frozen.best_threshold_ == one.best_threshold_
+    with pytest.raises(ValueError, match="Cross-validation needs the rows in memory, not a scanned table; fit with cv"):
+        ThresholdTuner(SelectiveNB("map")).fit(lazy, "y")

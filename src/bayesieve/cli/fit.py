@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from bayesieve.cli import compiling, files, options
-from bayesieve.cli.benefit import amounts_of, benefit_rule, deciding
+from bayesieve.cli.benefit import amounts_of, deciding
 from bayesieve.cli.choices import (
     CALIBRATIONS,
     changed_options,
@@ -126,7 +126,6 @@ def fit(
     from bayesieve import RandomSums, SelectiveNB, TableEncoder
     from bayesieve.discretize.criterion import PRIORS
     from bayesieve.selection import SELECTORS
-    from bayesieve.table import as_target
 
     require_choice(selector, SELECTORS, "selector")
     require_choice(calibrate, CALIBRATIONS, "calibrate")
@@ -136,19 +135,14 @@ def fit(
     columns = columns_of(target, weight, ignore, numeric, categorical, normalize)
     files.check_folder(output)
     data: Any
-    rule = None
     if is_scanned(table, memory_limit, dry_run or engine != "memory"):
-        if benefit is not None or sums:
-            raise CommandError(
-                "--benefit and --sums need all rows in memory; give one file, without --memory-limit and --engine"
-            )
+        if sums:
+            raise CommandError("--sums needs all rows in memory; give one file, without --memory-limit and --engine")
         data = scanned_training(table, columns, screen)
         check_target(data, screen)
     else:
         data = training_table(files.read_table(table, screen), columns, table, screen)
-        rule = benefit_rule(benefit, as_target(data.y).classes)
-        if rule is not None:
-            amounts_of(rule, data.frame, table)  # before the work begins
+    rule = data.rule_in(benefit, table)
     made = RandomSums(sums, random_state=seed) if sums else None
     changed = changed_options(selector, SELECTORS[selector], constraint, refit)
     model = SelectiveNB(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bayesieve.cli.benefit import amounts_of, benefit_rule
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted, listed, quoted, shown, thousands
@@ -16,6 +18,8 @@ from bayesieve.cli.training import Columns, TrainingTable, refuse_other_than_cla
 if TYPE_CHECKING:
     import polars as pl
 
+    from bayesieve.decision.benefit_rule import BenefitRule
+    from bayesieve.table.scanned import ScannedTable
     from bayesieve.table.sources import Source
 
 _MEASURED_ROWS = 50_000
@@ -24,8 +28,12 @@ _TRIED_ROWS = (20_000, 50_000, 200_000)  # to compile, and to see how time grows
 
 @dataclass(frozen=True)
 class ScannedTraining:
-    """The columns to learn from, with target and weights, in files."""
+    """The columns to learn from, with target and weights, in files.
 
+    ``whole`` has all columns, ``source`` those that are not ignored.
+    """
+
+    whole: Source
     source: Source
     target: str
     weight: str | None
@@ -51,7 +59,8 @@ class ScannedTraining:
 
         rows, target, weights, _ = self._rows
         drawn = drawn_rows(rows.n_rows, _MEASURED_ROWS)
-        X = rows.frame(drawn)
+        amount = getattr(model.benefit_rule_, "amount", None)
+        frame = self._columns([*self.names, *([] if amount is None or amount in self.names else [amount])]).frame(drawn)
         if drawn.size < rows.n_rows:
             sentence = (
                 f"Performance is that of models of {thousands(drawn.size)} rows drawn at random from "
@@ -59,7 +68,26 @@ class ScannedTraining:
             )
             model.cautions_ = (*model.cautions_, Caution("sample", (), sentence, warns=False))
         y = _series(target.classes[target.codes[drawn]])
-        return TrainingTable(X, y, None if weights is None else weights[drawn], X)
+        return TrainingTable(frame[self.names], y, None if weights is None else weights[drawn], frame)
+
+    def rule_in(self, path: Path | None, table: Path) -> BenefitRule | None:
+        """The benefits in a file; CommandError unless every row has an amount."""
+        import polars as pl
+
+        rule = benefit_rule(path, self._rows.target.classes)
+        if rule is not None and rule.amount is not None:
+            amounts_of(rule, pl.DataFrame(schema=self.whole.schema), table)
+            first = 0
+            for frame in self._columns([rule.amount]).frames():
+                amounts_of(rule, frame, table, first)
+                first += frame.height
+        return rule
+
+    def _columns(self, names: Sequence[str]) -> ScannedTable:
+        """Columns of the rows whose target is known."""
+        from bayesieve.table.scanned import ScannedTable
+
+        return ScannedTable(self.whole.select(names), self._rows.table.known)
 
     @cached_property
     def _rows(self) -> Any:
@@ -126,7 +154,7 @@ def scanned_training(table: Path, columns: Columns, screen: Screen) -> ScannedTr
         source = scan(table)
     require_columns(table, source.names, columns)
     names = [name for name in source.names if name not in columns.ignored]
-    data = ScannedTraining(source.select(names), columns.target, columns.weight, columns.normalize)
+    data = ScannedTraining(source, source.select(names), columns.target, columns.weight, columns.normalize)
     if not data.names:
         others = listed(sorted(filter(None, (columns.target, columns.weight, *columns.ignored))))
         raise CommandError(f"{shown(table)} has no column left to learn from besides {others}")

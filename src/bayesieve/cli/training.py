@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bayesieve.cli.benefit import amounts_of, benefit_rule
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted, listed, quoted, shown, similar, thousands
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from bayesieve.decision.benefit_rule import BenefitRule
 
 _MOST_NUMERIC_CLASSES = 100
 _FEWEST_ROWS_PER_CLASS = 2  # on average; a text column with fewer is an identifier
@@ -55,6 +58,15 @@ class TrainingTable:
     def measured(self, model: Any) -> TrainingTable:
         """The rows that a report measures."""
         return self
+
+    def rule_in(self, path: Path | None, table: Path) -> BenefitRule | None:
+        """The benefits in a file; CommandError unless every row has an amount."""
+        from bayesieve.table import as_target
+
+        rule = benefit_rule(path, as_target(self.y).classes)
+        if rule is not None:
+            amounts_of(rule, self.frame, table)
+        return rule
 
     def too_few_classes(self) -> str:
         """Why a fold may have only one class, empty if two classes have several rows."""

@@ -21,10 +21,12 @@ from bayesieve.decision.benefits import (
     read_benefits,
 )
 from bayesieve.decision.curves import ProfitCurve, profit_curve
-from bayesieve.decision.wrapped import adopt_fitted, tags_of_wrapped
+from bayesieve.decision.wrapped import Labelled, adopt_fitted, refuse_scan, tags_of_wrapped
 from bayesieve.shared_docs import with_shared_docs
-from bayesieve.table import as_sample_weight, as_table
+from bayesieve.table import as_table
 from bayesieve.table.frames import take_rows
+from bayesieve.table.scanned import ScannedTable, is_scan
+from bayesieve.table.sources import scan
 
 
 @with_shared_docs
@@ -120,13 +122,16 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
+        self._refuse_scan(X, y)
+        if self.amount_estimator is not None:
+            refuse_scan(X, y, "amount_estimator", "fit it to rows of your own and name its estimates as the amount")
         self.estimator_ = clone(self.estimator)
         if sample_weight is not None:
             fit_params["sample_weight"] = sample_weight
         self.estimator_.fit(X, y, **self._routed(fit_params))
         adopt_fitted(self, self.estimator_)
-        codes = positions_in(y, self.classes_, "y")
-        weights = as_sample_weight(sample_weight, codes.size)
+        rows = Labelled.of(X, y, sample_weight)
+        codes, weights = positions_in(rows.target, self.classes_, "y"), rows.weights
         shares = np.bincount(codes, weights=weights, minlength=self.classes_.size)
         self.training_prior_ = shares / shares.sum()
         self._prior_ratio()
@@ -173,6 +178,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ValueError
             If shapes do not fit, or an amount is unknown and there is no ``amount_estimator``.
         """
+        self._refuse_scan(X, "")
         probability = self.predict_proba(X)
         return self.benefits_of(X, benefit, len(probability)).expected(probability)
 
@@ -212,26 +218,29 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters are those of `total_benefit`; ``options`` are those of the function.
         """
-        expected = self._expected_without(X, benefit)
+        rows, expected, benefits = self._outcomes(X, y, benefit, sample_weight)
         if expected.shape[1] != 2:
             raise ValueError(f"A profit curve needs two decisions, there are {expected.shape[1]}.")
-        values = self.benefits_of(X, benefit, len(expected), estimate=False).values
-        gain = expected[:, 1] - expected[:, 0]
-        classes = self._classes()
-        return profit_curve(y, gain, benefit=values, classes=classes, sample_weight=sample_weight, **options)
+        gain, target = expected[:, 1] - expected[:, 0], rows.target
+        options |= {"classes": self._classes(), "sample_weight": rows.weights}
+        return profit_curve(target.classes[target.codes], gain, benefit=benefits.values, **options)
 
     def _realised(self, X: Any, y: Any, benefit: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        expected = self._expected_without(X, benefit)
-        codes = positions_in(y, self._classes(), "y")
-        if codes.size != len(expected):
-            raise ValueError(f"X has {len(expected):,} rows but y has {codes.size:,} labels.")
-        benefits = self.benefits_of(X, benefit, codes.size, estimate=False)
-        return benefits.realised(expected.argmax(axis=1), codes), as_sample_weight(sample_weight, codes.size)
+        rows, expected, benefits = self._outcomes(X, y, benefit, sample_weight)
+        codes = positions_in(rows.target, self._classes(), "y")
+        return benefits.realised(expected.argmax(axis=1), codes), rows.weights
 
-    def _expected_without(self, X: Any, benefit: Any) -> np.ndarray:
-        """Expected benefits before the amounts are known, if they can be estimated."""
+    def _outcomes(self, X: Any, y: Any, benefit: Any, sample_weight: Any) -> tuple[Labelled, np.ndarray, Benefits]:
+        """The rows with a label, the expected benefits before their amounts are known, if these can be estimated, and
+        the benefits.
+        """
         estimated = getattr(self, "amount_estimator_", None) is not None
-        return self.expected_benefit(X, None if estimated else benefit)
+        expected = self.expected_benefit(X, None if estimated else benefit)
+        rows = Labelled.of(X, y, sample_weight)
+        benefits = self.benefits_of(X, benefit, len(expected), estimate=False)
+        if benefits.by_row:
+            benefits = Benefits(rows.among(benefits.values))
+        return rows, rows.among(expected), benefits
 
     def _fitted(self) -> Any:
         check_is_fitted(self)
@@ -289,10 +298,16 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return column_of_numbers(benefit, "benefit", n_rows)
         if self.amount is None:
             return None
-        table = as_table(X)
+        table = ScannedTable(scan(X)) if is_scan(X, "") else as_table(X)
         if self.amount not in table.names:
             raise ValueError(f"X has no column {self.amount!r}, which amount names.")
         return table.column(table.names.index(self.amount)).numbers()
+
+    def _refuse_scan(self, X: Any, y: Any) -> None:
+        if callable(self.benefit):
+            refuse_scan(
+                X, y, "A function of the rows as benefit", "write its values into a column and name it as amount"
+            )
 
     def _fit_amounts(self, X: Any, matters: np.ndarray, weights: np.ndarray | None, benefit: Any) -> None:
         """Fit the regressor on the rows whose amount is known, and counts in their class."""

@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.decision.benefits import positions_in
 from bayesieve.decision.thresholds import MEASURES, OF_TWO_CLASSES, Measure, best_class_weights, best_threshold
-from bayesieve.decision.wrapped import adopt_fitted, tags_of_wrapped
+from bayesieve.decision.wrapped import Labelled, adopt_fitted, refuse_scan, tags_of_wrapped
 from bayesieve.shared_docs import with_shared_docs
-from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import silenced
 from bayesieve.table.choices import is_choice
 from bayesieve.table.frames import take_rows
+from bayesieve.table.scanned import is_scan
 
 _N_FOLDS = 5
 
@@ -96,15 +96,17 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        target = as_target(y)
-        weights = as_sample_weight(sample_weight, target.codes.size)
+        if not is_choice(self.cv, ("train",)):
+            refuse_scan(X, y, "Cross-validation", 'fit with cv="train", around FrozenEstimator for rows of their own')
+        labelled = Labelled.of(X, y, sample_weight)
+        target, weights = labelled.target, labelled.weights
         measure = self._measure(target.counted(weights).n_classes)
-        self.estimator_ = self._trained(X, y, weights)
+        self.estimator_ = self._trained(X, y, sample_weight if is_scan(X, y) else weights)
         adopt_fitted(self, self.estimator_)
         if isinstance(self.cv, str):
             if self.cv != "train":
                 raise ValueError(f'cv must be a number of folds, a splitter, "train" or None, got {self.cv!r:.80}.')
-            rows, probability = np.arange(target.codes.size), self.estimator_.predict_proba(X)
+            rows, probability = np.arange(target.codes.size), labelled.among(self.estimator_.predict_proba(X))
         else:
             rows, probability = self._out_of_fold(X, target.classes[target.codes], weights, groups)
         if weights is not None:
@@ -155,7 +157,7 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             parts.append(part)
         return np.concatenate(rows), np.concatenate(parts)
 
-    def _trained(self, X: Any, y: Any, weights: np.ndarray | None) -> Any:
+    def _trained(self, X: Any, y: Any, weights: Any) -> Any:
         return clone(self.estimator).fit(X, y, **({} if weights is None else {"sample_weight": weights}))
 
     def __sklearn_tags__(self) -> Any:

@@ -272,7 +272,10 @@ class TableEncoder(TableCoder):
             raise ValueError(f"sums must be None or RandomSums with options, got {self.sums!r:.80}.")
         table = fit_table(self, X, kinds=self.kinds)
         if self.sums is not None and isinstance(table, ScannedTable):
-            raise ValueError("sums are made of columns in memory; leave them out for a scanned table.")
+            raise ValueError(
+                "sums are chosen by rows in memory, not in a scanned table; fit them to some of the rows, and add "
+                "those that are kept to the table as columns."
+            )
         drawn = np.zeros((0, 2), dtype=np.int64) if self.sums is None else self.sums.draw(table)
         return table, drawn, [coders[kind] for kind in table.kinds()], grouper_of(coders["categorical"], self.prior)
 

@@ -71,6 +71,11 @@ class ScannedTable(Table):
         self.n_rows = source.n_rows if known is None else int(np.count_nonzero(known))
 
     @property
+    def known(self) -> np.ndarray | None:
+        """The rows of the source that count, (source.n_rows,); None for all."""
+        return self._known
+
+    @property
     def block_rows(self) -> int:
         """Rows of a block: fewer of wide tables."""
         return max(1 << 12, min(1 << 18, _BLOCK_CELLS // max(1, self.n_columns)))
@@ -83,7 +88,7 @@ class ScannedTable(Table):
         begin = first_row if self._known is None else int(np.count_nonzero(self._known[:first_row]))
         keeping = bool(self._kept.wanted.size) and not self._kept.complete
         self._kept.frames = self._kept.frames if n_before or not keeping else []
-        for frame in self._frames(first_row):
+        for frame in self.frames(first_row):
             end = begin + frame.height
             if keeping:
                 self._kept.frames.append(frame[self.kept_within(slice(begin, end))])
@@ -113,7 +118,8 @@ class ScannedTable(Table):
                 yield slice(begin, end), TablePart(tuple(pieces), self.names, known, self._given)
                 pieces, begin, first = [], end, last
 
-    def _frames(self, first_row: int = 0) -> Iterator[pl.DataFrame]:
+    def frames(self, first_row: int = 0) -> Iterator[pl.DataFrame]:
+        """The rows that count, from this row of the source on, a block at a time."""
         import polars as pl
 
         begin = first_row
@@ -168,7 +174,7 @@ class ScannedTable(Table):
         """The same rows in memory."""
         import polars as pl
 
-        table = self._in_memory(pl.concat(list(self._frames())))
+        table = self._in_memory(pl.concat(list(self.frames())))
         return table if self.runs is None else table.take(self.runs.in_source(np.arange(self.n_rows)))
 
     def take(self, rows: Any) -> Table:
@@ -196,7 +202,7 @@ class ScannedTable(Table):
             if np.array_equal(self._kept.wanted[at], rows):
                 return pl.concat(self._kept.frames)[at, list(self.names)]
         frames, begin = [], 0
-        for frame in self._frames():
+        for frame in self.frames():
             end = begin + frame.height
             frames.append(frame[rows[np.searchsorted(rows, begin) : np.searchsorted(rows, end)] - begin])
             begin = end
