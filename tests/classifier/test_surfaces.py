@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
-from bayesieve import SelectiveNB, TableEncoder, load
+from bayesieve import SelectiveNB, load
 from bayesieve.classifier import calibrating
 from bayesieve.classifier.report_data import report_data
+from bayesieve.naive_bayes import shapes
 from bayesieve.naive_bayes.surfaces import _VARIANCES, surface_gains
 from bayesieve.table.pair_levels import PairLevels
 
@@ -125,12 +126,31 @@ def test_a_saved_model_predicts_the_same(fitted: tuple[SelectiveNB, pl.DataFrame
 
 def test_rows_coded_once_give_the_model_of_the_table(fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray]) -> None:
     model, X, y = fitted
-    encoder = TableEncoder(pairs="auto")
+    encoder = SelectiveNB().new_encoder()
     coded = encoder.fit_transform_coded(X, y)
     n_features = len(encoder.levels_)
     shared = SelectiveNB().fit_coded(coded, encoder)
     assert len(encoder.levels_) == n_features < len(shared.encoder_.levels_)
     np.testing.assert_array_equal(shared.predict_proba(coded), model.predict_proba(X))
+
+
+def test_pairs_of_numbers_are_left_to_surfaces_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    X = pl.DataFrame({name: rng.normal(size=2000) for name in "abcd"} | {"kind": rng.choice(["u", "v"], 2000)})
+    sign = np.where(X["kind"] == "u", 1, -1)
+    y = np.where(rng.random(2000) < 0.5, X["a"] * X["b"] > 0, X["c"] * sign > 0).astype(int)
+
+    def coarse(**options: Any) -> list[set[str]]:
+        levels = SelectiveNB(**options).new_encoder().fit(X, y).levels_
+        return [{part.name for part in level.parts} for level in levels if isinstance(level, PairLevels)]
+
+    assert {"c", "kind"} in coarse()
+    assert {"a", "b"} in coarse(calibrate="levels")
+    assert {"a", "b"} not in coarse()
+    assert {"a", "b"} in coarse(pairs=[("a", "b")])
+    assert {"a", "b"} in [{part.name for part in level.parts} for level in surfaces(SelectiveNB().fit(X, y))]
+    monkeypatch.setattr(shapes, "_MOST_IN_COLUMNS", 0.0)
+    assert {"a", "b"} in coarse()
 
 
 def test_a_weight_of_two_equals_the_row_repeated() -> None:

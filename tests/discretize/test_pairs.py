@@ -138,6 +138,23 @@ def test_of_very_many_columns_those_of_highest_level_score_are_looked_at(monkeyp
     assert named_pairs(TableEncoder(pairs="auto").fit(first, y)) == []
 
 
+@pytest.mark.parametrize("is_ranked", [False, True])
+def test_numbers_may_be_in_pairs_with_categories_only(is_ranked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    signs = rng.choice([-1.0, 1.0], (1000, 8))
+    y = (signs[:, 0] * signs[:, 1] + signs[:, 2] * signs[:, 3] + rng.normal(0, 0.5, 1000) > 0).astype(int)
+    columns = {f"number {i}": signs[:, i] * rng.random(1000) for i in range(8)}
+    columns["sign"] = np.where(signs[:, 3] > 0, "plus", "minus")
+    if is_ranked:
+        monkeypatch.setattr(pairs, "_MOST_GROUPED", 5)
+    names = []
+    for apart in (False, True):
+        encoder = TableEncoder(pairs="auto")
+        encoder._numbers_apart = lambda levels, n_classes, apart=apart: apart
+        names.append({level.name for level in encoder.fit(pl.DataFrame(columns), y).levels_[9:]})
+    assert names == [{"number 0 × number 1", "number 2 × number 3", "number 2 × sign"}, {"number 2 × sign"}]
+
+
 def test_noise_gives_no_pairs() -> None:
     rng = np.random.default_rng(5)
     for n in (57, 200, 1000):

@@ -20,6 +20,7 @@ from bayesieve.discretize.pairs import check_pairs
 from bayesieve.engine import Engine
 from bayesieve.engine.memory_limit import bytes_of
 from bayesieve.naive_bayes.calibration import drawn_rows
+from bayesieve.naive_bayes.shapes import leaves_room
 from bayesieve.parts import arguments
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
@@ -106,6 +107,8 @@ def new_encoder_of(model: SelectiveNB) -> Any:
     pairs = 0 if is_choice(model.pairs, ("auto",)) and not is_averaged(model) else model.pairs
     own = {"n_jobs": model.n_jobs, "prior": model.prior, "pairs": pairs}
     encoder = _with_options(make_encoder(encoder_asked_for(model)), own)
+    if isinstance(encoder, TableEncoder) and is_averaged(model) and wanted_fit(model) == "cells":
+        encoder._numbers_apart = leaves_room
     if isinstance(encoder, TableEncoder) and encoder.prior == "sizes" and wanted_fit(model) is not None:
         return _with_options(encoder, {"categorical": "auto"})  # what is fitted holds the levels of values together
     return encoder

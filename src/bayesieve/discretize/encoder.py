@@ -26,7 +26,7 @@ from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_clas
 from bayesieve.discretize.criterion import Prior, check_prior
 from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
-from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
+from bayesieve.discretize.pairs import NumbersApart, PairFinder, check_pairs, grouper_of
 from bayesieve.discretize.random_sums import RandomSums
 from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.discretize.remote_columns import RemoteColumns
@@ -107,6 +107,8 @@ class TableEncoder(TableCoder):
     >>> encoder.transform(frame)[:3].tolist()
     [[0, 1], [0, 2], [1, 0]]
     """
+
+    _numbers_apart: NumbersApart | None = None  # of a model that has surfaces of numbers
 
     def __init__(
         self,
@@ -203,11 +205,12 @@ class TableEncoder(TableCoder):
             summed = SummedTable(table, fitted.levels.sums)
             of_values = PairFinder if values is None else values.pair_finder
             finder = of_values(summed.kinds(), grouper, order, rows, self.n_jobs)
-            return finder.add(self.pairs, fitted, codes, lambda i, by: fit(summed.select(i), by), engine, single)
+            apart = self._numbers_apart is not None and self._numbers_apart(fitted.levels, rows.n_classes)
+            return finder.add(self.pairs, fitted, codes, lambda i, by: fit(summed.select(i), by), engine, single, apart)
 
         def facts() -> Iterator[Any]:
             yield repr(
-                [self.missing, self.pairs, *single]
+                [self.missing, self.pairs, *single, self._numbers_apart is not None]
                 + [(type(coder).__name__, coder.price, _options(coder)) for coder in coders]
             ).encode()
             yield from (drawn.data,) if len(drawn) else ()

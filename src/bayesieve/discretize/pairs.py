@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 Finer = Callable[[list[int], list[ColumnCoder]], "tuple[FittedColumns, np.ndarray]"]
 """Levels, and codes of all rows, of the columns at some positions by other coders."""
 
+NumbersApart = Callable[[TableLevels, int], bool]
+"""Whether two columns of numbers are no pair unless named, from the levels of all columns and the number of classes."""
+
 MOST_PAIRS = 60
 """Pairs that ``pairs="auto"`` keeps at most."""
 MOST_COLUMNS = 1000
@@ -173,6 +176,7 @@ class PairFinder:
         finer: Finer,
         engine: Engine = IN_MEMORY,
         single: Collection[str] = (),
+        numbers_apart: bool = False,
     ) -> tuple[TableLevels, np.ndarray]:
         """Levels and codes, (n_features, n_rows), of the columns and of their pairs, which come after them.
 
@@ -183,6 +187,7 @@ class PairFinder:
         finer : fits and codes columns, given their positions, by other coders.
         engine : where the codes live.
         single : columns that are in no pair unless named.
+        numbers_apart : whether two columns of numbers are in none unless named.
         """
         named = None if isinstance(pairs, (str, Integral)) else positions_of(pairs, fitted.levels.names)
         if named is None:
@@ -192,7 +197,8 @@ class PairFinder:
             columns = sorted({i for pair in named for i in pair})
         parts = self._parts(fitted.levels, codes, columns, finer)
         if named is None:
-            chosen = self._best(parts, MOST_PAIRS if isinstance(pairs, str) else int(pairs), engine)
+            most = MOST_PAIRS if isinstance(pairs, str) else int(pairs)
+            chosen = self._best(parts, most, engine, numbers_apart)
         else:
             chosen = [
                 (i, j, cells, self._groups(cells))
@@ -219,18 +225,19 @@ class PairFinder:
             parts |= {i: _Part(others.levels, k, their_codes[k]) for k, i in enumerate(single)}
         return dict(sorted(parts.items()))
 
-    def _best(self, parts: dict[int, _Part], most: int, engine: Engine) -> list[_Grouped]:
+    def _best(self, parts: dict[int, _Part], most: int, engine: Engine, numbers_apart: bool) -> list[_Grouped]:
         """Pairs of positive gain, at most so many, the best first."""
         columns = [i for i, part in parts.items() if part.n_levels > 1]
-        n_looked_at = len(columns) * (len(columns) - 1) // 2
+        number = np.array([numbers_apart and self.kinds[i] == "numeric" for i in columns], dtype=bool)
+        n_looked_at = math.comb(number.size, 2) - math.comb(int(number.sum()), 2)
         if n_looked_at == 0 or most == 0:
             return []
         is_ranked = n_looked_at > _MOST_GROUPED
         if is_ranked:
-            candidates = self._promising([parts[i] for i in columns], max(most, _MOST_GROUPED))
+            candidates = self._promising([parts[i] for i in columns], max(most, _MOST_GROUPED), number)
         else:
             candidates = np.stack(np.triu_indices(len(columns), 1), axis=1)
-        candidates = np.array(columns)[candidates]
+        candidates = np.array(columns)[candidates[~number[candidates].all(axis=1)]]
         n_levels = np.array([parts[i].n_levels if i in parts else 0 for i in range(columns[-1] + 1)])
         candidates = candidates[n_levels[candidates].prod(axis=1) <= _MOST_CELLS]
         price = float(np.log(n_looked_at)) + _SAFETY
@@ -248,9 +255,9 @@ class PairFinder:
         found.sort(key=lambda one: (-one[0], *one[1][:2]))
         return [grouped for _, grouped in found[:most]]
 
-    def _promising(self, parts: Sequence[_Part], most: int) -> np.ndarray:
+    def _promising(self, parts: Sequence[_Part], most: int, number: np.ndarray) -> np.ndarray:
         """(most, 2) positions of the pairs whose columns say most about each other within the classes, beyond what
-        they say without and by chance, the best first.
+        they say without and by chance, the best first; pairs of two marked in ``number`` are last.
         """
         rows = self.rows
         taken: Any = slice(None)
@@ -270,6 +277,7 @@ class PairFinder:
             here, later = np.arange(begin, min(begin + at_once, len(parts))), np.arange(begin, len(parts))
             score = given.mutual_information(here, later) - plain.mutual_information(here, later)
             score -= np.outer(free[here], free[later]) * (self.rows.n_classes - 1)
+            score[np.logical_and.outer(number[here], number[later])] = -np.inf
             i, j = np.triu_indices(here.size, 1, later.size)
             first, second = np.append(first, here[i]), np.append(second, later[j])
             scores = np.append(scores, score[i, j])

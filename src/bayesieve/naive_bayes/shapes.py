@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bayesieve.table.table_levels import TableLevels
+
 N_WAVES = 8
 """Cosines that a curve is made of."""
 _MOST_STEPS = 64
 _MOST_CURVATURES = 1_500_000  # entries of the curvatures of all classes
+_MOST_IN_COLUMNS = 0.75  # of these directions, where pairs of numbers are left to surfaces
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,15 @@ def waves_over(rows: np.ndarray, missing: int | None, most: int) -> np.ndarray:
 def most_directions(n_classes: int) -> int:
     """How many directions of all features can be fitted together in reasonable time."""
     return int(np.sqrt(_MOST_CURVATURES / max(1, n_classes - 1)))
+
+
+def leaves_room(levels: TableLevels, n_classes: int) -> bool:
+    """Whether evidence within the levels of all columns leaves directions for surfaces.
+
+    Surfaces then serve pairs of numbers better than coarse pairs, which overlap where numbers depend smoothly.
+    """
+    directions = int(levels.n_levels.sum()) + N_WAVES * len(levels)
+    return directions <= _MOST_IN_COLUMNS * most_directions(n_classes)
 
 
 def shapes_within(shapes: Sequence[Callable[[], Shape]], weights: np.ndarray, n_classes: int) -> list[Shape | None]:
