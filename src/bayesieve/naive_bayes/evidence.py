@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
@@ -150,7 +151,7 @@ class EvidenceProblem:
         self._first_cell = np.concatenate([[0], np.cumsum(self._n_cells)])
         self._starts = self._first_cell[:-1] * self.n_numbers
         self._number_groups()
-        self._look_at_some()
+        self._last: tuple[np.ndarray, float, np.ndarray] | None = None
         self._order_cells()
 
     def _number_groups(self) -> None:
@@ -180,20 +181,24 @@ class EvidenceProblem:
         self._basis = csr_array((lines, (cells, parameters)), shape=(int(self._first_cell[-1]), self.n_parameters))
         self._transposed = self._basis.T.tocsr()
 
-    def _look_at_some(self) -> None:
-        """The rows whose curvature is looked at, written out direction by direction."""
+    @cached_property
+    def some(self) -> np.ndarray:
+        """The rows whose curvature is looked at."""
         n_rows = self._classes.size
-        rows = np.arange(n_rows)
-        if n_rows > _CURVATURE_ROWS:
-            rows = np.sort(np.random.default_rng(0).choice(n_rows, _CURVATURE_ROWS, replace=False, shuffle=False))
-        self.some = rows
-        self._scale = float(self._weights.sum() / self._weights[rows].sum())
-        self._design = np.ones((rows.size, self.intercept + 1), dtype=np.float32)
+        if n_rows <= _CURVATURE_ROWS:
+            return np.arange(n_rows)
+        return np.sort(np.random.default_rng(0).choice(n_rows, _CURVATURE_ROWS, replace=False, shuffle=False))
+
+    @cached_property
+    def _design(self) -> np.ndarray:
+        """Those rows written out direction by direction."""
+        design = np.ones((self.some.size, self.intercept + 1), dtype=np.float32)
         for k, shape in enumerate(self.shapes):
             if shape.groups.size:
                 lines = np.concatenate([shape.basis, np.zeros((1, shape.basis.shape[1]))]).astype(np.float32)
-                codes = np.minimum(self._codes[k, rows], len(shape.basis))
-                self._design[:, self._first[k] : self._first[k + 1]] = lines[codes]
+                codes = np.minimum(self._codes[k, self.some], len(shape.basis))
+                design[:, self._first[k] : self._first[k + 1]] = lines[codes]
+        return design
 
     def _order_cells(self) -> None:
         """Neighbours among cells over which evidence must not fall, ``_lower`` and ``_upper``; the counted rise between
@@ -222,7 +227,9 @@ class EvidenceProblem:
                 stays.append(k)
         features = [self.features[k] for k in stays]
         rows = (self._log_joint, self._classes, self._weights)
-        return EvidenceProblem(self._codes[stays], shapes, *rows, features), kept
+        fewer = EvidenceProblem(self._codes[stays], shapes, *rows, features)
+        fewer.some, fewer._design = self.some, self._design[:, kept[: self.intercept + 1]]
+        return fewer, kept
 
     def without(self, fitted: FittedEvidence, kept: np.ndarray, offset: np.ndarray) -> tuple[EvidenceProblem, Start]:
         """The problem of the features marked in ``kept`` alone, with another offset, and where its fit may start."""
@@ -285,6 +292,8 @@ class EvidenceProblem:
         """
         from bayesieve.naive_bayes._kernels import residuals
 
+        if self._last is not None and np.array_equal(self._last[0], point):  # where the last descent ended
+            return self._last[1:]
         table = self._basis @ point
         residual = self._joint(table, point)
         loss = residuals(residual, self._classes, self._weights)
@@ -296,6 +305,7 @@ class EvidenceProblem:
             sums[self._lower, 0] -= self._stiffness * falls
         gradient = self._transposed @ sums
         gradient[self.intercept] = residual.sum(axis=0)
+        self._last = point, loss, gradient
         return loss, gradient
 
     def penalty(self, point: np.ndarray, variances: np.ndarray) -> tuple[float, np.ndarray]:
@@ -315,10 +325,11 @@ class EvidenceProblem:
         of_rows = self._curvature(self._joint(table, point))
         own = self._by_cell(of_rows)[self._own_cells] if self._own_cells.size else np.zeros((0, self.n_numbers))
         dense = np.empty((self.n_numbers, *[self.intercept + 1] * 2), dtype=np.float32)
+        scale = float(self._weights.sum() / self._weights[self.some].sum())
         for block, of_class in zip(dense, of_rows[self.some].T, strict=True):
             largest = max(float(of_class.max()), 1e-300)  # so that single precision holds any weight
             design = self._design * np.sqrt(of_class / largest).astype(np.float32)[:, None]
-            np.multiply(design.T @ design, np.float32(self._scale * largest), out=block)
+            np.multiply(design.T @ design, np.float32(scale * largest), out=block)
             if self._lower.size:
                 steep = self._rises[self._falls(table) < 0]
                 block += (self._stiffness * (steep.T @ steep)).astype(np.float32)
