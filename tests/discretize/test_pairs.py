@@ -117,6 +117,18 @@ def test_the_pairs_of_best_gain_are_chosen(prior: Any, seed: int) -> None:
     assert named_pairs(TableEncoder(pairs=1, prior=prior).fit(frame, y)) == best[:1]
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.sampled_from(["sizes", "published"]))
+@settings(max_examples=60)
+def test_no_groups_save_more_than_is_thought_possible(seed: int, n_classes: int, prior: Any) -> None:
+    rng = np.random.default_rng(seed)
+    cells = rng.poisson(rng.choice([0.3, 2.0, 30.0]) * rng.random((2, 4, n_classes)) ** 4)
+    cells = cells if rng.random() < 0.7 else cells * 0.75
+    cells[0, 0, 0] += 1
+    null, _ = pairs.fit_of_columns(cells)
+    found = group_values(cells.reshape(8, -1), method="optimal" if n_classes > 2 else "greedy", prior=prior)
+    assert found.null_cost - found.cost <= max(0.0, pairs.most_saved(cells, null, prior)) + 1e-9
+
+
 def test_of_many_columns_the_promising_pairs_are_looked_at() -> None:
     frame, y = table()
     rng = np.random.default_rng(1)

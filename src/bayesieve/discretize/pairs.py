@@ -143,10 +143,23 @@ def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int],
     return cells.sum(axis=0)
 
 
-def entropy_within(cells: np.ndarray) -> float:
-    """Nats of the labels of all rows where every cell has its own shares of the classes."""
+def most_saved(cells: np.ndarray, null: float, prior: Prior) -> float:
+    """Nats that groups of the cells save at most, of ``null`` nats of the labels of all rows in one part.
+
+    No groups fit the labels better than every cell with its own shares of the classes, and announcing two or more
+    groups costs at least as much as two; every cell by itself is free by sizes, but pays for its own shares. Of two
+    classes, log C(n, k) <= n H(k/n), and at least that less log(2n) / 2 (Ash 1965, lemma 4.7.1): n rows cost
+    log(n/2 + 1) / 2 beyond their entropy or more, and two groups no less than one.
+    """
     rows = cells.sum(axis=2)
-    return float(xlogy(rows, rows).sum() - xlogy(cells, cells).sum())
+    cells, rows = cells[rows > 0], rows[rows > 0]
+    entropy = float(xlogy(rows, rows).sum() - xlogy(cells, cells).sum())
+    if cells.shape[1] == 2 and cells.dtype != np.float64:  # the inequalities are those of whole numbers
+        entropy += 0.5 * math.log(0.5 * float(rows.sum()) + 1.0)
+    n = max(2, rows.size)
+    if prior == "published":
+        return null - entropy - (n - 1) * math.log(2.0)
+    return null - min(entropy + math.log((n - 1) * n / 2), float(part_cost(cells).sum()))
 
 
 @dataclass(frozen=True)
@@ -244,7 +257,7 @@ class PairFinder:
         found, last = [], 0
         for rank, (i, j, cells) in enumerate(self._counted(parts, candidates.tolist(), engine)):
             null, fit = fit_of_columns(cells)
-            if null - entropy_within(cells) > fit + price:  # no groups fit more than every cell by itself
+            if most_saved(cells, null, self.grouper.prior) > fit + price:
                 groups = self._groups(cells)
                 gain = groups.null_cost - groups.cost - fit - price
                 if gain > 0.0:
