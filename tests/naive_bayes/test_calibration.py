@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesieve import SelectiveNB, TableEncoder
+from bayesieve import MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.counts import CodedTable, Smoothing, log_probabilities
 from bayesieve.naive_bayes import DiscreteNB, calibration
 from bayesieve.naive_bayes.calibration import (
@@ -287,7 +287,7 @@ def test_rare_values_no_longer_make_predictions_overconfident(monkeypatch: pytes
     losses = []
     for least in (0, calibration.LEAST_ROWS_PER_VALUE):
         monkeypatch.setattr(calibration, "LEAST_ROWS_PER_VALUE", least)
-        model = SelectiveNB().fit(X[:270], y[:270])
+        model = SelectiveNB(encoder=TableEncoder(categorical=MODLGrouper())).fit(X[:270], y[:270])
         losses.append(-model.predict_log_proba(new)[np.arange(270), truth].mean())
     assert losses[1] < 0.9 * losses[0]
 

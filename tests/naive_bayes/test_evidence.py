@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bayesieve import SelectiveNB, TableEncoder, load
+from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
 from bayesieve.naive_bayes import calibration, shapes
 from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
 from bayesieve.naive_bayes.shapes import Shape
@@ -416,7 +416,7 @@ def test_the_report_shows_single_values_that_differ_from_their_group(tmp_path: A
     from bayesieve.classifier.report_data import report_data
 
     X, y = smooth(9, 6000)
-    model = SelectiveNB(pairs=0).fit(X, y)
+    model = SelectiveNB(encoder=TableEncoder(categorical=MODLGrouper())).fit(X, y)
     values = next(f for f in report_data(model).features if f.name == "id").values
     assert values
     cells, level = model.cells_[3], model.encoder_.levels_[3]  # type: ignore[index]
