@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ import pytest
 import bayesieve
 from bayesieve import MAPSelector, SelectiveNB, TableEncoder, WrapperSelector
 from bayesieve.criteria import Benefit
+from bayesieve.discretize.numbered_values import NumberedTexts
 from bayesieve.engine import Mapped
 from bayesieve.engine.memory_limit import bytes_of
 from bayesieve.table.rows import ClassRuns
@@ -228,3 +230,32 @@ def test_pairs_of_a_model_read_rows_without_names() -> None:
 def test_what_is_no_engine(engine: object) -> None:
     with pytest.raises(ValueError, match="engine must be 'memory', 'disk', a Dask client"):
         SelectiveNB(engine=engine).fit([[1], [2]], [0, 1])
+
+
+def test_max_seconds_reads_pieces_spread_over_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rare = pl.when(pl.arange(3000) == 77).then(pl.lit("rare")).otherwise("paid")
+    frame = claims(3000).select("amount", "town", "noise", "left", paid=rare)
+    for number in range(30):
+        frame[100 * number : 100 * number + 100].write_parquet(tmp_path / f"{number:02d}.parquet")
+    whole = SelectiveNB("all", calibrate=False).fit(bayesieve.scan(tmp_path), "paid")
+    model = SelectiveNB("all", calibrate=False, max_seconds=60.0).fit(bayesieve.scan(tmp_path), "paid")
+    assert_same(model, whole, frame.drop("paid"))
+    assert model.n_rows_ == 3000
+    monkeypatch.setattr("bayesieve.table.scanned.ScannedTable.block_rows", 100)
+    now = [0.0]
+    monkeypatch.setattr("bayesieve.discretize.scanned_columns.time.perf_counter", lambda: now[0])
+    add = NumberedTexts.add
+
+    def slow(*arguments: Any) -> None:
+        now[0] += 1.0  # a second for each of three columns and a hundred rows
+        add(*arguments)
+
+    monkeypatch.setattr(NumberedTexts, "add", slow)
+    with pytest.warns(
+        UserWarning, match=r"The model is learnt from 1,600 of 3,000 rows, in pieces spread over the scan"
+    ):
+        model.fit(bayesieve.scan(tmp_path), "paid")
+    assert model.n_rows_ == 1600
+    assert model.cautions_[0].kind == "time"
+    assert "rare" in model.classes_
+    assert model.naive_bayes_.class_count_.min() == 1

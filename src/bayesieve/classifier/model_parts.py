@@ -17,22 +17,24 @@ from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
+from bayesieve.discretize.scanned_columns import ReadingTooSlow
 from bayesieve.engine import Engine
 from bayesieve.engine.memory_limit import bytes_of
 from bayesieve.naive_bayes.calibration import drawn_rows
 from bayesieve.naive_bayes.shapes import leaves_room
 from bayesieve.parts import arguments
+from bayesieve.search.recorder import Clock
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
-from bayesieve.table.cautions import issue, silenced
+from bayesieve.table.cautions import Caution, issue, silenced
 from bayesieve.table.choices import is_choice
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.rows import ClassRuns
-from bayesieve.table.scanned import is_scan, scanned_rows
+from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
 from bayesieve.table.sources import scan
 from bayesieve.table.table_levels import TableLevels
-from bayesieve.table.target import normalized_weights
+from bayesieve.table.target import Target, normalized_weights
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -156,6 +158,9 @@ def coding_options_of(model: SelectiveNB, encoder: Any, engine: Engine) -> dict[
         options |= {"by_class": not model.selector_._rows_in_order, "verbose": model.verbose}
         if model.monotone:
             options["single"] = tuple(model.monotone)
+        if model.max_seconds is not None:
+            clock, limit = Clock(None), model.max_seconds
+            options["seconds_left"] = lambda: limit - clock.seconds
     return options
 
 
@@ -165,12 +170,45 @@ def rows_to_fit(model: SelectiveNB, X: Any, y: Any, weights: Any, groups: Any) -
     """
     if is_scan(X, y):
         X, y, weights, groups = scanned_rows(X, y, weights, groups)
-        counted = slice(None) if weights is None else np.flatnonzero(weights)
-        runs = ClassRuns(y.codes[counted], y.n_classes)
-        asked, drawn = rows_in_question(runs.codes.size), runs.in_source(drawn_rows(runs.codes.size))
-        wanted = np.union1d(asked if weights is None else runs.in_source(asked), drawn)
-        X.keep(wanted if weights is None else counted[wanted])  # type: ignore[index]
+        _keep_rows(X, y, weights)
     return X, y, normalized_weights(weights) if model.normalize else weights, groups
+
+
+def _keep_rows(table: ScannedTable, target: Target, weights: np.ndarray | None) -> None:
+    counted = slice(None) if weights is None else np.flatnonzero(weights)
+    runs = ClassRuns(target.codes[counted], target.n_classes)
+    asked, drawn = rows_in_question(runs.codes.size), runs.in_source(drawn_rows(runs.codes.size))
+    wanted = np.union1d(asked if weights is None else runs.in_source(asked), drawn)
+    table.keep(wanted if weights is None else counted[wanted])  # type: ignore[index]
+
+
+def coded_rows(
+    model: SelectiveNB, encoder: Any, table: Any, y: Any, weights: Any, groups: Any, options: dict[str, Any]
+) -> tuple[Any, CodedTable, Any]:
+    """The rows that the model is learnt from, their codes, and their groups: all rows or, where reading them would take
+    longer than ``max_seconds``, evenly spread pieces of the scan.
+    """
+    n_all = table.n_rows if isinstance(table, ScannedTable) else 0
+    while True:
+        try:
+            coded = encoder.fit_transform_coded(table, y, weights, **options)
+        except ReadingTooSlow as slow:
+            table, rows = table.part(slow.n_rows, y.codes)
+            if rows.all():
+                options = {**options, "seconds_left": None}
+            y, groups = Target(y.codes[rows], y.classes), None if groups is None else groups[rows]
+            weights = None if weights is None else weights[rows]
+            weights = normalized_weights(weights) if model.normalize else weights
+            _keep_rows(table, y, weights)
+        else:
+            break
+    if isinstance(table, ScannedTable) and table.n_rows < n_all:
+        sentence = (
+            f"The model is learnt from {table.n_rows:,} of {n_all:,} rows, in pieces spread over the scan: max_seconds "
+            "is too short to read them all."
+        )
+        encoder.scan_cautions_ = [Caution("time", (), sentence), *encoder.scan_cautions_]
+    return table, coded, groups
 
 
 def name_of(y: Any) -> str | None:

@@ -74,7 +74,8 @@ class SelectiveNB(Predicting, TableClassifier):
         (-1), from lower to higher numbers. Missing values are free; pairs with these columns are left out.
     max_seconds : float or None, default=None
         The search, and the calibration after it, keep the best so far after this many seconds; filters have no limit.
-        Like the options below it also holds for a selector object that leaves it at its default.
+        Where reading a scan would take longer than that, pieces spread over it are read in its place, as many as the
+        time allows. Like the options below it also holds for a selector object that leaves it at its default.
     normalize : bool, default=False
         True: ``sample_weight`` is divided by its mean over the rows of positive weight. For weights that are no numbers
         of repeated rows, such as shares or survey weights.
@@ -204,7 +205,7 @@ class SelectiveNB(Predicting, TableClassifier):
         with opened_engine(self, isinstance(table, ScannedTable)) as engine:
             options = parts.coding_options_of(self, encoder, engine)
             with compiling_elsewhere(self.selector_.kernel_families):
-                coded = encoder.fit_transform_coded(table, y, sample_weight, **options)
+                table, coded, groups = parts.coded_rows(self, encoder, table, y, sample_weight, groups, options)
             seen = table_cautions(table, coded, encoder) if isinstance(encoder, TableEncoder) else []
             del table, X  # its columns may be copies
             self._learn(with_benefit(coded, benefit, self.selector_), encoder, seen=seen, groups=groups)

@@ -64,7 +64,8 @@ def fit(
         float | None,
         search_option(
             metavar="SECONDS",
-            help="Time limit of the search, which then returns its best result so far.",
+            help="Time limit of the search, which then returns its best result so far, and of the reading before it: "
+            "where time is short, fewer pieces of TABLE are read.",
             show_default=False,
         ),
     ] = None,

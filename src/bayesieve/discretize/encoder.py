@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -158,13 +158,15 @@ class TableEncoder(TableCoder):
         single: Collection[str] = (),
         by_class: bool = False,
         verbose: int = 0,
+        seconds_left: Callable[[], float] | None = None,
     ) -> CodedTable:
         """Fit, and return the same rows as a `CodedTable` with classes, weights and levels.
 
         ``engine`` is where the codes live, such as `bayesieve.engine.Mapped` for files. Where it has several blocks,
         the values of one block of rows are converted at a time, unless there are fractional weights. ``single`` names
         columns that no pair is looked for with. ``by_class`` lists the rows of a scanned table class after class;
-        ``verbose=1`` shows how far reading it has come.
+        ``verbose=1`` shows how far reading it has come. `ReadingTooSlow` is raised where reading would take longer than
+        ``seconds_left()`` says.
         """
         if is_scan(X, y):
             scan = scanned_rows(X, y, sample_weight)
@@ -185,6 +187,7 @@ class TableEncoder(TableCoder):
             values: ScannedColumns | None = None
             if scanned is not None:
                 options: Any = (scanned, target, weights, engine, self.n_jobs, rows.runs, verbose)
+                options += () if is_remote else (seconds_left,)
                 values = (RemoteColumns if is_remote else ScannedColumns)(*options)
                 cautions[:] = [values.cautions()]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.compiling import compile_seconds
 from bayesieve.discretize.column_blocks import FittedColumns, fit_counts
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.numbered_values import NumberedNumbers, NumberedTexts, NumberedValues, State
@@ -37,6 +38,16 @@ _BLOCK_ROWS = 1 << 18
 _SECONDS_BETWEEN_NOTES = 10.0
 _PAUSE = 20  # times the seconds that a note takes, at least
 _NOTE = "what was read"
+_SHARE_TO_JUDGE = 0.05  # of the time for reading: first blocks are slow
+_SHARE_TO_USE = 0.8  # of the time that is left
+
+
+class ReadingTooSlow(Exception):
+    """All rows cannot be read in time, but about ``n_rows`` of them."""
+
+    def __init__(self, n_rows: int) -> None:
+        super().__init__(n_rows)
+        self.n_rows = n_rows
 
 
 class ScannedColumns:
@@ -52,6 +63,12 @@ class ScannedColumns:
     n_jobs : threads.
     runs : codes are listed class after class; None: as in the source.
     verbose : 1 shows progress on the error stream.
+    seconds_left : how much longer reading may take.
+
+    Raises
+    ------
+    ReadingTooSlow
+        As soon as it shows that reading takes longer.
     """
 
     def __init__(
@@ -63,8 +80,9 @@ class ScannedColumns:
         n_jobs: int | None,
         runs: ClassRuns | None = None,
         verbose: int = 0,
+        seconds_left: Callable[[], float] | None = None,
     ) -> None:
-        self._verbose = verbose
+        self._verbose, self._seconds_left = verbose, seconds_left
         self._table, self._target, self._engine, self._runs = table, target, engine, runs
         self._weights = np.zeros(0) if weights is None else weights
         self._n_jobs = n_jobs
@@ -91,6 +109,7 @@ class ScannedColumns:
     def _read(self, positions: Sequence[int], n_blocks: int) -> None:
         """Read these columns, all or those that are to be read again, without the first blocks."""
         table = self._table if not self._passes else self._table.select(positions)
+        began, first = time.perf_counter() - compile_seconds(), -1
         try:
             with SearchProgress("Reading rows", self._verbose, self._in_words(time.perf_counter())) as progress:
                 for rows, block in table.blocks(n_blocks):
@@ -105,12 +124,22 @@ class ScannedColumns:
                     if progress is not None:
                         progress(rows.stop, table.n_rows, rows.stop / table.n_rows)
                     self._note(n_blocks, rows.stop)
+                    first = rows.start if first < 0 else first
+                    self._check_time(time.perf_counter() - compile_seconds() - began, rows.stop - first, rows.stop)
         except KeyboardInterrupt:
             goes_on = (
                 "the same fit goes on from its cache" if self._engine.keeps_notes else "with a cache it could go on"
             )
             raise KeyboardInterrupt(f"the fit was still reading; {goes_on}") from None
         self._passes += 1
+
+    def _check_time(self, seconds: float, n_read: int, end: int) -> None:
+        """Raise `ReadingTooSlow` if the rows from ``end`` on take too long, judged by those read so far."""
+        if self._seconds_left is None or end == self._table.n_rows or len(self._table.source.pieces) == 1:
+            return
+        left = self._seconds_left()
+        if seconds >= _SHARE_TO_JUDGE * (seconds + left) and seconds * (self._table.n_rows - end) > left * n_read:
+            raise ReadingTooSlow(int(_SHARE_TO_USE * max(0.0, left) * n_read / seconds))
 
     def _note(self, n_blocks: int, n_rows: int) -> None:
         """Keep what these first blocks have come to, every few seconds, for a process that goes on from there."""

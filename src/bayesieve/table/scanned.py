@@ -118,6 +118,25 @@ class ScannedTable(Table):
                 yield slice(begin, end), TablePart(tuple(pieces), self.names, known, self._given)
                 pieces, begin, first = [], end, last
 
+    def part(self, n_rows: int, codes: np.ndarray) -> tuple[ScannedTable, np.ndarray]:
+        """Pieces drawn evenly from the whole source, one at least and as many as ``n_rows`` rows need, and those that
+        every class needs; and whether they have each row, (n_rows,) bool. ``codes`` : classes of the rows.
+        """
+        sizes = np.array([piece.n_rows for piece in self.source.pieces])
+        known = np.ones(sizes.sum(), dtype=bool) if self._known is None else self._known
+        piece_of = np.repeat(np.arange(sizes.size), sizes)[known]
+        n = max(1, sizes.size * n_rows // max(1, self.n_rows))
+        parts = np.array_split(np.arange(sizes.size), n)
+        random = np.random.default_rng(0)
+        chosen = [int(random.choice(part)) for part in parts]
+        lacking = np.bincount(codes) * (np.bincount(codes[np.isin(piece_of, chosen)], minlength=codes.max() + 1) == 0)
+        numbers = sorted({*chosen, *(int(piece_of[np.argmax(codes == code)]) for code in np.flatnonzero(lacking))})
+        ends = np.cumsum(sizes)
+        among = np.concatenate([np.arange(ends[i] - sizes[i], ends[i]) for i in numbers])
+        source = self.source.part(numbers)
+        table = ScannedTable(source, None if self._known is None else self._known[among], None, self._given)
+        return table, np.isin(piece_of, numbers)
+
     def frames(self, first_row: int = 0) -> Iterator[pl.DataFrame]:
         """The rows that count, from this row of the source on, a block at a time."""
         import polars as pl

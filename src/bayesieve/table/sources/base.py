@@ -94,6 +94,10 @@ class Source(ABC):
             If a column does not exist, or is named twice.
         """
 
+    @abstractmethod
+    def part(self, numbers: Sequence[int]) -> Source:
+        """The rows of the pieces at these positions."""
+
     def blocks(
         self, names: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS, first_row: int = 0
     ) -> Iterator[pl.DataFrame]:
@@ -200,6 +204,9 @@ class Pieces(Source):
     @property
     def pieces(self) -> tuple[Piece, ...]:
         return self.runs
+
+    def part(self, numbers: Sequence[int]) -> Self:
+        return replace(self, runs=tuple(self.runs[i] for i in numbers))
 
     def select(self, names: Sequence[str]) -> Self:
         schema = self._schema_of(names)

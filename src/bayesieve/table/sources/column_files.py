@@ -101,7 +101,9 @@ class FileSource(Pieces):
     files: tuple[File, ...]
 
     def fingerprint(self) -> bytes:
-        return digest(self.files, list(self.schema.items()), [run.n_rows for run in self.runs])
+        return digest(
+            self.files, list(self.schema.items()), [(run.file.path, run.first_row, run.n_rows) for run in self.runs]
+        )
 
     def check_unchanged(self) -> None:
         for file in self.files:

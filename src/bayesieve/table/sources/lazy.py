@@ -74,6 +74,9 @@ class LazySource(Source):
     def pieces(self) -> tuple[Piece, ...]:
         return self.copy.pieces
 
+    def part(self, numbers: Sequence[int]) -> Pieces:
+        return self.copy.part(numbers)
+
     def select(self, names: Sequence[str]) -> Self:
         schema = self._schema_of(names)
         fewer = replace(self, schema=schema, columns={name: self.columns[name] for name in schema})
