@@ -14,7 +14,7 @@ import pytest
 
 import bayesieve
 from bayesieve import SelectiveNB
-from bayesieve.classifier import scored_files
+from bayesieve.classifier import model_parts, scored_files
 from tests.classifier.mixed_data import fitted, frame, labels
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column")
@@ -95,6 +95,37 @@ def test_progress_names_rows_and_bytes(folder: Path, capsys: pytest.CaptureFixtu
         progress._written -= 10
         progress(100)
     assert capsys.readouterr().err.startswith("Predicting: 100 of 400 rows, 2 of 8 MB, ")
+
+
+def test_scans_are_taken_where_frames_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, y, model = frame(), labels(), fitted()
+    table = rows.with_columns(kind=pl.Series(y))
+    files = [tmp_path / f"{i}.parquet" for i in range(2)]
+    for file, part in zip(files, (table[:90], table[90:]), strict=True):
+        part.write_parquet(file)
+    methods, folds = {"map": SelectiveNB("map")}, bayesieve.RepeatedFolds(2)
+    compared = bayesieve.compare(methods, rows, y, folds).frame
+    for source in (str(tmp_path / "*.parquet"), tmp_path, files, bayesieve.scan(tmp_path), table.lazy()):
+        assert model.score(source, "kind") == pytest.approx(model.score(rows, y), rel=1e-12)
+        assert model.explain(source).equals(model.explain(rows))
+        again = bayesieve.compare(methods, source, "kind", folds).frame
+        assert again.drop("fit_seconds", "predict_seconds", strict=False).equals(
+            compared.drop("fit_seconds", "predict_seconds", strict=False)
+        )
+    reports = [
+        model.report(tmp_path / "one.html", rows, y, cv=2),
+        model.report(tmp_path / "two.html", files, "kind", cv=2),
+    ]
+    assert reports[0] == reports[1] is not None
+    drawn_rows = model_parts.drawn_rows
+    monkeypatch.setattr(model_parts, "drawn_rows", lambda n_rows, most: drawn_rows(n_rows, 150))
+    model.report(tmp_path / "two.html", files, "kind")
+    page = (tmp_path / "two.html").read_text(encoding="utf-8")
+    assert "150 rows drawn at random from 200" in page
+    assert "5-fold" in page
+    for source in (tmp_path, files, bayesieve.scan(tmp_path)):
+        with pytest.raises(TypeError, match="with_predictions takes a dataframe or a query, got "):
+            model.with_predictions(str(source) if source is tmp_path else source)
 
 
 def test_names_that_are_patterns_to_polars_are_names(tmp_path: Path) -> None:
@@ -197,7 +228,7 @@ def test_tables_of_others_are_never_replaced(by_year: Path, tmp_path: Path) -> N
 _KILLED = """
 import os, sys
 import bayesieve
-from bayesieve.classifier import scored_files
+from bayesieve.classifier import model_parts, scored_files
 model, source, target = sys.argv[1:]
 blocks = scored_files.ScoredRows.blocks
 n_blocks = 0

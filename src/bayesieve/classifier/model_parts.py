@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesieve.classifier.cautions import rows_in_question, unseen_caution, unseen_said_once
 from bayesieve.classifier.engines import check_engine
-from bayesieve.classifier.own_columns import columns_to_read, own_columns
+from bayesieve.classifier.own_columns import columns_needed, columns_to_read, own_columns
 from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import check_prior
@@ -238,6 +238,36 @@ def predicted(model: SelectiveNB, predict: Callable[[CodedTable], np.ndarray], X
     frames = source.blocks(columns_to_read(model, source))
     with unseen_said_once(model, source.n_rows), silenced():
         return np.concatenate([predict(coded_for(model, own_columns(model, frame))) for frame in frames])
+
+
+def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
+    """Rows to be explained; those of a source with the columns that predictions depend on."""
+    if not is_scan(X, ""):
+        return X
+    import polars as pl
+
+    source = scan(X)
+    return own_columns(model, pl.concat(list(source.blocks(columns_to_read(model, source)))))
+
+
+def drawn_from(
+    model: SelectiveNB, X: Any, y: Any, sample_weight: Any, n_rows: int = 50_000
+) -> tuple[Any, Any, Any, Caution | None]:
+    """Rows of a source with the columns of a model, their labels and weights, drawn at random where there are more, and
+    a caution that says so.
+    """
+    source, own = scan(X), {*columns_needed(model)[0], y, sample_weight}
+    rows = scanned_rows(source.select([name for name in source.names if name in own]), y, sample_weight)
+    drawn = drawn_rows(rows.table.n_rows, n_rows)
+    caution = None
+    if drawn.size < rows.table.n_rows:
+        sentence = (
+            f"Performance is that of models of {drawn.size:,} rows drawn at random from {rows.table.n_rows:,}; the "
+            "model itself is learnt from all of them."
+        )
+        caution = Caution("sample", (), sentence, warns=False)
+    weights = None if rows.weights is None else rows.weights[drawn]
+    return own_columns(model, rows.table.frame(drawn)), rows.target.classes[rows.target.codes[drawn]], weights, caution
 
 
 def coded_for(model: SelectiveNB, X: Any) -> CodedTable:

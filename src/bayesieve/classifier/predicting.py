@@ -10,7 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import model_parts as parts
+from bayesieve.decision.wrapped import Labelled
 from bayesieve.naive_bayes import DiscreteNB
+from bayesieve.table.scanned import is_scan
 
 
 class Predicting:
@@ -37,6 +39,15 @@ class Predicting:
     def predict(self: Any, X: Any) -> np.ndarray:
         """Most probable class of each row; the first one on ties."""
         return parts.predicted(self, self._predictor.predict, X)
+
+    def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows predicted rightly, by weight; ``y`` and the weights may be columns of a scanned table."""
+        if not is_scan(X, y):
+            accuracy: float = super().score(X, y, sample_weight)  # type: ignore[misc]
+            return accuracy
+        labelled = Labelled.of(X, y, sample_weight)
+        rightly = labelled.among(self.predict(X)) == labelled.target.classes[labelled.target.codes]
+        return float(np.average(rightly, weights=labelled.weights))
 
     def expressions(
         self: Any, frame: Any = None, *, outputs: Literal["all", "prediction", "probabilities"] = "all"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from bayesieve.classifier.expressions import prediction_names, query_with_predic
 from bayesieve.classifier.own_columns import own_columns
 from bayesieve.table.cautions import silenced
 from bayesieve.table.frames import whole_frame
+from bayesieve.table.sources import Source
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -23,6 +25,8 @@ _DTYPES: dict[type, Any] = {str: nw.String, int: nw.Int64, float: nw.Float64, bo
 def with_predictions(model: SelectiveNB, frame: Any) -> Any:
     """What `SelectiveNB.with_predictions` gives."""
     native, depends = nw.to_native(frame, pass_through=True), nw.dependencies
+    if isinstance(native, (str, os.PathLike, list, Source)):
+        raise TypeError(f"with_predictions takes a dataframe or a query, got {type(native).__name__}; see predict_to.")
     if depends.is_dask_dataframe(native):
         return native.map_partitions(partial(_quietly, model), meta=_quietly(model, native._meta))
     if depends.is_pyspark_dataframe(native) or depends.is_pyspark_connect_dataframe(native):

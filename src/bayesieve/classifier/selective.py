@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -28,7 +29,7 @@ from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_table
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.estimator_input import copy_features
-from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.scanned import ScannedTable, is_scan
 from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
@@ -277,6 +278,7 @@ class SelectiveNB(Predicting, TableClassifier):
         Parameters
         ----------
         X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
+            Or what `bayesieve.scan` takes, which is read into memory, as the result is: choose some of its rows.
         by : {"feature", "score"}, default="feature"
             ``"score"``: the indicators of one score are added up, and their levels read as one interval of the score.
             Features that are no indicators stay as they are.
@@ -295,7 +297,7 @@ class SelectiveNB(Predicting, TableClassifier):
         from bayesieve.classifier.explaining import explain_rows
 
         check_is_fitted(self, "naive_bayes_")
-        return explain_rows(self, X, by)
+        return explain_rows(self, parts.rows_in_memory(self, X), by)
 
     def summary(self) -> Any:
         """Features, heaviest first (polars): feature, kind, weight, level_score, importance, n_levels[, monotone]."""
@@ -331,7 +333,8 @@ class SelectiveNB(Predicting, TableClassifier):
         path : file to write.
         X, y : rows to measure on, and to explain some of; without them the report shows the model only. The figures are
             those of this very model, unless the rows are its training rows, in any order: these are predicted by
-            5-fold cross-validation. The report says which it was with every figure.
+            5-fold cross-validation. The report says which it was with every figure. Of what `bayesieve.scan` takes,
+            with the name of a column as ``y``, 50,000 rows are drawn at random.
         sample_weight : row weights of ``X``.
         benefit : `BenefitClassifier`, or benefits as it takes them, of the rows; shows what decisions bring.
         cv : int, splitter or pairs of row positions, optional
@@ -358,7 +361,13 @@ class SelectiveNB(Predicting, TableClassifier):
 
         check_is_fitted(self, "naive_bayes_")
         options = {"benefit": benefit, "cv": cv, "held_out": held_out, "n_explained": n_explained, "title": title}
-        data = report_data(self, X, y, sample_weight, **options)
+        model = self
+        if is_scan(X, y):
+            X, y, sample_weight, caution = parts.drawn_from(self, X, y, sample_weight)
+            model = copy(self)
+            model.cautions_ = (*self.cautions_, *filter(None, [caution]))
+            options["cv"] = 5 if cv is None and not held_out else cv
+        data = report_data(model, X, y, sample_weight, **options)
         write_atomically(path, render_report(data))
         return data.performance
 

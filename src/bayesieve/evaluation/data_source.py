@@ -18,6 +18,7 @@ from bayesieve.table import as_sample_weight, as_table, as_target
 from bayesieve.table.backends.arrays import as_array
 from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.frames import take_rows
+from bayesieve.table.scanned import is_scan, scanned_rows
 
 
 class DataSource:
@@ -96,6 +97,9 @@ def _data_set(name: str, parts: Any) -> DataSet:
     if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
         raise ValueError("A data set is a pair (X, y), or (X, y, sample_weight).")
     X, y, weight = (*parts, None) if len(parts) == 2 else parts
+    if is_scan(X, y):  # folds are cut in memory
+        table, y, weight, _ = scanned_rows(X, y, weight)
+        X = table.frame(np.arange(table.n_rows))
     target = as_target(y)
     if target.n_classes < 2:
         raise ValueError(f"The target has only one class ({target.classes.tolist()[0]!r}); at least two are needed.")

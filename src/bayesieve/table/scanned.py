@@ -362,7 +362,10 @@ def is_scan(X: Any, y: Any) -> bool:
     """
     if isinstance(X, Source) or not isinstance(y, str):
         return isinstance(X, Source)
-    return isinstance(X, (str, os.PathLike)) or any(getattr(nw.dependencies, f"is_{kind}")(X) for kind in _LAZY)
+    paths = X if isinstance(X, (list, tuple)) and len(X) else [X]
+    if all(isinstance(path, (str, os.PathLike)) for path in paths) or type(X).__module__.startswith("pyarrow._dataset"):
+        return True
+    return any(getattr(nw.dependencies, f"is_{kind}")(X) for kind in _LAZY)
 
 
 def _labels(source: Source, name: str, others: Sequence[str]) -> tuple[Target, np.ndarray | None, dict[Any, Any]]:
