@@ -28,7 +28,7 @@ from bayesieve.studies.tables import TextTable, document
 from bayesieve.table import write_atomically
 
 FOLDER = "reproduction"
-REPETITIONS = {"levels": 30, "quantiles": 20, "coarse": 30}
+REPETITIONS = {"levels": 30, "quantiles": 30, "coarse": 30}
 """Of the results of Rabenoro et al. (2015), by grid."""
 KINDS = {"method": "Method", "formula": "Formula", "table": "Table", "figure": "Figure"}
 
