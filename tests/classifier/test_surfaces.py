@@ -13,7 +13,7 @@ from bayesieve import SelectiveNB, load
 from bayesieve.classifier import calibrating
 from bayesieve.classifier.report_data import report_data
 from bayesieve.naive_bayes import shapes
-from bayesieve.naive_bayes.surfaces import _VARIANCES, surface_gains
+from bayesieve.naive_bayes.surfaces import _VARIANCES, grid_gains, surface_gains
 from bayesieve.table.pair_levels import PairLevels
 
 
@@ -54,6 +54,13 @@ def test_gains_are_those_of_the_rows() -> None:
         of_variances = [0.5 * (v * slope**2 / (1 + v * steep) - np.log1p(v * steep)).sum() for v in _VARIANCES]
         assert gains[i, j] == pytest.approx(max(of_variances), rel=1e-4, abs=1e-4)
         assert gains[j, i] == pytest.approx(gains[i, j], rel=1e-6)
+    sizes = np.array([len(line) for line in lines])
+    by_cell, by_line = (
+        f(own, bins, residuals, curvature)
+        for f, own in [(grid_gains, sizes), (surface_gains, [np.eye(n) for n in sizes])]
+    )
+    off = ~np.eye(3, dtype=bool)
+    np.testing.assert_allclose(by_cell[off], by_line[off], rtol=1e-4, atol=1e-4)
 
 
 def test_surfaces_say_what_no_grid_of_levels_shows(fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray]) -> None:

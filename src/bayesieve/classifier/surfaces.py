@@ -16,7 +16,7 @@ from bayesieve.discretize.cells import merged_cells
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.naive_bayes.evidence import EvidenceProblem
 from bayesieve.naive_bayes.shapes import Shape, most_directions, waves_over
-from bayesieve.naive_bayes.surfaces import surface_gains
+from bayesieve.naive_bayes.surfaces import grid_gains, surface_gains
 from bayesieve.table import FeatureLevels
 from bayesieve.table.pair_levels import PairLevels, unused_pair_name
 from bayesieve.table.table_levels import TableLevels
@@ -160,7 +160,7 @@ class SurfaceFinder:
         bins = np.array([part.bins(codes[i]) for i, part in self.parts.items()])
         slopes = problem.slopes(point)
         smooth = surface_gains([part.directions for part in parts], bins, *slopes)
-        gains = np.maximum(smooth, surface_gains([np.eye(part.level.n_levels) for part in parts], bins, *slopes))
+        gains = np.maximum(smooth, grid_gains(np.array([part.level.n_levels for part in parts]), bins, *slopes))
         pairs = [(i, j) for j in range(len(parts)) for i in range(j) if parts[i].is_smooth or parts[j].is_smooth]
         price = _CAUTION * math.log(100.0 * max(1, len(pairs)))
         found: dict[Surface, np.ndarray] = {}
