@@ -228,7 +228,7 @@ class EvidenceProblem:
         features = [self.features[k] for k in stays]
         rows = (self._log_joint, self._classes, self._weights)
         fewer = EvidenceProblem(self._codes[stays], shapes, *rows, features)
-        fewer.some, fewer._design = self.some, self._design[:, kept[: self.intercept + 1]]
+        fewer.some, fewer._design = self.some, np.compress(kept[: self.intercept + 1], self._design, axis=1)
         return fewer, kept
 
     def without(self, fitted: FittedEvidence, kept: np.ndarray, offset: np.ndarray) -> tuple[EvidenceProblem, Start]:
