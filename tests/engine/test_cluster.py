@@ -20,7 +20,16 @@ from sklearn.base import clone
 from typer.testing import CliRunner
 
 import bayesieve
-from bayesieve import CompressionAveraging, DependenceClusterSelector, SelectiveNB, TableEncoder, WrapperSelector, load
+from bayesieve import (
+    CompressionAveraging,
+    DependenceClusterSelector,
+    ImpreciseInformationGainSelector,
+    InformationGainSelector,
+    SelectiveNB,
+    TableEncoder,
+    WrapperSelector,
+    load,
+)
 from bayesieve.cli.app import app
 from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteTable
@@ -182,10 +191,10 @@ def test_clusters_that_cannot_be_used_are_refused_in_one_sentence(client: Any, t
 def test_a_cluster_without_workers_or_scheduler_is_one_sentence(
     client: Any, coded: CodedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "nthreads", dict)
+    monkeypatch.setattr(client, "sync", lambda *_, **__: {})
     with Cluster(client) as engine, pytest.raises(OSError, match="has no workers; start some"):
         CompressionAveraging().fit_coded(coded.on(engine))
-    monkeypatch.setattr(client, "nthreads", lambda: 1 / 0)
+    monkeypatch.setattr(client, "sync", lambda *_, **__: 1 / 0)
     with Cluster(client) as engine, pytest.raises(OSError, match="scheduler does not answer any more"):
         CompressionAveraging().fit_coded(coded.on(engine))
 
@@ -336,7 +345,7 @@ def test_a_model_of_a_scan_is_that_in_memory(
         frame.drop(unused).write_parquet(Path(folder) / "rows.parquet", row_group_size=piece)
         source = bayesieve.scan(folder)
         rows = scanned_rows(source, "target").table
-        patch.setattr(type(rows), "_frames", lambda _: 1 / 0)  # this machine reads the target only
+        patch.setattr(type(rows), "frames", lambda _: 1 / 0)  # this machine reads the target only
         patch.setattr(RemoteTable, "here", property(lambda _: 1 / 0))  # codes stay with the workers
         with Cluster(client, block_rows) as engine:
             remote = SelectiveNB(engine=engine).fit(source, "target", weight)
@@ -344,6 +353,34 @@ def test_a_model_of_a_scan_is_that_in_memory(
     assert any(" × " in name for name in remote.selected_features_)
     assert_same(remote, alone[weight], frame.drop("target", "whole", "fractional"))
     assert not client.futures
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        WrapperSelector("log_loss", direction="forward-backward", recode=False),
+        WrapperSelector("error", direction="forward", evaluation=3, recode=False),
+        WrapperSelector("brier", evaluation="loo", recode=False, constraints={"recall:1": 0.1}),
+        WrapperSelector("error", direction="fast", evaluation="train"),
+        InformationGainSelector(n_features_to_select="auto", recode=False),
+        ImpreciseInformationGainSelector(),
+    ],
+)
+@pytest.mark.parametrize("weight", [None, "whole"])
+def test_held_out_rows_and_folds_stay_with_the_workers(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, selector: Any, weight: str | None
+) -> None:
+    claims().write_parquet(tmp_path / "rows.parquet", row_group_size=130)
+    source = bayesieve.scan(tmp_path)
+    options: dict[str, Any] = {"pairs": [("left", "right")], "calibrate": "weights"}
+    alone = SelectiveNB(clone(selector), **options).fit(source, "target", weight)
+    monkeypatch.setattr(RemoteTable, "here", property(lambda _: 1 / 0))
+    with Cluster(client, block_rows=300) as engine:
+        remote = SelectiveNB(clone(selector), engine=engine, **options).fit(source, "target", weight)
+    np.testing.assert_array_equal(remote.trace_.chosen, alone.trace_.chosen)
+    np.testing.assert_allclose(remote.feature_weights_, alone.feature_weights_, atol=1e-9)
+    counts = zip(remote.naive_bayes_.feature_count_, alone.naive_bayes_.feature_count_, strict=True)
+    assert all(np.allclose(*both) for both in counts)
 
 
 def test_what_workers_cannot_read_is_one_sentence(client: Any, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,6 +12,7 @@ import numpy as np
 
 from bayesieve.counts.coded import CodedTable
 from bayesieve.counts.contingency import ContingencyCounts, count_features
+from bayesieve.table.rows import count_classes
 
 if TYPE_CHECKING:
     from bayesieve.engine.cluster import Held
@@ -101,6 +103,38 @@ def _counted(block: HeldRows) -> ContingencyCounts:
     return count_features(block.tables[0])
 
 
+@dataclass
+class _Taken:
+    """Some rows of a block, or all in another order: `HeldRows`."""
+
+    bounds: np.ndarray
+    tables: list[CodedTable]
+
+
+def _taken(block: HeldRows, marks: np.ndarray, every: np.ndarray, bounds: np.ndarray) -> _Taken:
+    """The marked rows of a block; ``every``, ``bounds`` : of all blocks, before and after."""
+    marked = [np.unpackbits(marks[a // 8 : -(-b // 8)])[a % 8 : a % 8 + b - a] for a, b in block.bounds.T.tolist()]
+    return _Taken(_own(block, every, bounds), [block.tables[0].take(np.flatnonzero(np.concatenate(marked)))])
+
+
+def _by_class(block: HeldRows, every: np.ndarray, bounds: np.ndarray) -> _Taken:
+    return _Taken(_own(block, every, bounds), [block.tables[0].by_class])
+
+
+def _own(block: HeldRows, every: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """The bounds of a block after some change; blocks with the same bounds before have no rows."""
+    before = np.stack([every[:-1], every[1:]], axis=1)
+    at = int(np.argmax((before == block.bounds).all(axis=(1, 2))))
+    return bounds[at : at + 2]
+
+
+def _bounds_of(sizes: np.ndarray) -> np.ndarray:
+    """(n_blocks + 1, n_runs) from the rows of each block and run."""
+    begins = np.concatenate([[0], np.cumsum(sizes.sum(axis=0))[:-1]])
+    bounds: np.ndarray = begins + np.vstack([np.zeros_like(begins), np.cumsum(sizes, axis=0)])
+    return bounds
+
+
 class RemoteTable(CodedTable):
     """A coded table whose codes stay with the workers: sums over rows are asked for, and some rows sampled.
 
@@ -150,6 +184,33 @@ class RemoteTable(CodedTable):
     @property
     def stored(self) -> np.ndarray:
         return self.here.stored
+
+    def take(self, positions: Any) -> CodedTable:
+        marked = np.zeros(self.n_rows, dtype=bool)
+        marked[positions] = True
+        picked = np.flatnonzero(marked)
+        if not np.array_equal(np.arange(self.n_rows)[positions], picked):  # another order
+            return super().take(positions)
+        every = self.remote.bounds
+        sizes = [[np.count_nonzero(marked[a:b]) for a, b in zip(*both, strict=True)] for both in pairwise(every)]
+        bounds = _bounds_of(np.array(sizes))
+        return self._other(picked, bounds, self.remote.held.make(_taken, np.packbits(marked), every, bounds))
+
+    @cached_property
+    def by_class(self) -> CodedTable:
+        if self.is_sorted_by_class:
+            return self
+        classes, every = np.asarray(self.class_codes), self.remote.bounds
+        sizes = [count_classes(classes[a:b], self.n_classes) for a, b in pairwise(every[:, 0].tolist())]
+        bounds = _bounds_of(np.array(sizes))
+        return self._other(self.rows.class_order(), bounds, self.remote.held.make(_by_class, every, bounds))
+
+    def _other(self, positions: np.ndarray, bounds: np.ndarray, held: Held) -> RemoteTable:
+        """The rows at these positions, kept apart by the workers."""
+        codes = RemoteCodes(held, 0, bounds, self.n_features, self.remote.dtype)
+        rows, recoder = self.rows.take(positions), None if self.recoder is None else self.recoder.take(positions)
+        same: dict[str, Any] = {"levels": self.levels, "engine": self.engine}
+        return RemoteTable(codes, self.n_levels, self.names, rows=rows, recoder=recoder, **same)
 
     @cached_property
     def counts(self) -> ContingencyCounts:

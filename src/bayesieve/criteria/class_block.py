@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import HeldRows, RemoteTable
 from bayesieve.engine import IN_MEMORY, Engine
+from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.rows import count_classes
+
+if TYPE_CHECKING:
+    from bayesieve.engine.cluster import Held
 
 # How a kernel finds the factor of a row's code, fastest first.
 TWO_WAY, THREE_WAY, FOUR_CODES, LOOK_UP = range(4)
@@ -66,7 +70,7 @@ class ClassBlock:
         classes = _classes(coded)
         offsets = np.concatenate([[0], np.cumsum(count_classes(classes, coded.n_classes))])
         if isinstance(coded, RemoteTable):
-            return RemoteBlock.of_table(coded, offsets)
+            return RemoteBlock.of_classes(coded, offsets)
         if not coded.is_sorted_by_class:
             return cls.gather(coded, np.argsort(classes, kind="stable"), offsets, np.arange(coded.n_classes))
         block = cls._of(coded, coded.stored, coded.weights, offsets, np.arange(coded.n_classes))
@@ -75,6 +79,8 @@ class ClassBlock:
     @classmethod
     def gather(cls, coded: CodedTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
         """The given rows, already in the order of the segments; a row may come several times."""
+        if isinstance(coded, RemoteTable):
+            return RemoteBlock.gathered(coded, rows, offsets, classes)
         codes = coded.engine.take(coded.stored, rows)
         weights = None if coded.weights is None else coded.weights[rows]
         block = cls._of(coded, codes, weights, offsets, classes)
@@ -128,6 +134,10 @@ class ClassBlock:
     def here(self) -> ClassBlock:
         """The same rows with their codes in this process."""
         return self
+
+    def total(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function returns for the rows; for rows elsewhere, the sum over their blocks."""
+        return function(self, *arguments)
 
     @property
     def n_rows(self) -> int:
@@ -189,27 +199,58 @@ class RemoteBlock(ClassBlock):
     """Rows whose codes stay with the workers of a cluster, which keep a `ClassBlock` for each block: ``held``."""
 
     @classmethod
-    def of_table(cls, coded: RemoteTable, offsets: np.ndarray) -> ClassBlock:
+    def of_classes(cls, coded: RemoteTable, offsets: np.ndarray) -> ClassBlock:
         """One segment per class."""
-        codes = np.zeros((coded.n_features, 0), dtype=coded.remote.dtype)
-        weights = None
-        if coded.weights is not None:
-            weights = coded.weights if coded.is_sorted_by_class else coded.weights[coded.rows.class_order()]
-        block = cls._of(coded, codes, weights, offsets, np.arange(coded.n_classes))
-        vars(block).update(held=coded.remote.held.make(_block_of), table=coded)
+        weights = coded.weights
+        if weights is not None and not coded.is_sorted_by_class:
+            weights = weights[coded.rows.class_order()]
+        held = coded.remote.held.make(_by_class)
+        parts = (weights, offsets, np.arange(coded.n_classes))
+        return cls._kept(coded, held, *parts, lambda: ClassBlock.of(coded.here))
+
+    @classmethod
+    def _kept(
+        cls, coded: RemoteTable, held: Held, weights: Any, offsets: Any, classes: Any, gather_here: Callable[[], Any]
+    ) -> ClassBlock:
+        block = cls._of(coded, np.zeros((coded.n_features, 0), coded.remote.dtype), weights, offsets, classes)
+        vars(block).update(held=held, gather_here=gather_here)
         return block
+
+    @classmethod
+    def gathered(cls, coded: RemoteTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
+        """As `gather`; rows that come several times are gathered in this process."""
+        n_segments = len(classes)
+        segments = np.full(coded.n_rows, n_segments, dtype=smallest_unsigned(n_segments))
+        segments[rows] = np.repeat(np.arange(n_segments), np.diff(offsets))
+        if np.count_nonzero(segments < n_segments) < len(rows):
+            return ClassBlock.gather(coded.here, rows, offsets, classes)
+        held = coded.remote.held.make(_in_segments, segments, classes)
+        parts = (None if coded.weights is None else coded.weights[rows], offsets, classes)
+        return cls._kept(coded, held, *parts, lambda: ClassBlock.gather(coded.here, rows, offsets, classes))
 
     @property
     def here(self) -> ClassBlock:
-        return ClassBlock.of(vars(self)["table"].here)
+        block: ClassBlock = vars(self)["gather_here"]()
+        return block
+
+    def total(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return vars(self)["held"].total(function, *arguments)
 
     @property
     def n_rows(self) -> int:
         return int(self.offsets[-1])
 
 
-def _block_of(rows: HeldRows) -> ClassBlock:
+def _by_class(rows: HeldRows) -> ClassBlock:
     return ClassBlock.of(rows.tables[0])
+
+
+def _in_segments(rows: HeldRows, segments: np.ndarray, classes: np.ndarray) -> ClassBlock:
+    """The rows of a block that are in a segment."""
+    own = np.concatenate([segments[a:b] for a, b in rows.bounds.T.tolist()])
+    order = np.argsort(own, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=len(classes) + 1)[:-1])])
+    return ClassBlock.gather(rows.tables[0], order[: offsets[-1]], offsets, classes)
 
 
 def _classes(coded: CodedTable) -> np.ndarray:

@@ -23,6 +23,7 @@ from bayesieve.engine.seat import LostWorkerError, Packed, Question, Seat, Step,
 from bayesieve.version import __version__
 
 _POLL, _PATIENCE = 0.5, 30.0  # seconds to wait for a worker where all are gone
+_SCHEDULER_SECONDS = 10.0  # until which a scheduler must answer
 _BLOCK_BYTES = 64 << 20  # codes of a block that is sent
 _ROWS_AT_ONCE = 25_000_000  # rows times candidates that a thread passes over in the time of a round trip
 _FEWEST_AHEAD, _MOST_AHEAD = 16, 256
@@ -335,7 +336,7 @@ def _workers(client: Any) -> dict[str, int]:
     try:
         if client.status != "running":  # a new scheduler knows none of the rows
             raise ConnectionError(client.status)
-        threads: dict[str, int] = client.nthreads()
+        threads: dict[str, int] = client.sync(client.scheduler.ncores, callback_timeout=_SCHEDULER_SECONDS)
         return threads
     except Exception as error:  # whatever a lost connection leads to
         raise OSError("The Dask scheduler does not answer any more; start it, and fit again.") from error

@@ -109,7 +109,8 @@ class Seat:
     def release(self) -> None:
         """Let the worker forget everything."""
         with contextlib.suppress(Exception):  # the cluster may be gone
-            self._engine.client.cancel([self._future], force=True)
+            if self._engine.client.status == "running":  # else it waits for a scheduler that does not know of them
+                self._engine.client.cancel([self._future], force=True)
 
     def send(self, questions: Sequence[Question]) -> _Message | None:
         """Send the next message: questions, after the steps that they need and the worker has not taken yet."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, ContingencyCounts, Recoder, Smoothing, log_probabilities
 from bayesieve.counts.contingency import left_over
+from bayesieve.counts.families import Families
 from bayesieve.counts.probabilities import log_probabilities_of_all, smoothed_logs
 from bayesieve.criteria import ClassBlock, RatioTables
 from bayesieve.criteria.ratio_tables import keeps
@@ -260,29 +261,35 @@ def _counts_without(
     """Counts of the training rows of every split, whose test rows are the segments of ``block``. Usually they are all
     others: then the test rows of all splits are counted in one pass.
     """
-    n_segments, n_classes = block.n_segments, coded.n_classes
-    segments = np.repeat(np.arange(n_segments, dtype=smallest_unsigned(n_segments)), np.diff(block.offsets))
-    tested = CodedTable(
-        block.codes[: len(coded.stored)],
-        coded.n_levels,
-        coded.names,
-        class_codes=segments,
-        classes=np.arange(n_segments),
-        weights=block.weights if block.weights.size else None,
-        families=coded.families,
-        engine=coded.engine,
-    )
+    n_classes = coded.n_classes
+    every: ContingencyCounts = block.total(_counts_by_segment, coded.n_levels, coded.names, coded.families)
     learnt = []
     for number, (train, test) in enumerate(splits):
         met = np.zeros(coded.n_rows, dtype=bool)
         met[train] = met[test] = True
         if met.all() and train.size + test.size == coded.n_rows:
-            own, every = slice(number * n_classes, (number + 1) * n_classes), tested.counts
+            own = slice(number * n_classes, (number + 1) * n_classes)
             part = ContingencyCounts(every.counts[:, own], every.offsets, every.class_counts[own])
             learnt.append(counts - part)
         else:
             learnt.append(coded.take(train).counts)
     return learnt
+
+
+def _counts_by_segment(
+    block: ClassBlock, n_levels: np.ndarray, names: Sequence[str], families: Families | None
+) -> ContingencyCounts:
+    n_segments, n_stored = block.n_segments, len(n_levels) if families is None else families.n_families
+    return CodedTable(
+        block.codes[:n_stored],
+        n_levels,
+        names,
+        class_codes=np.repeat(np.arange(n_segments, dtype=smallest_unsigned(n_segments)), np.diff(block.offsets)),
+        classes=np.arange(n_segments),
+        weights=block.weights if block.weights.size else None,
+        families=families,
+        engine=block.engine,
+    ).counts
 
 
 def _joined(parts: Sequence[CodedTable]) -> CodedTable:
