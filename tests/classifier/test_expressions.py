@@ -88,6 +88,13 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_query_of_duckdb_predicts_as_the_model(seed: int) -> None:
+    model, rows = fitted(seed, **OPTIONS[seed % 3])
+    scored = model.with_predictions(in_engine(rows, "duckdb"))
+    assert_same(model, scored.select("prediction, COLUMNS('^P')").pl(), rows)
+
+
 @pytest.mark.parametrize("seed", range(9))
 def test_expressions_of_polars_predict_as_the_model(seed: int) -> None:
     model, rows = fitted(seed, **OPTIONS[seed % 3])
@@ -141,6 +148,19 @@ def test_frames_of_any_engine_get_predictions(small: tuple[SelectiveNB, pl.DataF
     assert names[:2] == ["extra", rows.columns[-1]]
     collected = scored.compute() if engine == "dask" else scored.pl() if engine == "duckdb" else scored
     assert_same(model, collected, rows)
+
+
+def test_partitions_of_dask_are_predicted_lazily_also_without_rows(small: tuple[SelectiveNB, pl.DataFrame]) -> None:
+    model, rows = small
+    frame = in_engine(rows.with_columns(at=pl.int_range(pl.len())), "dask")
+    computed: list[int] = []
+    half = frame[frame["at"] >= N // 2]
+    scored = model.with_predictions(half.map_partitions(lambda part: computed.append(1) or part, meta=half._meta))
+    assert not computed
+    first, second = (scored.get_partition(i).compute(scheduler="sync") for i in range(2))
+    assert (len(first), len(second), len(computed)) == (0, N // 2, 2)
+    assert dict(first.dtypes) == dict(second.dtypes) == dict(scored.dtypes)
+    assert_same(model, second, rows[N // 2 :])
 
 
 def interacting(rng: np.random.Generator, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:

@@ -204,7 +204,7 @@ def test_mistakes_are_one_line_before_any_work(fails: Run, three: list[Path], tm
     assert "--target is given 2 times for 3 tables" in fails("compare", *three, "-t", "y", "-t", "y")
     assert "is given twice with the target 'y'" in fails("compare", *three, three[0], "-t", "y")
     assert "There is no file" in fails("compare", *three, "nowhere.csv", "-t", "y")
-    assert "is a folder, not a file" in fails("compare", *three, tmp_path, "-t", "y")
+    assert "give all files the same columns" in fails("compare", *three, tmp_path, "-t", "y")
     assert "None of the 3 tables has a column 'id' (--ignore)" in fails("compare", *three, "-t", "y", "--ignore", "id")
     assert "(--weight)" in fails("compare", *three, other, "-t", "y", "--weight", "label")
     assert "(--categorical)" in fails("compare", *three, other, *("-t", "y") * 3, "-t", "label", "--categorical", "y2")

@@ -51,11 +51,11 @@ def is_several(path: Path) -> bool:
 
 
 def header_of(path: Path) -> list[str]:
-    """The names of the columns of a file, or of the files of a pattern; a folder is refused."""
+    """The names of the columns of a file, or of the files of a folder or pattern."""
     from bayesieve.table.reading import read_header
     from bayesieve.table.sources import scan
 
-    return list(scan(path).names) if is_several(path) and not path.is_dir() else read_header(path)
+    return list(scan(path).names) if is_several(path) else read_header(path)
 
 
 def open_source(path: Path, screen: Screen, model: Any) -> Source:
