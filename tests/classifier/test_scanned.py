@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.base import clone
 
 import bayesieve
-from bayesieve import MAPSelector, SelectiveNB, TableEncoder, WrapperSelector
+from bayesieve import (
+    CompressionAveraging,
+    IndicatorEncoder,
+    MAPSelector,
+    MODLDiscretizer,
+    SelectiveNB,
+    TableEncoder,
+    WrapperSelector,
+    scan,
+)
 from bayesieve.criteria import Benefit
 from bayesieve.discretize.numbered_values import NumberedTexts
 from bayesieve.engine import Mapped
@@ -259,3 +270,32 @@ def test_max_seconds_reads_pieces_spread_over_the_scan(tmp_path: Path, monkeypat
     assert model.cautions_[0].kind == "time"
     assert "rare" in model.classes_
     assert model.naive_bayes_.class_count_.min() == 1
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow])
+def test_target_and_weights_by_name_are_the_same_in_memory(convert: Callable[[pl.DataFrame], Any]) -> None:
+    rng = np.random.default_rng(2)
+    frame = pl.DataFrame(
+        {"x": rng.normal(size=300), "*": rng.choice(list("abc"), 300), "weight": rng.integers(0, 3, 300)}
+    )
+    frame = frame.with_columns((frame["x"] + frame["*"].eq("a") > 0).alias("paid"))
+    X, y, weights = frame[["x", "*"]], frame["paid"], frame["weight"].to_numpy()
+    for estimator in (SelectiveNB(), TableEncoder(), CompressionAveraging(), IndicatorEncoder([0.0])):
+        kept = frame[["x", "weight", "paid"]] if isinstance(estimator, IndicatorEncoder) else frame
+        fitted = clone(estimator).fit(convert(kept), "paid", sample_weight="weight")
+        expected = clone(estimator).fit(X[:, : kept.width - 2], y, sample_weight=weights)
+        assert fitted.feature_names_in_.tolist() == expected.feature_names_in_.tolist()
+        for name in ("feature_weights_", "level_scores_", "weights_"):
+            np.testing.assert_array_equal(getattr(fitted, name, 0), getattr(expected, name, 0))
+    assert MODLDiscretizer().fit(convert(frame[["x", "paid"]]), "paid").feature_names_in_.tolist() == ["x"]
+    with pytest.raises(ValueError, match="There is no column 'gone'; the columns are 'x'"):
+        TableEncoder().fit(convert(frame), "gone")
+
+
+def test_rows_of_a_source_are_explained(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    X = pl.DataFrame({"x": rng.normal(size=400), "noise": rng.normal(size=400), "c": rng.choice(list("ab"), 400)})
+    y = (X["x"] + X["c"].eq("a") + rng.normal(size=400) > 0).alias("paid")
+    model = SelectiveNB().fit(X, y)
+    X.with_columns(y).write_parquet(tmp_path / "t.parquet", row_group_size=90)
+    assert model.explain(scan(tmp_path / "t.parquet")).equals(model.explain(X))

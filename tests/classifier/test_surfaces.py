@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy.special import expit
+from sklearn.base import clone
 
 from bayesieve import SelectiveNB, load
 from bayesieve.classifier import calibrating
+from bayesieve.classifier import surfaces as module
 from bayesieve.classifier.report_data import report_data
 from bayesieve.naive_bayes import shapes
 from bayesieve.naive_bayes.surfaces import _VARIANCES, grid_gains, surface_gains
@@ -204,3 +207,22 @@ def test_a_number_of_pairs_limits_surfaces() -> None:
         assert sum(isinstance(level, PairLevels) for level in model.encoder_.levels_) <= most
     named = SelectiveNB(pairs=[("c", "d")]).fit(X, y)
     assert [level.name for level in named.encoder_.levels_ if isinstance(level, PairLevels)] == ["c × d"]
+
+
+def test_grids_of_many_cells_are_left_out_and_take_no_gigabytes(
+    fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, X, y = fitted
+    sizes = [level.parts[0].n_levels * level.parts[1].n_levels for level in surfaces(model)]
+    monkeypatch.setattr(module, "_MOST_CELLS", max(sizes) - 1)
+    fewer = [level.parts[0].n_levels * level.parts[1].n_levels for level in surfaces(clone(model).fit(X, y))]
+    assert max(fewer, default=0) < max(sizes)
+    rng = np.random.default_rng(0)
+    basis, with_rows = rng.normal(size=(4096, 9)), rng.random(4096) < 0.7
+    tracemalloc.start()
+    nearest = module._nearest(with_rows, basis)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1 << 24
+    assert with_rows[nearest].all()
+    np.testing.assert_array_equal(nearest[with_rows], np.flatnonzero(with_rows))

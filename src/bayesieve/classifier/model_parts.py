@@ -29,6 +29,7 @@ from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution, issue, silenced
 from bayesieve.table.choices import is_choice
+from bayesieve.table.frames import apart_by_name
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
@@ -171,6 +172,8 @@ def rows_to_fit(model: SelectiveNB, X: Any, y: Any, weights: Any, groups: Any) -
     if is_scan(X, y):
         X, y, weights, groups = scanned_rows(X, y, weights, groups)
         _keep_rows(X, y, weights)
+    else:
+        X, y, weights, groups = apart_by_name(X, y, weights, groups)
     return X, y, normalized_weights(weights) if model.normalize else weights, groups
 
 

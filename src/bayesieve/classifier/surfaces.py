@@ -29,6 +29,7 @@ _N_BINS = 12
 _N_WAVES = 3
 _MOST_GROUPS = 8  # of a category
 _MOST_SURFACES = 30
+_MOST_CELLS = 4096  # of a grid
 _CAUTION = 0.5  # of the nats by which one table of noise in a hundred gets a surface: the fit has the last word
 _LEAST_EVIDENCE = 0.05  # mean deviation in nats below which a feature without weight stays out
 
@@ -168,7 +169,7 @@ class SurfaceFinder:
             if gains[i, j] <= price or len(found) == self.most:
                 break
             surface = Surface(parts[i], parts[j])
-            if surface.n_directions <= left:
+            if surface.n_directions <= left and math.prod(surface.size) <= _MOST_CELLS:
                 left -= surface.n_directions
                 found[surface] = surface.codes(bins[i], bins[j])
         return found
@@ -200,6 +201,6 @@ def add_surfaces(
 def _nearest(with_rows: np.ndarray, basis: np.ndarray) -> np.ndarray:
     """(n_cells,) for each cell the one that has rows, (n_cells,) bool, and is least different in all directions."""
     other = np.flatnonzero(with_rows)
-    away = ((basis[:, None, :] - basis[other]) ** 2).sum(axis=2)
-    result: np.ndarray = other[np.argmin(away, axis=1)]
+    nearest = [np.argmin(((basis[other] - cell) ** 2).sum(axis=1)) for cell in basis]  # all at once take gigabytes
+    result: np.ndarray = other[nearest]
     return result

@@ -20,6 +20,7 @@ from bayesieve.table import FeatureLevels, Table, Target, as_sample_weight, as_t
 from bayesieve.table.cautions import Caution, issue, named
 from bayesieve.table.columns import Kind
 from bayesieve.table.estimator_input import fit_table, new_table
+from bayesieve.table.frames import apart_by_name
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.target import refuse_identifiers
 
@@ -111,6 +112,7 @@ class ColumnCoder(LevelsCoder):
         self
         """
         self._check_options()
+        X, y, sample_weight = apart_by_name(X, y, sample_weight)
         table = fit_table(self, X)
         _, _, order = read_classes(self, table, y, sample_weight)
         self._positions = self._own_columns(table)

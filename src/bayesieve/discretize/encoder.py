@@ -40,6 +40,7 @@ from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.cautions import Caution
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import fit_table, new_table
+from bayesieve.table.frames import apart_by_name
 from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
 from bayesieve.table.sums import SummedTable
@@ -171,6 +172,8 @@ class TableEncoder(TableCoder):
         if is_scan(X, y):
             scan = scanned_rows(X, y, sample_weight)
             X, y, sample_weight = scan.table, scan.target, scan.weights
+        else:
+            X, y, sample_weight = apart_by_name(X, y, sample_weight)
         table, drawn, coders, grouper = self._read_for_fit(X)
         target, weights, order = read_classes(self, table, y, sample_weight)
         of_table = {coder: coder.in_table(table.n_columns + len(drawn), float(order.total)) for coder in set(coders)}

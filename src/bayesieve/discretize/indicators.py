@@ -27,7 +27,7 @@ from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import new_table, remember_features
-from bayesieve.table.frames import as_table
+from bayesieve.table.frames import apart_by_name, as_table
 from bayesieve.table.indicator_levels import MISSING_LEVEL, IndicatorLevels, score_values
 
 
@@ -206,6 +206,7 @@ class IndicatorEncoder(TableCoder):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
         if not is_choice(self.missing, ("level", "ignore")):
             raise ValueError(f"missing must be 'level' or 'ignore', got {self.missing!r}.")
+        X, y, sample_weight = apart_by_name(X, y, sample_weight)
         table, groups = self._training_scores(X)
         target, weights, order = read_classes(self, table, y, sample_weight)
         columns = [table.column(i) for i in range(table.n_columns)]

@@ -81,6 +81,28 @@ def whole_frame(X: Any) -> Any:
     return pl.DataFrame(X)
 
 
+def apart_by_name(X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
+    """A frame in memory without the columns that ``y`` and, with it, ``others`` name, and these columns; all as they
+    are where ``y`` is no name, or ``X`` no such frame.
+
+    ValueError, which names it, if a column does not exist.
+    """
+    if not isinstance(y, str) or not nw.dependencies.is_into_dataframe(X):
+        return X, y, *others
+    try:
+        frame = nw.from_native(X, eager_only=True)
+    except nw.exceptions.DuplicateError:
+        as_table(X)  # names the column
+        raise
+    roles = [y, *others]
+    names = [role for role in roles if isinstance(role, str)]
+    for name in names:
+        if name not in frame.columns:
+            raise ValueError(f"There is no column {name!r}; the columns are {', '.join(map(repr, frame.columns))}.")
+    rest = frame[:, [name for name in frame.columns if name not in names]]  # `drop` takes some names for patterns
+    return rest.to_native(), *(frame[role].to_native() if isinstance(role, str) else role for role in roles)
+
+
 def take_rows(X: Any, rows: np.ndarray) -> Any:
     """Rows of a dataframe, array or sparse matrix, as the same kind of table."""
     X = whole_frame(X)
