@@ -64,8 +64,8 @@ class TableEncoder(TableCoder):
         Discretization of numeric columns: a name, or a discretizer of this package with its own options.
     categorical : {"modl", "values", "auto"} or estimator, default="modl"
         ``"modl"`` groups values; ``"values"`` gives every value a level of its own; ``"auto"`` does in columns of 30
-        values or more where this saves more nats of the labels than groups do. Such levels are for models that hold
-        them together, as `SelectiveNB` does with fitted weights or evidence.
+        values or more where this clearly saves more nats of the labels than groups do. Such levels are for models that
+        hold them together, as `SelectiveNB` does with fitted weights or evidence.
     prior : {"sizes", "published"}, default="sizes"
         As `MODLDiscretizer` and `MODLGrouper` have it, for both kinds of ``"modl"``. By sizes, each level beyond the
         first costs 2 log(min(K, N) / (5 sqrt(N))) nats more in a table of N rows and K > 5 sqrt(N) columns, some of

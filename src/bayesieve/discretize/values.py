@@ -16,6 +16,7 @@ from bayesieve.discretize.value_counts import ValueCounts
 
 _MOST_COUNTED = 500  # groups up to which partitions are counted; more cost more than any feature could repay
 _LEAST_VALUES = 30  # of a column whose values may stay apart
+_LEAST_MORE = 0.01  # that values save, as a share of what groups do: those are easier to read
 _STRENGTHS = (1e-3, 1e6)  # rows that the shares of the column count for
 
 
@@ -39,7 +40,7 @@ class ValueCoder(GroupCoder):
 class GroupsOrValues(MODLGrouper):
     """Groups as `MODLGrouper` finds them, or one level per value where the values of a column differ by degrees.
 
-    Values win if they save more nats of the labels than groups do. The shares of the classes of a value are then drawn
+    Values win if they save clearly more nats of the labels than groups do. The shares of the classes of a value are then drawn
     around those of the column, from a Dirichlet distribution whose strength is the most probable one (empirical Bayes);
     to announce it costs as much as a number of groups, log V.
     """
@@ -52,7 +53,9 @@ class GroupsOrValues(MODLGrouper):
             return groups
         counts = counts[present].astype(float)
         cost = groups.null_cost + np.log(present.size) - _saved_by_values(counts)
-        return Groups(tuple(present[:, None]), counts, cost, groups.null_cost) if cost < groups.cost else groups
+        if groups.cost - cost <= _LEAST_MORE * (groups.null_cost - groups.cost):
+            return groups
+        return Groups(tuple(present[:, None]), counts, float(cost), groups.null_cost)
 
 
 def _saved_by_values(counts: np.ndarray) -> float:
