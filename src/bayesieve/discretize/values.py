@@ -40,9 +40,9 @@ class ValueCoder(GroupCoder):
 class GroupsOrValues(MODLGrouper):
     """Groups as `MODLGrouper` finds them, or one level per value where the values of a column differ by degrees.
 
-    Values win if they save clearly more nats of the labels than groups do. The shares of the classes of a value are then drawn
-    around those of the column, from a Dirichlet distribution whose strength is the most probable one (empirical Bayes);
-    to announce it costs as much as a number of groups, log V.
+    Values win if they save clearly more nats of the labels than groups do. The shares of the classes of a value are
+    then drawn around those of the column, from a Dirichlet distribution whose strength is the most probable one
+    (empirical Bayes); to announce it costs as much as a number of groups, log V.
     """
 
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
