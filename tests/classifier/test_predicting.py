@@ -14,7 +14,8 @@ import pytest
 
 import bayesieve
 from bayesieve import SelectiveNB
-from bayesieve.classifier import model_parts, scored_files
+from bayesieve.classifier import model_parts, own_columns, scored_files
+from bayesieve.table.reading import read_table
 from tests.classifier.mixed_data import fitted, frame, labels
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column")
@@ -316,3 +317,26 @@ def test_memory_limit_bounds_the_rows_at_a_time(folder: Path, monkeypatch: pytes
     np.testing.assert_array_equal(pl.read_ipc(folder / "out.arrow")[:, 1:].to_numpy(), model.predict_proba(rows))
     with pytest.raises(ValueError, match="memory_limit must be"):
         model.predict_to(folder / "out.csv", folder / "part0.parquet", memory_limit="1MB")
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_text_is_read_by_the_levels_of_the_model(separator: str, tmp_path: Path) -> None:
+    codes = ["007", "7", "x", ""]
+    rng = np.random.default_rng(0)
+    which = rng.integers(0, 4, 400)
+    rows = pl.DataFrame({"code": [codes[i] for i in which], "number": which + 0.5 * (rng.random(400) < 0.3)})
+    model = SelectiveNB("all", calibrate=False).fit(rows, np.where(which % 3 == 0, "a", "b"))
+    scored = pl.DataFrame({"code": ["007", "7", "007", "7"], "number": ["1.5", "2", "", "3"]})  # numbers all, here
+    for i in range(2):
+        text = scored[2 * i : 2 * i + 2].with_columns(
+            pl.col("number").str.replace(r"\.", "," if separator == ";" else ".")
+        )
+        text.write_csv(tmp_path / f"{i}.csv", separator=separator)
+    (tmp_path / "1.csv").write_text((tmp_path / "1.csv").read_text() + f"\n{separator}\n")
+    levels = own_columns.levels_of_columns(model)
+    whole = pl.concat([read_table(tmp_path / f"{i}.csv", levels).cast(pl.String) for i in range(2)])
+    assert whole.height == 5  # that of a separator is a row, the blank line is none
+    expected = model.predict_proba(whole)
+    np.testing.assert_array_equal(model.predict_proba(tmp_path), expected)
+    assert model.predict_to(tmp_path / "out.parquet", tmp_path / "?.csv") == 5
+    np.testing.assert_array_equal(pl.read_parquet(tmp_path / "out.parquet")[:, 1:].to_numpy(), expected)

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesieve.classifier.cautions import rows_in_question, unseen_caution, unseen_said_once
 from bayesieve.classifier.engines import check_engine
-from bayesieve.classifier.own_columns import columns_needed, columns_to_read, own_columns
+from bayesieve.classifier.own_columns import columns_needed, columns_to_read, own_columns, scan_for
 from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import check_prior
@@ -237,7 +237,7 @@ def predicted(model: SelectiveNB, predict: Callable[[CodedTable], np.ndarray], X
     """What ``predict`` says about rows that are in memory, or read from a source block by block."""
     if not is_scan(X, ""):
         return predict(coded_for(model, X))
-    source = scan(X)
+    source = scan_for(model, X)
     frames = source.blocks(columns_to_read(model, source))
     with unseen_said_once(model, source.n_rows), silenced():
         return np.concatenate([predict(coded_for(model, own_columns(model, frame))) for frame in frames])
@@ -249,7 +249,7 @@ def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
         return X
     import polars as pl
 
-    source = scan(X)
+    source = scan_for(model, X)
     return own_columns(model, pl.concat(list(source.blocks(columns_to_read(model, source)))))
 
 

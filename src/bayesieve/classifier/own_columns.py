@@ -10,9 +10,11 @@ import numpy as np
 from bayesieve.table.frames import whole_frame
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.pair_levels import columns_behind, columns_of
+from bayesieve.table.sources.scanning import scan_to_score
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
+    from bayesieve.table import FeatureLevels
     from bayesieve.table.sources import Source
 
 
@@ -24,6 +26,17 @@ def columns_needed(model: SelectiveNB) -> tuple[list[str], list[str]]:
     names = list(dict.fromkeys(sources))
     needed = {name for name, is_used in zip(sources, used, strict=True) if is_used}
     return names, [name for name in names if name in needed]
+
+
+def levels_of_columns(model: SelectiveNB) -> dict[str, FeatureLevels]:
+    """The levels of the columns that a model was trained on, by name; they define how values are read."""
+    levels = columns_of(model.encoder_.levels_)
+    return dict(zip(scores_of(levels), levels, strict=True))
+
+
+def scan_for(model: SelectiveNB, source: Any) -> Source:
+    """A source whose text, in files without types, is read by the levels of a model."""
+    return scan_to_score(source, levels_of_columns(model))
 
 
 def columns_to_read(model: SelectiveNB, source: Source) -> list[str]:

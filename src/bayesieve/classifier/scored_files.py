@@ -15,13 +15,13 @@ import numpy as np
 
 from bayesieve.classifier.cautions import unseen_said_once
 from bayesieve.classifier.expressions import prediction_names
-from bayesieve.classifier.own_columns import columns_to_read
+from bayesieve.classifier.own_columns import columns_to_read, scan_for
 from bayesieve.classifier.scored_frames import in_memory
 from bayesieve.engine.memory_limit import bytes_of
 from bayesieve.engine.progress import RowProgress
 from bayesieve.table.cautions import silenced
 from bayesieve.table.frame_files import FrameFile, is_folder, mark_of
-from bayesieve.table.sources import Source, scan
+from bayesieve.table.sources import Source
 from bayesieve.table.sources.base import Piece, Pieces, digest
 from bayesieve.table.sources.column_files import FilePiece
 from bayesieve.table.sources.files import File, files_of
@@ -48,7 +48,7 @@ def predict_to(
     verbose: int,
 ) -> int:
     """What `SelectiveNB.predict_to` does."""
-    rows = scan(source)
+    rows = scan_for(model, source)
     refuse_own_file(path, source, rows)
     scored = ScoredRows.of(model, rows, keep, memory_limit)
     with RowProgress("Predicting", rows.n_rows, rows.n_bytes, verbose) as progress:

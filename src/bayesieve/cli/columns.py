@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.text import listed, shown
-
-if TYPE_CHECKING:
-    from bayesieve.table import FeatureLevels
-
-
-def levels_of_columns(model: Any) -> dict[str, FeatureLevels]:
-    """The levels of the columns that a model was trained on, by name; they define how values are read."""
-    from bayesieve.table.indicator_levels import scores_of
-    from bayesieve.table.pair_levels import columns_of
-
-    levels = columns_of(model.encoder_.levels_)
-    return dict(zip(scores_of(levels), levels, strict=True))
 
 
 def require_needed(model: Any, names: Sequence[str], path: Path) -> None:

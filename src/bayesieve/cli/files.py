@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.cli.columns import levels_of_columns
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import shown, thousands
@@ -30,6 +29,7 @@ def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
 
     CommandError for files that memory does not hold.
     """
+    from bayesieve.classifier.own_columns import levels_of_columns
     from bayesieve.table import reading
 
     if is_several(path):
@@ -59,16 +59,17 @@ def header_of(path: Path) -> list[str]:
 
 
 def open_source(path: Path, screen: Screen, model: Any) -> Source:
-    """The rows of a file, folder or pattern, to be read block by block. A single file of text is read at once, by the
-    model's levels.
+    """The rows of a file, folder or pattern, to be read block by block; text by the model's levels, a single file of it
+    at once.
     """
+    from bayesieve.classifier.own_columns import scan_for
     from bayesieve.table.frame_files import ARROW, PARQUET
     from bayesieve.table.sources import scan
 
     if not is_several(path) and path.suffix.lower() not in (*PARQUET, *ARROW):
         return scan(read_table(path, screen, model))
     with screen.working(f"Looking at {shown(path)} ..."):
-        return scan(path)
+        return scan(path) if model is None else scan_for(model, path)
 
 
 def _memory() -> int:

@@ -322,15 +322,22 @@ def _without_blank_records(text: Text, frame: pl.DataFrame) -> pl.DataFrame:
     """Without the rows that polars makes of blank lines; a row whose values are all missing stays."""
     if frame.width == 1 or frame.height == 0 or any(column.null_count() == 0 for column in frame.get_columns()):
         return frame
-    blank = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
-    n_blank = int(blank.sum())
+    blank = blank_lines(text, frame.select(pl.all_horizontal(pl.all().is_null())).to_series(), frame.width)
+    return frame if blank is None else frame.filter(~blank)
+
+
+def blank_lines(text: Text, empty: pl.Series, width: int) -> pl.Series | None:
+    """Which rows are blank lines, of those without any value; None where there are none."""
+    n_rows, n_empty = len(empty), int(empty.sum())
+    if width == 1 or n_empty == 0:
+        return None
     separators, quotes = _count_bytes(text.source, text.separator.encode(), b'"')
-    if n_blank == 0 or (quotes == 0 and separators == (frame.height + 1) * (frame.width - 1)):
-        return frame
-    if quotes or separators != (frame.height - n_blank + 1) * (frame.width - 1):
-        empty = [not row for row in text.open()]
-        blank = pl.Series(empty[-frame.height :]) if len(empty) > frame.height else blank
-    return frame.filter(~blank)
+    if quotes == 0 and separators == (n_rows + 1) * (width - 1):
+        return None
+    if quotes or separators != (n_rows - n_empty + 1) * (width - 1):
+        blank = [not row for row in text.open()]
+        return pl.Series(blank[-n_rows:]) if len(blank) > n_rows else empty
+    return empty
 
 
 def refuse_short_rows(text: Text, n_rows: int, blank: bool) -> None:

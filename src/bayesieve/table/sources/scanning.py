@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
@@ -16,6 +16,9 @@ from bayesieve.table.sources.files import files_of, format_of
 from bayesieve.table.sources.frames import scan_dataset, scan_frame
 from bayesieve.table.sources.lazy import scan_query
 from bayesieve.table.writing import checked_path
+
+if TYPE_CHECKING:
+    from bayesieve.table.levels import FeatureLevels
 
 
 def scan(
@@ -93,6 +96,18 @@ def scan(
     if columns is not None and not len(columns):
         raise ValueError("columns is empty; name at least one column, or leave it out for all of them.")
     return table if columns is None else table.select(columns)
+
+
+def scan_to_score(source: Any, levels: Mapping[str, FeatureLevels]) -> Source:
+    """As `scan`; the values of text files are read by the levels of a model, so that no types are inferred."""
+    paths = [source] if isinstance(source, (str, os.PathLike)) else source
+    if _is_list_of_paths(paths) and all(format_of(path) == "text" for path in files_of(paths)):
+        from bayesieve.table.sources.text_files import scan_text
+
+        table = scan_text(files_of(paths), None, levels)
+        if table.n_rows:
+            return table
+    return scan(source)
 
 
 def _is_list_of_paths(source: Any) -> bool:

@@ -7,7 +7,7 @@ import contextlib
 import gzip
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from bayesieve.table.csv_files import (
     SAMPLE_BYTES,
     SAMPLE_ROWS,
+    blank_lines,
     line_in_utf8,
     look_at,
     numbered,
@@ -29,17 +30,21 @@ from bayesieve.table.sources.column_files import FileSource, lazy_file, scan_fil
 from bayesieve.table.sources.copies import Folder, write_blocks
 from bayesieve.table.sources.files import File
 from bayesieve.table.sources.schemas import unified
-from bayesieve.table.text_types import TextType
+from bayesieve.table.text_types import TextType, decimal_points
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from bayesieve.table.levels import FeatureLevels
 
 _FORMAT = 1  # of copies that are used again
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 24
 
 
-def scan_text(paths: Sequence[Path], parent: Path | None) -> FileSource:
+def scan_text(
+    paths: Sequence[Path], parent: Path | None, levels: Mapping[str, FeatureLevels] | None = None
+) -> FileSource:
     """The rows of text tables, with separators, encodings and types as `read_table` finds them.
 
     A type is that of all values of its file; integers of one file and numbers of another are numbers.
@@ -49,6 +54,8 @@ def scan_text(paths: Sequence[Path], parent: Path | None) -> FileSource:
     paths : sequence of Path
     parent : path or None
         A folder for the copies, which are used again for the same files; None for a temporary one.
+    levels : mapping from the names of a model's columns to their levels, optional
+        Values are text that levels read one by one, as `read_csv_to_score` has it: no types are inferred.
 
     Raises
     ------
@@ -62,7 +69,7 @@ def scan_text(paths: Sequence[Path], parent: Path | None) -> FileSource:
     if home is None or not home.is_dir():
         folder = Folder(parent)
         home = folder.path
-        _convert(paths, home, parent)
+        _convert(paths, home, parent, levels)
         for file in files:
             file.check_unchanged()
         if place is not None:
@@ -80,12 +87,15 @@ def scan_text(paths: Sequence[Path], parent: Path | None) -> FileSource:
     return FileSource(schema, tuple(runs), tuple(files))
 
 
-def _convert(paths: Sequence[Path], target: Path, parent: Path | None) -> None:
+def _convert(
+    paths: Sequence[Path], target: Path, parent: Path | None, levels: Mapping[str, FeatureLevels] | None
+) -> None:
     """Write the rows of each text table as Parquet files, at least one, into a folder of its number."""
     import polars as pl
 
     scratch = Folder(parent)
-    tables = [_TextTable(path, scratch.path / str(i)) for i, path in enumerate(paths)]
+    kind = _TextTable if levels is None else partial(_TextToScore, levels=levels)
+    tables = [kind(path, scratch.path / str(i)) for i, path in enumerate(paths)]
     schema = unified([table.schema for table in tables], paths)
     marked = {name for table in tables for name in table.marked}
     for name, dtype in schema.items():
@@ -116,11 +126,13 @@ class _TextTable:
         Columns that hold marks of missing numbers only.
     """
 
+    _expected: Collection[str] = ()  # names in the header
+
     def __init__(self, path: Path, folder: Path) -> None:
         import polars as pl
 
         folder.mkdir()
-        self._text = look_at(path, _plain(path, folder))
+        self._text = look_at(path, _plain(path, folder), self._expected)
         try:
             self._look_through()
         except pl.exceptions.ComputeError as error:
@@ -128,7 +140,7 @@ class _TextTable:
                 refuse_open_quote(self._text)
                 refuse_ragged(self._text)
                 raise ValueError(f"{path} cannot be cut into columns; check its quotes and separators.") from error
-            self._text = look_at(path, _western(Path(str(self._text.source)), folder))
+            self._text = look_at(path, _western(Path(str(self._text.source)), folder), self._expected)
             self._look_through()
 
     def _look_through(self) -> None:
@@ -226,6 +238,43 @@ class _TextTable:
                 column = self._types[name].read(column)
             columns.append(column.cast(schema[name]).alias(name))
         return pl.DataFrame(columns)
+
+
+class _TextToScore(_TextTable):
+    """A text table whose values are read by the levels of a model; rows of separators only are rows, too."""
+
+    def __init__(self, path: Path, folder: Path, levels: Mapping[str, FeatureLevels]) -> None:
+        self._expected = self._levels = levels
+        super().__init__(path, folder)
+
+    def _look_through(self) -> None:
+        import polars as pl
+
+        empty = pl.Series([], dtype=pl.Boolean)
+        n_last = 0
+        for block in self._blocks(self._query(None)):
+            empty.append(block.select(pl.all_horizontal(pl.all().is_null())).to_series())
+            n_last += block[:, -1].null_count()
+        if len(self._names) > 1 and n_last:
+            refuse_short_rows(self._text, len(empty), bool(empty.any()))
+        self._blank = blank_lines(self._text, empty, len(self._names))
+        self.marked = set()
+        self.schema = pl.Schema(dict.fromkeys(self._names, pl.String()))
+
+    def rows(self, schema: pl.Schema) -> Iterator[pl.DataFrame]:
+        import polars as pl
+
+        first = 0
+        points = self._text.separator != ","
+        for block in self._blocks(self._query(None)):
+            last = first + block.height
+            present = block if self._blank is None else block.filter(~self._blank[first:last])
+            columns = [column.alias("") for column in present.get_columns()]
+            for i, name in enumerate(self._names):
+                if points and name in self._levels and self._levels[name].type == "number":
+                    columns[i] = decimal_points(columns[i])
+            yield pl.DataFrame([column.alias(name) for column, name in zip(columns, self._names, strict=True)])
+            first = last
 
 
 def _plain(path: Path, folder: Path) -> Path:
