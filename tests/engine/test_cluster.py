@@ -288,7 +288,7 @@ def test_workers_read_count_and_code_scanned_tables(
         expected = alone.fit_transform_coded(source, "target", "weight", **options)
     with Cluster(client, block_rows=500) as engine:
         with pytest.warns(UserWarning, match="missing in 26 rows"):
-            coded = remote.fit_transform_coded(source, "target", "weight", engine=engine, **options)
+            coded = remote.fit_transform_coded(source, "target", "weight", engine=engine, verbose=1, **options)
         codes, counts = coded.codes, coded.counts
         some = np.flatnonzero(rng.random(coded.n_rows) < 0.1)
         np.testing.assert_array_equal(coded.codes_at([3, 0], some), codes[[3, 0]][:, some])
@@ -381,6 +381,45 @@ def test_held_out_rows_and_folds_stay_with_the_workers(
     np.testing.assert_allclose(remote.feature_weights_, alone.feature_weights_, atol=1e-9)
     counts = zip(remote.naive_bayes_.feature_count_, alone.naive_bayes_.feature_count_, strict=True)
     assert all(np.allclose(*both) for both in counts)
+
+
+def test_interrupts_of_a_scan_leave_nothing(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trip, interrupted_at = Cluster._trip, 1
+
+    def interrupted(engine: Cluster, questions: Any) -> None:
+        if engine.round_trips == interrupted_at:
+            raise KeyboardInterrupt
+        trip(engine, questions)
+
+    monkeypatch.setattr(Cluster, "_trip", interrupted)
+    frame = claims().drop("whole", "fractional")
+    frame.write_parquet(tmp_path / "rows.parquet", row_group_size=130)
+    source = bayesieve.scan(tmp_path)
+    with pytest.raises(KeyboardInterrupt):  # while workers read
+        SelectiveNB(engine=client).fit(source, "target")
+    assert not client.futures
+    interrupted_at = 12
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = SelectiveNB(engine=client).fit(source, "target")
+    assert model.predict(frame.drop("target")).shape == (1500,)
+    interrupted_at = -1
+    timed = SelectiveNB(engine=client, max_seconds=0.0)
+    with pytest.warns(UserWarning, match="stopped early"):
+        timed.fit(source, "target")
+    assert not timed.trace_.complete
+    assert not client.futures
+
+
+def test_copies_are_found_by_codes_of_workers(client: Any, tmp_path: Path) -> None:
+    frame = claims().drop("whole", "fractional").with_columns(again=pl.col("n0") * 2, shifted=pl.col("target") + 5)
+    frame.write_parquet(tmp_path / "rows.parquet", row_group_size=130)
+    source = bayesieve.scan(tmp_path)
+    with pytest.warns(UserWarning, match="copy of it"):
+        alone = SelectiveNB().fit(source, "target")
+    with pytest.warns(UserWarning, match="copy of it"):
+        remote = SelectiveNB(engine=client).fit(source, "target")
+    assert [caution.columns for caution in remote.cautions_] == [caution.columns for caution in alone.cautions_]
+    assert {"target", "copies"} <= {caution.kind for caution in remote.cautions_}
 
 
 def test_what_workers_cannot_read_is_one_sentence(client: Any, tmp_path: Path) -> None:

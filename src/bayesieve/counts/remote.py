@@ -218,12 +218,15 @@ class RemoteTable(CodedTable):
         return total
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
-        if isinstance(rows, slice) or len(rows) > _MOST_SAMPLED:
-            return self.here.codes_at(features, rows)
-        key = np.asarray(rows, dtype=np.int64).tobytes()
+        positions = np.arange(self.n_rows)[rows] if isinstance(rows, slice) else np.asarray(rows, dtype=np.int64)
+        if len(positions) > _MOST_SAMPLED:
+            asked = np.empty((len(features), len(positions)), self.remote.dtype)
+            self.remote.write(features, positions, asked)
+            return asked
+        key = positions.tobytes()
         if key not in self._samples:
-            self._samples[key] = np.empty((self.n_features, len(rows)), self.remote.dtype)
-            self.remote.write(range(self.n_features), np.asarray(rows, dtype=np.int64), self._samples[key])
+            self._samples[key] = np.empty((self.n_features, len(positions)), self.remote.dtype)
+            self.remote.write(range(self.n_features), positions, self._samples[key])
         codes: np.ndarray = self._samples[key][features]
         return codes
 
