@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +26,9 @@ from bayesieve.cli.scanned import check_target, is_scanned, scanned_training
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted
 from bayesieve.cli.training import TrainingTable, columns_of, training_table
+
+if TYPE_CHECKING:
+    from bayesieve import SelectiveNB
 
 search_option = partial(typer.Option, rich_help_panel="Search")
 
@@ -166,19 +169,8 @@ def fit(
             plan = data.plan(model)
         screen.pairs(plan)
         return
-    if screen.shows_progress:
-        screen.note(f"Fitting {counted(data.n_rows, 'row')} of {counted(len(data.names), 'feature')} ...")
-    # The library's own warning of an interrupted search is about Python objects.
-    warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
-    with compiling.announced(screen):
-        data.fit(model)
-    if model.trace_.was_interrupted(max_seconds):
-        screen.warn(
-            f"The search was interrupted after {counted(model.trace_.n_models, 'model')}: the best subset so far is "
-            "written; run the same command again for a whole search"
-        )
-    model.target_name_ = target
-    model.benefit_rule_ = rule
+    _learn(model, data, screen)
+    model.target_name_, model.benefit_rule_ = target, rule
     model.set_params(verbose=0, engine="memory", cache=None, memory_limit=None)
     files.open_folder(output)
     written = [("model", output / "model.json"), ("features", output / "features.csv")]
@@ -189,6 +181,21 @@ def fit(
         performance = _write_report(model, data.measured(model), output / "report.html", folds, screen, table)
         written.append(("report", output / "report.html"))
     show_summary(screen, model, performance, written)
+
+
+def _learn(model: SelectiveNB, data: Any, screen: Screen) -> None:
+    """Fit the model, and say so where the search was interrupted."""
+    if screen.shows_progress:
+        screen.note(f"Fitting {counted(data.n_rows, 'row')} of {counted(len(data.names), 'feature')} ...")
+    # The library's own warning of an interrupted search is about Python objects.
+    warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
+    with compiling.announced(screen):
+        data.fit(model)
+    if model.trace_.was_interrupted(model.max_seconds):
+        screen.warn(
+            f"The search was interrupted after {counted(model.trace_.n_models, 'model')}: the best subset so far is "
+            "written; run the same command again for a whole search"
+        )
 
 
 def _check_numbers(max_seconds: float | None, seed: int, jobs: int, folds: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +15,6 @@ from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.engine import Engine
 from bayesieve.table import Categories, Column, FeatureLevels
 from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.scanned import TextPool
 from bayesieve.table.values import Scalar, canonical_text, merge_values
 
 State = dict[str, np.ndarray]
@@ -315,3 +316,32 @@ class NumberedTexts(NumberedValues):
 
 def _text_of(value: Scalar) -> str:
     return value if isinstance(value, str) else canonical_text(value)
+
+
+class TextPool:
+    """Codes of the texts of a column that go on from block to block; ``texts`` have the first ones."""
+
+    def __init__(self, texts: Sequence[Any] = ()) -> None:
+        import polars as pl
+
+        self._pool = pl.Categories.random()
+        self._last: Any = pl.Series(texts, dtype=pl.String).cast(pl.Categorical(self._pool))
+
+    def takes(self, column: Column) -> bool:
+        """Whether this is a column of text."""
+        import polars as pl
+
+        return isinstance(column._data, pl.Series) and column._data.dtype == pl.String
+
+    def codes(self, column: Column) -> np.ndarray:
+        """(n_rows,) codes in the order in which texts were first met, -1 = missing."""
+        import polars as pl
+
+        self._last = column._selected().cast(pl.Categorical(self._pool))  # an unused pool is emptied
+        codes: np.ndarray = self._last.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        return codes
+
+    def values(self, begin: int) -> list[str]:
+        """The texts from this code on."""
+        texts: list[str] = self._pool.to_series().slice(begin).to_list()
+        return texts

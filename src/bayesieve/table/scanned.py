@@ -63,17 +63,12 @@ class ScannedTable(Table):
     ) -> None:
         import polars as pl
 
-        self.source, self._known, self.runs = source, known, runs
+        self.source, self.known, self.runs = source, known, runs
         self._given = dict(kinds or {})
         self._kept = _Kept() if kept is None else kept
         # Types follow from the schema, so that no row has to be read for them.
         super().__init__(_columns_of(pl.DataFrame(schema=source.schema), self._given), 0, True)
         self.n_rows = source.n_rows if known is None else int(np.count_nonzero(known))
-
-    @property
-    def known(self) -> np.ndarray | None:
-        """The rows of the source that count, (source.n_rows,); None for all."""
-        return self._known
 
     @property
     def block_rows(self) -> int:
@@ -85,7 +80,7 @@ class ScannedTable(Table):
         first ``n_before`` blocks.
         """
         first_row = min(n_before * self.block_rows, self.source.n_rows)
-        begin = first_row if self._known is None else int(np.count_nonzero(self._known[:first_row]))
+        begin = first_row if self.known is None else int(np.count_nonzero(self.known[:first_row]))
         keeping = bool(self._kept.wanted.size) and not self._kept.complete
         self._kept.frames = self._kept.frames if n_before or not keeping else []
         for frame in self.frames(first_row):
@@ -113,7 +108,7 @@ class ScannedTable(Table):
             pieces.append(piece)
             last += piece.n_rows
             if last - first >= n_rows or number == len(self.source.pieces):
-                known = None if self._known is None else self._known[first:last]
+                known = None if self.known is None else self.known[first:last]
                 end = begin + (last - first if known is None else int(np.count_nonzero(known)))
                 yield slice(begin, end), TablePart(tuple(pieces), self.names, known, self._given)
                 pieces, begin, first = [], end, last
@@ -123,7 +118,7 @@ class ScannedTable(Table):
         every class needs; and whether they have each row, (n_rows,) bool. ``codes`` : classes of the rows.
         """
         sizes = np.array([piece.n_rows for piece in self.source.pieces])
-        known = np.ones(sizes.sum(), dtype=bool) if self._known is None else self._known
+        known = np.ones(sizes.sum(), dtype=bool) if self.known is None else self.known
         piece_of = np.repeat(np.arange(sizes.size), sizes)[known]
         n = max(1, sizes.size * n_rows // max(1, self.n_rows))
         parts = np.array_split(np.arange(sizes.size), n)
@@ -134,7 +129,7 @@ class ScannedTable(Table):
         ends = np.cumsum(sizes)
         among = np.concatenate([np.arange(ends[i] - sizes[i], ends[i]) for i in numbers])
         source = self.source.part(numbers)
-        table = ScannedTable(source, None if self._known is None else self._known[among], None, self._given)
+        table = ScannedTable(source, None if self.known is None else self.known[among], None, self._given)
         return table, np.isin(piece_of, numbers)
 
     def frames(self, first_row: int = 0) -> Iterator[pl.DataFrame]:
@@ -144,7 +139,7 @@ class ScannedTable(Table):
         begin = first_row
         for frame in self.source.blocks(self.names, self.block_rows, first_row):
             end = begin + frame.height
-            yield frame if self._known is None else frame.filter(pl.Series(self._known[begin:end]))
+            yield frame if self.known is None else frame.filter(pl.Series(self.known[begin:end]))
             begin = end
         if begin != self.source.n_rows:
             self.source.check_unchanged()
@@ -236,15 +231,15 @@ class ScannedTable(Table):
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
         if tuple(names) != self.names:
             raise ValueError("The columns of a scanned table keep their names; rename them where they come from.")
-        return ScannedTable(self.source, self._known, self.runs, {**self._given, **kinds}, self._kept)
+        return ScannedTable(self.source, self.known, self.runs, {**self._given, **kinds}, self._kept)
 
     def select(self, positions: Sequence[int]) -> ScannedTable:
         source = self.source.select([self.names[i] for i in positions])
-        return ScannedTable(source, self._known, self.runs, self._given, self._kept)
+        return ScannedTable(source, self.known, self.runs, self._given, self._kept)
 
     def by_class(self, runs: ClassRuns) -> ScannedTable:
         """The same rows, class after class."""
-        return ScannedTable(self.source, self._known, runs, self._given, self._kept)
+        return ScannedTable(self.source, self.known, runs, self._given, self._kept)
 
     def read_once(self) -> ScannedTable:
         return self
@@ -286,35 +281,6 @@ def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> list[Column]:
         Column(name, series.alias(""), "polars").read_as(name, kinds.get(name))
         for name, series in zip(frame.columns, frame.get_columns(), strict=True)
     ]
-
-
-class TextPool:
-    """Codes of the texts of a column that go on from block to block; ``texts`` have the first ones."""
-
-    def __init__(self, texts: Sequence[Any] = ()) -> None:
-        import polars as pl
-
-        self._pool = pl.Categories.random()
-        self._last: Any = pl.Series(texts, dtype=pl.String).cast(pl.Categorical(self._pool))
-
-    def takes(self, column: Column) -> bool:
-        """Whether this is a column of text."""
-        import polars as pl
-
-        return isinstance(column._data, pl.Series) and column._data.dtype == pl.String
-
-    def codes(self, column: Column) -> np.ndarray:
-        """(n_rows,) codes in the order in which texts were first met, -1 = missing."""
-        import polars as pl
-
-        self._last = column._selected().cast(pl.Categorical(self._pool))  # an unused pool is emptied
-        codes: np.ndarray = self._last.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        return codes
-
-    def values(self, begin: int) -> list[str]:
-        """The texts from this code on."""
-        texts: list[str] = self._pool.to_series().slice(begin).to_list()
-        return texts
 
 
 class ScannedRows(NamedTuple):
