@@ -33,15 +33,18 @@ def worth_keeping(
     others = joint - centred.sum(axis=0)
     left, prices = np.arange(len(centred)), prices.astype(np.float64)
     loss, at_once = _loss(joint, classes, weights), max(1, left.size // _AT_ONCE)
+    inverse: np.ndarray | None = None
     with one_blas_thread():  # sums come in one order
         while left.size > 1:
-            dropped, factors = _cheapest(centred, joint, weights, prices[left], at_once)
+            if inverse is None:
+                inverse = _inverse_curvature(centred, joint, weights)
+            dropped, factors = _cheapest(inverse, prices[left], at_once)
             if dropped.size == 0:
                 break
-            without = others + np.tensordot(factors, centred, axes=1)
+            without = others + np.tensordot(factors.astype(centred.dtype), centred, axes=1)
             higher = _loss(without, classes, weights)
             if higher - loss <= prices[left[dropped]].sum():
-                joint, loss = without, higher
+                joint, loss, inverse = without, higher, None
                 stay = np.delete(np.arange(left.size), dropped)
                 left, centred = left[stay], centred[stay] * factors[stay, None, None].astype(centred.dtype)
             elif dropped.size == 1:
@@ -51,24 +54,27 @@ def worth_keeping(
     return np.isin(np.arange(len(contributions)), left)
 
 
-def _cheapest(
-    centred: np.ndarray, joint: np.ndarray, weights: np.ndarray, prices: np.ndarray, most: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """At most so many features that cost less than their prices, and factors on all that make up for them."""
+def _inverse_curvature(centred: np.ndarray, joint: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(n_features, n_features) of the loss by factors on the contributions."""
     probability = softmax(joint, axis=1)
-    away = centred - (centred * probability).sum(axis=2, keepdims=True)
     largest = max(float(weights.max()), 1e-300)  # so that single precision holds any weight
-    away *= np.sqrt(probability * (weights / largest)[:, None])
-    design = away.reshape(len(away), -1).astype(np.float32)
+    away = centred - np.einsum("krj,rj->kr", centred, probability.astype(centred.dtype))[:, :, None]
+    away *= np.sqrt(probability * (weights / largest)[:, None]).astype(centred.dtype)
+    design = away.reshape(len(away), -1).astype(np.float32, copy=False)
     curvature = (design @ design.T).astype(np.float64) * largest
     curvature[np.diag_indices_from(curvature)] += _FACTOR_PRECISION
-    inverse = inv(curvature, overwrite_a=True)
-    variances, factors = np.diag(inverse).copy(), np.ones(len(centred))
-    most = min(most, len(centred) - 1)
+    inverse: np.ndarray = inv(curvature, overwrite_a=True)
+    return inverse
+
+
+def _cheapest(inverse: np.ndarray, prices: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most so many features that cost less than their prices, and factors on all that make up for them."""
+    variances, factors = np.diag(inverse).copy(), np.ones(len(inverse))
+    most = min(most, len(inverse) - 1)
     dropped: list[int] = []
     # The inverse without the features dropped is the inverse less the outer products of these lines: writing it out
     # after each would take the square of the number of features.
-    lines = np.empty((most, len(centred)))
+    lines = np.empty((most, len(inverse)))
     for n in range(most):
         profit = prices - factors**2 / (2.0 * np.maximum(variances, 1e-300))
         profit[dropped] = -np.inf
