@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 import bayesieve
 from bayesieve import (
+    BoostedSelector,
     CompressionAveraging,
     DependenceClusterSelector,
     ImpreciseInformationGainSelector,
@@ -364,6 +365,7 @@ def test_a_model_of_a_scan_is_that_in_memory(
         WrapperSelector("error", direction="fast", evaluation="train"),
         InformationGainSelector(n_features_to_select="auto", recode=False),
         ImpreciseInformationGainSelector(),
+        BoostedSelector(10),
     ],
 )
 @pytest.mark.parametrize("weight", [None, "whole"])

@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 import bayesieve
 from bayesieve import BoostedSelector, DiscreteNB, SelectiveNB
 from bayesieve.counts import CodedTable
-from bayesieve.counts.joint_codes import JointCodes
+from bayesieve.engine import Parts
 from bayesieve.search import boosting
 from bayesieve.search.boosting import Boosting
 from tests.reference.boosting import boost
@@ -98,13 +98,14 @@ def test_weights_of_rows_equal_those_of_the_paper(seed: int, smoothing: Any, wei
     codes, y = codes[np.argsort(y, kind="stable")], np.sort(y)
     given_weights = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], 50) if weighted else None
     coded = coded_table(codes, y, weights=given_weights)
-    walk = boosting._AgainstRest(coded, JointCodes.of(coded), 1, smoothing)
+    rows = boosting._Weights(coded, [1])
+    walk = boosting._AgainstRest(coded, Parts([rows]), 0, 1, smoothing)
     expected = boost(
         codes.T.tolist(), (2 * y - 1).tolist(), (codes.max(axis=0) + 1).tolist(), 8, smoothing, given_weights
     )
     for weights in expected.weights:
         walk.round(np.arange(5), boosting.Clock(None))
-        np.testing.assert_allclose(walk._weights / walk._weights.sum(), weights, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(rows._weights[0] / rows._weights[0].sum(), weights, rtol=1e-10, atol=1e-10)
 
 
 def test_the_first_round_is_plain_naive_bayes() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -12,6 +12,8 @@ import numpy as np
 
 from bayesieve.counts.coded import CodedTable
 from bayesieve.counts.contingency import ContingencyCounts, count_features
+from bayesieve.engine import Parts
+from bayesieve.engine.cluster import RemoteParts
 from bayesieve.table.rows import count_classes
 
 if TYPE_CHECKING:
@@ -97,6 +99,10 @@ def _codes_of(
     runs = [own for own, _ in _runs(block.bounds, positions)]
     codes = [[block.tables[at].stored[k][own] for own in runs] for at, k in places]
     return np.array([np.concatenate(of_runs) for of_runs in codes], dtype=dtype)
+
+
+def _started(block: HeldRows, start: Callable[..., Any], *arguments: Any) -> Any:
+    return start(block.tables[0], *arguments)
 
 
 def _counted(block: HeldRows) -> ContingencyCounts:
@@ -216,6 +222,9 @@ class RemoteTable(CodedTable):
     def counts(self) -> ContingencyCounts:
         total: ContingencyCounts = self.remote.held.total(_counted)
         return total
+
+    def parts(self, start: Callable[..., Any], *arguments: Any) -> Parts[Any]:
+        return RemoteParts(self.remote.held.make(_started, start, *arguments))
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
         positions = np.arange(self.n_rows)[rows] if isinstance(rows, slice) else np.asarray(rows, dtype=np.int64)

@@ -5,6 +5,7 @@ Gidofalvi & Zadrozny, Feature selection for class probability estimation, table 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import ContingencyCounts, left_over
 from bayesieve.counts.joint_codes import JointCodes
 from bayesieve.counts.probabilities import log_probabilities_of_all
+from bayesieve.engine import Parts
 from bayesieve.engine.progress import Progress
 from bayesieve.search.recorder import Clock, TraceRecorder
 from bayesieve.search.trace import SearchTrace
@@ -54,8 +56,10 @@ class Boosting:
         """
         clock, coded = Clock(self.max_seconds), coded.by_class
         targets = _targets(coded)
-        joint = JointCodes.of(coded) if targets and coded.families is None else None
-        walks = [_AgainstRest(coded, joint, target, self.smoothing) for target in targets]
+        walks = []
+        if targets:
+            weights = coded.parts(_Weights, targets)
+            walks = [_AgainstRest(coded, weights, *target, self.smoothing) for target in enumerate(targets)]
         try:
             complete = self._boost(walks, candidates, clock, progress)
         except KeyboardInterrupt:
@@ -104,24 +108,59 @@ class Boosting:
         return None
 
 
-class _AgainstRest:
-    """Boosting of one class (y = +1) against all others (y = -1)."""
+class _Weights:
+    """The weights of rows while each of some classes is boosted against all others; methods take its position."""
 
-    def __init__(self, coded: CodedTable, joint: JointCodes | None, target: int, smoothing: Smoothing) -> None:
-        self.target = target
+    def __init__(self, coded: CodedTable, targets: Sequence[int]) -> None:
+        self._coded, n_rows = coded, coded.n_rows
+        given = np.ones(n_rows) if coded.weights is None else coded.weights
+        self._inverse = np.divide(1.0, given, out=np.zeros(n_rows), where=given > 0)
+        # The weights sum to the number of rows, so that the first round smooths as `DiscreteNB` does.
+        self._weights = [given.astype(float) for _ in targets]
+        self._own = [(np.asarray(coded.class_codes) == target).astype(np.uint8) for target in targets]
+        self._classes = [(np.arange(coded.n_classes) == target).astype(np.int64) for target in targets]
+        self._joint = JointCodes.of(coded) if coded.families is None else None
+
+    def total(self, number: int) -> float:
+        return float(self._weights[number].sum())
+
+    def of_class(self, number: int) -> float:
+        """Weight of the rows of the class."""
+        return float(self._weights[number][self._own[number] > 0].sum())
+
+    def counts(self, number: int) -> ContingencyCounts:
+        """Weight of every level by class."""
+        weights = self._weights[number]
+        if self._joint is None:
+            return self._coded.with_rows(class_codes=self._own[number], classes=np.arange(2), weights=weights).counts
+        return self._joint.weigh(weights, self._classes[number])
+
+    def multiply(self, number: int, winner: int, factors: np.ndarray) -> None:
+        """Multiply by ``factors`` (2, levels and one for none) of the class and the level of the winner."""
+        codes = np.minimum(self._coded.codes_of([winner])[0], factors.shape[1] - 1)
+        self._weights[number] *= factors[self._own[number], codes]
+
+    def scale(self, number: int, factor: float) -> None:
+        self._weights[number] *= factor
+
+    def squares(self, number: int) -> float:
+        """Sum of the squares, a row of weight 2 counting as two."""
+        return float(np.sum(self._weights[number] ** 2 * self._inverse))
+
+
+class _AgainstRest:
+    """Boosting of one class (y = +1) against all others (y = -1); ``number`` : its position among the classes."""
+
+    def __init__(
+        self, coded: CodedTable, weights: Parts[_Weights], number: int, target: int, smoothing: Smoothing
+    ) -> None:
+        self.target, self._number = target, number
         self.ended: str | None = None
         self.edge = 0.0
         self.idle_rounds = 0
-        self._smoothing = smoothing
-        own = (np.asarray(coded.class_codes) == target).astype(np.uint8)
-        self._coded = coded.with_rows(class_codes=own, classes=np.arange(2))
-        self._joint, self._classes = joint, (np.arange(coded.n_classes) == target).astype(np.int64)
-        given = np.ones(coded.n_rows) if coded.weights is None else coded.weights
-        self._total = float(given.sum())
-        self._inverse = np.divide(1.0, given, out=np.zeros(coded.n_rows), where=given > 0)
-        # The weights sum to the number of rows, so that the first round smooths as `DiscreteNB` does.
-        self._weights = given.astype(float)
-        share = float(self._weights[own > 0].sum()) / self._total
+        self._smoothing, self._names, self._weights = smoothing, coded.names, weights
+        self._total = weights.reduce(_Weights.total, number)
+        share = weights.reduce(_Weights.of_class, number) / self._total
         self.recorder = TraceRecorder((2.0 * share - 1.0) ** 2)
 
     @property
@@ -144,24 +183,18 @@ class _AgainstRest:
         made, no_key = np.ones(1, dtype=bool), np.zeros(1, dtype=np.uint64)
         self.recorder.record(np.array([winner]), made, np.array([edge]), made, no_key, clock.seconds, again=again)
         if edge >= 1.0 - _TIE:
-            return f"when {self._coded.names[winner]} separated the classes without error"
+            return f"when {self._names[winner]} separated the classes without error"
         self._reweigh(winner, np.append(confidence[levels[winner] : levels[winner + 1]], confidence[-1]), edge)
         rows = self._effective_rows()
         if rows < min(_FEWEST_ROWS, _LEAST_SHARE * self._total):
             return f"when the weight was concentrated on {_counted(int(rows), 'row')}"
         return None
 
-    def _counts(self) -> ContingencyCounts:
-        """Weight of every level by class."""
-        if self._joint is None:
-            return self._coded.with_rows(weights=self._weights).counts
-        return self._joint.weigh(self._weights, self._classes)
-
     def _learn(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where the levels of each feature start, the confidence h = 2 s - 1 of every level and, at the end, of unseen
         ones, and the edge r of every feature.
         """
-        counts = self._counts()
+        counts: ContingencyCounts = self._weights.reduce(_Weights.counts, self._number)  # type: ignore[type-var]
         offsets, (rest, own) = counts.offsets, counts.class_counts
         logs = log_probabilities_of_all(counts.counts, offsets, self._total, self._smoothing)
         prior = np.log(own) - np.log(rest)
@@ -176,14 +209,14 @@ class _AgainstRest:
     def _reweigh(self, winner: int, confidence: np.ndarray, edge: float) -> None:
         """w <- w exp(-alpha y h), scaled to the same sum; ``confidence`` of each level of the winner."""
         alpha = np.arctanh(edge)  # 0.5 ln((1 + r) / (1 - r))
-        codes = np.minimum(self._coded.codes_of([winner])[0], confidence.size - 1)
         factors = np.exp(alpha * np.outer([1.0, -1.0], confidence))
-        self._weights *= factors[np.asarray(self._coded.class_codes), codes]
-        self._weights *= self._total / self._weights.sum()
+        self._weights.update(_Weights.multiply, self._number, winner, factors)
+        total = self._weights.reduce(_Weights.total, self._number)
+        self._weights.update(_Weights.scale, self._number, self._total / total)
 
     def _effective_rows(self) -> float:
         """(sum w)^2 / sum w^2 (Kish), a row of weight 2 counting as two."""
-        return self._total**2 / float(np.sum(self._weights**2 * self._inverse))
+        return self._total**2 / self._weights.reduce(_Weights.squares, self._number)
 
 
 def _targets(coded: CodedTable) -> list[int]:
