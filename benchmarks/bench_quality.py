@@ -252,8 +252,8 @@ compare --peers`, as [described](../../docs/comparing-methods.md#other-classifie
 * Features: columns, pairs and trees that a method uses, if it reports them.
 * Seconds: processor time of one fit on one core, child processes included, which other work on the machine changes
   little; the less of two fits if they are short. Khiops has a fixed cost for its processes and files.
-* Folds: those finished of each table, out of the same five. `ebm`, `scorecard`, and `l1-logistic` on letter are run on
-  the first only; the means over the first fold compare all methods on the same rows.
+* Folds: those finished of each table, out of the same five. All but bayesieve and `hist-gradient-boosting` were run on
+  the first only, as a fit of some takes minutes; the means over the first fold compare all methods on the same rows.
 * A second table over fewer sets follows where a method lacks some of them, with the methods that have all of these.
 * `ebm` and `scorecard` are run on tables of two classes only: pairs of the one and the other itself need them.
 * Adult's official split trains on its first 32,561 rows.
