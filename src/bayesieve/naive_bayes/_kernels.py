@@ -31,6 +31,9 @@ def add_log_probabilities(codes, n_levels, starts, table, joint):
                 at1 = starts[k1] + codes[k1, i] * n_classes if codes[k1, i] < n1 else nothing
                 at2 = starts[k2] + codes[k2, i] * n_classes if codes[k2, i] < n2 else nothing
                 at3 = starts[k3] + codes[k3, i] * n_classes if codes[k3, i] < n3 else nothing
+                if n_classes == 1:  # without a loop: a fifth less time
+                    joint[i, 0] = joint[i, 0] + table[at] + table[at1] + table[at2] + table[at3]
+                    continue
                 for j in range(n_classes):
                     joint[i, j] = joint[i, j] + table[at + j] + table[at1 + j] + table[at2 + j] + table[at3 + j]
 
@@ -57,6 +60,13 @@ def sum_by_level(codes, n_levels, starts, values, sums):
                 at1 = starts[k1] + codes[k1, i] * n_classes if codes[k1, i] < n1 else nothing
                 at2 = starts[k2] + codes[k2, i] * n_classes if codes[k2, i] < n2 else nothing
                 at3 = starts[k3] + codes[k3, i] * n_classes if codes[k3, i] < n3 else nothing
+                if n_classes == 1:
+                    value = values[i, 0]
+                    sums[at] += value
+                    sums[at1] += value
+                    sums[at2] += value
+                    sums[at3] += value
+                    continue
                 for j in range(n_classes):
                     value = values[i, j]
                     sums[at + j] += value
