@@ -261,8 +261,9 @@ def test_a_fit_survives_its_workers_and_ends_with_its_scheduler(
         assert not doomed
     assert len(client.nthreads()) == 1
     doomed[:] = [(searching, running["scheduler"])]
+    address = client.scheduler.address.replace("tcp://", "dask://")
     with pytest.raises(OSError, match=r"The Dask scheduler does not answer any more; start it, and fit again\."):
-        SelectiveNB(engine=client).fit(source, "target")
+        SelectiveNB(engine=address).fit(source, "target")
     assert not doomed
     assert_same(SelectiveNB().fit(source, "target"), alone[None], frame.drop("target"))
 
