@@ -367,6 +367,7 @@ ENCODERS: dict[type, dict[str, st.SearchStrategy[Any]]] = {
         ),
         "pairs": pairs,
         "sums": st.none() | st.builds(RandomSums, st.integers(1, 4), random_state=seeds),
+        "n_quantiles": st.sampled_from([65_535, 2, np.int64(500)]),
         "n_jobs": jobs,
     },
     IndicatorEncoder: {

@@ -157,8 +157,7 @@ def test_too_many_numbers_are_counted_in_cells_of_a_grid(tmp_path: Path, monkeyp
     exact = TableEncoder().fit(source, "paid")
     monkeypatch.setattr("bayesieve.discretize.scanned_columns.EXACT_ROWS", 100)
     monkeypatch.setattr("bayesieve.discretize.scanned_columns.MOST_NUMBERS", 1000)
-    monkeypatch.setattr("bayesieve.discretize.scanned_columns.GRID", 500)
-    on_grid = TableEncoder()
+    on_grid = TableEncoder(n_quantiles=500)
     coded = on_grid.fit_transform_coded(source, "paid")
     assert exact.levels_[1].to_json() == on_grid.levels_[1].to_json()
     assert abs(exact.level_scores_[0] - on_grid.level_scores_[0]) < 0.002

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import bayesieve
-from bayesieve import CompressionAveraging, SelectiveNB
+from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
 from bayesieve.discretize.scanned_columns import ScannedColumns
 from bayesieve.engine import Cache
 from bayesieve.table.scanned import ScannedTable
@@ -23,7 +23,7 @@ from tests.classifier.test_scanned import claims, written
 _KILLED = """
 import itertools, os, sys
 import bayesieve
-from bayesieve import CompressionAveraging, SelectiveNB
+from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
 from bayesieve.discretize import numbered_values
 from bayesieve.engine import Cache
 from bayesieve.search import multi_start
@@ -51,7 +51,9 @@ if phase == "coding":
 if phase == "searching":
     multi_start._run_wave = kill_at(3, multi_start._run_wave)
 selector = CompressionAveraging(exhaustive=False)
-SelectiveNB(selector, pairs=0, calibrate=False, cache=folder, n_jobs=1).fit(bayesieve.scan(source), "paid")
+encoder = TableEncoder(n_quantiles=100) if phase == "reading" else "modl"
+model = SelectiveNB(selector, encoder=encoder, pairs=0, calibrate=False, cache=folder, n_jobs=1)
+model.fit(bayesieve.scan(source), "paid")
 """
 
 
@@ -98,7 +100,7 @@ def read_in_small_blocks(setattr: Callable[..., None]) -> None:
 
     setattr(ScannedTable, "block_rows", 300)
     setattr(mapped, "_IN_MEMORY_BYTES", 0)
-    limits = {"EXACT_ROWS": 100, "MOST_NUMBERS": 400, "MOST_CATEGORIES": 20, "GRID": 100}
+    limits = {"EXACT_ROWS": 100, "MOST_NUMBERS": 400, "MOST_CATEGORIES": 20}
     for name, value in {**limits, "_SECONDS_BETWEEN_NOTES": 0.0, "_PAUSE": 0.0}.items():
         setattr(columns, name, value)
 
@@ -120,7 +122,8 @@ def test_reading_goes_on_where_it_was_killed(
 
     def fit(cache: Path) -> str:
         selector = CompressionAveraging(exhaustive=False)
-        model = SelectiveNB(selector, pairs=0, calibrate=False, cache=cache).fit(bayesieve.scan(source), "paid")
+        options = {"encoder": TableEncoder(n_quantiles=100), "pairs": 0, "calibrate": False}
+        model = SelectiveNB(selector, cache=cache, **options).fit(bayesieve.scan(source), "paid")
         model.set_params(cache=None).save(tmp_path / "model.json")
         times = r'seconds": (\[[^]]*\]|[^,]*)|"sha256": "\w+"'
         return re.sub(times, "", (tmp_path / "model.json").read_text())

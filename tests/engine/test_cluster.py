@@ -282,10 +282,10 @@ def test_workers_read_count_and_code_scanned_tables(
     for number, begin in enumerate(range(0, 2500, 700)):
         frame[begin : begin + 700].write_parquet(tmp_path / f"{number}.parquet", row_group_size=300)
     if on_grid:
-        for name, most in (("EXACT_ROWS", 100), ("MOST_NUMBERS", 500), ("GRID", 400)):
+        for name, most in (("EXACT_ROWS", 100), ("MOST_NUMBERS", 500)):
             monkeypatch.setattr(f"bayesieve.discretize.scanned_columns.{name}", most)
     source, options = bayesieve.scan(tmp_path), {"by_class": by_class}
-    alone, remote = TableEncoder(pairs=3), TableEncoder(pairs=3)
+    alone, remote = TableEncoder(pairs=3, n_quantiles=400), TableEncoder(pairs=3, n_quantiles=400)
     with pytest.warns(UserWarning, match="missing in 26 rows"):
         expected = alone.fit_transform_coded(source, "target", "weight", **options)
     with Cluster(client, block_rows=500) as engine:

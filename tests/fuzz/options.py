@@ -102,6 +102,7 @@ def table_encoder(case: Case, names: list[Any]) -> Any:
         kinds=kinds,
         pairs=pairs(case, names),
         sums=bs.RandomSums(case.pick((1, 5, 40)), order=case.pick((2, 3))) if case.chance(0.1) else None,
+        n_quantiles=case.pick((65_535, 65_535, 2, 100)),
     )
 
 

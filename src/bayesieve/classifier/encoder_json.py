@@ -14,9 +14,10 @@ from bayesieve.discretize import IndicatorEncoder, RandomSums, TableEncoder
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
+from bayesieve.discretize.scanned_columns import QUANTILES
 from bayesieve.discretize.thresholds import thresholds_of
 from bayesieve.parts import options_of
-from bayesieve.plain_values import Damaged, member, numbers, read_by
+from bayesieve.plain_values import Damaged, count, member, numbers, read_by
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import KINDS
 from bayesieve.table.indicator_levels import IndicatorLevels
@@ -36,6 +37,8 @@ def encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
         kinds = options.pop("kinds")
         if options["sums"] is None:
             del options["sums"]  # as in files of earlier versions
+        if options["n_quantiles"] == QUANTILES:
+            del options["n_quantiles"]
         written = None if kinds is None else {str(name): str(kind) for name, kind in kinds.items()}
         return {name: option_to_json(value, name) for name, value in options.items()} | {"kinds": written}
     if encoder.scores is not None:
@@ -111,9 +114,9 @@ def _table_encoder(options: Mapping[str, Any], levels: tuple[FeatureLevels, ...]
     # only.
     prior = options.get("prior", "published")  # files of the first versions have no other
     read_by(check_prior, prior)
-    return TableEncoder(
-        **coders, prior=prior, missing=options["missing"], kinds=kinds, pairs=pairs, sums=sums, n_jobs=_n_jobs(options)
-    )
+    own: dict[str, Any] = {"n_quantiles": count(options, "n_quantiles")} if "n_quantiles" in options else {}
+    own |= {"missing": options["missing"], "n_jobs": _n_jobs(options)}
+    return TableEncoder(**coders, prior=prior, kinds=kinds, pairs=pairs, sums=sums, **own)
 
 
 def _n_jobs(options: Mapping[str, Any]) -> int | None:

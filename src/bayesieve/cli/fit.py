@@ -63,6 +63,7 @@ def fit(
     ] = False,
     pairs: options.Pairs = "auto",
     sums: options.Sums = 0,
+    quantiles: options.Quantiles = 65_535,
     max_seconds: Annotated[
         float | None,
         search_option(
@@ -151,7 +152,9 @@ def fit(
     changed = changed_options(selector, SELECTORS[selector], constraint, refit)
     model = SelectiveNB(
         SELECTORS[selector](**changed) if changed else selector,
-        encoder=TableEncoder(kinds=columns.kinds or None, sums=made, n_jobs=jobs) if columns.kinds or made else "modl",
+        encoder=TableEncoder(kinds=columns.kinds or None, sums=made, n_quantiles=quantiles, n_jobs=jobs)
+        if columns.kinds or made or quantiles != 65_535
+        else "modl",
         calibrate=False if calibrate == "none" else calibrate,  # type: ignore[arg-type]
         monotone=signs_in(monotone, data.names) or None,
         pairs=pairs_in(pairs, data.names),

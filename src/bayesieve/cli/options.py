@@ -51,6 +51,12 @@ Sums = Annotated[
         metavar="N", min=0, help="Sums of two columns of numbers, chosen at random, to try as further features."
     ),
 ]
+Quantiles = Annotated[
+    int,
+    columns_option(
+        metavar="N", min=2, help="Quantiles in which numbers of over 100,000 different values are counted, in pieces."
+    ),
+]
 Prior = Annotated[
     str, columns_option(metavar="NAME", help="How the cost of levels announces them: sizes or published (the papers').")
 ]

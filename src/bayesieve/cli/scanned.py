@@ -102,6 +102,7 @@ class ScannedTraining:
         from bayesieve.engine.memory_limit import bytes_of
 
         n_columns, n_bytes = len(self.names), self.source.n_bytes
+        quantiles = getattr(model.encoder, "n_quantiles", 65_535)
         n_classes = self._rows.target.n_classes
         files = 4 * n_columns * self.n_rows + 2 * 16 * (n_classes - 1) * self.n_rows
         return [
@@ -109,7 +110,7 @@ class ScannedTraining:
             ("target", f"{quoted(self.target)}, {counted(n_classes, 'class', 'classes')}"),
             ("pass 1", f"{quoted(self.target)} alone"),
             ("pass 2", "all columns: values are counted, and noted by number on disk"),
-            ("pass 3", "columns of over 100,000 distinct numbers: counted in 65,535 quantiles; skipped without any"),
+            ("pass 3", f"columns of over 100,000 distinct numbers, where there are any: {quantiles:,} quantiles"),
             ("then", "codes and search on disk, class after class; no further pass"),
             ("on disk", f"up to {_size(files)} while it runs, in {model.cache or 'the folder for temporary files'}"),
             ("memory", f"up to {_size(bytes_of(model.memory_limit))}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -30,7 +31,7 @@ from bayesieve.discretize.pairs import NumbersApart, PairFinder, check_pairs, gr
 from bayesieve.discretize.random_sums import RandomSums
 from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.discretize.remote_columns import RemoteColumns
-from bayesieve.discretize.scanned_columns import ScannedColumns, noted_cautions
+from bayesieve.discretize.scanned_columns import QUANTILES, ScannedColumns, noted_cautions
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.discretize.values import GroupsOrValues, ValueCoder
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
@@ -87,6 +88,8 @@ class TableEncoder(TableCoder):
     sums : RandomSums or None, default=None
         Sums of columns to try as features of their own, after the columns. A few are made and coded at a time, and
         those of one level are dropped at once: memory follows the others.
+    n_quantiles : int, default=65535
+        Scans of over 1,048,576 rows: in how many quantiles to count numbers of over 100,000 distinct values.
 
     Attributes
     ----------
@@ -122,6 +125,7 @@ class TableEncoder(TableCoder):
         kinds: Mapping[str, str] | None = None,
         pairs: str | int | Sequence[Sequence[str]] = 0,
         sums: RandomSums | None = None,
+        n_quantiles: int = QUANTILES,
         n_jobs: int | None = -1,
     ) -> None:
         self.numeric = numeric
@@ -132,6 +136,7 @@ class TableEncoder(TableCoder):
         self.kinds = kinds
         self.pairs = pairs
         self.sums = sums
+        self.n_quantiles = n_quantiles
         self.n_jobs = n_jobs
 
     @with_shared_docs
@@ -189,7 +194,7 @@ class TableEncoder(TableCoder):
         def code() -> tuple[TableLevels, np.ndarray]:
             values: ScannedColumns | None = None
             if scanned is not None:
-                options: Any = (scanned, target, weights, engine, self.n_jobs, rows.runs, verbose)
+                options: Any = (scanned, target, weights, engine, self.n_jobs, rows.runs, verbose, self.n_quantiles)
                 options += () if is_remote else (seconds_left,)
                 values = (RemoteColumns if is_remote else ScannedColumns)(*options)
                 cautions[:] = [values.cautions()]
@@ -221,7 +226,7 @@ class TableEncoder(TableCoder):
             ).encode()
             yield from (drawn.data,) if len(drawn) else ()
             if scanned is not None:
-                yield repr((scanned.source.fingerprint(), scanned.kinds(), by_class)).encode()
+                yield repr((scanned.source.fingerprint(), scanned.kinds(), by_class, self.n_quantiles)).encode()
             for block in blocks if scanned is None else ():
                 yield from _contents(table.take(block))
             yield repr(target.classes.tolist()).encode()
@@ -279,6 +284,8 @@ class TableEncoder(TableCoder):
         check_pairs(self.pairs)
         if self.sums is not None and not isinstance(self.sums, RandomSums):
             raise ValueError(f"sums must be None or RandomSums with options, got {self.sums!r:.80}.")
+        if isinstance(self.n_quantiles, bool) or not isinstance(self.n_quantiles, Integral) or self.n_quantiles < 2:
+            raise ValueError(f"n_quantiles must be a whole number of 2 or more, got {self.n_quantiles!r:.80}.")
         table = fit_table(self, X, kinds=self.kinds)
         if self.sums is not None and isinstance(table, ScannedTable):
             raise ValueError(

@@ -39,7 +39,7 @@ class RemoteColumns(ScannedColumns):
 
     Parameters
     ----------
-    table, target, weights, n_jobs, runs, verbose
+    table, target, weights, n_jobs, runs, verbose, n_cells
         As of `ScannedColumns`.
     engine : Cluster
         Its workers read.
@@ -54,7 +54,9 @@ class RemoteColumns(ScannedColumns):
         n_jobs: int | None,
         runs: ClassRuns | None = None,
         verbose: int = 0,
+        n_cells: int = limits.QUANTILES,
     ) -> None:
+        self._n_cells = n_cells
         self._table, self._engine, self._n_jobs, self._n_coded = table, engine, n_jobs, 0
         parts = list(table.parts(engine.most_rows))
         begins = [*(rows.start for rows, _ in parts), table.n_rows]
@@ -92,7 +94,7 @@ class RemoteColumns(ScannedColumns):
         """The counts of some columns, and the rows of each block that are to stay in memory."""
         n_rows = self._table.n_rows
         most = n_rows if n_rows <= limits.EXACT_ROWS else limits.MOST_NUMBERS
-        of_blocks = self._held.ask(_count, list(positions), n_rows, most)
+        of_blocks = self._held.ask(_count, list(positions), n_rows, most, self._n_cells)
         counts = [self._sum(i, [part[at] for part, _ in of_blocks], most) for at, i in enumerate(positions)]
         return counts, [frame for _, frame in of_blocks]
 
@@ -103,7 +105,7 @@ class RemoteColumns(ScannedColumns):
             total = ValueCounts.sum(counts)
             if isinstance(total.values, list) or len(total.values) <= most:
                 return total
-        sketch = QuantileSketch(self._table.n_rows, limits.GRID)
+        sketch = QuantileSketch(self._table.n_rows, self._n_cells)
         for part in parts:
             if isinstance(part, ValueCounts):
                 sketch.add(part.values, part.counts.sum(axis=1))
@@ -211,7 +213,7 @@ class _Block:
 
 
 def _count(
-    block: _Block, positions: list[int], n_rows: int, most: int
+    block: _Block, positions: list[int], n_rows: int, most: int, n_cells: int
 ) -> tuple[list[ValueCounts | QuantileSketch], pl.DataFrame]:
     """Counts of some columns in a block, of more than ``most`` distinct numbers a sketch, and the rows to be kept."""
     order, frame = block.order, block.part.frame(positions)
@@ -224,7 +226,7 @@ def _count(
             continue
         counts = ValueCounts.of_numbers(column.numbers(), order)
         if len(counts.values) > most:
-            sketch = QuantileSketch(n_rows, limits.GRID)
+            sketch = QuantileSketch(n_rows, n_cells)
             sketch.add(counts.values, counts.counts.sum(axis=1))
             counted.append(sketch)
         else:

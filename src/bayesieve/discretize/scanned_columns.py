@@ -31,8 +31,8 @@ MOST_NUMBERS = 100_000
 """Distinct numbers of a column of more rows, beyond which cells of a grid of quantiles are counted."""
 MOST_CATEGORIES = 1 << 18
 """Distinct categories of a column of more rows, beyond which new ones count as never seen."""
-GRID = (1 << 16) - 1
-"""Cells of the grid; with missing values their numbers fill 16 bits."""
+QUANTILES = (1 << 16) - 1
+"""Cells of the grid unless said otherwise; with missing values their numbers fill 16 bits."""
 
 _BLOCK_ROWS = 1 << 18
 _SECONDS_BETWEEN_NOTES = 10.0
@@ -63,6 +63,7 @@ class ScannedColumns:
     n_jobs : threads.
     runs : codes are listed class after class; None: as in the source.
     verbose : 1 shows progress on the error stream.
+    n_cells : of the grid of a column of very many distinct numbers.
     seconds_left : how much longer reading may take.
 
     Raises
@@ -80,9 +81,10 @@ class ScannedColumns:
         n_jobs: int | None,
         runs: ClassRuns | None = None,
         verbose: int = 0,
+        n_cells: int = QUANTILES,
         seconds_left: Callable[[], float] | None = None,
     ) -> None:
-        self._verbose, self._seconds_left = verbose, seconds_left
+        self._verbose, self._n_cells, self._seconds_left = verbose, n_cells, seconds_left
         self._table, self._target, self._engine, self._runs = table, target, engine, runs
         self._weights = np.zeros(0) if weights is None else weights
         self._n_jobs = n_jobs
@@ -100,7 +102,7 @@ class ScannedColumns:
         n, n_classes, engine = self._table.n_rows, self._target.n_classes, self._engine
         few = n <= EXACT_ROWS
         return [
-            NumberedNumbers(str(i), n, n_classes, engine, n if few else MOST_NUMBERS, GRID)
+            NumberedNumbers(str(i), n, n_classes, engine, n if few else MOST_NUMBERS, self._n_cells)
             if kind == "numeric"
             else NumberedTexts(str(i), n, n_classes, engine, n if few else MOST_CATEGORIES)
             for i, kind in enumerate(self._table.kinds())
@@ -245,7 +247,7 @@ class ScannedColumns:
             )
             cautions.append(Caution("many values", joined, sentence))
         if gridded:
-            sentence = f"Levels come from up to {GRID:,} quantiles, not from every number, in {named(gridded)}."
+            sentence = f"Levels come from up to {self._n_cells:,} quantiles, not every number, in {named(gridded)}."
             cautions.append(Caution("quantiles", gridded, sentence, warns=False))
         return cautions
 
