@@ -265,6 +265,14 @@ def test_columns_that_do_not_fit_are_named(small: tuple[SelectiveNB, pl.DataFram
         model.expressions(rows.with_columns(whole=pl.lit("a")))
 
 
+def test_columns_without_a_type_hold_no_value(small: tuple[SelectiveNB, pl.DataFrame]) -> None:
+    model, rows = small
+    for name in rows.columns:
+        empty = rows.with_columns(pl.lit(None).alias(name))
+        assert empty[name].dtype == pl.Null
+        assert_same(model, model.with_predictions(empty.lazy()).collect(), empty)
+
+
 def test_a_frame_without_rows_gets_the_columns(small: tuple[SelectiveNB, pl.DataFrame]) -> None:
     model, rows = small
     empty = model.with_predictions(rows.head(0))

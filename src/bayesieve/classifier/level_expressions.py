@@ -36,6 +36,16 @@ _READABLE: dict[str, tuple[str, ...]] = {
     "date": ("date", "datetime"),
     "datetime": ("date", "datetime"),
 }
+_PLAIN = {
+    "number": "Float64",
+    "boolean": "Boolean",
+    "text": "String",
+    "category": "String",
+    "date": "Date",
+    "datetime": "Datetime",
+    "duration": "Duration",
+    "time": "Time",
+}  # of a column without type, as one without values is
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
@@ -218,6 +228,12 @@ class ColumnExpressions:
                 f"Column {name!r} holds values of type {own} where values of type {type_} are expected; convert the "
                 f"column to {type_} first."
             )
+        column = self._named(name)
+        if self._dtype(name) == nw.Unknown and type_ in _PLAIN:
+            return column.cast(getattr(self.ns, _PLAIN[type_])())
+        return column
+
+    def _named(self, name: str) -> Any:
         if name != "*" and not (name.startswith("^") and name.endswith("$")):
             return self.ns.col(name)
         if self._engine == "polars":  # for which these are patterns

@@ -1,5 +1,27 @@
 """Operations: importing this package registers all of them."""
 
-from tests.fuzz.operations import broken, codes, columns, command_line, comparing, damage, models, reports, selecting
+from tests.fuzz.operations import (
+    broken,
+    codes,
+    columns,
+    command_line,
+    comparing,
+    damage,
+    models,
+    reports,
+    scans,
+    selecting,
+)
 
-__all__ = ["broken", "codes", "columns", "command_line", "comparing", "damage", "models", "reports", "selecting"]
+__all__ = [
+    "broken",
+    "codes",
+    "columns",
+    "command_line",
+    "comparing",
+    "damage",
+    "models",
+    "reports",
+    "scans",
+    "selecting",
+]
