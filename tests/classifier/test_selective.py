@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import pkgutil
+import signal
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -34,6 +37,7 @@ from bayesieve import (
 from bayesieve.classifier import selective
 from bayesieve.naive_bayes import calibration
 from bayesieve.search import SearchState
+from bayesieve.search.recorder import Clock
 from bayesieve.table.cautions import silenced
 from tests.classifier.mixed_data import N, data, fitted, frame, labels
 
@@ -405,6 +409,42 @@ def test_an_interrupted_fit_still_gives_a_model(monkeypatch: pytest.MonkeyPatch)
     assert not model.trace_.complete
 
 
+@pytest.mark.parametrize(
+    "during",
+    [
+        "bayesieve.search.trace.joined",
+        "bayesieve.classifier.calibrating._cells",
+        "bayesieve.classifier.calibrating.coarser_codes",
+        "bayesieve.classifier.surfaces.SurfaceFinder.find",
+        "bayesieve.classifier.calibrating.worth_keeping",
+        "bayesieve.naive_bayes.evidence.EvidenceProblem.narrowed",
+        "bayesieve.naive_bayes.DiscreteNB.set_evidence",
+    ],
+)
+def test_ctrl_c_at_any_moment_after_the_search_keeps_a_model(during: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    X = pl.DataFrame({"a": rng.normal(size=600), "b": rng.normal(size=600), "c": rng.choice(list("xyz"), 600)})
+    y = X["a"] * X["b"] + X["a"] + X["c"].eq("x") + rng.normal(size=600) > 0
+    function = pkgutil.resolve_name(during)
+    met = 0
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        nonlocal met
+        met += 1
+        if met == 1:
+            signal.raise_signal(signal.SIGINT)
+        return function(*arguments, **options)
+
+    monkeypatch.setattr(during, interrupted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = SelectiveNB(n_jobs=1).fit(X, y)
+    assert met
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert "a" in model.selected_features_
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
 def test_an_interrupted_calibration_keeps_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -425,9 +465,9 @@ def test_an_interrupted_calibration_keeps_the_search(monkeypatch: pytest.MonkeyP
 
 
 def test_calibration_has_no_more_time_than_the_search_left_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Late:
+    class Late(Clock):
         def __init__(self, max_seconds: float | None) -> None:
-            self.is_up = max_seconds is not None
+            super().__init__(None if max_seconds is None else 0.0)
 
     monkeypatch.setattr(selective, "Clock", Late)
     for model in (SelectiveNB(max_seconds=1e6), SelectiveNB(CompressionAveraging(max_seconds=1e6))):

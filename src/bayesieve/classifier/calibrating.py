@@ -79,7 +79,7 @@ def _calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock) -> Calib
 
 
 def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
-    reason = "ran out of time (max_seconds)" if clock.is_up else "was interrupted"
+    reason = "ran out of time (max_seconds)" if clock.is_up and not clock.interrupted else "was interrupted"
     warnings.warn(f"{fit} {reason}: {consequence}.", UserWarning, stacklevel=6)
 
 

@@ -255,8 +255,9 @@ class SelectiveNB(Predicting, TableClassifier):
         options = {} if groups is None else parts.groups_of(self.selector_, groups)
         clock = Clock(getattr(self.selector_, "max_seconds", None))
         self.trace_ = self.selector_.fit_coded(coded, **options).trace_
-        coded = parts.rows_to_learn(self, coded)
-        predictor, self.weight_factor_, self.cells_ = calibrated_predictor(self, coded, clock, signs)
+        with clock.ended_by_interrupt():
+            coded = parts.rows_to_learn(self, coded)
+            predictor, self.weight_factor_, self.cells_ = calibrated_predictor(self, coded, clock, signs)
         self._adopt(predictor)
         weighing = weights_caution(coded.weights)
         self.cautions_ = model_cautions(self, seen if weighing is None else (weighing, *seen))

@@ -89,6 +89,8 @@ class Commands(TyperGroup):
             what = f"Interrupted: {error}" if str(error) else "Interrupted"
             raise typer.Exit(self._end(error, what, INTERRUPTED)) from error
         except Exception as error:
+            if _is_interrupt(error):
+                raise typer.Exit(self._end(error, "Interrupted", INTERRUPTED)) from error
             raise typer.Exit(self._end(error, *_explained(error))) from error
         return result
 
@@ -106,6 +108,13 @@ def _usage(error: Any) -> str:
     context = error.ctx
     hint = f" (see {context.command_path} --help)" if context is not None else ""
     return f"{error.format_message().removesuffix('.')}{hint}"
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C came while compiled code was called, which turns it into a SystemError."""
+    while isinstance(error, SystemError):
+        error = error.__cause__ or error.__context__
+    return isinstance(error, KeyboardInterrupt)
 
 
 def _explained(error: Exception) -> tuple[str, int]:

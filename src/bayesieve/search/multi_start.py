@@ -89,7 +89,8 @@ class MultiStart(Search):
             if notes.keeps_notes:
                 notes.note(key, walks_to_bytes(walks, known))
         complete = not interrupted and not stop.is_set() and len(walks) == n_starts
-        return problem.trace(walks, complete=complete, seconds=clock.seconds)
+        with clock.ended_by_interrupt():  # the walks are not lost while they are put together
+            return problem.trace(walks, complete=complete, seconds=clock.seconds)
 
     def _key(self, problem: SubsetProblem, n_starts: int) -> str:
         """A digest of all that decides what a search of the same rows finds."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import signal
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +22,7 @@ class Clock:
     def __init__(self, max_seconds: float | None) -> None:
         self._begin = time.perf_counter() - compile_seconds()
         self._max_seconds = max_seconds
+        self.interrupted = False
 
     @property
     def seconds(self) -> float:
@@ -26,7 +30,25 @@ class Clock:
 
     @property
     def is_up(self) -> bool:
-        return self._max_seconds is not None and self.seconds >= self._max_seconds
+        return self.interrupted or (self._max_seconds is not None and self.seconds >= self._max_seconds)
+
+    @contextmanager
+    def ended_by_interrupt(self) -> Iterator[None]:
+        """Let the first Ctrl-C end the time, rather than what runs at that moment, in the block."""
+        default = signal.default_int_handler
+        if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not default:
+            yield
+            return
+
+        def end(*_: Any) -> None:
+            self.interrupted = True
+            signal.signal(signal.SIGINT, default)
+
+        signal.signal(signal.SIGINT, end)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, default)
 
 
 @dataclass(frozen=True)
