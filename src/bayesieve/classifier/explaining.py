@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.classifier.own_columns import columns_to_read, own_columns
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.naive_bayes import Explanation
@@ -17,8 +16,6 @@ from bayesieve.table.choices import is_choice
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.labels import interval_labels
 from bayesieve.table.pair_levels import PairLevels
-from bayesieve.table.scanned import is_scan
-from bayesieve.table.sources import scan
 from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
@@ -31,12 +28,6 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
     """What `SelectiveNB.explanation` gives; ValueError if ``by`` is neither "feature" nor "score"."""
     if not is_choice(by, ("feature", "score")):
         raise ValueError(f"by must be 'feature' or 'score', got {by!r}.")
-    if is_scan(X, ""):
-        import polars as pl
-
-        source = scan(X)
-        frames = source.blocks(columns_to_read(model, source))
-        X = own_columns(model, pl.concat(frames, how="vertical_relaxed"))
     table = model.encoder_.read(X, owner=model)
     coded = model.encoder_.transform_coded(table)
     cells = coded if model.cells_ is None else model.encoder_.transform_coded(table, model, levels=model.cells_)
