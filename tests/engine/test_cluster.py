@@ -305,6 +305,32 @@ def test_workers_read_count_and_code_scanned_tables(
     np.testing.assert_allclose(counts.counts.sum(), expected.counts.counts.sum())
 
 
+def test_the_most_frequent_of_too_many_categories_count(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(5)
+    towns = np.minimum(rng.geometric(0.03, 3000), 90)
+    frame = pl.DataFrame(
+        {"town": [f"town {town}" for town in towns], "target": (towns % 3 + rng.integers(0, 2, 3000)) > 1}
+    )
+    for number, begin in enumerate(range(0, 3000, 800)):
+        frame[begin : begin + 800].write_parquet(tmp_path / f"{number}.parquet")
+    monkeypatch.setattr("bayesieve.discretize.scanned_columns.EXACT_ROWS", 100)
+    monkeypatch.setattr("bayesieve.discretize.scanned_columns.MOST_CATEGORIES", 20)
+    rows = frame["town"].value_counts(sort=True)["count"]
+    left_out = 3000 - rows.head(20).sum()
+    for block_rows in (400, 1500):
+        encoder = TableEncoder(categorical="values")
+        with Cluster(client, block_rows=block_rows) as engine:
+            coded = encoder.fit_transform_coded(bayesieve.scan(tmp_path), "target", engine=engine)
+        (caution,) = encoder.scan_cautions_
+        assert "most frequent 20" in caution.sentence
+        assert f"up to {left_out:,} rows" in caution.sentence
+        counts = np.bincount(coded.codes[0], minlength=21)
+        assert counts[20] == left_out  # the code of values never seen
+        assert sorted(counts[:20].tolist(), reverse=True) == rows.head(20).to_list()
+
+
 def claims(n_rows: int = 1500) -> pl.DataFrame:
     """Numbers, groups, gaps, whole and fractional weights, and two columns that only say something together."""
     rng = np.random.default_rng(3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +45,8 @@ class RemoteColumns(ScannedColumns):
         Its workers read.
     """
 
+    counted_categories = "most frequent"
+
     def __init__(
         self,
         table: ScannedTable,
@@ -75,7 +77,7 @@ class RemoteColumns(ScannedColumns):
         with SearchProgress("Reading columns", verbose, self._in_words(time.perf_counter())) as progress:
             for some in self._some(range(table.n_columns)):
                 counted = self._counted(some)
-                self._columns += map(_Counted, counted[0])
+                self._columns += counted[0]
                 kept.append(counted[1])
                 if progress is not None:
                     progress(some[-1] + 1, table.n_columns, (some[-1] + 1) / table.n_columns)
@@ -90,21 +92,26 @@ class RemoteColumns(ScannedColumns):
         at_once = max(1, _VALUES_AT_ONCE // max(1, self._table.n_rows))
         return [positions[at : at + at_once] for at in range(0, len(positions), at_once)]
 
-    def _counted(self, positions: Sequence[int]) -> tuple[list[ValueCounts], list[pl.DataFrame]]:
+    def _counted(self, positions: Sequence[int]) -> tuple[list[_Counted], list[pl.DataFrame]]:
         """The counts of some columns, and the rows of each block that are to stay in memory."""
-        n_rows = self._table.n_rows
-        most = n_rows if n_rows <= limits.EXACT_ROWS else limits.MOST_NUMBERS
-        of_blocks = self._held.ask(_count, list(positions), n_rows, most, self._n_cells)
+        most = self._most(limits.MOST_NUMBERS)
+        of_blocks = self._held.ask(_count, list(positions), self._table.n_rows, most, self._n_cells)
         counts = [self._sum(i, [part[at] for part, _ in of_blocks], most) for at, i in enumerate(positions)]
         return counts, [frame for _, frame in of_blocks]
 
-    def _sum(self, position: int, parts: list[ValueCounts | QuantileSketch], most: int) -> ValueCounts:
-        """The counts of a column, in cells of a grid where its numbers are too many."""
+    def _most(self, values: int) -> int:
+        """So many values of a column, or all of a table of few rows."""
+        return self._table.n_rows if self._table.n_rows <= limits.EXACT_ROWS else values
+
+    def _sum(self, position: int, parts: list[ValueCounts | QuantileSketch], most: int) -> _Counted:
+        """The counts of a column: of its most frequent categories; in cells of a grid if its numbers are too many."""
         counts = [part for part in parts if isinstance(part, ValueCounts)]
         if len(counts) == len(parts):
             total = ValueCounts.sum(counts)
-            if isinstance(total.values, list) or len(total.values) <= most:
-                return total
+            if isinstance(total.values, list):
+                return _Counted.of_frequent(total, self._most(limits.MOST_CATEGORIES))
+            if len(total.values) <= most:
+                return _Counted(total)
         sketch = QuantileSketch(self._table.n_rows, self._n_cells)
         for part in parts:
             if isinstance(part, ValueCounts):
@@ -112,7 +119,7 @@ class RemoteColumns(ScannedColumns):
             else:
                 sketch.join(part)
         cells: _Cells = self._held.total(_count_cells, position, sketch.cuts())
-        return cells.value_counts(sketch.n_distinct)
+        return _Counted(cells.value_counts(sketch.n_distinct))
 
     def _codes(self, positions: Sequence[int], levels: TableLevels) -> RemoteCodes:  # type: ignore[override]
         dtype = smallest_unsigned(int(levels.n_levels.max()))
@@ -127,6 +134,15 @@ class _Counted:
 
     counts: ValueCounts
     n_left_out: int = 0
+
+    @classmethod
+    def of_frequent(cls, counts: ValueCounts, most: int) -> _Counted:
+        """So many categories, whatever the blocks; rows of the others are left out."""
+        n_rows = counts.counts.sum(axis=1)
+        frequent = np.sort(np.argsort(-n_rows, kind="stable")[:most])
+        values = [counts.values[i] for i in frequent.tolist()]
+        n_left_out = round(float(n_rows.sum() - n_rows[frequent].sum()))
+        return cls(replace(counts, values=values, counts=counts.counts[frequent]), n_left_out)
 
     @property
     def on_grid(self) -> bool:

@@ -72,6 +72,9 @@ class ScannedColumns:
         As soon as it shows that reading takes longer.
     """
 
+    counted_categories = "first"
+    """Which count where they are too many."""
+
     def __init__(
         self,
         table: ScannedTable,
@@ -242,8 +245,9 @@ class ScannedColumns:
         if joined:
             rows = max(of[name].n_left_out for name in joined)
             sentence = (
-                f"Only the first {MOST_CATEGORIES:,} different values count in {named(joined)}: the others, in "
-                f"up to {rows:,} rows, count as never seen. Leave identifiers out, or join rare values first."
+                f"Only the {self.counted_categories} {MOST_CATEGORIES:,} different values count in {named(joined)}: "
+                f"the others, in up to {rows:,} rows, count as never seen. Leave identifiers out, or join rare values "
+                "first."
             )
             cautions.append(Caution("many values", joined, sentence))
         if gridded:
