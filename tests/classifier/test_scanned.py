@@ -13,12 +13,14 @@ from sklearn.base import clone
 
 import bayesieve
 from bayesieve import (
+    BenefitClassifier,
     CompressionAveraging,
     IndicatorEncoder,
     MAPSelector,
     MODLDiscretizer,
     SelectiveNB,
     TableEncoder,
+    ThresholdTuner,
     WrapperSelector,
     scan,
 )
@@ -286,6 +288,9 @@ def test_target_and_weights_by_name_are_the_same_in_memory(convert: Callable[[pl
         assert fitted.feature_names_in_.tolist() == expected.feature_names_in_.tolist()
         for name in ("feature_weights_", "level_scores_", "weights_"):
             np.testing.assert_array_equal(getattr(fitted, name, 0), getattr(expected, name, 0))
+    for decider in (ThresholdTuner(SelectiveNB()), BenefitClassifier(SelectiveNB(), benefit=[[1, 0], [0, 2]])):
+        named, apart = clone(decider).fit(convert(frame), "paid", "weight"), clone(decider).fit(X, y, weights)
+        np.testing.assert_array_equal(named.predict(X), apart.predict(X))
     assert MODLDiscretizer().fit(convert(frame[["x", "paid"]]), "paid").feature_names_in_.tolist() == ["x"]
     with pytest.raises(ValueError, match="There is no column 'gone'; the columns are 'x'"):
         TableEncoder().fit(convert(frame), "gone")

@@ -24,7 +24,7 @@ from bayesieve.decision.curves import ProfitCurve, profit_curve
 from bayesieve.decision.wrapped import Labelled, adopt_fitted, refuse_scan, tags_of_wrapped
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_table
-from bayesieve.table.frames import take_rows
+from bayesieve.table.frames import apart_by_name, take_rows
 from bayesieve.table.scanned import ScannedTable, is_scan
 from bayesieve.table.sources import scan
 
@@ -123,6 +123,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         self._refuse_scan(X, y)
+        X, y, sample_weight = apart_by_name(X, y, sample_weight)
         if self.amount_estimator is not None:
             refuse_scan(X, y, "amount_estimator", "fit it to rows of your own and name its estimates as the amount")
         self.estimator_ = clone(self.estimator)

@@ -16,7 +16,7 @@ from bayesieve.decision.wrapped import Labelled, adopt_fitted, refuse_scan, tags
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.cautions import silenced
 from bayesieve.table.choices import is_choice
-from bayesieve.table.frames import take_rows
+from bayesieve.table.frames import apart_by_name, take_rows
 from bayesieve.table.scanned import is_scan
 
 _N_FOLDS = 5
@@ -96,6 +96,7 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
+        X, y, sample_weight, groups = apart_by_name(X, y, sample_weight, groups)
         if not is_choice(self.cv, ("train",)):
             refuse_scan(X, y, "Cross-validation", 'fit with cv="train", around FrozenEstimator for rows of their own')
         labelled = Labelled.of(X, y, sample_weight)
