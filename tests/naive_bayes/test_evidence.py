@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
-from bayesieve.naive_bayes import calibration, shapes
+from bayesieve.naive_bayes import calibration, evidence, shapes
 from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
 from bayesieve.naive_bayes.shapes import Shape
 from bayesieve.search.recorder import Clock
@@ -138,6 +139,34 @@ def test_variances_tell_features_that_are_worth_it_from_others() -> None:
     apart = EvidenceProblem(codes, [Shape.apart_only(4)] * 2, np.zeros((3000, 2)), classes, np.ones(3000))
     others = fit_evidence(apart)
     np.testing.assert_allclose(others.tables[0][:, 1] - others.tables[0][:, 0], contrast, atol=0.1)
+
+
+def test_the_factor_on_all_evidence_is_the_share_of_what_rows_save_beyond_the_fit() -> None:
+    of = problem(3, 2, n_rows=300)
+    fitted = fit_evidence(of)
+    joint = log_joint(of, fitted.point)
+    own = log_softmax(joint, axis=1)[np.arange(300), of._classes]
+    assert fitted.loss == pytest.approx(-own.sum(), rel=1e-6)
+    numbers = fitted.effective.sum() + 4
+    assert fitted.factor(fitted.loss + 5 * numbers) == pytest.approx(0.9)
+    assert fitted.factor(fitted.loss + 1e9) == pytest.approx(1.0)
+    assert fitted.factor(fitted.loss - 1.0) == fitted.factor(fitted.loss) == 0.3
+
+
+def test_small_tables_are_predicted_with_less_confidence_and_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    losses: dict[float, list[float]] = {}
+    for least in (0.3, 1.0):
+        monkeypatch.setattr(evidence, "_LEAST_FACTOR", least)
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            y = rng.integers(0, 2, 1100)
+            X = pl.DataFrame({f"x{k}": 0.7 * y * (k < 4) + rng.normal(size=1100) for k in range(8)})
+            model = SelectiveNB(pairs=0).fit(X[:100], y[:100])
+            log_proba = model.predict_log_proba(X[100:])
+            losses.setdefault(least, []).append(-log_proba[np.arange(1000), y[100:]].mean())
+    better = np.subtract(losses[1.0], losses[0.3])
+    assert better.mean() > 0.005
+    assert (better > 0).sum() >= 14
 
 
 def test_as_many_directions_as_can_be_fitted_together(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,19 +132,20 @@ def _set_fitted_evidence(
         weights[dropped] = 0.0
         predictor.set_params(feature_weights=weights).update_weights()
     tables = dict(zip(np.flatnonzero(kept).tolist(), fitted.tables, strict=True))
+    factor = fitted.factor(_null(rows))
     evidence, finer = {}, {}
     for i, (k, count) in enumerate(zip(features.tolist(), counts, strict=True)):
         if kept[i] and (weights[k] > 0 or makes_a_difference(tables[i], count)):
-            evidence[k] = counted[i] + tables[i]
+            evidence[k] = factor * (counted[i] + tables[i])
             if k in cells:
                 finer[k] = count
     surfaces = {
-        surface: (tables[i], _counts(fit.codes[i], len(tables[i]), coded.n_classes, rows))
+        surface: (factor * tables[i], _counts(fit.codes[i], len(tables[i]), coded.n_classes, rows))
         for i, surface in enumerate(fit.surfaces, features.size)
         if kept[i]
     }
     evidence |= add_surfaces(model, predictor, surfaces)
-    predictor.set_evidence(evidence, predictor.class_log_prior_ + fitted.intercept, finer)
+    predictor.set_evidence(evidence, predictor.class_log_prior_ + factor * fitted.intercept, finer)
     if not fitted.complete:
         _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
     if not finer:
@@ -217,8 +218,7 @@ class _EvidenceFit:
             return self, rough, every
         some = _spread(problem.some, _MOST_CONTRIBUTIONS // (every.size * problem.n_classes))
         weights = rows.weights[some] * (rows.weights.sum() / rows.weights[some].sum())
-        null = float(entr(np.bincount(rows.classes, rows.weights) / rows.weights.sum()).sum() * rows.weights.sum())
-        prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + rough.effective), _LEAST_SHARE * null)
+        prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + rough.effective), _LEAST_SHARE * _null(rows))
         of_surfaces = slice(every.size - len(self.surfaces), None)
         prices[of_surfaces] = 1.0 + rough.effective[of_surfaces] + _NATS_PER_CHOICE * np.log(every.size)
         contributions = self._contributions(rough.tables, some)
@@ -247,6 +247,12 @@ class _EvidenceFit:
             if self.weights[k] > 0:
                 result[i] += self.weights[k] * self.loss.evidence_of(position[k], some)
         return result
+
+
+def _null(rows: CalibrationRows) -> float:
+    """Log loss of the rows by the shares of the classes, in nats."""
+    total = rows.weights.sum()
+    return float(entr(np.bincount(rows.classes, rows.weights) / total).sum() * total)
 
 
 def _lines(table: np.ndarray, codes: np.ndarray) -> np.ndarray:
