@@ -426,7 +426,7 @@ def test_ctrl_c_at_any_moment_after_the_search_keeps_a_model(during: str, monkey
     X = pl.DataFrame({"a": rng.normal(size=600), "b": rng.normal(size=600), "c": rng.choice(list("xyz"), 600)})
     y = X["a"] * X["b"] + X["a"] + X["c"].eq("x") + rng.normal(size=600) > 0
     function = pkgutil.resolve_name(during)
-    met = 0
+    before, met = signal.signal(signal.SIGINT, signal.default_int_handler), 0  # other tests may have left another one
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
         nonlocal met
@@ -440,7 +440,7 @@ def test_ctrl_c_at_any_moment_after_the_search_keeps_a_model(during: str, monkey
         warnings.simplefilter("ignore", UserWarning)
         model = SelectiveNB(n_jobs=1).fit(X, y)
     assert met
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
     assert "a" in model.selected_features_
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
