@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,11 @@ from bayesieve.studies.abellan2017.study import (
     EXAMPLE_2,
     IMPRECISE,
     METHODS,
+    OUTER,
     PLAIN,
     PRECISE,
+    TOO_HIGH,
+    TOO_LOW,
     Abellan2017,
     Results,
     imputed,
@@ -71,9 +75,12 @@ def test_methods_select_by_their_definitions(folder: Path) -> None:
     imprecise_gains = np.array([imprecise.information_gain(table, 1.0) for table in tables])
     expected = {PLAIN: np.ones(gains.size, dtype=bool), IMPRECISE: imprecise_gains > 1e-9}
     in_bits = gains / np.log(2)
-    expected |= {name: in_bits > alpha * np.log(3) for name, alpha in zip(PRECISE, ALPHAS, strict=True)}
+    expected |= {
+        name: in_bits > alpha * np.log(3)
+        for name, alpha in zip((*PRECISE, TOO_LOW, TOO_HIGH), (*ALPHAS, *OUTER), strict=True)
+    }
     models = of_observed.methods()
-    assert list(models) == list(METHODS)
+    assert list(models) == [*METHODS, TOO_LOW, TOO_HIGH]
     for name, model in models.items():
         support = clone(model).fit(X, y).selector_.support_
         np.testing.assert_array_equal(support, expected[name])
@@ -164,7 +171,7 @@ def test_the_document_has_every_table_and_claim(folder: Path, tmp_path: Path) ->
     main, tests = (table for _, table in report.tables)
     assert [row[0] for row in main.rows] == list(METHODS)
     assert len(tests.rows) == 15
-    assert len(report.findings) == 4
+    assert len(report.findings) == 5
     for table in (main, tests):
         assert table.to_markdown() in report.markdown
     assert all(sentence in report.markdown for sentence in report.findings)
@@ -174,10 +181,15 @@ def test_the_document_has_every_table_and_claim(folder: Path, tmp_path: Path) ->
     assert float(main.rows[0][4]) == pytest.approx((4 + 13) / 2 + N_NOISE)
     assert float(main.rows[-1][4]) < float(main.rows[0][4])
     lines = list(csv.DictReader(io.StringIO(report.files["abellan2017-means.csv"])))
-    assert [(line["data"], line["method"]) for line in lines] == [(d, m) for d in ("iris", "wine") for m in METHODS]
+    assert [(line["data"], line["method"]) for line in lines] == list(product(("iris", "wine"), one.methods()))
     for line in lines:
-        values = found.folds("accuracy", line["data"])[:, METHODS.index(line["method"])]
+        values = found.folds("accuracy", line["data"])[:, found.methods.index(line["method"])]
         assert float(line["accuracy"]) == pytest.approx(values.mean(), abs=1e-6)
+    low, high = (found.methods.index(name) for name in (TOO_LOW, TOO_HIGH))
+    wide = [found.folds("n_features", name) for name in ("iris", "wine")]
+    whole = sum(bool((n[:, low] == n[:, 0]).all()) for n in wide)
+    assert f"selects all features of {whole} of 2 sets" in report.findings[-1]
+    assert all((n[:, high] <= n[:, low]).all() for n in wide)
 
 
 def test_results_are_taken_up_again(folder: Path, tmp_path: Path) -> None:
