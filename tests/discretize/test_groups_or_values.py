@@ -89,3 +89,15 @@ def test_the_default_of_models_whose_weights_are_fitted() -> None:
         ({"encoder": TableEncoder(categorical="values")}, "values"),
     ]:
         assert SelectiveNB(**options).fit(X, y).encoder_.categorical == expected
+
+
+def test_a_class_without_weight_does_not_count() -> None:
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, 60, 3000)
+    y = np.where(rng.random(60)[ids] > rng.random(3000), "no", "yes").astype(object)
+    X, weights = pl.DataFrame({"id": [f"i{i}" for i in ids]}), np.ones(3200)
+    encoder = TableEncoder(categorical="auto").fit(X, y)
+    weights[3000:] = 0.0
+    more = pl.concat([X, X[:200]])
+    again = TableEncoder(categorical="auto").fit(more, [*y, *["never"] * 200], sample_weight=weights)
+    assert len(again.levels_[0].groups or ()) == len(encoder.levels_[0].groups or ()) > 30

@@ -326,3 +326,13 @@ def test_an_object_is_read_the_same_alone_and_among_others(library: str, kind: s
         codes = np.asarray(encoder.transform(table(MIXED_OBJECTS)))
         alone = [np.asarray(encoder.transform(table([value])))[0].tolist() for value in MIXED_OBJECTS]
         assert codes.tolist() == alone, some
+
+
+def test_tuples_in_lists_of_rows_are_values_whatever_their_lengths() -> None:
+    values = [(), (1, 2), ("a",), (1, 2), ("a",), ()] * 10
+    y = [len(value) > 1 for value in values]
+    model = SelectiveNB().fit([[value] for value in values], y)
+    whole = model.predict_proba([[value] for value in values])
+    for value, expected in zip(values[:6], whole, strict=False):
+        np.testing.assert_array_equal(model.predict_proba([[value]])[0], expected)
+    assert np.all((whole[:, 1] > 0.5) == y)

@@ -60,6 +60,7 @@ class GroupsOrValues(MODLGrouper):
 
 def _saved_by_values(counts: np.ndarray) -> float:
     """Nats of the labels that shares of the classes by value save; ``counts`` (n_values, n_classes)."""
+    counts = counts[:, counts.any(axis=0)]  # a class may have no weight
     n_rows, of_class = counts.sum(), counts.sum(axis=0)
     tables = [np.unique(column, return_counts=True) for column in (*counts.T, counts.sum(axis=1))]
     strengths = [*(of_class / n_rows), 1.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import chdir
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def odd_options(case: Case) -> None:
     model = options.model(case, [column.name for column in table.columns])
     with case.step("set_params"):
         model = options.spoil(case, model)
-    with case.step("fit"):
+    with case.step("fit"), chdir(case.folder):  # an odd cache is a folder there
         model.fit(X, table.codes)
     p = invariants.probabilities(case, model, X)
     if case.chance(0.5):

@@ -103,6 +103,10 @@ def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
         return unmasked(np.ma.stack(rows))
     if len({len(row) for row in rows if isinstance(row, (list, tuple)) or getattr(row, "ndim", False)}) > 1:
         raise ValueError("The rows of X differ in length; every row needs one value per column.")
+    cells = list(chain.from_iterable(row for row in rows if isinstance(row, (list, tuple))))
+    if any(isinstance(cell, tuple) for cell in cells) and len(cells) == len(rows) * len(rows[0]):
+        # NumPy takes tuples of one length for an axis.
+        return np.fromiter(cells, dtype=object).reshape(len(rows), -1)
     try:
         array = np.asarray(rows)
         if array.dtype.kind in "biufcmM" and (array.ndim != 2 or holds_exactly(array, chain.from_iterable(rows))):
