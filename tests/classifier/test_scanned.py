@@ -73,7 +73,7 @@ def assert_same(one: SelectiveNB, other: SelectiveNB, X: pl.DataFrame) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_model_is_that_of_the_rows_in_memory(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayesieve.discretize.scanned_columns._BLOCK_ROWS", 700)
+    monkeypatch.setattr("bayesieve.discretize.scanned_columns.BLOCK_ROWS", 700)
     monkeypatch.setattr("bayesieve.table.rows._RUN", 512)
     frame = claims(seed=seed).drop("weight", "agent")
     X = frame.drop("paid")

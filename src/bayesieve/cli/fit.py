@@ -130,6 +130,7 @@ def fit(
     """
     from bayesieve import RandomSums, SelectiveNB, TableEncoder
     from bayesieve.discretize.criterion import PRIORS
+    from bayesieve.discretize.scanned_columns import QUANTILES
     from bayesieve.selection import SELECTORS
 
     require_choice(selector, SELECTORS, "selector")
@@ -153,7 +154,7 @@ def fit(
     model = SelectiveNB(
         SELECTORS[selector](**changed) if changed else selector,
         encoder=TableEncoder(kinds=columns.kinds or None, sums=made, n_quantiles=quantiles, n_jobs=jobs)
-        if columns.kinds or made or quantiles != 65_535
+        if columns.kinds or made or quantiles != QUANTILES
         else "modl",
         calibrate=False if calibrate == "none" else calibrate,  # type: ignore[arg-type]
         monotone=signs_in(monotone, data.names) or None,

@@ -99,10 +99,11 @@ class ScannedTraining:
 
     def plan(self, model: Any) -> list[tuple[str, str]]:
         """What a fit reads, writes and takes."""
+        from bayesieve.discretize.scanned_columns import QUANTILES
         from bayesieve.engine.memory_limit import bytes_of
 
         n_columns, n_bytes = len(self.names), self.source.n_bytes
-        quantiles = getattr(model.encoder, "n_quantiles", 65_535)
+        quantiles = getattr(model.encoder, "n_quantiles", QUANTILES)
         n_classes = self._rows.target.n_classes
         files = 4 * n_columns * self.n_rows + 2 * 16 * (n_classes - 1) * self.n_rows
         return [

@@ -15,11 +15,10 @@ from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.engine import Engine
 from bayesieve.table import Categories, Column, FeatureLevels
 from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.sources.base import BLOCK_ROWS
 from bayesieve.table.values import Scalar, canonical_text, merge_values
 
 State = dict[str, np.ndarray]
-
-_BLOCK_ROWS = 1 << 18
 
 
 class NumberedValues(ABC):
@@ -108,8 +107,8 @@ class NumberedValues(ABC):
         dtype = smallest_unsigned(self.n_known + 1)
         if dtype.itemsize > self.numbers.itemsize:
             wide = self._array(self.numbers.size, dtype)
-            for at in range(0, rows.start, _BLOCK_ROWS):
-                part = slice(at, min(at + _BLOCK_ROWS, rows.start))
+            for at in range(0, rows.start, BLOCK_ROWS):
+                part = slice(at, min(at + BLOCK_ROWS, rows.start))
                 wide[part] = self.numbers[part]
                 self._engine.visited(2 * wide[part].nbytes)
             self.numbers = wide

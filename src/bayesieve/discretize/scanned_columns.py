@@ -23,6 +23,7 @@ from bayesieve.table.cautions import Caution, named
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.sources.base import BLOCK_ROWS
 from bayesieve.table.table_levels import TableLevels
 
 EXACT_ROWS = 1 << 20
@@ -34,7 +35,6 @@ MOST_CATEGORIES = 1 << 18
 QUANTILES = (1 << 16) - 1
 """Cells of the grid unless said otherwise; with missing values their numbers fill 16 bits."""
 
-_BLOCK_ROWS = 1 << 18
 _SECONDS_BETWEEN_NOTES = 10.0
 _PAUSE = 20  # times the seconds that a note takes, at least
 _NOTE = "what was read"
@@ -219,7 +219,7 @@ class ScannedColumns:
         n_rows, dtype = self._table.n_rows, smallest_unsigned(int(levels.n_levels.max()))
         codes = self._engine.array((len(positions), n_rows), dtype)
         lookups = [self._columns[i].codes(levels[at]).astype(dtype) for at, i in enumerate(positions)]
-        blocks = [slice(at, min(at + _BLOCK_ROWS, n_rows)) for at in range(0, n_rows, _BLOCK_ROWS)]
+        blocks = [slice(at, min(at + BLOCK_ROWS, n_rows)) for at in range(0, n_rows, BLOCK_ROWS)]
         starts = [None if self._runs is None else self._runs.starts(rows.start) for rows in blocks]
 
         def code(at: int) -> None:
