@@ -22,18 +22,19 @@ demo: $(VENV)/installed
 # The same random examples every time; pytest by itself draws new ones.
 test: $(VENV)/installed-dev
 	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS)
+	cd studies && CI=true ../$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff format --check src studies tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 bench: $(VENV)/installed-bench
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
-ledger: $(VENV)/installed
-	$(BIN)/python -m bayesieve.studies.ledger docs/papers.md
+ledger: $(VENV)/installed-dev
+	$(BIN)/python -m bayesieve_studies.ledger docs/papers.md
 
 clean:
 	rm -rf $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
@@ -48,10 +49,10 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable .
 	@touch $@
 
-$(VENV)/installed-dev: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable '.[dev]'
+$(VENV)/installed-dev: pyproject.toml studies/pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable '.[dev]' --editable ./studies
 	@touch $@ $(VENV)/installed
 
-$(VENV)/installed-bench: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable '.[bench]'
+$(VENV)/installed-bench: pyproject.toml studies/pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable '.[bench]' --editable './studies[peers]'
 	@touch $@ $(VENV)/installed

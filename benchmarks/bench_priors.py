@@ -25,9 +25,9 @@ from bayesieve.discretize.intervals import search_bounds
 from bayesieve.discretize.partition import Intervals
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks
 from bayesieve.evaluation.fold_run import DataSet, FoldRun
-from bayesieve.studies.data_sets import DataSets
 from bayesieve.table import as_target
 from bayesieve.table.frames import take_rows
+from bayesieve_studies.data_sets import DataSets
 
 FOLDS = RepeatedFolds(n_folds=5)
 Price = Callable[[int, float], float]

@@ -23,11 +23,11 @@ from bayesieve.evaluation.comparison_file import ComparisonFile, Key
 from bayesieve.evaluation.fold_run import DataSet, FoldRun
 from bayesieve.evaluation.folds import FixedSplit, Fold
 from bayesieve.evaluation.identity import describe, fingerprint
-from bayesieve.report.tradeoff_figure import tradeoff_figure
-from bayesieve.studies import boulle2007
-from bayesieve.studies.data_sets import DataSets
-from bayesieve.studies.peers import PEERS
 from bayesieve.table import as_target
+from bayesieve_studies import boulle2007
+from bayesieve_studies.data_sets import DataSets
+from bayesieve_studies.figures.tradeoff import tradeoff_figure
+from bayesieve_studies.peers import PEERS
 
 OURS: dict[str, dict[str, Any]] = {
     "bayesieve": {},

@@ -73,16 +73,6 @@ def test_the_figures_are_those_of_the_classifier(succeeds: Run, toy: Path, tmp_p
             assert row["n_features"] == model.n_features_selected_
 
 
-def test_a_peer_stands_beside_them(succeeds: Run, toy: Path, tmp_path: Path) -> None:
-    known = ("compare", toy, *TOY, "-s", "map", "--peers", "hist-gradient-boosting", "--categorical", "noise")
-    succeeds(*known, "-o", "found", "--weight", "weight")
-    written = pl.read_csv(tmp_path / "found" / "folds.csv")
-    assert written["method"].to_list() == ["map", "hist-gradient-boosting"] * 3
-    assert written["error"].null_count() == 6
-    assert written["n_features"].null_count() == 3
-    assert written["auc"].null_count() == 0
-
-
 def test_threads_change_nothing_and_a_second_run_reads_the_first(succeeds: Run, toy: Path, tmp_path: Path) -> None:
     known = ("compare", toy, *TOY, "-s", "all,map,auc")
     first = succeeds(*known, "-o", "one", "-j", 1)
@@ -163,9 +153,6 @@ def test_mistakes_are_one_line(fails: Run, toy: Path, tmp_path: Path) -> None:
     assert "There is no selector 'mapp'; did you mean 'map'?" in fails("compare", toy, *TOY, "-s", "all,mapp")
     assert "'all', 'map'" in fails("compare", toy, *TOY, "-s", "xyz")
     assert "--selectors is empty" in fails("compare", toy, *TOY, "-s", ", ")
-    assert "There is no peer 'xgboost'; choose from 'hist-gradient-boosting'" in fails(
-        "compare", toy, *TOY, "--peers", "xgboost"
-    )
     assert "--folds must be at least 2, got 1" in fails("compare", toy, "--target", "ziel", "--folds", 1)
     assert "--folds must be at most the rows of the most frequent class (100), got 101" in fails(
         "compare", toy, "--target", "ziel", "--folds", 101

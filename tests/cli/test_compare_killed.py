@@ -64,52 +64,6 @@ def test_a_process_that_ends_in_the_middle_goes_on(
     assert found.drop("fit_seconds", "predict_seconds").equals(other.drop("fit_seconds", "predict_seconds"))
 
 
-DEAF = """
-import ctypes
-from bayesieve.studies import peers
-
-class Deaf(peers.OneHotGaussianNB):
-    def _learn(self, table, codes, weights):
-        if table.n_rows > 100:  # not where kernels are compiled
-            open("begun", "w").close()
-            ctypes.CDLL(None).sleep(60)
-        return super()._learn(table, codes, weights)
-
-peers.PEERS["ebm"] = Deaf
-from bayesieve.cli import main
-main()
-"""
-"""A command line with a peer that hears nothing for a minute, as compiled code does."""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="processes end otherwise there")
-@pytest.mark.parametrize("times", [1, 3])
-def test_ctrl_c_does_not_wait_for_a_fit_that_does_not_hear_it(toy: Path, tmp_path: Path, times: int) -> None:
-    known = ("--target", "ziel", "--folds", "3", "--selectors", "all", "--peers", "ebm", "--output", "found")
-    with subprocess.Popen(
-        [sys.executable, "-c", DEAF, "compare", str(toy), *known],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        env=surroundings(),
-    ) as process:
-        patience = time.monotonic() + 240
-        while not (Path("begun").exists() and results(tmp_path / "found")) and time.monotonic() < patience:
-            time.sleep(0.02)
-        pressed = time.monotonic()
-        for _ in range(times):
-            process.send_signal(signal.SIGINT)
-            time.sleep(0.1)
-        _, stderr = process.communicate(timeout=60)
-    assert time.monotonic() - pressed < 20
-    assert process.returncode == 130
-    assert stderr.splitlines()[-1] == (
-        "error: Interrupted: finished folds are in found/results.jsonl; run the same command to continue from there."
-    )
-    assert "Traceback" not in stderr
-    assert results(tmp_path / "found") >= 1
-
-
 @pytest.mark.parametrize("there", [False, True])
 @pytest.mark.parametrize("command", ["compare", "reproduce"])
 def test_nothing_stays_of_a_run_without_a_finished_fold(

@@ -11,11 +11,9 @@ import pytest
 
 from bayesieve.classifier import SelectiveNB as Classifier
 from bayesieve.cli import compiling
-from bayesieve.cli.app import app
 from bayesieve.cli.compared_tables import ComparedTable, table_names
 from bayesieve.cli.errors import CommandError
 from bayesieve.statistics import average_ranks, critical_difference, friedman
-from bayesieve.studies.peers import PEERS
 from tests.cli.conftest import Run
 from tests.cli.test_compare import notes
 
@@ -78,28 +76,6 @@ def test_ranks_over_tables(succeeds: Run, three: list[Path], tmp_path: Path) -> 
     assert lines[-3:] == [
         "report   found/comparison.html", "folds    found/folds.csv", "results  found/results.jsonl",
     ]  # fmt: skip
-
-
-def test_enough_tables_tell_methods_apart(succeeds: Run, tmp_path: Path) -> None:
-    """A peer that is beaten on every table, which the tests over tables must see."""
-    tables = [table(tmp_path / f"t{i}.csv", i, 0.5) for i in range(7)]
-    result = succeeds("compare", *tables, "-t", "y", "--folds", 2, "-s", "all", "--peers", "gaussian-nb", "--measure",
-                      "log_loss", "-o", "found")  # fmt: skip
-    frame = pl.read_csv(tmp_path / "found" / "folds.csv")
-    loss = frame.group_by("data", "method", maintain_order=True).agg(pl.col("log_loss").mean())["log_loss"]
-    wins = (np.diff(loss.to_numpy().reshape(7, 2)) < 0).sum()
-    assert wins in (0, 7)  # else the sentences below are others
-    best, other = ("gaussian-nb", "all") if wins == 7 else ("all", "gaussian-nb")
-    assert (
-        "Friedman test: average ranks differ significantly (Iman and Davenport: all tables agree, p 0.016)."
-        in result.stdout
-    )
-    assert (
-        f"Nemenyi test: ranks differ significantly if at least 0.74 apart (5 %); '{best}' is better than 1 of 1 other."
-        in result.stdout
-    )
-    assert f"1 of 1 pair differ significantly; '{best}' is better than 1 of 1 other." in result.stdout
-    assert other in result.stdout
 
 
 def test_each_table_is_read_in_turn_and_a_second_run_goes_on(
@@ -211,24 +187,6 @@ def test_mistakes_are_one_line_before_any_work(fails: Run, three: list[Path], tm
     (tmp_path / "twice.csv").write_text("a,a,y\n1,2,x\n")
     assert "more than one column named 'a'" in fails("compare", *three, "twice.csv", "-t", "y")
     assert not (tmp_path / "bayesieve-comparison").exists()
-
-
-def test_a_peer_that_is_not_installed_is_told_before_any_work(
-    fails: Run, three: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("bayesieve.studies.peers.installed.find_spec", lambda package: None)
-    for peer in ("khiops", "khiops-trees-pairs", "ebm", "scorecard"):
-        line = fails("compare", *three, "-t", "y", "--peers", f"gaussian-nb,{peer}")
-        assert "not installed; run pip install 'bayesieve[peers]'" in line
-    assert not (tmp_path / "bayesieve-comparison").exists()
-
-
-def test_help_names_all_peers() -> None:
-    from typer.main import get_command
-
-    compare = get_command(app).commands["compare"]  # type: ignore[attr-defined]
-    (peers,) = [option for option in compare.params if option.name == "peers"]
-    assert all(name in peers.help for name in PEERS)
 
 
 def test_names_are_as_long_as_it_takes(tmp_path: Path) -> None:

@@ -203,3 +203,25 @@ def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
     )
     assert (result.returncode, "Traceback" in result.stderr) == (2, False)
     assert "There is no model file model.json" in result.stderr or "working folder does not exist" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("reproduce", "boulle2007", "--quick"), "reproduce"),
+        (("compare", GERMAN, "-t", "class", "--peers", "ebm"), "--peers"),
+    ],
+)
+def test_without_the_studies_a_line_says_how_to_install_them(
+    arguments: tuple[object, ...], what: str, tmp_path: Path
+) -> None:
+    code = (
+        "from importlib import metadata; metadata.entry_points = lambda **_: (); from bayesieve.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, encoding="utf-8", env=surroundings(), cwd=tmp_path, check=False, timeout=300
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {what} needs the studies; run pip install bayesieve-studies")
+    assert not list(tmp_path.iterdir())

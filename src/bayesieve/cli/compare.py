@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ import typer
 from bayesieve.cli import compiling, files, options
 from bayesieve.cli.choices import names_in, require_at_least, require_choice, require_jobs, require_seed
 from bayesieve.cli.compared_tables import ComparedTable, compared_tables
-from bayesieve.cli.errors import CommandError, interruptible
+from bayesieve.cli.errors import NO_STUDIES, CommandError, interruptible
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import listed, quoted, shown, visible
 
@@ -106,10 +107,19 @@ def compare(
 def _method_names(selectors: str | None, peers: str | None) -> tuple[list[str], list[str]]:
     """Names of the selectors and the peers, each once."""
     from bayesieve.selection import SELECTORS
-    from bayesieve.studies.peers import PEERS
 
     ours = list(SELECTORS) if selectors is None else _names(selectors, SELECTORS, "selector")
-    return ours, [] if peers is None else _names(peers, PEERS, "peer")
+    if peers is None:
+        return ours, []
+    known = _peers()
+    if not known:
+        raise CommandError(NO_STUDIES.format("--peers"))
+    return ours, _names(peers, known, "peer")
+
+
+def _peers() -> dict[str, Any]:
+    """Other classifiers by name, from the entry points of installed packages."""
+    return {name: make for point in entry_points(group="bayesieve.peers") for name, make in point.load().items()}
 
 
 def _names(text: str, known: Collection[str], what: str) -> list[str]:
@@ -126,12 +136,12 @@ def _methods(
 ) -> dict[str, Any]:
     """Classifiers by name; a peer whose package is missing raises here, before any work is done."""
     from bayesieve import SelectiveNB, TableEncoder
-    from bayesieve.studies.peers import PEERS
 
     encoder = TableEncoder(kinds=kinds, n_jobs=jobs) if kinds else "modl"
     options: dict[str, Any] = {"encoder": encoder, "prior": prior, "random_state": seed, "n_jobs": jobs}
     ours = {name: SelectiveNB(name, **options) for name in selectors}
-    return ours | {name: PEERS[name](kinds=kinds or None, random_state=seed) for name in peers}
+    known = _peers() if peers else {}
+    return ours | {name: known[name](kinds=kinds or None, random_state=seed) for name in peers}
 
 
 def _measured(

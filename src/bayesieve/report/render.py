@@ -125,4 +125,6 @@ def _environment() -> jinja2.Environment:
 
 @lru_cache(maxsize=32)
 def _template_text(name: str) -> str:
-    return resources.files("bayesieve.report").joinpath("templates", name).read_text(encoding="utf-8")
+    """The template of this package, or that of another one if ``name`` is ``package:name``."""
+    package, _, file = name.rpartition(":")
+    return resources.files(package or "bayesieve.report").joinpath("templates", file).read_text(encoding="utf-8")

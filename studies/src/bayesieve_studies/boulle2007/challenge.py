@@ -1,0 +1,347 @@
+"""Section 8 of Boulle (2007): the performance prediction challenge, guessed by cross-validation on training sets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import comb
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from bayesieve.classifier import SelectiveNB
+from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.decision import ThresholdTuner
+from bayesieve.discretize import RandomSums, TableEncoder
+from bayesieve.evaluation.comparison_file import read_results
+from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.folds import RepeatedFolds
+from bayesieve.selection import CompressionAveraging
+from bayesieve.statistics.fold_tests import PairedTest, corrected_resampled_t
+from bayesieve_studies.boulle2007.figure import times_figure
+from bayesieve_studies.claims import Judged
+from bayesieve_studies.data_sets import DataSets
+from bayesieve_studies.study import Options, Part, Report, Study, command_line
+from bayesieve_studies.tables import TextTable, document, p_text, signed, smoothing_text
+
+N_FOLDS, N_FOLDS_QUICK = 10, 2
+INITIAL = "initial features"
+CONSTRUCTED: dict[str, tuple[int, Literal[2, 3]]] = {
+    "10k F(2D)": (10_000, 2),
+    "10k F(3D)": (10_000, 3),
+    "100k F(2D)": (100_000, 2),
+}
+"""Sums of so many random sets of so many features, in addition to the initial ones."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set of the challenge, with the guess and the test result of the paper's best entry (table 5), or one that
+    stands in for Gina: the parity of digits.
+    """
+
+    name: str
+    title: str
+    n_features: int
+    guess: float | None = None
+    test: float | None = None
+    parity: bool = False
+
+    def n_sums(self, method: str) -> int:
+        """Different sums that a method tries: no more than there are."""
+        n, order = CONSTRUCTED.get(method, (0, 2))
+        return min(n, comb(self.n_features, order))
+
+
+TASKS = (
+    Task("ada", "Ada", 48, 0.1650, 0.1723),
+    Task("hiva", "Hiva", 1617, 0.3170, 0.3080),
+    Task("sylva", "Sylva", 216, 0.0060, 0.0061),
+    Task("optdigits", "Parity in optdigits", 64, parity=True),
+    Task("mfeat_pixel", "Parity in mfeat_pixel", 240, parity=True),
+)
+
+
+class TunedNB(ThresholdTuner):
+    """A classifier of two classes whose threshold is tuned on its training rows; it measures its balanced error, and
+    its CPU seconds to train, in the calling thread.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """As of the base, timed."""
+        began = time.thread_time()
+        super().fit(X, y, sample_weight, groups)
+        self.cpu_seconds_ = time.thread_time() - began
+        return self
+
+    def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
+        """The balanced error rate on test rows, with the tuned threshold and with 0.5, and the CPU seconds of training;
+        classes must be 0 and 1.
+        """
+        tuned, most_probable = self.predict(rows), self.predict_proba(rows).argmax(axis=1)
+        return {
+            "ber": balanced_error(codes, tuned),
+            "ber at 0.5": balanced_error(codes, most_probable),
+            "cpu seconds": round(self.cpu_seconds_, 4),
+        }
+
+
+def balanced_error(codes: np.ndarray, predicted: np.ndarray) -> float:
+    """The mean of the error rates of the classes present.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve_studies.boulle2007.challenge import balanced_error
+    >>> balanced_error(np.array([0, 0, 0, 0, 1]), np.array([1, 0, 0, 0, 1]))
+    0.125
+    """
+    return float(np.mean([np.mean(predicted[codes == code] != code) for code in np.unique(codes)]))
+
+
+class Challenge(Study):
+    """Stratified ten-fold cross-validation of SNB(CMA), with the threshold tuned for the balanced error rate.
+
+    Parameters
+    ----------
+    options : ``data`` is the folder of the data sets, ``only`` selects some of them; ``quick`` runs two folds.
+
+    Raises
+    ------
+    ValueError
+        If an option is invalid, or there is no such data set.
+    """
+
+    paper: ClassVar[str] = "boulle2007"
+    citation: ClassVar[str] = (
+        "M. Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, Journal of Machine "
+        "Learning Research 8, section 8"
+    )
+    uses_data: ClassVar[bool] = True
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self.smoothing: Smoothing = "m-estimate" if options.smoothing is None else options.smoothing
+        check_smoothing(self.smoothing)
+        self.sets = DataSets(options.data)
+        names = self.chosen(tuple(task.name for task in TASKS if task.name in self.sets))
+        self.tasks = tuple(task for task in TASKS if task.name in names)
+        folds = N_FOLDS_QUICK if options.quick else N_FOLDS
+        self._protocol = RepeatedFolds(folds, options.repetitions or 1, options.seed)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"paper": self.paper, "seed": self.options.seed, "smoothing": self.smoothing, "only": self.options.only}
+
+    @property
+    def protocol(self) -> RepeatedFolds:
+        return self._protocol
+
+    def methods(self) -> dict[str, Any]:
+        averaging = CompressionAveraging(smoothing=self.smoothing, exhaustive=False, n_jobs=1)
+        options: dict[str, Any] = {"prior": "published", "smoothing": self.smoothing, "pairs": 0, "calibrate": False}
+        encoders: dict[str, Any] = {INITIAL: "modl"} | {
+            name: TableEncoder(sums=RandomSums(n, order=order), n_jobs=1) for name, (n, order) in CONSTRUCTED.items()
+        }
+        return {
+            name: TunedNB(SelectiveNB(averaging, encoder=encoder, n_jobs=1, **options), cv="train")
+            for name, encoder in encoders.items()
+        }
+
+    def data(self) -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:
+        if not self.tasks:
+            raise ValueError("The data sets of the challenge cannot be downloaded; give their folder as `data`.")
+        return {task.name: partial(self.load, task) for task in self.tasks}
+
+    def wanted(self, task: Task) -> tuple[str, ...]:
+        """Methods to run on a task: of those that try the same sums, for there are no more, the first."""
+        first = {(0, 0): INITIAL}
+        for name, (_, order) in CONSTRUCTED.items():
+            first.setdefault((task.n_sums(name), order), name)
+        return tuple(first.values())
+
+    def parts(self) -> Iterator[Part]:
+        """The initial features of every task first."""
+        data = self.data()
+        for name, method in self.methods().items():
+            wanted = {task.name: data[task.name] for task in self.tasks if name in self.wanted(task)}
+            if wanted:
+                yield {name: method}, wanted, self.protocol
+
+    def load(self, task: Task) -> tuple[Any, np.ndarray]:
+        """Table and classes, 0 or 1: the parity of digits, whose pixels are numbers."""
+        X, y = self.sets.load(task.name)
+        if task.parity:
+            return X.cast(float), y.astype(np.int64) % 2
+        return X, np.unique(y, return_inverse=True)[1]
+
+    def saved(self, results: Path) -> Comparison:
+        rows = read_results(results)
+        measured = {data for data, *_ in rows}
+        self.tasks = tuple(task for task in TASKS if task in self.tasks or task.name in measured)
+        return Comparison.of((task.name for task in self.tasks), self.methods(), self.protocol, rows)
+
+    def entries(self, comparison: Comparison) -> dict[tuple[Task, str], Entry]:
+        """Finished data sets and features."""
+        return {
+            (task, method): entry
+            for task in self.tasks
+            for method in self.wanted(task)
+            if (entry := Entry.of(comparison, task, method)) is not None
+        }
+
+    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+        entries = self.entries(comparison)
+        guessed = {task: entry for (task, method), entry in entries.items() if task.guess and method == INITIAL}
+        more = {(task, method): entry for (task, method), entry in entries.items() if method != INITIAL}
+        signs = {
+            key: entry.against(entries[key[0], INITIAL], comparison.test_share).sign()
+            for key, entry in more.items()
+            if (key[0], INITIAL) in entries
+        }
+        hurt = ", ".join(f"{method} on {task.title}" for (task, method), sign in signs.items() if sign > 0)
+        return (
+            Judged(
+                "Section 8.3, table 5",
+                "The paper's guess of the balanced error is within two standard errors of ours",
+                tuple("holds" if entry.agrees(task) else "does not hold" for task, entry in guessed.items()),
+                ", ".join(f"{task.title} {entry.mean:.4f} (paper {task.guess:.4f})" for task, entry in guessed.items()),
+            ),
+            Judged(
+                "Section 8.3, figure 11",
+                "Constructed features never hurt",
+                tuple("does not hold" if sign > 0 else "holds" for sign in signs.values()),
+                f"they hurt: {hurt or 'none'}",
+            ),
+            Judged(
+                "Section 8.3",
+                "Where pixels ask for the parity of digits (Gina), constructed features help",
+                tuple("holds" if sign < 0 else "open" for (task, _), sign in signs.items() if task.parity),
+                "on other digits than the paper's",
+            ),
+        )
+
+    def report(self, comparison: Comparison) -> Report:
+        entries = self.entries(comparison)
+        table, n_wanted = guesses(entries), sum(len(self.wanted(task)) for task in self.tasks)
+        drawing = f"{self.paper}-challenge-times.svg"
+        findings = (
+            *(entry.finding(task, method) for (task, method), entry in entries.items() if task.guess),
+            *(
+                entry.change(task, method, entries[task, INITIAL], comparison.test_share)
+                for (task, method), entry in entries.items()
+                if method != INITIAL and (task, INITIAL) in entries
+            ),
+        )
+        text = document(
+            Path(__file__).with_name("challenge.md"),
+            citation=self.citation,
+            folds=self.protocol.n_folds,
+            settings=self.settings,
+            smoothing=smoothing_text(self.smoothing, "the paper's m-estimate"),
+            command=command_line(
+                self.paper,
+                challenge=True,
+                data="DIR",
+                output=f"{self.paper}-challenge.md",
+                quick=self.options.quick,
+                only=",".join(self.options.only),
+            ),
+            table=table,
+            findings=findings,
+            figure=f"![Figure 12: time against values]({drawing})" if entries else "",
+            n_wanted=n_wanted,
+            n_missing=n_wanted - len(entries),
+        )
+        files = {drawing: _times(entries)} if entries else {}
+        return Report((("Guesses of the balanced error rate", table),), findings, text, files)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Results of a method on a task: balanced errors of all folds, with the tuned threshold and with 0.5, the mean
+    CPU seconds to train on a fold, and the millions of values that it looks at.
+    """
+
+    errors: np.ndarray
+    default: np.ndarray
+    seconds: float
+    values: float
+
+    @classmethod
+    def of(cls, comparison: Comparison, task: Task, method: str) -> Entry | None:
+        """None if folds are missing, or a method failed on them."""
+        rows = [row for row in comparison.rows if (row["data"], row["method"]) == (task.name, method)]
+        if len(rows) < comparison.protocol.n_splits or any(row["error"] for row in rows):
+            return None
+        errors, default = (np.array([row["figures"][name] for row in rows]) for name in ("ber", "ber at 0.5"))
+        values = rows[0]["n_train"] * (task.n_features + task.n_sums(method)) / 1e6
+        seconds = float(np.mean([row["figures"]["cpu seconds"] for row in rows]))
+        return cls(errors, default, seconds, values)
+
+    @property
+    def mean(self) -> float:
+        """The guess."""
+        return float(self.errors.mean())
+
+    @property
+    def standard_error(self) -> float:
+        return float(self.errors.std(ddof=1) / np.sqrt(self.errors.size))
+
+    def agrees(self, task: Task) -> bool:
+        """Whether the paper's guess is within two standard errors of ours."""
+        assert task.guess is not None
+        return abs(self.mean - task.guess) <= 2 * self.standard_error
+
+    def against(self, initial: Entry, test_share: float) -> PairedTest:
+        """The corrected resampled t-test of the folds against those with the initial features."""
+        return corrected_resampled_t(self.errors, initial.errors, test_share)
+
+    def finding(self, task: Task, method: str) -> str:
+        """Whether the paper's guess is within two standard errors of ours."""
+        assert task.guess is not None
+        verdict = "agrees with" if self.agrees(task) else "is above" if self.mean > task.guess else "is below"
+        guess = f"{self.mean:.4f} ± {self.standard_error:.4f}"
+        return f"{task.title}, {method}: {guess} {verdict} the paper's guess of {task.guess:.4f}."
+
+    def change(self, task: Task, method: str, initial: Entry, test_share: float) -> str:
+        """Whether constructed features hurt or help, by the corrected resampled t-test of the folds."""
+        test = self.against(initial, test_share)
+        verdict = ("help", "make no significant difference", "hurt")[test.sign() + 1]
+        change = signed(self.mean - initial.mean, 4)
+        p = f"p = {p_text(test.p_value)}".replace("= <", "<")
+        return f"{task.title}: {method} {verdict} ({change}, {p})."
+
+
+def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
+    """Table 5 of the paper, with ours, and the time of a fold against its values (figure 12)."""
+    rows: list[tuple[str, ...]] = []
+    known: Task | None = None
+    for (task, method), entry in entries.items():
+        rows.append(
+            (
+                task.title if task is not known else "",
+                method,
+                "" if task.test is None else f"{task.test:.4f}",
+                "" if task.guess is None else f"{task.guess:.4f}",
+                f"{entry.mean:.4f} ± {entry.standard_error:.4f}",
+                "" if task.guess is None else signed(entry.mean - task.guess, 4),
+                f"{entry.default.mean():.4f}",
+                f"{entry.values:.1f}",
+                f"{entry.seconds:.1f}",
+            )
+        )
+        known = task
+    columns = ("Data set", "Features", ">Test, paper", ">Guess, paper", ">Guess", ">Difference", ">Threshold 0.5")
+    return TextTable.of((*columns, ">Million values", ">Seconds a fold"), rows)
+
+
+def _times(entries: Mapping[tuple[Task, str], Entry]) -> str:
+    """Figure 12 of the paper, a line for each task."""
+    times: dict[str, list[tuple[float, float]]] = {}
+    for (task, _), entry in entries.items():
+        times.setdefault(task.title, []).append((1e6 * entry.values, entry.seconds))
+    return times_figure(times)

@@ -1,0 +1,266 @@
+"""The search of Boulle (2007), section 3.5, measured: its rounds and costs on the UCI sets, its time by the number of
+cells; and the accuracy of the Bayes optimal classifier on waveform (section 5.1).
+
+    python -m bayesieve_studies.boulle2007.search DIR studies/reproduction/boulle2007-search.jsonl 1e7
+
+DIR is the folder of the data sets; the last word is the largest number of cells. Measurements in the file are not
+repeated.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from bayesieve.counts import CodedTable
+from bayesieve.criteria import AUC
+from bayesieve.discretize import TableEncoder
+from bayesieve.report.figures.scale import Point
+from bayesieve.search import GreedySearch, MultiStart, SearchTrace, SubsetProblem
+from bayesieve.statistics.data_set_tests import signed_rank_test
+from bayesieve_studies.boulle2007.data import UCI
+from bayesieve_studies.boulle2007.study import Boulle2007
+from bayesieve_studies.claims import LEVEL, Judged
+from bayesieve_studies.figures.scatter import Series, panel, scatter
+from bayesieve_studies.growth import MARGIN, add_missing, power, read_lines
+from bayesieve_studies.simulate.breiman import PAIRS, base_waves, waveform
+from bayesieve_studies.study import Options
+from bayesieve_studies.tables import p_text
+
+FEATURES = (10, 100, 1000)
+CELLS = (1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8)
+FORWARD = ((4000, 20), (4000, 40), (4000, 80), (4000, 160), (16000, 40), (64000, 40), (256000, 40))
+"""Rows and features of forward selections by AUC."""
+MAX_ITER, ENOUGH = 5, 100
+"""The paper's bound on the rounds, and one that no search meets."""
+_COLOURS = ("#1f6f8b", "#c8553d", "#4c9a52")
+_CLOSE = 1e-6
+_TWICE = 1e7
+_WAVEFORMS, _GRID, _OPTIMAL = 100_000, 200, 0.868
+_LARGE = 1e6
+"""Cells from which on fixed costs matter little."""
+
+
+def rounds(trace: SearchTrace) -> list[int]:
+    """Rounds of every start that changed the subset: an addition after a removal begins another one."""
+    counts = []
+    for start in range(trace.n_starts):
+        adding = trace.walk_moves(start).adding
+        counts.append(int(adding.size > 0) + int(np.count_nonzero(adding[1:] & ~adding[:-1])))
+    return counts
+
+
+def final_costs(trace: SearchTrace) -> tuple[list[float], list[float]]:
+    """The costs of all starts where they stop adding for the first time, and at their end."""
+    first, last = [], []
+    for start in range(trace.n_starts):
+        moves = trace.walk_moves(start)
+        added = int(np.argmin(moves.adding)) if not moves.adding.all() else moves.adding.size
+        costs = [trace.starts[start].criterion, *moves.cost.tolist()]
+        first.append(costs[added])
+        last.append(costs[-1])
+    return first, last
+
+
+def of_set(study: Boulle2007, name: str) -> dict[str, Any]:
+    """Rounds on a data set, the best cost with the paper's bound on them and without, and the standard deviation of the
+    cost over the starts after the first additions and at the end.
+    """
+    X, y = study.load(name)
+    coded = TableEncoder(prior="published", n_jobs=1).fit_transform_coded(X, y)
+    problem = SubsetProblem.of(coded, "m-estimate")
+    bounded, free = (MultiStart(max_iter=most, n_jobs=1).run(problem) for most in (MAX_ITER, ENOUGH))
+    forward, whole = map(np.std, final_costs(free))
+    return {
+        "rounds": np.bincount(rounds(free)).tolist(),
+        "forward": float(forward),
+        "whole": float(whole),
+        "bounded": float(bounded.moves.cost.min(initial=bounded.null_criterion)),
+        "free": float(free.moves.cost.min(initial=free.null_criterion)),
+    }
+
+
+def simulated(n_rows: int, n_features: int, seed: int = 0) -> CodedTable:
+    """Coded rows of two classes: features of four levels, of which each says a little."""
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(0, 2, n_rows).astype(np.uint8)
+    codes = np.empty((n_features, n_rows), dtype=np.uint8)
+    for k in range(n_features):
+        moved = rng.random(n_rows) < 0.3 / np.sqrt(k + 1)
+        codes[k] = np.where(moved, 2 * classes, 0) + rng.integers(0, 2, n_rows)
+    names = tuple(f"x{k}" for k in range(n_features))
+    return CodedTable(codes, np.full(n_features, 4), names, class_codes=classes, classes=np.arange(2))
+
+
+def of_cells(n_rows: int, n_features: int) -> dict[str, Any]:
+    """Processor seconds of one search, and the numbers of starts and evaluations."""
+    problem = SubsetProblem.of(simulated(n_rows, n_features), "m-estimate")
+    seconds = []
+    for _ in range(2 if n_rows * n_features <= _TWICE else 1):  # the first one may compile
+        began = time.process_time()
+        trace = MultiStart(n_jobs=1).run(problem)
+        seconds.append(time.process_time() - began)
+    return {"seconds": min(seconds), "starts": trace.n_starts, "moves": int(trace.moves.cost.size)}
+
+
+def by_area(n_rows: int, n_features: int) -> dict[str, Any]:
+    """Processor seconds of the whole path of forward selection by the area under the ROC curve."""
+    problem = SubsetProblem.of(simulated(n_rows, n_features), "m-estimate", AUC())
+    seconds = []
+    for _ in range(2):  # the first one may compile
+        began = time.process_time()
+        GreedySearch("forward", tol=-np.inf, n_jobs=1).run(problem)
+        seconds.append(time.process_time() - began)
+    return {"area seconds": min(seconds)}
+
+
+def optimal(n_rows: int, seed: int = 0) -> dict[str, Any]:
+    """Accuracy of the true probabilities of the classes on waveform, the mixing weight integrated out on a grid."""
+    X, y = waveform(n_rows, random_state=seed)
+    u = (np.arange(_GRID) + 0.5)[:, None] / _GRID
+    log_densities = []
+    for one, other in PAIRS:
+        means = u * base_waves()[one] + (1 - u) * base_waves()[other]
+        log_densities.append(logsumexp(X @ means.T - 0.5 * (means**2).sum(axis=1), axis=1))
+    return {"optimal": float(np.mean(np.argmax(log_densities, axis=0) == y))}
+
+
+def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
+    """Every measurement."""
+    yield {"waveforms": _WAVEFORMS}, partial(optimal, _WAVEFORMS)
+    for n_rows, n_features in FORWARD:
+        yield {"forward rows": n_rows, "forward features": n_features}, partial(by_area, n_rows, n_features)
+    for one in UCI:
+        if one.ours in study.names:
+            yield {"data": one.ours}, partial(of_set, study, one.ours)
+    for cells in CELLS:
+        for n_features in FEATURES:
+            shape = {"rows": round(cells / n_features), "features": n_features}
+            if cells <= most_cells:
+                yield shape, partial(of_cells, *shape.values())
+
+
+def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
+    """The claims of section 3.5, and the number of section 5.1."""
+    sets, timed = [line for line in lines if "data" in line], [line for line in lines if "seconds" in line]
+    claims = [_of_waveforms(line["optimal"], line["waveforms"]) for line in lines if "waveforms" in line]
+    if sets:
+        shares = [sum(line["rounds"][:3]) / sum(line["rounds"]) for line in sets]
+        total = np.sum([np.pad(line["rounds"], (0, ENOUGH))[:ENOUGH] for line in sets], axis=0)
+        text = ", ".join(f"{k}: {n}" for k, n in enumerate(total.tolist()) if n)
+        worse = [line["data"] for line in sets if line["bounded"] > line["free"] * (1 + _CLOSE)]
+        claims += [
+            Judged(
+                "Section 3.5",
+                "The search converges in one or two rounds in most cases",
+                ("holds" if 2 * total[:3].sum() > total.sum() else "does not hold",),
+                f"{total[:3].sum() / total.sum():.0%} of {total.sum()} starts change the subset in at most two rounds, "
+                f"more than half of them on {sum(share > 0.5 for share in shares)} of {len(sets)} sets; starts by "
+                f"rounds: {text}",
+            ),
+            Judged(
+                "Section 3.5",
+                f"At most {MAX_ITER} rounds do not lower the quality of the search",
+                tuple("does not hold" if line["data"] in worse else "holds" for line in sets),
+                f"a higher cost of the best subset than without a bound: {', '.join(worse) or 'on no set'}",
+            ),
+            _of_forward([line["forward"] - line["whole"] for line in sets]),
+        ]
+    forward = {(line["forward rows"], line["forward features"]): line for line in lines if "forward rows" in line}
+    if set(forward) >= {*FORWARD}:
+        claims.append(_of_areas({shape: line["area seconds"] for shape, line in forward.items()}))
+    timed = [line for line in timed if line["rows"] * line["features"] >= _LARGE]
+    powers = {k: power(*sizes_of(timed, k)) for k in FEATURES if len(sizes_of(timed, k)[0]) > 2}
+    if powers:
+        text = ", ".join(f"{value:.2f} with {k} features" for k, value in powers.items())
+        low, high = (f([line["rows"] * line["features"] for line in timed]) for f in (min, max))
+        claims.append(
+            Judged(
+                "Section 3.5",
+                "The search takes O(K N log(K N))",
+                tuple("holds" if value <= 1 + MARGIN else "does not hold" for value in powers.values()),
+                f"time grows with the power {text} of K N log(K N), from {low:.0e} to {high:.0e} cells",
+            )
+        )
+    return tuple(claims)
+
+
+def _of_waveforms(accuracy: float, n_rows: int) -> Judged:
+    error = float(np.sqrt(accuracy * (1 - accuracy) / n_rows))
+    verdict = "holds" if abs(accuracy - _OPTIMAL) <= 2 * error + 0.0005 else "does not hold"  # three digits are given
+    sentence = f"The Bayes optimal classifier has an accuracy of {_OPTIMAL:.1%} on waveform"
+    return Judged("Section 5.1", sentence, (verdict,), f"{accuracy:.2%} ± {error:.2%} of {n_rows:,} simulated rows")
+
+
+def _of_forward(differences: Sequence[float]) -> Judged:
+    p_value, larger = signed_rank_test(np.round(differences, 9)), sum(value > 0 for value in differences)
+    verdict = "open" if p_value >= LEVEL else "holds" if np.mean(differences) > 0 else "reversed"
+    return Judged(
+        "Section 3.5",
+        "Fast forward selection alone varies more with the order of the features than the whole search",
+        (verdict,),
+        f"the standard deviation of the cost over the starts is larger on {larger} of {len(differences)} sets "
+        f"(p = {p_text(p_value)})".replace("= <", "<"),
+    )
+
+
+def _of_areas(seconds: Mapping[tuple[int, int], float]) -> Judged:
+    (n_rows, _), (_, n_features) = FORWARD[0], FORWARD[-1]
+    by_features = {k: value for (n, k), value in seconds.items() if n == n_rows}
+    by_rows = {n * float(np.log2(n)): value for (n, k), value in seconds.items() if k == n_features}
+    powers = power(list(by_features), list(by_features.values())), power(list(by_rows), list(by_rows.values()))
+    bounds = (2 + MARGIN, 1 + MARGIN)
+    verdicts = tuple("holds" if a <= b else "does not hold" for a, b in zip(powers, bounds, strict=True))
+    text = f"time grows as K^{powers[0]:.2f} and (N log N)^{powers[1]:.2f}"
+    return Judged("Section 2.3", "SNB(AUC) by forward selection takes O(K^2 N log N)", verdicts, text)
+
+
+def sizes_of(timed: Sequence[dict[str, Any]], n_features: int) -> tuple[list[float], list[float]]:
+    """K N log2(K N) and seconds of the tables with this number of features."""
+    lines = [line for line in timed if line["features"] == n_features]
+    cells = [line["rows"] * line["features"] for line in lines]
+    return [n * float(np.log2(n)) for n in cells], [line["seconds"] for line in lines]
+
+
+def time_figure(lines: Sequence[dict[str, Any]]) -> str:
+    """Seconds of the search by K N log(K N), as SVG."""
+    timed, series = [line for line in lines if "seconds" in line], []
+    for n_features, colour in zip(FEATURES, _COLOURS, strict=True):
+        at = tuple(Point(x, y) for x, y in np.log10(sizes_of(timed, n_features)).T.tolist())
+        if at:
+            series.append(Series(f"{n_features} features", colour, at, joined=True))
+    every = [point for one in series for point in one.points]
+    low, high = (f(point.x for point in every) for f in (min, max))
+    middle = float(np.mean([point.y - point.x for point in every]))
+    line = (Point(low, low + middle), Point(high, high + middle))
+    series.append(Series("proportional", "#999999", line, joined=True, radius=0))
+    title = "Time of MS(FFWBW)"
+    return scatter(title, [panel(title, "log10 of K N log2(K N)", "log10 of CPU seconds", series)], step=120)
+
+
+def search_path(results: Path) -> Path:
+    """The file of these measurements next to other results."""
+    return results.with_name(f"{results.stem}-search.jsonl")
+
+
+def read_search(results: Path) -> list[dict[str, Any]]:
+    """The measurements next to other results."""
+    return read_lines(search_path(results))
+
+
+def main(folder: str, path: str, most_cells: str = "1e7") -> None:
+    """Measure what is missing, and draw the figure."""
+    study, file = Boulle2007(Options(data=Path(folder), n_jobs=1)), Path(path)
+    lines = add_missing(file, wanted(study, float(most_cells)))
+    file.with_suffix(".svg").write_text(time_figure(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,139 @@
+"""The claims of Gidofalvi & Zadrozny, tested on the repetitions of a campaign."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from scipy.stats import kendalltau
+
+from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve_studies.claims import Claim, ClaimedPair, compare
+from bayesieve_studies.gidofalvi.model import N_STEPS
+from bayesieve_studies.gidofalvi.study import ALL, BOOSTED, FORWARD, HAND, OURS
+
+Verdict = Literal["holds", "open", "reversed"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of table 3: a method of a comparison, after some of its features, and the paper's numbers."""
+
+    name: str
+    method: str
+    step: int | None = None
+    mse: tuple[float, float] | None = None
+    profit: tuple[int, int] | None = None
+
+
+LINES = (
+    Line("7 hand-selected", HAND, None, (0.10089, 0.10111), (10083, 9531)),
+    Line("5 forward", FORWARD, 5, (0.09535, 0.09536), (15484, 14048)),
+    Line("10 forward", FORWARD, 10, (0.09520, 0.09537), (16221, 14443)),
+    Line("20 forward", FORWARD, 20, (0.09499, 0.09556), (16877, 13366)),
+    Line("5 boosted", BOOSTED, 5, (0.10349, 0.09540), (7365, 11700)),
+    Line("10 boosted", BOOSTED, 10),
+    Line("20 boosted", BOOSTED, 20),
+    Line("all features", ALL, None, (0.64965, 0.65750), (14355, 10319)),
+    Line("MAP", "MAP"),
+    Line("compression averaging", "compression averaging"),
+    Line(OURS, OURS),
+)
+"""Table 3, training and test set, and our methods."""
+STEPS = tuple(Line(f"{method} {k}", method, k) for method in (FORWARD, BOOSTED) for k in range(1, N_STEPS + 1))
+_ONE, _ZERO, _TAU = "calibrated", "none", "correlation"
+
+CLAIMS = (
+    Claim(
+        "The training MSE of forward selection falls with more features",
+        tuple((f"forward {b}", f"forward {a}") for a, b in pairwise((1, 2, 3, 4, 5, 10, 15, 20))),
+        "mse train",
+        where="Section 4, figure 1",
+    ),
+    Claim(
+        "The test MSE of forward selection is lowest after few features: 4 are better than 1 and than 20",
+        (("forward 4", "forward 1"), ("forward 4", "forward 20")),
+        "mse test",
+        where="Section 4, figure 1",
+    ),
+    Claim(
+        "The training MSE of boosted selection rises",
+        tuple((f"boosted {a}", f"boosted {b}") for a, b in pairwise((1, 5, 10, 15, 20))),
+        "mse train",
+        where="Section 4, figure 2",
+    ),
+    Claim(
+        "The test MSE of boosted selection falls for a few rounds, then rises: 5 are better than 1 and than 20",
+        (("boosted 5", "boosted 1"), ("boosted 5", "boosted 20")),
+        "mse test",
+        where="Section 4, figure 2",
+    ),
+    Claim(
+        "All features are far worse in MSE",
+        tuple((name, "all features") for name in ("5 forward", "10 forward", "20 forward", "5 boosted")),
+        "mse test",
+        where="Section 4, table 3",
+    ),
+    Claim(
+        "All features are worse in profit",
+        tuple((name, "all features") for name in ("5 forward", "10 forward", "20 forward", "5 boosted")),
+        "loss test",
+        where="Section 4, table 3",
+    ),
+    Claim("Methods with a lower MSE make more profit", ((_TAU, _ZERO),), "order", "Section 4"),
+    Claim("The scores of all features are too extreme", (("all features", _ONE),), "slope test", "Section 1"),
+)
+"""Claims of the paper, each as pairs of which the first is lower: a loss is minus the profit."""
+
+
+def values_of(comparison: Comparison, campaign: str, what: str) -> dict[str, np.ndarray]:
+    """Values of every line of table 3, and after every feature, by repetition: a figure of `CampaignNB`, the "loss
+    test", or the "order" of the methods: Kendall's correlation of test MSE and test profit over the lines of the table.
+    """
+    if what == "order":
+        errors, profits = (values_of(comparison, campaign, f"{of} test") for of in ("mse", "profit"))
+        columns = [[values[line.name] for line in LINES] for values in (errors, profits)]
+        taus = [kendalltau(*pair).statistic for pair in zip(*(np.transpose(column) for column in columns), strict=True)]
+        return {_TAU: np.nan_to_num(taus), _ZERO: np.zeros(len(taus))}
+    if what.startswith("loss"):
+        return {
+            name: -profit for name, profit in values_of(comparison, campaign, what.replace("loss", "profit")).items()
+        }
+    values = {line.name: of_method(comparison, campaign, line.method, what, line.step) for line in (*LINES, *STEPS)}
+    return values | {_ONE: np.ones(len(values[ALL]))}
+
+
+def of_method(comparison: Comparison, campaign: str, method: str, what: str, step: int | None = None) -> np.ndarray:
+    """Values of a figure of a method, by repetition, perhaps after some of its features, or all if it has fewer."""
+    rows = [row for row in comparison.rows if row["data"].startswith(f"{campaign},") and row["method"] == method]
+    return np.array([_figure(row["figures"], what, step) for row in rows], dtype=float)
+
+
+def _figure(figures: dict[str, float | None], what: str, step: int | None) -> float | None:
+    if step is None or not what.startswith(("mse", "profit", "mailed")):
+        return figures[what]
+    return next(figures[f"{what} {k}"] for k in range(step, 0, -1) if f"{what} {k}" in figures)
+
+
+def findings(comparison: Comparison, campaign: str) -> list[list[ClaimedPair]]:
+    """The pairs of every claim."""
+    return [compare(claim, values_of(comparison, campaign, claim.what)) for claim in CLAIMS]
+
+
+def verdict(pair: ClaimedPair) -> Verdict:
+    """That of the test; of a single repetition, which has no test, whether the first is lower."""
+    if pair.lower + pair.equal + pair.higher > 1:
+        return pair.verdict
+    return "holds" if pair.lower else "reversed" if pair.higher else "open"
+
+
+def sentence(pairs: list[ClaimedPair]) -> str:
+    """A claim with its verdicts."""
+    verdicts = [verdict(pair) for pair in pairs]
+    text = pairs[0].claim.sentence
+    if len(set(verdicts)) == 1:
+        return f"{text}: {verdicts[0]}."
+    counts = ", ".join(f"{one} in {verdicts.count(one)}" for one in ("holds", "open", "reversed") if one in verdicts)
+    return f"{text}: {counts} of {len(verdicts)} comparisons."

@@ -1,0 +1,180 @@
+"""The document on Gidofalvi & Zadrozny: table 3 and figures 1 and 2 on every campaign, and the claims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve_studies.claims import ClaimedPair
+from bayesieve_studies.gidofalvi.campaigns import CUP, Campaign
+from bayesieve_studies.gidofalvi.claims import LINES, findings, of_method, sentence, values_of, verdict
+from bayesieve_studies.gidofalvi.figure import steps_figure
+from bayesieve_studies.gidofalvi.model import N_STEPS
+from bayesieve_studies.gidofalvi.study import ALL, BOOSTED, FORWARD, OTHER_CODING, OTHER_SMOOTHING, VARIED, Gidofalvi
+from bayesieve_studies.study import Report, command_line
+from bayesieve_studies.tables import TextTable, document, mean_and_spread, p_text, signed, smoothing_text
+
+_DIGITS = {"mse": 5, "loss": 0, "slope": 2, "order": 2}
+_FIGURES = ((FORWARD, "Figure 1: forward selection"), (BOOSTED, "Figure 2: boosted selection"))
+PARTS = ("train", "test")
+
+
+def report(study: Gidofalvi, comparison: Comparison) -> Report:
+    """Report on all campaigns.
+
+    Raises
+    ------
+    ValueError
+        If a method failed.
+    """
+    for data, method, _, error in comparison.errors():
+        raise ValueError(f"{method} failed on {data} ({error}); the table needs all methods.")
+    comparison = finished_draws(comparison)
+    tables: list[tuple[str, TextTable]] = []
+    sentences: list[str] = []
+    files: dict[str, str] = {}
+    sections = []
+    for campaign in study.campaigns:
+        if not of_method(comparison, campaign.name, ALL, "mse test").size:
+            continue
+        section = _section(study, comparison, campaign, files)
+        tables.append((f"Table 3: {campaign.title}", section["main"]))
+        sentences += [f"{campaign.name}: {claim}" for claim in section["claims"]]
+        sections.append(section)
+    text = document(
+        Path(__file__).with_name("report.md"),
+        citation=study.citation,
+        settings=study.settings,
+        smoothing=smoothing_text(study.smoothing, "the m-estimate of Boulle (2007)"),
+        command=command_line(
+            study.paper,
+            data="DIR" if study.options.data else None,
+            output=f"{study.paper}.md",
+            repetitions=study.options.repetitions,
+            seed=study.options.seed,
+            quick=study.options.quick,
+            only=",".join(study.options.only),
+        ),
+        sections=sections,
+        has_cup=any(campaign.name == CUP for campaign in study.campaigns),
+    )
+    return Report(tuple(tables), tuple(sentences), text, files)
+
+
+def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files: dict[str, str]) -> dict[str, Any]:
+    """What the document says on a campaign."""
+    claimed = findings(comparison, campaign.name)
+    pictures = {}
+    for method, title in _FIGURES:
+        name = f"gidofalvi-{campaign.name}-{method}.svg"
+        files[name] = steps_figure(comparison, campaign.name, method, f"{title}, {campaign.name}").to_svg()
+        pictures[title] = name
+    return {
+        "campaign": campaign,
+        "n": of_method(comparison, campaign.name, ALL, "mse test").size,
+        "wanted": len(campaign.names(study.repetitions)),
+        "main": main_table(comparison, campaign),
+        "everybody": [of_method(comparison, campaign.name, ALL, f"profit of all {part}").mean() for part in PARTS],
+        "claims": tuple(map(sentence, claimed)),
+        "claims_table": claims_table([pair for pairs in claimed for pair in pairs]),
+        "lowest": {method: lowest(comparison, campaign.name, method) for method in (FORWARD, BOOSTED)},
+        "tau": values_of(comparison, campaign.name, "order")["correlation"].mean(),
+        "varied": varied_table(comparison, campaign.name),
+        "pictures": pictures,
+    }
+
+
+def finished_draws(comparison: Comparison) -> Comparison:
+    """The draws that all methods have finished, of a run that may still go on."""
+    counts = Counter(row["data"] for row in comparison.rows)
+    rows = tuple(row for row in comparison.rows if counts[row["data"]] == len(comparison.methods))
+    return replace(comparison, rows=rows)
+
+
+def main_table(comparison: Comparison, campaign: Campaign) -> TextTable:
+    """Table 3; next to the paper's numbers where the donors are the paper's."""
+    paper = campaign.name == CUP
+    values = {
+        f"{what} {part}": values_of(comparison, campaign.name, f"{what} {part}")
+        for what in ("mse", "profit", "mailed", "slope")
+        for part in PARTS
+    }
+    rows = []
+    for line in LINES:
+        cells = [line.name]
+        for what, digits, published in (("mse", 5, line.mse), ("profit", 0, line.profit)):
+            for k, part in enumerate(PARTS):
+                if paper:
+                    cells.append("" if published is None else f"{published[k]:.{digits}f}")
+                cells.append(mean_and_spread(values[f"{what} {part}"][line.name], digits))
+        mailed = values["mailed test"][line.name].mean()
+        slope = "" if line.step else f"{np.nanmean(values['slope test'][line.name]):.2f}"
+        rows.append((*cells, f"{100 * mailed:.0f} %", slope))
+    titles = ("MSE, training", "MSE, test", "Profit, training", "Profit, test")
+    columns = [name for title in titles for name in ((f">{title}, paper", f">{title}") if paper else (f">{title}",))]
+    return TextTable.of(("Method", *columns, ">Letters", ">Slope"), rows)
+
+
+def claims_table(pairs: list[ClaimedPair]) -> TextTable:
+    """Every comparison of every claim; those of the paper's own numbers, where it gives them."""
+    published = {line.name: line for line in LINES}
+    rows, claim = [], None
+    for pair in pairs:
+        what = pair.claim.what.partition(" ")[0]
+        theirs = [_published(published.get(name), pair.claim.what) for name in (pair.first, pair.second)]
+        known = [value for value in theirs if value is not None]
+        rows.append(
+            (
+                pair.claim.sentence if pair.claim is not claim else "",
+                f"{pair.first} - {pair.second}",
+                signed(known[0] - known[1], _DIGITS[what]) if len(known) == 2 else "",
+                signed(pair.mean, _DIGITS[what]),
+                p_text(pair.p_value) if pair.lower + pair.equal + pair.higher > 1 else "",
+                "**reversed**" if verdict(pair) == "reversed" else verdict(pair),
+                f"{pair.lower} / {pair.equal} / {pair.higher}",
+            )
+        )
+        claim = pair.claim
+    return TextTable.of(
+        ("Claim", "Difference", ">Paper", ">Ours", ">p (Holm)", "Verdict", ">lower / equal / higher"), rows
+    )
+
+
+def _published(line: Any, what: str) -> float | None:
+    kind, _, part = what.partition(" ")
+    if line is None or line.mse is None or kind not in ("mse", "loss"):
+        return None
+    return float(line.mse[PARTS.index(part)] if kind == "mse" else -line.profit[PARTS.index(part)])
+
+
+def lowest(comparison: Comparison, campaign: str, method: str) -> str:
+    """After how many features the test MSE is lowest, over the repetitions."""
+    paths = [of_method(comparison, campaign, method, "mse test", k) for k in range(1, N_STEPS + 1)]
+    sizes = sorted((np.argmin(paths, axis=0) + 1).tolist())
+    return str(sizes[0]) if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]} (median {np.median(sizes):g})"
+
+
+def varied_table(comparison: Comparison, campaign: str) -> TextTable:
+    """The methods with another coding and another smoothing, on test rows."""
+    rows = []
+    for name, suffix in (
+        ("MODL levels, m-estimate", ""),
+        *((f"{v}", f", {v}") for v in (OTHER_CODING, OTHER_SMOOTHING)),
+    ):
+        cells = []
+        for method in VARIED:
+            for step in (None,) if method == ALL else (5, 20):
+                for what, digits in (("mse", 5), ("profit", 0)):
+                    cells.append(
+                        f"{of_method(comparison, campaign, method + suffix, f'{what} test', step).mean():.{digits}f}"
+                    )
+        rows.append((name, *cells))
+    names = ("5 forward", "20 forward", "all features")
+    return TextTable.of(
+        ("Coding and smoothing", *(f">{name}, {of}" for name in names for of in ("MSE", "profit"))), rows
+    )

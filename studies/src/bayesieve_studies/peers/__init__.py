@@ -1,0 +1,52 @@
+"""Other classifiers on raw tables, for comparisons with ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bayesieve_studies.peers.boosted_trees import BoostedTrees
+from bayesieve_studies.peers.categorical_nb import QuantileNB
+from bayesieve_studies.peers.ebm import BoostingMachine
+from bayesieve_studies.peers.gaussian_nb import OneHotGaussianNB
+from bayesieve_studies.peers.khiops_nb import KhiopsNB
+from bayesieve_studies.peers.l1_logistic import L1Logistic
+from bayesieve_studies.peers.peer import Peer
+from bayesieve_studies.peers.scorecard import Scorecard
+
+__all__ = [
+    "PEERS",
+    "BoostedTrees",
+    "BoostingMachine",
+    "KhiopsNB",
+    "L1Logistic",
+    "OneHotGaussianNB",
+    "QuantileNB",
+    "Scorecard",
+]
+
+
+def _installed(peer: type[Peer], **settings: Any) -> Callable[..., Any]:
+    """A factory that checks that the package of a peer is installed, with options of its own."""
+
+    def make(**options: Any) -> Peer:
+        peer.check_installed()
+        return peer(**settings, **options)
+
+    return make
+
+
+PEERS: dict[str, Callable[..., Any]] = {
+    "hist-gradient-boosting": BoostedTrees,
+    "categorical-nb": QuantileNB,
+    "gaussian-nb": OneHotGaussianNB,
+    "l1-logistic": L1Logistic,
+    "khiops": _installed(KhiopsNB),
+    "khiops-trees-pairs": _installed(KhiopsNB, n_trees=10, n_pairs=100),
+    "ebm": _installed(BoostingMachine),
+    "scorecard": _installed(Scorecard),
+}
+"""Peers by name on the command line; each takes ``kinds`` and ``random_state``.
+
+The last four need ``pip install 'bayesieve-studies[peers]'``; otherwise they raise a ValueError at once.
+"""

@@ -1,0 +1,62 @@
+"""scikit-learn's Gaussian naive Bayes on raw tables, with one-hot categories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesieve.table import Table
+from bayesieve_studies.peers.peer import Peer
+
+_LEAST_SHARE = 0.01  # of the rows; rarer values have no column
+
+
+class OneHotGaussianNB(Peer):
+    """scikit-learn's ``GaussianNB`` on numbers, and on categories as columns of 0 and 1.
+
+    Missing numbers are replaced by the mean of the training rows. Each value in at least 1 % of the training rows has a
+    column, and so have missing values; rarer and unseen values are 0 everywhere. Columns that are constant in training
+    are left out.
+
+    Parameters, attributes : see `Peer`; a numeric column has the mean of its known numbers in ``columns_``.
+
+    Examples
+    --------
+    >>> from bayesieve_studies.peers import OneHotGaussianNB
+    >>> model = OneHotGaussianNB().fit([[1.0, "a"], [2.0, "a"], [8.0, "b"], [9.0, "b"]], ["low", "low", "high", "high"])
+    >>> model.predict([[1.5, "c"], [None, "b"]]).tolist()
+    ['low', 'high']
+    """
+
+    def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        from sklearn.dummy import DummyClassifier
+        from sklearn.naive_bayes import GaussianNB
+
+        self._learn_columns(table, lambda numbers: _mean(numbers, weights), least_share=_LEAST_SHARE)
+        matrix = super()._rows(table)
+        self.varying_ = (matrix != matrix[0]).any(axis=0)
+        # Without varying columns, only the shares of the classes can be learnt.
+        model = GaussianNB() if self.varying_.any() else DummyClassifier(strategy="prior")
+        return model.fit(matrix[:, self.varying_], codes, sample_weight=weights)
+
+    def _log_proba(self, table: Table) -> np.ndarray:
+        return self.model_.predict_log_proba(self._rows(table))
+
+    def _rows(self, table: Table) -> np.ndarray:
+        return super()._rows(table)[:, self.varying_]
+
+    def _cells(self, table: Table, position: int) -> np.ndarray:
+        learned = self.columns_[position]
+        if isinstance(learned, dict):
+            codes = self._codes(table, position, unknown=-1, missing=len(learned))
+            return (codes[:, None] == np.arange(len(learned) + 1)).astype(float)
+        numbers = self._numbers(table, position)
+        return np.where(np.isnan(numbers), learned, numbers)
+
+
+def _mean(numbers: np.ndarray, weights: np.ndarray | None) -> float:
+    known = ~np.isnan(numbers)
+    if not known.any():
+        return 0.0
+    return float(np.average(numbers[known], weights=None if weights is None else weights[known]))

@@ -1,0 +1,132 @@
+"""The complexities of section 4.1 of Rabenoro et al. (2015), measured: filters and searches by number of indicators.
+
+    python -m bayesieve_studies.rabenoro2015.complexity studies/reproduction/rabenoro2015-complexity.jsonl
+
+Measurements in the file are not repeated.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesieve.report.figures.scale import Point
+from bayesieve.search import GreedySearch
+from bayesieve_studies.claims import Judged
+from bayesieve_studies.figures.scatter import Series, panel, scatter
+from bayesieve_studies.growth import MARGIN, add_missing, power
+from bayesieve_studies.rabenoro2015.study import EngineIndicators, Rabenoro2015
+from bayesieve_studies.rabenoro2015.subset_choice import FILTERS, Halves, halve
+from bayesieve_studies.study import Options
+
+SIZES = (50, 100, 200, 400, 814)
+SEARCHES = ("forward", "backward", "forward-backward", "backward-forward")
+GUIDE = "error_probability"
+_COLOURS = ("#777777", "#8a5fb0", "#c8553d", "#d9a521", "#2f6db5", "#4c9a52")
+_ROUNDS = 3
+
+
+def tasks(halves: Halves) -> dict[str, Callable[[], Any]]:
+    """The filters, which count and rank all indicators, and the searches, by name."""
+    problem = halves.problem(halves.validation, GUIDE)
+    every_row = np.ones(halves.fit.n_rows, dtype=bool)
+    rankings = {name: lambda rank=rank: rank(halves.fit.take(every_row)) for name, rank in FILTERS.items()}
+    searches = {name: partial(GreedySearch(direction=name, n_jobs=1).run, problem) for name in SEARCHES}
+    return {**rankings, **searches}
+
+
+def seconds_of(task: Callable[[], Any]) -> dict[str, float]:
+    """The least processor seconds of some runs."""
+    seconds = []
+    for _ in range(_ROUNDS):
+        began = time.process_time()
+        task()
+        seconds.append(time.process_time() - began)
+    return {"seconds": min(seconds)}
+
+
+def wanted() -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, float]]]]:
+    """Every measurement, on random indicators of the first draw."""
+    study = Rabenoro2015(Options())
+    scores, labels = study.draw(0)
+    rows = slice(study.n_series)
+    coded = EngineIndicators(study.grid).fit_transform_coded(scores[rows], labels[rows])
+    order = np.random.default_rng(0).permutation(coded.n_features)
+    for size in SIZES:
+        halves = halve(coded.select(order[:size]), study.smoothing)
+        for name, task in tasks(halves).items():
+            yield {"method": name, "indicators": size}, partial(seconds_of, task)
+
+
+def times(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
+    """Seconds by method and number of indicators."""
+    seconds: dict[str, dict[int, float]] = {}
+    for line in lines:
+        seconds.setdefault(line["method"], {})[line["indicators"]] = line["seconds"]
+    return seconds
+
+
+def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
+    """The claims of section 4.1, and of the abstract."""
+    seconds = times(lines)
+    powers = {name: power(list(of), list(of.values())) for name, of in seconds.items()}
+    largest = {name: of[max(of)] for name, of in seconds.items()}
+    ranking, mrmr = FILTERS
+    simple, floating = SEARCHES[:2], SEARCHES[2:]
+
+    def grows(sentence: str, names: Sequence[str], most: float) -> Judged:
+        verdicts = tuple("holds" if powers[name] <= most + MARGIN else "does not hold" for name in names)
+        return Judged(_WHERE, sentence, verdicts, ", ".join(f"{name}: P^{powers[name]:.2f}" for name in names))
+
+    slower = {name: largest[name] / largest[ranking] for name in simple}
+    against = {name: largest[name] / largest[mrmr] for name in simple}
+    return (
+        grows("Forward and backward searches take O(N P^2)", simple, 2),
+        grows("Ranking all indicators by mRMR takes O(N P^2)", (mrmr,), 2),
+        grows("Ranking by mutual information takes O(N P)", (ranking,), 1),
+        grows("Floating searches grow as P^2, too", floating, 2),
+        Judged(
+            _WHERE,
+            "Forward and backward searches take at least ten times as long as ranking by mutual information",
+            tuple("holds" if ratio >= _MAGNITUDE else "does not hold" for ratio in slower.values()),
+            ", ".join(f"{name} {ratio:.0f} times" for name, ratio in slower.items()),
+        ),
+        Judged(
+            _WHERE,
+            "Forward and backward searches take less than ten times as long as ranking all indicators by mRMR",
+            tuple("holds" if ratio < _MAGNITUDE else "does not hold" for ratio in against.values()),
+            ", ".join(f"{name} {ratio:.0f} times" for name, ratio in against.items()),
+        ),
+    )
+
+
+_WHERE, _MAGNITUDE = "Section 4.1", 10
+
+
+def complexity_figure(lines: Sequence[dict[str, Any]]) -> str:
+    """Seconds by the number of indicators, as SVG."""
+    series = [
+        Series(name, colour, tuple(Point(*at) for at in np.log10(list(of.items())).tolist()), joined=True)
+        for (name, of), colour in zip(times(lines).items(), _COLOURS, strict=True)
+    ]
+    low, high = (float(np.log10(f(SIZES))) for f in (min, max))
+    top = series[2].points[-1].y
+    series.append(Series("P^2", "#bbbbbb", (Point(low, top - 2 * (high - low)), Point(high, top)), True, 0))
+    title = "Time by number of indicators"
+    return scatter(title, [panel(title, "log10 of indicators P", "log10 of CPU seconds", series)], step=150)
+
+
+def main(path: str) -> None:
+    """Measure what is missing, and draw the figure."""
+    lines = add_missing(Path(path), wanted())
+    Path(path).with_suffix(".svg").write_text(complexity_figure(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,6 @@
+"""Settings and fixtures that these tests share with those of the library."""
+
+from __future__ import annotations
+
+from tests import conftest  # noqa: F401
+from tests.cli.conftest import fails, run, succeeds, toy  # noqa: F401

@@ -1,0 +1,145 @@
+"""Section 8 of Boulle (2007): tuned thresholds, balanced errors by hand, and the command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import balanced_accuracy_score
+
+from bayesieve import RepeatedFolds, SelectiveNB
+from bayesieve.evaluation import Comparison
+from bayesieve_studies import Options, make_study
+from bayesieve_studies.boulle2007 import challenge
+from bayesieve_studies.boulle2007.challenge import INITIAL, TASKS, Challenge, Entry, TunedNB
+
+DOCUMENTS = Path(__file__).parents[1] / "reproduction"
+HEADER = "name,file,rows,n_numeric,n_categorical,n_classes,majority_share,target,in_boulle"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Ada with few columns and a rare class, and digits whose parity shows in one column."""
+    rng = np.random.default_rng(1)
+    classes = np.where(rng.random(1500) < 0.15, 1, -1)
+    table = pl.DataFrame({f"x{k}": classes + rng.normal(0.0, 2.0, 1500) for k in range(4)})
+    share = float((classes == -1).mean())
+    table.with_columns(pl.Series("class", classes)).write_parquet(tmp_path / "ada.parquet")
+    digits = np.arange(400) % 10
+    shown = digits % 2 + np.random.default_rng(0).normal(0.0, 0.3, 400)
+    hidden = np.random.default_rng(1).normal(size=400)
+    pl.DataFrame({"x": shown - 5 * hidden, "z": 5 * hidden, "class": digits.astype(str)}).write_parquet(
+        tmp_path / "optdigits.parquet"
+    )
+    lines = (f"ada,ada.parquet,1500,4,0,2,{share},class,1", "optdigits,optdigits.parquet,400,2,0,10,0.1,class,0")
+    (tmp_path / "catalogue.csv").write_text("\n".join((HEADER, *lines)) + "\n")
+    return tmp_path
+
+
+def test_the_guess_is_the_mean_over_folds_with_thresholds_tuned_on_training_rows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(challenge, "CONSTRUCTED", {"one sum": (1, 2)})
+    study = make_study("boulle2007", Options(data=folder, quick=True, challenge=True, n_jobs=None))
+    assert isinstance(study, Challenge)
+    comparison = study.measure(folder / "kept.jsonl", 0)
+    X, y = study.data()["ada"]()
+    errors, defaults = [], []
+    for fold in RepeatedFolds(2).split(y):
+        model = SelectiveNB(study.methods()[INITIAL].estimator.selector, prior="published", pairs=0, calibrate=False)
+        model.fit(X[fold.train], y[fold.train])
+        p, classes = model.predict_proba(X[fold.train])[:, 1], y[fold.train]
+        tried = np.append(np.unique(p), np.inf)
+        threshold = tried[np.argmax([balanced_accuracy_score(classes, p >= t) for t in tried])]
+        predicted = model.predict_proba(X[fold.test])[:, 1]
+        errors.append(1 - balanced_accuracy_score(y[fold.test], predicted >= threshold))
+        defaults.append(1 - balanced_accuracy_score(y[fold.test], predicted > 0.5))
+    np.testing.assert_allclose(comparison.figure("ber", "ada")[:, 0], errors, atol=0.02)  # thresholds may tie
+    np.testing.assert_allclose(comparison.figure("ber at 0.5", "ada")[:, 0], defaults, atol=1e-12)
+    assert np.mean(errors) < np.mean(defaults) - 0.02
+
+    report = study.report(comparison)
+    ((_, table),) = report.tables
+    assert [row[:2] for row in table.rows] == [
+        ("Ada", INITIAL),
+        ("", "one sum"),
+        ("Parity in optdigits", INITIAL),
+        ("", "one sum"),
+    ]
+    assert table.rows[0][2:4] == ("0.1723", "0.1650")
+    mean = comparison.figure("ber", "ada")[:, 0].mean()
+    assert table.rows[0][4].startswith(f"{mean:.4f} ± ")
+    assert table.rows[0][5] == f"{mean - 0.165:+.4f}"
+    assert report.findings[0].endswith("the paper's guess of 0.1650.")
+    parity = comparison.figure("ber", "optdigits")
+    assert parity[:, 0].min() > 0.3  # in neither column alone
+    assert parity[:, 1].max() < 0.1
+    assert report.findings[-1].startswith("Parity in optdigits: one sum ")
+    assert table.rows[2][7:8] == ("0.0",)
+    seconds = [row["figures"]["cpu seconds"] for row in comparison.rows]
+    assert all(0 < own < row["fit_seconds"] + 0.1 for own, row in zip(seconds, comparison.rows, strict=True))
+    assert report.files["boulle2007-challenge-times.svg"].count("<circle") == 4 + 2  # and two in the legend
+    fewer = Comparison(comparison.data, comparison.methods, comparison.protocol, comparison.rows[:-1])
+    assert len(study.report(fewer).tables[0][1].rows) == 3
+    assert "Not computed yet: 1 of 4 combinations" in study.report(fewer).markdown
+    assert "bayesieve reproduce boulle2007 --challenge --data DIR" in report.markdown
+    saved = make_study("boulle2007", Options(data=folder, quick=True, challenge=True)).saved(folder / "kept.jsonl")
+    assert study.report(saved).markdown == report.markdown
+
+
+def test_the_document_shows_the_results_kept_next_to_it(tmp_path: Path) -> None:
+    lines = [f"{task.name},{task.name}.parquet,1,1,0,2,0.5,class,0" for task in TASKS]
+    (tmp_path / "catalogue.csv").write_text("\n".join((HEADER, *lines)) + "\n")
+    study = make_study("boulle2007", Options(data=tmp_path, challenge=True))
+    comparison = study.saved(DOCUMENTS / "boulle2007-challenge.jsonl")
+    document = (DOCUMENTS / "boulle2007-challenge.md").read_text(encoding="utf-8")
+    assert study.report(comparison).markdown == document
+
+
+def test_constructed_features_help_or_hurt() -> None:
+    rng = np.random.default_rng(0)
+    before = 0.2 + rng.normal(0.0, 0.01, 10)
+    initial = Entry(before, before, 1.0, 1.0)
+    task = TASKS[0]
+    for shift, word in ((-0.1, "help (-0.1"), (0.1, "hurt (+0.1"), (0.0, "make no significant difference")):
+        after = before + shift + rng.normal(0.0, 0.01, 10)
+        assert f"Ada: sums {word}" in Entry(after, after, 1.0, 1.0).change(task, "sums", initial, 1 / 9)
+
+
+def test_balanced_errors_by_hand() -> None:
+    class Fixed(TunedNB):
+        def predict(self, X: np.ndarray) -> np.ndarray:
+            return np.array([0, 1, 1, 1, 0, 1])
+
+        def predict_proba(self, X: np.ndarray) -> np.ndarray:
+            return np.tile([0.9, 0.1], (6, 1))
+
+    fixed = Fixed(SelectiveNB())
+    fixed.cpu_seconds_ = 1.5
+    figures = fixed.fold_figures(np.zeros((6, 1)), np.array([0, 0, 0, 0, 1, 1]))
+    # 3 of 4 and 1 of 2 are wrong; all of the second class are
+    assert figures == {"ber": 0.625, "ber at 0.5": 0.5, "cpu seconds": 1.5}
+
+
+def test_the_same_sums_are_tried_once(tmp_path: Path) -> None:
+    lines = [f"{task.name},{task.name}.parquet,1,1,0,2,0.5,class,0" for task in TASKS]
+    (tmp_path / "catalogue.csv").write_text("\n".join((HEADER, *lines)) + "\n")
+    study = make_study("boulle2007", Options(data=tmp_path, challenge=True))
+    assert isinstance(study, Challenge)
+    every = (INITIAL, *challenge.CONSTRUCTED)
+    wanted = {task.name: study.wanted(task) for task in TASKS}
+    assert wanted == {task.name: every if task.n_features > 64 else every[:-1] for task in TASKS}
+    ada, *_, pixels = TASKS
+    assert [ada.n_sums(name) for name in every] == [0, 1128, 10_000, 1128]
+    assert [pixels.n_sums(name) for name in every] == [0, 10_000, 10_000, 28_680]
+
+
+def test_mistakes(folder: Path) -> None:
+    with pytest.raises(ValueError, match="rabenoro2015 took part in no challenge"):
+        make_study("rabenoro2015", Options(challenge=True))
+    with pytest.raises(ValueError, match="has no data set 'gina'; choose from 'ada', 'optdigits'"):
+        make_study("boulle2007", Options(data=folder, challenge=True, only=("gina",)))
+    with pytest.raises(ValueError, match="no variants"):
+        make_study("boulle2007", Options(data=folder, challenge=True, grid="levels"))

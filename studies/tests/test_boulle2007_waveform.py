@@ -1,0 +1,255 @@
+"""The waveform study of Boulle (2007): methods against selectors that search alone, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss, roc_auc_score
+
+from bayesieve import CompressionAveraging, DiscreteNB, MAPSelector, SelectiveNB, TableEncoder
+from bayesieve.criteria import AUC
+from bayesieve.search import SearchState, SubsetProblem
+from bayesieve.search.every_subset import evaluate_every_subset
+from bayesieve_studies.boulle2007 import waveform_report as report
+from bayesieve_studies.boulle2007.data import OURS
+from bayesieve_studies.boulle2007.waveform import (
+    BY_SEARCH,
+    EXHAUSTIVE,
+    PAPER_MAP,
+    SplitResult,
+    WaveformStudy,
+    posterior_of,
+    waveform_study,
+)
+from bayesieve_studies.boulle2007.waveform_claims import (
+    NUMBERS,
+    STATEMENTS,
+    Number,
+    Statement,
+    features_text,
+    peaks_of,
+)
+from bayesieve_studies.boulle2007.waveform_report import waveform_section
+from tests.criteria.coded_tables import coded_table
+
+
+def waveform(n_rows: int, features: Any = slice(None), seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of two of three triangular waves with random shares, and noise (Breiman et al. 1984, section 2.6.2)."""
+    rng = np.random.default_rng(seed)
+    position = np.arange(1, 22)
+    waves = np.maximum(6 - np.abs(position - np.array([[11], [15], [7]])), 0)
+    pairs = np.array([[0, 1], [0, 2], [1, 2]])
+    classes = rng.integers(0, 3, n_rows)
+    share = rng.random((n_rows, 1))
+    first, second = waves[pairs[classes, 0]], waves[pairs[classes, 1]]
+    X = share * first + (1 - share) * second + rng.normal(size=(n_rows, 21))
+    return X[:, features], np.array(["a", "b", "c"])[classes]
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[np.ndarray, np.ndarray]:
+    return waveform(500, np.array([0, 4, 5, 8, 9, 10, 12, 16]))  # the first one is noise
+
+
+@pytest.fixture(scope="module")
+def study(data: tuple[np.ndarray, np.ndarray]) -> WaveformStudy:
+    return waveform_study(*data, seed=3, n_splits=3)
+
+
+def rows_of(study: WaveformStudy, y: np.ndarray, at: int) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.model_selection import train_test_split
+
+    train, test = train_test_split(np.arange(y.size), train_size=study.share, stratify=y, random_state=3 + at)
+    return train, test
+
+
+def test_weights_are_those_of_the_selectors_alone(data: Any, study: WaveformStudy) -> None:
+    X, y = data
+    split = study.splits[1]
+    train, _ = rows_of(study, y, 1)
+    coded = TableEncoder().fit_transform_coded(X[train], y[train])
+    assert (split.n_train, split.n_test) == (350, 150)
+    assert split.informative == tuple((np.flatnonzero(coded.n_levels > 1) + 1).tolist())
+    assert 1 not in split.informative
+    assert split.weights["NB"] == tuple((coded.n_levels > 1).astype(float))
+    map_ = MAPSelector(encoder=None, exhaustive=True).fit_coded(coded)
+    assert split.weights["SNB(MAP)"] == tuple(map_.weights_)
+    cma = CompressionAveraging(encoder=None, exhaustive=True).fit_coded(coded)
+    assert split.weights["SNB(CMA)"] == pytest.approx(cma.weights_, abs=1e-9)
+    search = CompressionAveraging(encoder=None, random_state=4).fit_coded(coded)
+    assert split.weights[BY_SEARCH] == pytest.approx(search.weights_, abs=1e-12)
+    ours = SelectiveNB(random_state=4).fit(X[train], y[train])
+    assert split.weights[OURS] == pytest.approx(ours.feature_weights_, abs=1e-9)
+
+
+def test_no_subset_is_better_by_accuracy_or_auc(data: Any, study: WaveformStudy) -> None:
+    X, y = data
+    split = study.splits[0]
+    train, _ = rows_of(study, y, 0)
+    encoder = TableEncoder()
+    coded = encoder.fit_transform_coded(X[train], y[train])
+    n_wrong, areas = {}, {}
+    state = SearchState(SubsetProblem.of(coded, criterion=AUC()))
+    features = np.array(split.informative) - 1
+    for number in range(1 << features.size):
+        weights = np.zeros(8)
+        weights[features[number >> np.arange(features.size) & 1 == 1]] = 1.0
+        predicted = DiscreteNB(feature_weights=weights).fit(coded).predict_log_proba(coded).argmax(axis=1)
+        n_wrong[tuple(weights)] = int((predicted != coded.class_codes).sum())
+        state.reset(weights > 0)
+        areas[tuple(weights)] = -state.cost
+    assert n_wrong[split.weights["SNB(ACC)"]] == min(n_wrong.values())
+    assert split.training_error == pytest.approx(min(n_wrong.values()) / 350)
+    assert split.n_most_accurate == list(n_wrong.values()).count(min(n_wrong.values()))
+    assert areas[split.weights["SNB(AUC)"]] == pytest.approx(max(areas.values()), abs=1e-12)
+    assert split.training_auc == pytest.approx(max(areas.values()), abs=1e-12)
+
+
+def test_figures_of_merit_are_those_of_the_test_rows(data: Any, study: WaveformStudy) -> None:
+    X, y = data
+    train, test = rows_of(study, y, 2)
+    encoder = TableEncoder()
+    coded = encoder.fit_transform_coded(X[train], y[train])
+    for method in (*EXHAUSTIVE, BY_SEARCH, OURS):
+        model = DiscreteNB(feature_weights=study.splits[2].weights[method]).fit(coded)
+        proba = model.predict_proba(encoder.transform_coded(X[test]))
+        found = study.splits[2].measures[method]
+        codes = np.unique(y, return_inverse=True)[1][test]
+        assert found["accuracy"] == pytest.approx((proba.argmax(axis=1) == codes).mean())
+        assert found["log_loss"] == pytest.approx(log_loss(codes, proba))
+        expected = sum((codes == j).mean() * roc_auc_score(codes == j, proba[:, j]) for j in range(3))
+        assert found["auc"] == pytest.approx(expected, abs=1e-3)  # probabilities saturate, log odds do not
+        null = -np.log(np.bincount(np.unique(y, return_inverse=True)[1][train])[codes] / train.size).mean()
+        assert found["compression_rate"] == pytest.approx(1 - found["log_loss"] / null)
+
+
+def test_posterior(study: WaveformStudy) -> None:
+    for split in study.splits:
+        posterior = split.posterior
+        n = 2 ** len(split.informative)
+        assert posterior.n_models == sum(posterior.sizes_of_all) == 2 * sum(posterior.sizes_of_better_half) == n
+        assert posterior.top[0].features == split.selected("SNB(MAP)")
+        assert posterior.top[0].below_best == 0.0
+        powers = [model.below_best for model in posterior.top]
+        assert powers == sorted(powers)
+        assert len({model.features for model in posterior.top}) == min(200, n)
+        assert list(posterior.quantiles) == sorted(posterior.quantiles, reverse=True)
+        assert posterior.quantiles[-1] == 0.0
+        assert posterior.empty_below_best <= posterior.quantiles[0]
+        assert (posterior.paper_rank, posterior.paper_below_best) == (None, None)  # it has features of higher numbers
+        assert 0.0 <= split.found_by_search.below_best < posterior.empty_below_best
+
+
+def test_where_the_subset_of_the_paper_stands() -> None:
+    coded = coded_table(0, 200, 21, 3, strength=0.6)
+    problem = replace(SubsetProblem.of(coded), candidates=np.array([1, *(k - 1 for k in PAPER_MAP)]))
+    subsets = evaluate_every_subset(problem)
+    posterior = posterior_of(subsets)
+    paper = subsets.cost[-2]  # all candidates but the lowest, V2
+    assert posterior.paper_rank == 1 + (subsets.cost < paper).sum()
+    assert posterior.paper_below_best == pytest.approx((paper - subsets.cost.min()) / np.log(10))
+
+
+def test_the_same_again_in_any_number_of_threads(data: Any, study: WaveformStudy) -> None:
+    told: list[tuple[int, int]] = []
+    again = waveform_study(*data, seed=3, n_splits=2, n_jobs=1, progress=lambda done, n: told.append((done, n)))
+    assert told == [(1, 2), (2, 2)]
+    for ours, theirs in zip(again.splits, study.splits, strict=False):
+        assert replace(ours, seconds=0.0) == replace(theirs, seconds=0.0)
+    json.dumps(asdict(again))  # plain values
+
+
+def test_section(study: WaveformStudy) -> None:
+    files: dict[str, str] = {}
+    text = waveform_section(study, files)
+    assert set(re.findall(r"\]\(([^)]*)\)", text)) == set(files)
+    assert len(files) == 5
+    waves = files.pop("boulle2007-waves.svg")
+    assert waves.count("<polyline") == 3 + 3 * 10
+    for drawing in files.values():
+        assert ElementTree.fromstring(drawing).get("role") == "img"
+    lines = text.splitlines()
+    assert lines[0].startswith("## Waveform")
+    for claim in (*NUMBERS, *STATEMENTS):
+        assert sum(line.startswith(f"| {claim.what} ") for line in lines) == 1
+    assert len([line for line in lines if line.startswith("| SNB(CMA), search ")]) == 2
+    assert "p-value" in text
+    assert "nan" not in text
+    for sentence in report.findings(study):
+        assert f"- {sentence}" in lines
+
+
+def test_section_of_one_split(study: WaveformStudy) -> None:
+    text = waveform_section(replace(study, splits=study.splits[:1]), {})
+    for absent in ("All splits", "p-value", "Paper inside", "all splits"):
+        assert absent not in text
+    assert "one random split" in text
+
+
+def test_differences_are_paired(study: WaveformStudy) -> None:
+    values = [split.measures["SNB(CMA)"]["accuracy"] - split.measures["NB"]["accuracy"] for split in study.splits]
+    found = report.difference(study, "NB", "accuracy")
+    assert found.difference == pytest.approx(np.mean(values))
+    variance = (1 / 3 + 150 / 350) * np.var(values, ddof=1)
+    assert found.statistic == pytest.approx(np.mean(values) / np.sqrt(variance))
+
+
+def with_accuracy(split: SplitResult, **accuracies: float) -> SplitResult:
+    measures = {name: dict(found) for name, found in split.measures.items()}
+    for name, value in accuracies.items():
+        measures[name]["accuracy"] = value
+    return replace(split, measures=measures)
+
+
+def test_rows_of_claims(study: WaveformStudy) -> None:
+    split = study.splits[0]
+    splits = [with_accuracy(split, NB=value) for value in (0.5, 0.7, 0.61)]
+    number = Number("NB's accuracy", 0.65, lambda s: s.measures["NB"]["accuracy"], 2)
+    assert number.row(splits) == ("NB's accuracy", "0.65", "0.50", "0.50 to 0.70", "yes")
+    assert replace(number, paper=0.71).row(splits)[4] == "no"
+    assert replace(number, paper=None).row(splits) == ("NB's accuracy", "", "0.50", "0.50 to 0.70", "")
+    assert Number("none", 1, lambda s: np.nan).row(splits) == ("none", "1", "–", "–", "no")
+    statement = Statement("high", lambda s: s.measures["NB"]["accuracy"] > 0.6)
+    assert statement.row(splits) == ("high", "yes", "no", "2 of 3", "")
+
+
+def test_statements_of_the_paper_by_hand(study: WaveformStudy) -> None:
+    split = study.splits[0]
+    holds = {statement.what: statement.holds for statement in STATEMENTS}
+    accurate = holds["SNB(ACC) is more accurate than NB"]
+    assert accurate(with_accuracy(split, **{"NB": 0.5, "SNB(ACC)": 0.6}))
+    assert not accurate(with_accuracy(split, **{"NB": 0.6, "SNB(ACC)": 0.6}))
+    best = holds["SNB(CMA) is the best of the paper's methods by ACC, AUC and ILF"]
+    measures = {name: dict.fromkeys(found, 0.5) for name, found in split.measures.items()}
+    measures["SNB(CMA)"] = dict.fromkeys(measures["NB"], 0.6)
+    measures[OURS] = dict.fromkeys(measures["NB"], 0.9)  # not of the paper
+    assert best(replace(split, measures=measures))
+    measures["SNB(BMA)"]["auc"] = 0.6
+    assert not best(replace(split, measures=measures))
+    among = holds["SNB(MAP)'s features are among those of SNB(ACC) and SNB(AUC)"]
+    weights = split.weights | {"SNB(MAP)": (1.0, 0.0), "SNB(ACC)": (1.0, 1.0), "SNB(AUC)": (1.0, 0.0)}
+    assert among(replace(split, weights=weights))
+    assert not among(replace(split, weights=weights | {"SNB(AUC)": (0.0, 1.0)}))
+
+
+def test_features_in_words() -> None:
+    assert features_text(PAPER_MAP) == "V5, V6, V9–V13, V17"
+    assert features_text([3, 1, 2]) == "V1–V3"
+    assert features_text([]) == "none"
+    assert peaks_of([0.2, 0.5, 0.5, 0.1, 0.3]) == [5]
+    assert peaks_of([0.6, 0.5, 0.7, 0.1]) == [1, 3]
+
+
+def test_what_cannot_be_studied(data: Any) -> None:
+    X, y = data
+    noise = np.random.default_rng(0).normal(size=(y.size, 2))
+    with pytest.raises(ValueError, match="No feature is informative about the class"):
+        waveform_study(noise, y, n_splits=1)
+    with pytest.raises(ValueError, match="n_splits must be at least 1, got 0"):
+        waveform_study(X, y, n_splits=0)

@@ -1,0 +1,190 @@
+"""The ledger of the papers: complete, computed from the committed results, and true to the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from bayesieve.search import MultiStart, SubsetProblem
+from bayesieve_studies import PAPERS
+from bayesieve_studies.boulle2007.search import (
+    FORWARD,
+    final_costs,
+    judge_search,
+    optimal,
+    rounds,
+    simulated,
+    time_figure,
+)
+from bayesieve_studies.boulle2007.waves import waves_figure
+from bayesieve_studies.claims import Judged
+from bayesieve_studies.growth import add_missing, power, read_lines
+from bayesieve_studies.ledger import FOLDER, SOURCES, Source, _claims, entries, judged, ledger
+from bayesieve_studies.rabenoro2015.complexity import SEARCHES, SIZES, complexity_figure, judge_complexity
+from bayesieve_studies.rabenoro2015.subset_choice import FILTERS
+from bayesieve_studies.simulate import waveform
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "papers.md"
+RESULTS = ROOT / FOLDER
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return PAGE.read_text(encoding="utf-8")
+
+
+def test_the_committed_page_is_computed_from_the_committed_results(page: str) -> None:
+    assert ledger(RESULTS) == page, "run make ledger after new results"
+
+
+def test_every_study_has_entries_and_every_claim_of_it_is_in_the_page(page: str) -> None:
+    assert set(SOURCES) == set(PAPERS)
+    for paper in ("abellan2017", "gidofalvi"):  # the page has all claims of all studies by construction
+        for (_, sentence), by_source in judged(RESULTS, SOURCES[paper]).items():
+            assert sentence in page
+            assert all(one.verdict in page for one in by_source.values())
+
+
+@pytest.mark.parametrize("paper", SOURCES)
+def test_every_file_named_exists(paper: str) -> None:
+    lines = entries(paper)
+    assert {line.kind for line in lines} <= {"method", "formula", "table", "figure", "claim"}
+    for line in lines:
+        for path in (*line.lives, *line.tests):
+            assert (ROOT / path).is_file(), (line.place, path)
+        if line.kind in ("method", "formula"):
+            assert line.lives, line.place
+            assert line.tests, line.place
+        elif not line.lives:
+            assert line.why, line.place
+        assert len({*line.lives}) == len(line.lives)
+    for source in SOURCES[paper]:
+        assert (RESULTS / source.results).is_file()
+        assert (RESULTS / source.page).is_file()
+
+
+def test_the_page_links_to_files_and_readme_links_to_the_page(page: str) -> None:
+    targets = {part.partition(")")[0].partition("#")[0] for part in page.split("](")[1:]} - {""}
+    assert all((PAGE.parent / target).is_file() for target in targets)
+    assert "(docs/papers.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "verdict"),
+    [
+        (("holds", "holds"), "holds"),
+        (("holds", "open"), "cannot be told"),
+        (("open", "reversed"), "does not hold"),
+        (("holds", "does not hold"), "does not hold"),
+    ],
+)
+def test_verdict_on_a_claim(verdicts: tuple[str, ...], verdict: str) -> None:
+    claim = Judged("Table 1", "A errs less", verdicts)
+    assert claim.verdict == verdict
+    assert claim.comparisons == f"{verdicts.count('holds')} of 2"
+
+
+def test_variants_that_disagree_have_a_verdict_each() -> None:
+    sources = [Source(label, f"{label}.jsonl", "page.md", lambda _: ()) for label in ("one", "two", "three")]
+    found = [Judged("Table 1", "A errs less", (verdict,)) for verdict in ("holds", "open", "holds")]
+    table = _claims({("Table 1", "A errs less"): dict(zip(sources, found, strict=True))}, ())
+    assert table.rows[0][2] == "holds (one, three); cannot be told (two)"
+
+
+def test_no_classifier_of_waveforms_is_better_than_their_densities() -> None:
+    found = optimal(4000)["optimal"]
+    X, y = waveform(4000, random_state=0)
+    other, labels = waveform(4000, random_state=1)
+    assert GaussianNB().fit(other, labels).score(X, y) < found
+    assert found == pytest.approx(0.868, abs=0.015)
+
+
+def test_power_of_growth() -> None:
+    sizes = np.array([10.0, 50, 200])
+    assert power(sizes, 3 * sizes**1.5) == pytest.approx(1.5)
+
+
+def test_measurements_in_the_file_are_not_repeated(tmp_path: Path) -> None:
+    path, calls = tmp_path / "times.jsonl", []
+
+    def wanted(*names: str) -> Any:
+        return [({"name": name}, lambda name=name: calls.append(name) or {"seconds": len(calls)}) for name in names]
+
+    add_missing(path, wanted("a"))
+    lines = add_missing(path, wanted("a", "b"))
+    assert calls == ["a", "b"]
+    assert lines == read_lines(path) == [{"name": "a", "seconds": 1}, {"name": "b", "seconds": 2}]
+    assert read_lines(tmp_path / "none.jsonl") == []
+
+
+def test_rounds_of_a_search() -> None:
+    trace = MultiStart(n_starts=8, n_jobs=1).run(SubsetProblem.of(simulated(500, 12), "m-estimate"))
+    counted = []
+    for start in range(trace.n_starts):
+        passes = [bool(adding) for adding in trace.walk_moves(start).adding]
+        counted.append(sum(now and not before for before, now in zip([False, *passes], passes, strict=False)))
+    assert rounds(trace) == counted
+    assert max(counted) >= 1
+    first, last = final_costs(trace)
+    assert last == [trace.points(start)[-1].value for start in range(trace.n_starts)]
+    assert all(before >= after for before, after in zip(first, last, strict=True))
+
+
+def timed(seconds: Any) -> list[dict[str, Any]]:
+    return [
+        {"rows": round(cells / 10), "features": 10, "seconds": seconds(cells), "starts": 1, "moves": 1}
+        for cells in (1e6, 1e7, 1e8)
+    ]
+
+
+def test_claims_about_the_search() -> None:
+    costs = {"bounded": 10.0, "free": 10.0, "forward": 3.0, "whole": 1.0}
+    sets = [{"data": str(k), "rounds": [0, 3, 4, 2], **costs} for k in range(8)]
+    lines = [{"waveforms": 10_000, "optimal": 0.866}, *sets, *timed(lambda cells: cells * np.log2(cells))]
+    assert [claim.verdict for claim in judge_search(lines)] == ["holds"] * 5
+    worse = {"rounds": [0, 1, 1, 9], "bounded": 11.0, "forward": 0.5}
+    slow = [*({**one, **worse} for one in sets), *timed(lambda cells: cells**1.5)]
+    lines = [{"waveforms": 10_000, "optimal": 0.85}, *slow]
+    assert [claim.verdict for claim in judge_search(lines)] == ["does not hold"] * 5
+    for most, verdict in ((2.0, "holds"), (2.5, "does not hold")):
+        areas = [
+            {"forward rows": n, "forward features": k, "area seconds": n * np.log2(n) * k**most} for n, k in FORWARD
+        ]
+        assert judge_search(areas)[0].verdict == verdict
+    assert judge_search([{**sets[0], "forward": 1.0}])[-1].verdict == "cannot be told"
+    assert "proportional" in time_figure(lines)
+
+
+def test_claims_about_complexities() -> None:
+    def lines(powers: dict[str, float]) -> list[dict[str, Any]]:
+        names = (*FILTERS, *SEARCHES)
+        return [
+            {"method": name, "indicators": size, "seconds": size ** powers.get(name, 2.0)}
+            for size in SIZES
+            for name in names
+        ]
+
+    ranking, mrmr = FILTERS
+    claims = judge_complexity(lines({ranking: 1.0}))
+    assert [claim.verdict for claim in claims] == ["holds"] * 6
+    claims = judge_complexity(lines({ranking: 2.0, mrmr: 1.5, "forward": 3.0}))
+    assert [claim.verdict for claim in claims] == ["does not hold", "holds", "does not hold", "holds"] + [
+        "does not hold"
+    ] * 2
+    assert "P^2" in complexity_figure(lines({}))
+
+
+def test_measured_files_hold_every_measurement() -> None:
+    searched = read_lines(RESULTS / "boulle2007-search.jsonl")
+    assert sum("data" in line for line in searched) == 30
+    measured = read_lines(RESULTS / "rabenoro2015-complexity.jsonl")
+    assert len(measured) == len(SIZES) * (len(FILTERS) + len(SEARCHES))
+    for name, draw in (("boulle2007-search", time_figure), ("rabenoro2015-complexity", complexity_figure)):
+        drawing = draw(read_lines(RESULTS / f"{name}.jsonl"))
+        assert drawing == (RESULTS / f"{name}.svg").read_text(encoding="utf-8")
+    assert waves_figure() == (RESULTS / "boulle2007-waves.svg").read_text(encoding="utf-8")

@@ -1,0 +1,146 @@
+"""What all reproductions share: studies that resume, paired comparisons, claims and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.naive_bayes import GaussianNB
+
+from bayesieve.evaluation import Comparison, Protocol
+from bayesieve_studies import PAPERS, Options, Report, Study, make_study
+from bayesieve_studies.claims import Claim, ClaimedPair, compare, in_words
+from bayesieve_studies.tables import TextTable, mean_and_spread, p_text
+
+
+class Flowers(Study):
+    """A study of its own, with data sets to choose from; Ctrl-C comes with the second fit where that is asked for."""
+
+    paper = "flowers"
+    uses_data = True
+    fits = 0
+    interrupted_at: int | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"paper": self.paper, "seed": self.options.seed}
+
+    @property
+    def protocol(self) -> Protocol:
+        return Protocol(3, seed=self.options.seed)
+
+    def methods(self) -> dict[str, Any]:
+        return {"gauss": Counting()}
+
+    def data(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
+        loaders = {"iris": lambda: load_iris(return_X_y=True), "wine": lambda: load_wine(return_X_y=True)}
+        return {name: loaders[name] for name in self.chosen(tuple(loaders))}
+
+    def report(self, found: Comparison) -> Report:
+        means = found.matrix("accuracy")[:, 0]
+        return Report((), tuple(f"{name}: {mean:.4f}" for name, mean in zip(found.data, means, strict=True)), "")
+
+
+class Counting(GaussianNB):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        Flowers.fits += 1
+        if Flowers.fits == Flowers.interrupted_at:
+            raise KeyboardInterrupt
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.fixture
+def fits(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.setattr(Flowers, "fits", 0)
+    return monkeypatch
+
+
+@pytest.mark.filterwarnings("ignore:Interrupted")
+def test_an_interrupted_study_goes_on_to_the_same_report(fits: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    straight = Flowers(Options(n_jobs=None)).run()
+    assert Flowers.fits == 6
+    fits.setattr(Flowers, "fits", 0)
+    fits.setattr(Flowers, "interrupted_at", 5)
+    path = tmp_path / "found.jsonl"
+    study = Flowers(Options(n_jobs=None))
+    with pytest.raises(KeyboardInterrupt):
+        study.run(path)
+    assert len(study.saved(path).rows) == 4
+    assert study.run(path) == straight
+    assert Flowers.fits == 5 + 2
+    assert study.report(study.saved(path)) == straight
+
+
+def test_a_study_takes_the_data_sets_asked_for(fits: pytest.MonkeyPatch) -> None:
+    everything = Flowers(Options(n_jobs=2)).run().findings
+    assert Flowers(Options(only=("wine",), n_jobs=1)).run().findings == everything[1:]
+    assert Flowers.fits == 9
+    with pytest.raises(ValueError, match="flowers has no data set 'rose'; choose from 'iris', 'wine'"):
+        Flowers(Options(only=("iris", "rose"))).run()
+    with pytest.raises(ValueError, match="rabenoro2015 has no data sets to choose from"):
+        make_study("rabenoro2015", Options(only=("wine",)))
+
+
+def pair_of(first: Any, second: Any) -> ClaimedPair:
+    (pair,) = compare(Claim("", (("first", "second"),)), {"first": first, "second": second})
+    return pair
+
+
+def test_paired_differences() -> None:
+    first, second = np.array([0.1, 0.2, 0.3, 0.1]), np.array([0.2, 0.2, 0.5, 0.05])
+    pair = pair_of(first, second)
+    assert pair.mean == pytest.approx((first - second).mean())
+    assert pair.standard_error == pytest.approx((first - second).std(ddof=1) / 2)
+    assert (pair.lower, pair.equal, pair.higher) == (2, 1, 1)
+    assert pair_of(second, first).mean == pytest.approx(-pair.mean)
+    assert pair_of(first, first).p_value == 1.0
+    assert np.isnan(pair_of([1.0], [2.0]).standard_error)
+    # All ten differences of one sign: the exact two-sided p-value is 2 / 2^10.
+    assert pair_of(np.arange(10.0), np.arange(10.0) * 2 + 1).p_value == pytest.approx(2 / 1024)
+
+
+def test_equal_shares_computed_in_two_ways_are_equal() -> None:
+    assert pair_of([0.1 + 0.2], [0.3]).equal == 1
+
+
+def test_claims_hold_or_not() -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 0.001, 20)
+    values = {"good": 0.1 + noise, "bad": 0.2 - noise, "same": 0.1 + noise[::-1]}
+    claim = Claim("Good errs least", (("good", "bad"), ("bad", "good"), ("good", "same")))
+    pairs = compare(claim, values)
+    assert [pair.verdict for pair in pairs] == ["holds", "reversed", "open"]
+    assert in_words(pairs) == ("Good errs least: holds in 1, open in 1, reversed in 1 of 3 comparisons.")
+    assert in_words(compare(Claim("It holds", (("good", "bad"),)), values)) == "It holds: holds."
+
+
+def test_markdown_tables() -> None:
+    table = TextTable.of(("name", ">n"), [["a|b", "1"], ["c", "1000"]])
+    assert table.to_markdown().splitlines() == [
+        "| name |    n |",
+        "|:-----|-----:|",
+        "| a\\|b |    1 |",
+        "| c    | 1000 |",
+    ]
+    with pytest.raises(ValueError, match="3 texts"):
+        TextTable.of(("name", ">n"), [["a", "b", "c"]])
+
+
+def test_numbers_as_texts() -> None:
+    assert mean_and_spread([1.0, 2.0, 3.0], 1) == "2.0 ± 1.0"
+    assert mean_and_spread([0.25], 2) == "0.25"
+    assert [p_text(p) for p in (1e-9, 0.00123, 0.05, 0.5, 1.0)] == ["< 0.0001", "0.0012", "0.05", "0.50", "1.00"]
+
+
+def test_unknown_papers_are_refused_with_the_list() -> None:
+    with pytest.raises(ValueError, match="'rabenoro2015'"):
+        make_study("nothing")
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_papers_are_known_by_the_names_of_their_studies(name: str) -> None:
+    assert PAPERS[name].paper == name
