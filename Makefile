@@ -22,7 +22,7 @@ demo: $(VENV)/installed
 # The same random examples every time; pytest by itself draws new ones.
 test: $(VENV)/installed-dev
 	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS)
-	cd studies && CI=true ../$(BIN)/python -m pytest $(PYTEST_ARGS)
+	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) studies/tests
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

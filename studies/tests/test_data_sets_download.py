@@ -67,7 +67,7 @@ def refusal(name: str, error: type[Exception] = ValueError) -> str:
         DataSets().load(name)
     message = str(caught.value)
     assert "\n" not in message
-    assert message.endswith(("studies/data-sets.md says.", "?"))
+    assert message.endswith(("studies/data-sets.md.", "studies/data-sets.md says.", "?"))
     return message
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import direct
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from scipy import stats
 from bayesieve_studies.simulate import WindowScore, engine_series, window_p_values, window_scores
 from bayesieve_studies.simulate.window_scores import critical_statistic, smallest_p_value
 from bayesieve_studies.simulate.window_scores import p_values as from_statistics
+from studies.tests import direct
 
 TESTS = ("U", "KS", "F")
 

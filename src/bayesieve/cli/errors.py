@@ -145,7 +145,7 @@ def _raised_by_bayesieve(trace: TracebackType | None) -> bool:
         return False
     while trace.tb_next is not None:
         trace = trace.tb_next
-    return str(trace.tb_frame.f_globals.get("__name__", "")).startswith("bayesieve.")
+    return str(trace.tb_frame.f_globals.get("__name__", "")).startswith(("bayesieve.", "bayesieve_studies."))
 
 
 @contextmanager

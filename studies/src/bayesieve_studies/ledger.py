@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from bayesieve.table import write_atomically
-from bayesieve_studies import PAPERS, Options, make_study
 from bayesieve_studies.boulle2007.challenge import Challenge
 from bayesieve_studies.boulle2007.search import judge_search
 from bayesieve_studies.boulle2007.waveform import read_waveform
@@ -25,6 +24,7 @@ from bayesieve_studies.boulle2007.waveform_claims import judge_waveform
 from bayesieve_studies.claims import Judged
 from bayesieve_studies.growth import read_lines
 from bayesieve_studies.rabenoro2015.complexity import judge_complexity
+from bayesieve_studies.registry import PAPERS, Options, make_study
 from bayesieve_studies.tables import TextTable, document
 
 FOLDER = "studies/reproduction"

@@ -89,7 +89,7 @@ def reproduce(
     With --output, run an interrupted command again to continue where it stopped.
     """
     _check(paper, repetitions, seed, jobs, output, data)
-    from bayesieve_studies import PAPERS, Options, make_study
+    from bayesieve_studies.registry import PAPERS, Options, make_study
 
     names = () if only is None else tuple(names_in(only))
     if only is not None and not names:
@@ -113,7 +113,7 @@ def reproduce(
 
 def _check(paper: str, repetitions: int | None, seed: int, jobs: int, output: Path | None, data: Path | None) -> None:
     """Raise CommandError for invalid options before any work is done."""
-    from bayesieve_studies import PAPERS
+    from bayesieve_studies.registry import PAPERS
 
     require_choice(paper, PAPERS, "paper", " to reproduce")
     if repetitions is not None:

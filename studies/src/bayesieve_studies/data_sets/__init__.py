@@ -33,9 +33,9 @@ class DataSets:
     """Data sets by name, loaded one at a time.
 
     A folder has a ``catalogue.csv`` with one line per data set, next to the tables; see ``studies/data-sets.md``.
-    Without a folder, the data sets of the papers are downloaded from OpenML (to scikit-learn's data folder), or generated if
-    the papers generated them. A table is refused if its rows, classes or share of the largest class differ from its
-    line; a downloaded one also if its features or missing cells differ.
+    Without a folder, the data sets of the papers are downloaded from OpenML (to scikit-learn's data folder), or
+    generated if the papers generated them. A table is refused if its rows, classes or share of the largest class
+    differ from its line; a downloaded one also if its features or missing cells differ.
 
     Parameters
     ----------
