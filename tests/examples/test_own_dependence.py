@@ -126,9 +126,7 @@ def test_a_registered_measure_is_found_by_name_and_saved(tmp_path: Path, monkeyp
         again = bayesieve.load(tmp_path / "model.json")
         assert type(again.selector.dependence) is DEPENDENCES["level_spearman"]
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-        with pytest.raises(
-            ValueError, match=r"'maximal_information', 'level_spearman', a Dependence object or a function, got 'rho'"
-        ):
+        with pytest.raises(ValueError, match=r"'level_spearman'.*, a Dependence object or a function, got 'rho'"):
             MRMRSelector(dependence="rho").fit(X, y)
     finally:
         vars(DEPENDENCES).pop("_installed", None)

@@ -16,10 +16,7 @@ SELECTORS = (
     *("all", "map", "bayesian", "compression", "wrapper", "accuracy", "auc", "information-gain"),
     *("imprecise-information-gain", "mrmr", "cfs", "clusters", "boosted"),
 )
-MEASURES = (
-    *("mutual_information", "symmetrical_uncertainty", "pearson", "spearman", "hoeffding", "distance_correlation"),
-    "maximal_information",
-)
+MEASURES = ("mutual_information", "symmetrical_uncertainty", "pearson", "spearman")
 CRITERIA = (
     *(
         "error",

@@ -131,7 +131,7 @@ def test_memory_grows_with_the_rows_and_no_faster() -> None:
     assert large < 4.5 * small
 
 
-@pytest.mark.parametrize("dependence", ["mutual_information", "spearman", "hoeffding"])
+@pytest.mark.parametrize("dependence", ["mutual_information", "spearman", "pearson"])
 def test_a_weight_of_two_is_the_row_repeated(dependence: str) -> None:
     X, y = table(2, 120)
     weights = np.random.default_rng(0).integers(1, 3, 120)

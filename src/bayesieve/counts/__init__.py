@@ -6,9 +6,6 @@ from bayesieve.counts.dependence import EntropyDependence, MutualInformation, Sy
 from bayesieve.counts.dependence_base import Dependence
 from bayesieve.counts.probabilities import Smoothing, check_smoothing, log_probabilities
 from bayesieve.counts.value_dependence import (
-    DistanceCorrelation,
-    HoeffdingD,
-    MaximalInformation,
     PearsonCorrelation,
     SpearmanCorrelation,
     ValueDependence,
@@ -18,10 +15,7 @@ __all__ = [
     "CodedTable",
     "ContingencyCounts",
     "Dependence",
-    "DistanceCorrelation",
     "EntropyDependence",
-    "HoeffdingD",
-    "MaximalInformation",
     "MutualInformation",
     "PearsonCorrelation",
     "Recoder",

@@ -12,9 +12,6 @@ from bayesieve.counts.contingency import ContingencyCounts
 from bayesieve.counts.dependence_base import Dependence
 from bayesieve.counts.information import class_information, class_symmetrical_uncertainty, entropy
 from bayesieve.counts.value_dependence import (
-    DistanceCorrelation,
-    HoeffdingD,
-    MaximalInformation,
     PairFunction,
     PearsonCorrelation,
     SpearmanCorrelation,
@@ -75,9 +72,6 @@ DEPENDENCES: Registry[type[Dependence]] = Registry(
     SymmetricalUncertainty,
     PearsonCorrelation,
     SpearmanCorrelation,
-    HoeffdingD,
-    DistanceCorrelation,
-    MaximalInformation,
 )
 
 

@@ -39,9 +39,8 @@ class DependenceClusterSelector(CodedSelector):
     ----------
     dependence : str, Dependence or function, default="mutual_information"
         Measure of two features within a class: ``"mutual_information"`` or ``"symmetrical_uncertainty"`` of their
-        levels; ``"pearson"``, ``"spearman"``, ``"hoeffding"``, ``"distance_correlation"`` or
-        ``"maximal_information"`` of their values; or as `pair_statistics` takes it. The strongest of all classes
-        counts.
+        levels; ``"pearson"`` or ``"spearman"`` of their values; or as `pair_statistics` takes it. The
+        strongest of all classes counts.
     n_cuts : int or None, default=None
         Cuts through the tree, at merges spread evenly over the list of merges; None: at every merge, at most 100.
     n_combinations : int, default=25

@@ -38,8 +38,8 @@ def pair_statistics(
         Class labels, which the encoder and ``given_class`` need; not for a coded table, which has its own.
     statistic : str, Dependence or function, default="mutual_information"
         ``"mutual_information"`` in nats; ``"symmetrical_uncertainty"``, 2 I(X; Y) / (H(X) + H(Y)), from 0 to 1;
-        ``"pearson"``, ``"spearman"``, ``"hoeffding"``, ``"distance_correlation"`` or ``"maximal_information"`` of the
-        raw values, from 0 to 1; any other measure of dependence, or a function of two arrays of numbers.
+        ``"pearson"`` or ``"spearman"`` of the raw values, from 0 to 1; any other measure of dependence, registered or
+        given, or a function of two arrays of numbers.
         `ValueDependence` says how categories become numbers.
     given_class : bool, default=False
         All informations and entropies conditional on the class: I(X; Y | C) = sum P(c) I(X; Y | c).
