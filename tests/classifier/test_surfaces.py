@@ -12,8 +12,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from bayesieve import SelectiveNB, load
-from bayesieve.classifier import calibrating
-from bayesieve.classifier import surfaces as module
+from bayesieve.classifier import calibrating, surfaces as module
 from bayesieve.classifier.report_data import report_data
 from bayesieve.naive_bayes import shapes
 from bayesieve.naive_bayes.surfaces import _VARIANCES, grid_gains, surface_gains

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bayesieve.report import path_figure, render_report, summarise_trace
 from bayesieve.report.figures.panels import Line, band, clipped_lines, labelled_mark, value_scale
