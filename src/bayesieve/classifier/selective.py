@@ -181,7 +181,7 @@ class SelectiveNB(Predicting, TableClassifier):
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts: a weight of 2 equals the row repeated, unless ``normalize`` is True.
         groups : array-like, shape (n_rows,), optional
-            For selectors whose splitter keeps the rows of a group together; others have no use for them.
+            For selectors whose folds keep the rows of a group together; others have no use for them.
 
         Returns
         -------
@@ -339,8 +339,8 @@ class SelectiveNB(Predicting, TableClassifier):
         sample_weight : row weights of ``X``.
         benefit : `BenefitClassifier`, or benefits as it takes them, of the rows; shows what decisions bring.
         cv : int, splitter or pairs of row positions, optional
-            Measure models of the same settings on folds of ``X`` in any case: a number of stratified folds, a
-            scikit-learn splitter, or (train, test) pairs. 0: measure nothing.
+            Measure models of the same settings on folds of ``X`` in any case: a number of folds (stratified and, unlike
+            scikit-learn's, shuffled), a scikit-learn splitter, or (train, test) pairs. 0: measure nothing.
         held_out : True: ``X`` was not used for training; this very model is measured on it, and the report says so.
         n_explained : number of rows explained.
         title : headline; by default it names the target.
