@@ -10,7 +10,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.decision.benefits import positions_in
-from bayesieve.decision.thresholds import MEASURES, OF_TWO_CLASSES, Measure, best_class_weights, best_threshold
+from bayesieve.decision.thresholds import (
+    MEASURES,
+    OF_TWO_CLASSES,
+    Measure,
+    above_threshold,
+    best_class_weights,
+    best_threshold,
+    weighted_class,
+)
 from bayesieve.decision.wrapped import Labelled, adopt_fitted, refuse_scan, tags_of_wrapped
 from bayesieve.selection.row_splits import row_splits
 from bayesieve.shared_docs import with_shared_docs
@@ -133,8 +141,8 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Classes by the tuned threshold or weights."""
         probability = self.predict_proba(X)
         if self.class_weights_ is not None:
-            return self.classes_[(probability * self.class_weights_).argmax(axis=1)]
-        return self.classes_[(probability[:, 1] >= self.best_threshold_).astype(np.int64)]
+            return self.classes_[weighted_class(probability, self.class_weights_)]
+        return self.classes_[above_threshold(probability[:, 1], self.best_threshold_).astype(np.int64)]
 
     def _measure(self, n_classes: int) -> Measure:
         if callable(self.scoring):
