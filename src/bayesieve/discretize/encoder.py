@@ -197,7 +197,7 @@ class TableEncoder(TableCoder):
                 options: Any = (scanned, target, weights, engine, self.n_jobs, rows.runs, verbose, self.n_quantiles)
                 options += () if is_remote else (seconds_left,)
                 values = (RemoteColumns if is_remote else ScannedColumns)(*options)
-                cautions[:] = [values.cautions()]
+                cautions[:] = [noted_cautions(engine, values.cautions())]  # before the codes count as whole
 
             def fit(of: Table, by: Sequence[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:
                 if values is not None:

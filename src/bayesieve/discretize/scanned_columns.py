@@ -17,6 +17,7 @@ from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.numbered_values import NumberedNumbers, NumberedTexts, NumberedValues, State
 from bayesieve.discretize.pairs import PairFinder
 from bayesieve.engine import Engine, map_in_threads
+from bayesieve.engine.base import OF_CODES
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.table import Table, Target
 from bayesieve.table.cautions import Caution, named
@@ -261,8 +262,8 @@ def noted_cautions(engine: Engine, cautions: list[Caution] | None = None) -> lis
     if cautions is None:
         return [
             Caution(**{**facts, "columns": tuple(facts["columns"])})
-            for facts in json.loads(engine.noted("cautions") or "[]")
+            for facts in json.loads(engine.noted(OF_CODES) or "[]")
         ]
     if cautions:
-        engine.note("cautions", json.dumps([asdict(caution) for caution in cautions]).encode())
+        engine.note(OF_CODES, json.dumps([asdict(caution) for caution in cautions]).encode())
     return cautions

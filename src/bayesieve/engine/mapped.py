@@ -19,6 +19,8 @@ from bayesieve.engine.memory import InMemory
 
 _IN_MEMORY_BYTES = 1 << 20  # arrays up to this size are not worth a file
 _ZEROS = bytes(1 << 20)
+SCRATCH = ".bayesieve-rows-"
+"""Beginning of the names of files, for the moment that they have one where the system has no unnamed files."""
 
 
 class Mapped(InMemory):
@@ -81,7 +83,7 @@ class Mapped(InMemory):
             weakref.finalize(array, self._take_memory, -n_bytes)
             return array
         try:
-            with tempfile.TemporaryFile(dir=self.folder) as file:
+            with tempfile.TemporaryFile(dir=self.folder, prefix=SCRATCH, suffix=".tmp") as file:
                 return self.map(file, shape, dtype)
         except OSError as error:
             raise self._unwritable(error) from error

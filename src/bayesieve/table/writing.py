@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 from pathlib import Path
+from typing import IO
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -77,6 +78,19 @@ def mode_of(target: Path) -> int:
         return target.stat().st_mode & 0o777
     except OSError:
         return 0o666
+
+
+def lock(file: IO[bytes] | int) -> bool:
+    """Lock an open file or folder until it is closed or the process ends; False on systems that cannot.
+
+    OSError where another process has locked it, or the file system cannot.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows, where an open file cannot be deleted
+        return False
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return True
 
 
 def _write_through(path: Path, data: bytes, mode: int) -> None:
