@@ -142,6 +142,7 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         probability = self.predict_proba(X)
         if self.class_weights_ is not None:
             return self.classes_[weighted_class(probability, self.class_weights_)]
+        assert self.best_threshold_ is not None
         return self.classes_[above_threshold(probability[:, 1], self.best_threshold_).astype(np.int64)]
 
     def _measure(self, n_classes: int) -> Measure:

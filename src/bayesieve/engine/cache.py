@@ -101,7 +101,8 @@ class Cache(Mapped):
     @contextlib.contextmanager
     def _locked(self) -> Iterator[bool | None]:
         """Lock the folder; False if another fit has, None if the system cannot."""
-        descriptor, locked = None, None
+        descriptor: int | None = None
+        locked: bool | None = None
         try:
             descriptor = os.open(self.folder, os.O_RDONLY)
             locked = lock(descriptor) or None
