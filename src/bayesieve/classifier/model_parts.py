@@ -29,6 +29,7 @@ from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution, issue, silenced
 from bayesieve.table.choices import is_choice
+from bayesieve.table.columns import rows_from
 from bayesieve.table.frames import apart_by_name
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.rows import ClassRuns
@@ -137,6 +138,11 @@ def encoder_asked_for(model: SelectiveNB) -> Any:
     ValueError if both have options that differ.
     """
     own, other = model.encoder, getattr(model.selector, "encoder", "modl")
+    if own is None:
+        raise ValueError(
+            "SelectiveNB codes the columns of the table: encoder must be 'modl', a TableEncoder or an IndicatorEncoder, "
+            "not None; DiscreteNB takes codes."
+        )
     if is_choice(other, ("modl",)) or repr(other) == repr(own):
         return own
     name = type(model.selector).__name__
@@ -239,8 +245,12 @@ def predicted(model: SelectiveNB, predict: Callable[[CodedTable], np.ndarray], X
         return predict(coded_for(model, X))
     source = scan_for(model, X)
     frames = source.blocks(columns_to_read(model, source))
+    results: list[np.ndarray] = []
     with unseen_said_once(model, source.n_rows), silenced():
-        return np.concatenate([predict(coded_for(model, own_columns(model, frame))) for frame in frames])
+        for frame in frames:
+            with rows_from(sum(map(len, results))):
+                results.append(predict(coded_for(model, own_columns(model, frame))))
+    return np.concatenate(results)
 
 
 def rows_in_memory(model: SelectiveNB, X: Any) -> Any:

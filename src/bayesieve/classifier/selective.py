@@ -331,7 +331,7 @@ class SelectiveNB(Predicting, TableClassifier):
 
         Parameters
         ----------
-        path : file to write.
+        path : file to write, named ``.html`` or ``.htm``.
         X, y : rows to measure on, and to explain some of; without them the report shows the model only. The figures are
             those of this very model, unless the rows are its training rows, in any order: these are predicted by
             5-fold cross-validation. The report says which it was with every figure. Of what `bayesieve.scan` takes,
@@ -354,13 +354,14 @@ class SelectiveNB(Predicting, TableClassifier):
         ------
         ValueError
             If ``y`` or ``sample_weight`` does not fit ``X``, ``y`` holds a class that the model does not know, ``cv``
-            cannot split the rows, or the file cannot be written.
+            cannot split the rows, or ``path`` ends otherwise or cannot be written.
         """
         from bayesieve.classifier.report_data import report_data
         from bayesieve.report import render_report
-        from bayesieve.table.writing import write_atomically
+        from bayesieve.table.writing import check_html, write_atomically
 
         check_is_fitted(self, "naive_bayes_")
+        check_html(path)
         options = {"benefit": benefit, "cv": cv, "held_out": held_out, "n_explained": n_explained, "title": title}
         model = self
         if is_scan(X, y):
@@ -376,7 +377,7 @@ class SelectiveNB(Predicting, TableClassifier):
         """Write the model as JSON: every parameter, exact to the last bit; read it with `bayesieve.load`.
 
         It is read back before it replaces an older file. A model with parts that a file cannot hold, such as your own
-        classes, is refused.
+        classes, is refused, and so is the name of another format, such as ``model.pkl``.
         """
         from bayesieve.classifier.persistence import save
 
