@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
+from bayesieve.naive_bayes.monotone import monotone_gain
 from bayesieve.table import FeatureLevels, Table, as_table
 from bayesieve.table.cautions import Caution, issue, listed, named
 from bayesieve.table.indicator_levels import scores_of
@@ -29,6 +30,7 @@ _SURPRISING_PAIRS = 10.0  # equal pairs to be expected by chance where a column 
 _SAMPLES = (64, 1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
 _OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
 _MOST_GROUPS = 3
+_FEWEST_NATS = 3.0  # by which rows say more with the opposite sign: odds of 20 to 1
 _FEWEST_UNSEEN = 5  # rows, so that one odd row among few makes no noise
 _MANY_UNSEEN = 0.05  # of the rows
 
@@ -37,7 +39,8 @@ def model_cautions(model: SelectiveNB, seen: Sequence[Caution] = ()) -> tuple[Ca
     """The cautions ``seen`` in the training table, and those that follow from a fitted or loaded model alone."""
     targets = {name for caution in seen if caution.kind == "target" for name in caution.columns}
     separating = [caution for caution in _separating(model) if targets.isdisjoint(caution.columns)]
-    return (*seen, *_nothing_kept(model), *_dates(model), *separating, *_search(model), *_classes(model))
+    signs = _contradicted_signs(model)
+    return (*seen, *_nothing_kept(model), *signs, *_dates(model), *separating, *_search(model), *_classes(model))
 
 
 def _nothing_kept(model: SelectiveNB) -> list[Caution]:
@@ -50,6 +53,26 @@ def _nothing_kept(model: SelectiveNB) -> list[Caution]:
     )
     sentence = f"No feature is kept: every row is predicted by the shares of the classes. {remedy}"
     return [Caution("nothing kept", (), sentence)]
+
+
+def _contradicted_signs(model: SelectiveNB) -> list[Caution]:
+    """Columns of ``monotone`` whose rows say much more with the opposite sign: their evidence becomes flat."""
+    signs, cautions = model.monotone or {}, []
+    for k, level in enumerate(model.encoder_.levels_):
+        sign = signs.get(level.name, 0) if level.kind == "numeric" else 0
+        if not sign or level.n_levels == 1:
+            continue
+        own, opposite = (monotone_gain(model.naive_bayes_.feature_count_[k], level, s) for s in (sign, -sign))
+        if opposite > own + _FEWEST_NATS and opposite > 2 * own:
+            wanted, found = ("fall", "falls") if sign > 0 else ("rise", "rises")
+            sentence = (
+                f"The rows contradict monotone={{{level.name!r}: {sign:+d}}}: evidence for class "
+                f"{model.classes_[1]!s}, the second of classes_, must not {wanted} with {level.name!r}, but the share of "
+                f"this class {found} with it, so that the column says little or nothing. Turn the sign round if class "
+                f"{model.classes_[0]!s} was meant; otherwise leave it out."
+            )
+            cautions.append(Caution("monotone", (level.name,), sentence))
+    return cautions
 
 
 def _dates(model: SelectiveNB) -> list[Caution]:

@@ -140,8 +140,8 @@ def encoder_asked_for(model: SelectiveNB) -> Any:
     own, other = model.encoder, getattr(model.selector, "encoder", "modl")
     if own is None:
         raise ValueError(
-            "SelectiveNB codes the columns of the table: encoder must be 'modl', a TableEncoder or an IndicatorEncoder, "
-            "not None; DiscreteNB takes codes."
+            "SelectiveNB codes the columns of the table: encoder must be 'modl', a TableEncoder or an "
+            "IndicatorEncoder, not None; DiscreteNB takes codes."
         )
     if is_choice(other, ("modl",)) or repr(other) == repr(own):
         return own

@@ -71,8 +71,9 @@ class SelectiveNB(Predicting, TableClassifier):
         levels, with smooth curves of numbers and single values of groups; columns without weight may come back. "auto":
         "cells", with compression-based averaging only. False: the weights of the selector are used as they are.
     monotone : dict from names of numeric columns to +1 or -1, or None, default=None
-        For two classes and fitted evidence: that of the second class against the first never falls (+1), or never rises
-        (-1), from lower to higher numbers. Missing values are free; pairs with these columns are left out.
+        For two classes and fitted evidence: that of the second class, ``classes_[1]`` (1 of the labels 0 and 1, "yes" of
+        "no" and "yes"), against the first never falls (+1), or never rises (-1), from lower to higher numbers. Missing
+        values are free; pairs with these columns are left out. A sign that the rows contradict is among ``cautions_``.
     max_seconds : float or None, default=None
         The search, and the calibration after it, keep the best so far after this many seconds; filters have no limit.
         Where reading a scan would take longer than that, pieces spread over it are read in its place, as many as the
@@ -301,7 +302,9 @@ class SelectiveNB(Predicting, TableClassifier):
         return explain_rows(self, parts.rows_in_memory(self, X), by)
 
     def summary(self) -> Any:
-        """Features, heaviest first (polars): feature, kind, weight, level_score, importance, n_levels[, monotone]."""
+        """Features, heaviest first (polars): feature, kind, weight, level_score, importance, n_levels[, monotone,
+        monotone_class (whose evidence the sign is about)].
+        """
         from bayesieve.classifier.description import summarise
 
         check_is_fitted(self, "naive_bayes_")

@@ -81,8 +81,8 @@ def fit(
         list[str],
         search_option(
             metavar="COLUMN=SIGN",
-            help="Evidence of the second of two classes never falls over the numbers of COLUMN (+1), or never rises "
-            "(-1); may be repeated; where evidence is fitted.",
+            help="Evidence of the second of two classes, in the order of the alphabet or of numbers, never falls over "
+            "the numbers of COLUMN (+1), or never rises (-1); may be repeated; for fitted evidence.",
         ),
     ] = [],  # noqa: B006
     seed: Annotated[int, search_option(metavar="N", help="Seed of the search.")] = 0,

@@ -105,6 +105,7 @@ class FeatureSummary(ShortRepr):
     grid : the cells of a pair of columns
     values : tuple of ValueRow, those first that differ most on the whole from their group
     monotone : 1 where the evidence of the second class never falls, -1 where it never rises, 0 otherwise
+    monotone_class : the second class, if ``monotone`` is not 0
     """
 
     name: str
@@ -120,6 +121,7 @@ class FeatureSummary(ShortRepr):
     grid: CellGrid | None = None
     values: tuple[ValueRow, ...] = ()
     monotone: int = 0
+    monotone_class: str = ""
 
     @property
     def selected(self) -> bool:
