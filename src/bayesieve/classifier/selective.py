@@ -20,6 +20,7 @@ from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import Prior
+from bayesieve.engine.progress import stage
 from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.importance import importances_of
 from bayesieve.search.recorder import Clock
@@ -71,9 +72,10 @@ class SelectiveNB(Predicting, TableClassifier):
         levels, with smooth curves of numbers and single values of groups; columns without weight may come back. "auto":
         "cells", with compression-based averaging only. False: the weights of the selector are used as they are.
     monotone : dict from names of numeric columns to +1 or -1, or None, default=None
-        For two classes and fitted evidence: that of the second class, ``classes_[1]`` (1 of the labels 0 and 1, "yes" of
-        "no" and "yes"), against the first never falls (+1), or never rises (-1), from lower to higher numbers. Missing
-        values are free; pairs with these columns are left out. A sign that the rows contradict is among ``cautions_``.
+        For two classes and fitted evidence: that of the second class, ``classes_[1]`` (1 of the labels 0 and 1, "yes"
+        of "no" and "yes"), against the first never falls (+1), or never rises (-1), from lower to higher numbers.
+        Missing values are free; pairs with these columns are left out. A sign that the rows contradict is among
+        ``cautions_``.
     max_seconds : float or None, default=None
         The search, and the calibration after it, keep the best so far after this many seconds; filters have no limit.
         Where reading a scan would take longer than that, pieces spread over it are read in its place, as many as the
@@ -206,7 +208,7 @@ class SelectiveNB(Predicting, TableClassifier):
         table = as_table(X) if isinstance(encoder, TableEncoder) else X
         with opened_engine(self, isinstance(table, ScannedTable)) as engine:
             options = parts.coding_options_of(self, encoder, engine)
-            with compiling_elsewhere(self.selector_.kernel_families):
+            with compiling_elsewhere(self.selector_.kernel_families), stage("Coding columns", self.verbose):
                 table, coded, groups = parts.coded_rows(self, encoder, table, y, sample_weight, groups, options)
             seen = table_cautions(table, coded, encoder) if isinstance(encoder, TableEncoder) else []
             del table, X  # its columns may be copies
@@ -255,8 +257,9 @@ class SelectiveNB(Predicting, TableClassifier):
             coded = coded.by_class
         options = {} if groups is None else parts.groups_of(self.selector_, groups)
         clock = Clock(getattr(self.selector_, "max_seconds", None))
-        self.trace_ = self.selector_.fit_coded(coded, **options).trace_
-        with clock.ended_by_interrupt():
+        with stage("Searching", self.verbose):
+            self.trace_ = self.selector_.fit_coded(coded, **options).trace_
+        with clock.ended_by_interrupt(), stage("Fitting the evidence", self.verbose):
             coded = parts.rows_to_learn(self, coded)
             predictor, self.weight_factor_, self.cells_ = calibrated_predictor(self, coded, clock, signs)
         self._adopt(predictor)
