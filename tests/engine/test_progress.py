@@ -78,9 +78,14 @@ def test_a_stage_is_silent_while_a_search_shows_its_progress(
 def test_a_stage_ends_with_an_error(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr(module, "_PATIENCE", 0.01)
-    with pytest.raises(KeyboardInterrupt), stage("Fitting", 1):
-        time.sleep(0.2)
-        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with stage("Fitting", 1):
+            time.sleep(0.2)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert not module._clocks
     assert capsys.readouterr().out == ""
 

@@ -259,6 +259,11 @@ class ColumnExpressions:
         return column
 
     def _named(self, name: str) -> Any:
+        if self._engine == "polars" and self._dtype(name) == nw.Object:
+            raise ValueError(
+                f"Column {name!r} holds Python objects, which no expression reads; convert it to one type first, or "
+                "predict with predict_proba."
+            )
         if name != "*" and not (name.startswith("^") and name.endswith("$")):
             return self.ns.col(name)
         if self._engine == "polars":  # for which these are patterns
