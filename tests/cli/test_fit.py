@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import bayesieve
-from tests.cli.conftest import GERMAN, Run
+from tests.cli.conftest import GERMAN, Run, invoke
 
 
 def test_what_it_writes(fitted: Path) -> None:
@@ -50,7 +50,7 @@ def test_what_it_prints(fitted: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["plain", "gz", "bom", "utf-16", "western", "crlf", "semicolons"])
-def test_the_line_of_a_value_that_is_no_number(fails: Run, how: str) -> None:
+def test_the_line_of_a_value_that_is_no_number(how: str) -> None:
     rows = [[f"{i / 7:.3f}", f"note {i}", "yes" if i % 3 else "no"] for i in range(40)]
     rows[3][0], rows[3][2] = "unlabelled", ""  # rows without target are left out
     rows[8][1] = '"a\nquoted line end"'
@@ -65,17 +65,17 @@ def test_the_line_of_a_value_that_is_no_number(fails: Run, how: str) -> None:
     path = Path("table.csv.gz" if how == "gz" else "table.csv")
     path.write_bytes(gzip.compress(content) if how == "gz" else content)
     for options in ((), ("--memory-limit", "2GiB")):
-        message = fails("fit", path, "-t", "y", "--numeric", "x", *options)
+        message = invoke("fit", path, "-t", "y", "--numeric", "x", *options).stderr
         assert f"but line {line} holds 'wrong'" in message
-    assert f"but line {line} holds 'wrong'" in fails("compare", path, "-t", "y", "--numeric", "x", "-s", "all,map")
+    assert f"but line {line} holds 'wrong'" in invoke("compare", path, "-t", "y", "--numeric", "x").stderr
 
 
-def test_the_row_of_a_value_that_is_no_number(fails: Run) -> None:
+def test_the_row_of_a_value_that_is_no_number() -> None:
     frame = pl.DataFrame({"x": [str(i) for i in range(40)], "y": ["a", "b"] * 20})
     frame[7, "y"], frame[7, "x"], frame[20, "x"], frame[30, "x"] = None, "unlabelled", "wrong", "again"
     frame.write_parquet("table.parquet")
     for options in ((), ("--memory-limit", "2GiB")):
-        message = fails("fit", "table.parquet", "-t", "y", "--numeric", "x", *options)
+        message = invoke("fit", "table.parquet", "-t", "y", "--numeric", "x", *options).stderr
         assert "but row 21 (counting from 1) holds 'wrong'" in message
 
 
@@ -88,7 +88,9 @@ def test_the_line_of_an_infinite_number_to_be_scored(succeeds: Run, fails: Run) 
     for command in (("predict",), ("explain", "--output", "why.csv")):
         assert "(first in line 70002)" in fails(command[0], "out/model.json", "new.csv", *command[1:])
     pl.read_csv("new.csv").write_parquet("new.parquet")
-    assert "(first in row 70001 (counting from 1))" in fails("predict", "out/model.json", "new.parquet")
+    assert "(first in row 70001 (counting from 1))" in fails(
+        "predict", "out/model.json", "new.parquet", "-o", "scored.csv"
+    )
 
 
 def test_the_default_folder(succeeds: Run, toy: Path) -> None:
