@@ -59,8 +59,8 @@ def _show_table(screen: Screen, comparison: Any, measure: str) -> None:
         screen.line()
         screen.line(
             f"By {Measure(measure, of_methods=True).title}, {quoted(order[0].method)} is best on average; "
-            f"{len(worse)} of {len(order) - 1} others are significantly worse (p: corrected resampled t-test against it; beats, loses: "
-            "the same, of all pairs, at 5 %)."
+            f"{len(worse)} of {len(order) - 1} others are significantly worse (p: corrected resampled t-test "
+            "against it; beats, loses: the same, of all pairs, at 5 %)."
         )
 
 
