@@ -87,7 +87,7 @@ def test_the_line_of_an_infinite_number_to_be_scored(succeeds: Run, fails: Run) 
     Path("new.csv").write_text("x\n" + "1\n" * 70_000 + "inf\n")
     for command in ("predict", "explain"):
         assert "(first in line 70002)" in fails(command, "out/model.json", "new.csv", "-o", "scored.csv")
-    pl.read_csv("new.csv").write_parquet("new.parquet")
+    pl.DataFrame({"x": [1.0] * 70_000 + [np.inf]}).write_parquet("new.parquet")
     assert "(first in row 70001 (counting from 1))" in fails(
         "predict", "out/model.json", "new.parquet", "-o", "scored.csv"
     )
