@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -225,8 +226,13 @@ class ScannedTable(Table):
     def _in_memory(self, frame: pl.DataFrame, first_row: int = 0) -> Table:
         table = _table_of(frame, self._given)
         for i in range(table.n_columns):
-            table.column(i).first_row = first_row
+            table.column(i).row_number = partial(self._row_in_source, first_row)
         return table
+
+    def _row_in_source(self, first_row: int, row: int) -> int:
+        """The number in the source of a row of those that count."""
+        row += first_row
+        return row if self.known is None else int(np.flatnonzero(self.known)[row])
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
         if tuple(names) != self.names:

@@ -72,6 +72,27 @@ def checked_path(path: object) -> Path:
     return Path(text)
 
 
+HTML = (".html", ".htm")
+_OTHERS = (  # formats that neither a model nor a table of text is
+    *(*HTML, ".svg", ".pdf", ".png", ".jpg", ".jpeg", ".doc", ".docx", ".xls", ".xlsx", ".ods", ".zip", ".gz"),
+    *(".parquet", ".pq", ".arrow", ".feather", ".ipc", ".pkl", ".pickle", ".joblib", ".onnx", ".pmml", ".sql", ".py"),
+)
+
+
+def check_html(path: object) -> None:
+    """ValueError, before any work is done, if a page would get the name of another kind of file."""
+    suffix = checked_path(path).suffix
+    if suffix[1:2].isalpha() and suffix.lower() not in HTML:  # `report-1.2` has no ending
+        raise ValueError(f"A report is an HTML page, {path} ends in {suffix}; end the name in .html.")
+
+
+def refuse_other_format(path: object, format: str, ending: str) -> None:
+    """ValueError if a file of this format would get the name of another format; unknown endings are allowed."""
+    suffix = checked_path(path).suffix
+    if suffix.lower() in {*_OTHERS, ".json", ".csv", ".tsv"} - {ending}:
+        raise ValueError(f"{path} ends in {suffix}, but would hold {format}; end the name in {ending}.")
+
+
 def mode_of(target: Path) -> int:
     """The access rights of the file to be replaced, or those of a new file (which the process's umask then cuts)."""
     try:
