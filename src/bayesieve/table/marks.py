@@ -16,9 +16,9 @@ Mark = Literal["counter", "identifier", "date"]
 
 _FEWEST_ROWS = 20  # below, values of their own are no surprise
 _MOST_ROWS = 20_000  # in which numbers are looked at
-_GLANCE = 64  # rows that tell most columns of measurements from those that may be marks
-_AT_ONCE = 1 << 14  # columns glanced at
-_MANY = 4  # rows a value, at most, among a thousand rows of a counter or an identifier
+_GLANCES = (64, 1000)  # rows that tell most columns of measurements from those that may be marks
+_CELLS_AT_ONCE = 1 << 20  # glanced at
+_MANY = 3  # rows a value, at most, in a glance at a counter or an identifier
 _ROWS_PER_CATEGORY = 2.0  # at most, in an identifier
 _MOST = 0.75  # of the equal pairs, of the gaps or of the unevenness that chance makes
 _EVEN = 0.15  # largest distance of the distribution of an identifier from an even one
@@ -60,7 +60,10 @@ def marks(table: Table, levels: TableLevels, counted: np.ndarray | None = None) 
     at = rows if counted is None else np.searchsorted(counted, rows)
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
     texts = [i for i, kind in enumerate(kinds) if kind == "categorical" and _has_many(levels, i, n_rows)]
-    candidates = sorted([*_at_a_glance(table, rows, np.array(numbers, dtype=np.int64)), *texts])
+    candidates = np.array(numbers, dtype=np.int64)
+    for n in _GLANCES:
+        candidates = _at_a_glance(table, rows[:: max(1, rows.size // n)][:n], candidates, n_rows)
+    candidates = sorted([*candidates.tolist(), *texts])
     drawn = table.select(candidates).take(rows) if candidates else table
     for k, i in enumerate(candidates):
         column = drawn.column(k)
@@ -91,9 +94,6 @@ def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
     distinct, counts = np.unique(values, return_counts=True)
     if _are_periods(distinct):
         return "date"
-    some = values[:: max(1, values.size // 1000)]
-    if _MANY * np.unique(some).size < some.size:
-        return None
     if _are_seconds(distinct):
         return "date"
     if _rises_evenly(values, rows):
@@ -110,19 +110,24 @@ def _n_categories(levels: TableLevels, i: int) -> int:
     return sum(map(len, levels[i].groups or ())) - (levels[i].missing_code is not None)
 
 
-def _at_a_glance(table: Table, rows: np.ndarray, positions: np.ndarray) -> list[int]:
-    """The columns that hold whole numbers, many different ones or late enough for years with months."""
-    few = rows[:: max(1, rows.size // _GLANCE)][:_GLANCE]
-    found: list[int] = []
-    for begin in range(0, positions.size, _AT_ONCE):
-        some = positions[begin : begin + _AT_ONCE]
-        values = np.sort(table.numbers_at(few, some), axis=1)  # NaN last
+def _at_a_glance(table: Table, rows: np.ndarray, positions: np.ndarray, n_rows: int) -> np.ndarray:
+    """The columns that hold whole numbers in these rows of so many, large enough for years with months, or many
+    different ones, over a range in which many more may be.
+    """
+    found = []
+    at_once = max(1, _CELLS_AT_ONCE // rows.size)
+    for begin in range(0, positions.size, at_once):
+        some = positions[begin : begin + at_once]
+        values = table.numbers_at(rows, some)
         whole = np.all((values == np.floor(values)) | np.isnan(values), axis=1)
-        different = np.count_nonzero(values[:, 1:] > values[:, :-1], axis=1)
-        known = np.count_nonzero(~np.isnan(values), axis=1)
-        many = _MANY * (different + 1) >= known
-        found += some[whole & (known > 0) & (many | (values[:, 0] >= _MONTHS[0]))].tolist()
-    return found
+        some, values = some[whole], np.sort(values[whole], axis=1)  # NaN last
+        different = 1 + np.count_nonzero(values[:, 1:] > values[:, :-1], axis=1)
+        share = np.mean(~np.isnan(values), axis=1)
+        width = np.nanmax(values[share > 0], axis=1, initial=-np.inf) - values[share > 0, 0]
+        some, different, first, share = (of[share > 0] for of in (some, different, values[:, 0], share))
+        many = (_MANY * different >= rows.size * share) & (2 * _MANY * (width + 1.0) >= n_rows * share)
+        found.append(some[many | (first >= _MONTHS[0])])
+    return np.concatenate([positions[:0], *found])
 
 
 def _are_periods(distinct: np.ndarray) -> bool:
