@@ -60,10 +60,10 @@ def marks(table: Table, levels: TableLevels, counted: np.ndarray | None = None) 
     at = rows if counted is None else np.searchsorted(counted, rows)
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
     texts = [i for i, kind in enumerate(kinds) if kind == "categorical" and _has_many(levels, i, n_rows)]
-    candidates = np.array(numbers, dtype=np.int64)
+    whole = np.array(numbers, dtype=np.int64)
     for n in _GLANCES:
-        candidates = _at_a_glance(table, rows[:: max(1, rows.size // n)][:n], candidates, n_rows)
-    candidates = sorted([*candidates.tolist(), *texts])
+        whole = _at_a_glance(table, rows[:: max(1, rows.size // n)][:n], whole, n_rows)
+    candidates = sorted([*whole.tolist(), *texts])
     drawn = table.select(candidates).take(rows) if candidates else table
     for k, i in enumerate(candidates):
         column = drawn.column(k)
@@ -79,8 +79,9 @@ def marks(table: Table, levels: TableLevels, counted: np.ndarray | None = None) 
 def rows_to_judge(n_rows: int, counted: np.ndarray | None = None) -> np.ndarray:
     """The rows that `marks` reads values of, of so many or of those that count, ascending."""
     n = n_rows if counted is None else counted.size
-    at = np.arange(n)
-    if n > _MOST_ROWS:
+    if n <= _MOST_ROWS:
+        at = np.arange(n)
+    else:
         at = np.sort(np.random.default_rng(0).choice(n, _MOST_ROWS, replace=False, shuffle=False))
     return at if counted is None else counted[at]
 
