@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from numbers import Integral
@@ -246,9 +245,7 @@ class TableEncoder(TableCoder):
 
         levels, codes = engine.remembered(facts, code)
         self.scan_cautions_ = noted_cautions(engine, *cautions) if scanned is not None else []
-        noted = engine.noted("marks") if marked is None else None
-        self.marks_ = json.loads(noted) if noted else marked or marks(table, levels, counted)
-        engine.note("marks", json.dumps(self.marks_).encode())
+        self.marks_ = marks(table, levels, counted) if marked is None else marked
         if len(levels.sums):
             table, coders = SummedTable(table, levels.sums), [*coders, *[numeric] * len(levels.sums)]
         if scanned is not None and rows.runs is not None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import chdtr, pdtr
 
+from bayesieve.table.scanned import ScannedTable
+
 if TYPE_CHECKING:
     from bayesieve.table.raw_table import Table
     from bayesieve.table.table_levels import TableLevels
@@ -60,6 +62,8 @@ def marks(table: Table, levels: TableLevels, counted: np.ndarray | None = None) 
     at = rows if counted is None else np.searchsorted(counted, rows)
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
     texts = [i for i, kind in enumerate(kinds) if kind == "categorical" and _has_many(levels, i, n_rows)]
+    if isinstance(table, ScannedTable):  # reads its rows once
+        table, rows = table.take(rows), np.arange(rows.size)
     whole = np.array(numbers, dtype=np.int64)
     for n in _GLANCES:
         whole = _at_a_glance(table, rows[:: max(1, rows.size // n)][:n], whole, n_rows)
