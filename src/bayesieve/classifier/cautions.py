@@ -30,9 +30,7 @@ _SUSPICIOUS_SCORE = 0.95
 _FEWEST_ROWS_PER_CLASS = 10
 _SMALL_SHARE = 0.01
 _NEARLY_ALL = 0.9  # of the rows have a value of their own in a column that looks like an identifier
-_FEWEST_ROWS = 20  # below, values of their own are no surprise
-_SURPRISING_PAIRS = 10.0  # equal pairs to be expected by chance where a column of whole numbers has none
-_SAMPLES = (64, 1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
+_SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
 _OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
 _MOST_GROUPS = 3
 _FEWEST_NATS = 3.0  # by which rows say more with the opposite sign: odds of 20 to 1
@@ -47,9 +45,10 @@ _values_held: ContextVar[dict[str, str] | None] = ContextVar("values_held", defa
 def model_cautions(model: SelectiveNB, seen: Sequence[Caution] = ()) -> tuple[Caution, ...]:
     """The cautions ``seen`` in the training table, and those that follow from a fitted or loaded model alone."""
     targets = {name for caution in seen if caution.kind == "target" for name in caution.columns}
+    named = {name for caution in seen if caution.kind in ("target", "identifier") for name in caution.columns}
     separating = [caution for caution in _separating(model) if targets.isdisjoint(caution.columns)]
-    signs = _contradicted_signs(model)
-    return (*seen, *_nothing_kept(model), *signs, *_dates(model), *separating, *_search(model), *_classes(model))
+    own = [*_nothing_kept(model), *_contradicted_signs(model), *_numbered(model, named), *_dates(model), *separating]
+    return (*seen, *own, *_search(model), *_classes(model))
 
 
 def _nothing_kept(model: SelectiveNB) -> list[Caution]:
@@ -84,10 +83,36 @@ def _contradicted_signs(model: SelectiveNB) -> list[Caution]:
     return cautions
 
 
+def _used(model: SelectiveNB) -> Iterator[tuple[FeatureLevels, str | None]]:
+    """The columns that features of the model are made of, each with what it marks."""
+    levels, marks = model.encoder_.levels_, getattr(model.encoder_, "marks_", {})
+    used = np.zeros(len(levels), dtype=bool)
+    used[model.naive_bayes_.used_] = True
+    for k in np.flatnonzero(columns_behind(levels, used)).tolist():
+        yield levels[k], marks.get(levels[k].name)
+
+
+def _numbered(model: SelectiveNB, apart: set[str]) -> list[Caution]:
+    """Counters and identifiers that are used, by themselves or in pairs, except those set ``apart``."""
+    used = [level.name for level, mark in _used(model) if mark in ("counter", "identifier")]
+    columns = tuple(name for name in used if name not in apart)
+    if not columns:
+        return []
+    looks = _verb(columns, "looks like an identifier", "look like identifiers")
+    sentence = (
+        f"{_column(columns)} {looks} that the model uses: new rows will have other values. Leave "
+        f"{_verb(columns, 'it', 'them')} out."
+    )
+    return [Caution("identifier", columns, sentence)]
+
+
 def _dates(model: SelectiveNB) -> list[Caution]:
     """Columns of dates, which are cut into intervals: new rows are later than all training rows."""
-    levels = [model.encoder_.levels_[k] for k in model.naive_bayes_.used_.tolist()]
-    columns = tuple(level.name for level in levels if level.kind == "numeric" and level.type in ("date", "datetime"))
+    columns = tuple(
+        level.name
+        for level, mark in _used(model)
+        if mark == "date" or (level.kind == "numeric" and level.type in ("date", "datetime"))
+    )
     if not columns:
         return []
     sentence = (
@@ -152,7 +177,7 @@ def table_cautions(table: Table, coded: CodedTable, encoder: TableEncoder) -> li
     return [
         *getattr(encoder, "scan_cautions_", ()),
         *target,
-        *_identifiers(columns),
+        *_identifiers(columns, getattr(encoder, "marks_", {})),
         *_copies(columns, {name for caution in target for name in caution.columns}),
     ]
 
@@ -174,17 +199,12 @@ class _Columns:
     def __init__(self, table: Table, rows: np.ndarray, coded: CodedTable, levels: TableLevels) -> None:
         self.rows, self.coded, self.levels = rows, coded, levels
         self._table = table
-        self._kinds = np.array(table.kinds(), dtype=object)
         runs = coded.rows.runs if coded.weights is None else None
         drawn = [
             rows if some is None else rows[some if runs is None else runs.by_class(some)]
             for some in _samples(rows.size)
         ]
-        self.glance, self.sample, self.most = drawn
-
-    def of_kind(self, kind: str) -> np.ndarray:
-        """Which columns are read as numbers, or as categories, (n_columns,) bool."""
-        return self._kinds == kind
+        self.sample, self.most = drawn
 
     def counts(self, k: int) -> list[list[float]]:
         """Rows (or weight) by level and class."""
@@ -205,10 +225,6 @@ class _Columns:
         """Codes of the levels, shape (rows.size,)."""
         codes: np.ndarray = self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0]
         return codes
-
-    def at_a_glance(self, features: np.ndarray) -> np.ndarray:
-        """Numbers of several columns in very few rows, NaN = missing, shape (n, rows)."""
-        return self._table.numbers_at(self.glance, features)
 
     def values(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""
@@ -241,28 +257,17 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
     return [Caution("target", tuple(names), sentence)]
 
 
-def _identifiers(columns: _Columns) -> list[Caution]:
-    """Columns that name rows: categories of which nearly every row has its own, and whole numbers, close together,
-    each of which comes once. Numbers that say nothing of the classes do no harm and are not looked at.
+def _identifiers(columns: _Columns, marks: Mapping[str, str]) -> list[Caution]:
+    """Columns that name rows, nearly every one of which has a value of its own. Numbers that say nothing of the classes
+    do no harm and are not looked at.
     """
-    coded, levels, n_rows = columns.coded, columns.levels, columns.rows.size
-    if n_rows < _FEWEST_ROWS:
+    names = tuple(
+        name
+        for k, name in enumerate(columns.coded.names[: len(columns.levels)])
+        if marks.get(name) in ("counter", "identifier") and _are_different(columns, k)
+    )
+    if not names:
         return []
-    features = []
-    for k in np.flatnonzero(columns.of_kind("categorical")).tolist():
-        groups = levels[k].groups or ()
-        n_values = sum(map(len, groups)) - (levels[k].missing_code is not None)
-        if n_values >= _FEWEST_ROWS:
-            n_known = n_rows if len(groups) == 1 else int(np.count_nonzero(columns.known(k, columns.rows)))
-            if n_values >= _NEARLY_ALL * n_known:
-                features.append(k)
-    of_numbers = np.array([type_ == "number" for type_ in levels.types])
-    numbers = np.flatnonzero(columns.of_kind("numeric") & of_numbers & (levels.n_levels > 1))
-    numbers = numbers[_are_different(columns.at_a_glance(numbers))]
-    features += [k for k in numbers.tolist() if _are_row_numbers(columns.values(k, columns.most), n_rows)]
-    if not features:
-        return []
-    names = tuple(coded.names[k] for k in sorted(features))
     sentence = (
         f"{_column(names)} {_verb(names, 'looks like an identifier', 'look like identifiers')}: nearly every row has "
         f"a value of its own, and new rows will have others. Leave {_verb(names, 'it', 'them')} out."
@@ -270,19 +275,15 @@ def _identifiers(columns: _Columns) -> list[Caution]:
     return [Caution("identifier", names, sentence)]
 
 
-def _are_different(values: np.ndarray) -> np.ndarray:
-    """Which columns hold different whole numbers, (n_columns,) bool; ``values`` is (n_columns, n_rows)."""
-    ordered = np.sort(values, axis=1)
-    return np.all(ordered == np.floor(ordered), axis=1) & np.all(ordered[:, 1:] > ordered[:, :-1], axis=1)
-
-
-def _are_row_numbers(values: np.ndarray, n_rows: int) -> bool:
-    """Whether these are whole numbers without repeats, of a column of ``n_rows`` in which repeats would be certain if
-    its range were filled at random.
-    """
-    if 2 * _SURPRISING_PAIRS * (values.max() - values.min() + 1.0) > float(n_rows) ** 2:
-        return False
-    return bool(_are_different(values[None, :])[0])
+def _are_different(columns: _Columns, k: int) -> bool:
+    """Whether nearly all categories of a column are different, or informative numbers."""
+    level = columns.levels[k]
+    if level.groups is None:
+        values = columns.values(k, columns.most) if level.n_levels > 1 else np.zeros(0)
+        return bool(np.unique(values).size > _NEARLY_ALL * np.count_nonzero(~np.isnan(values)))
+    n_values = sum(map(len, level.groups)) - (level.missing_code is not None)
+    n_known = columns.rows.size if len(level.groups) == 1 else np.count_nonzero(columns.known(k, columns.rows))
+    return bool(n_values >= _NEARLY_ALL * n_known)
 
 
 def _copies(columns: _Columns, apart: set[str]) -> list[Caution]:
