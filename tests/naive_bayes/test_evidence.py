@@ -20,13 +20,13 @@ from bayesieve.search.recorder import Clock
 from tests.reference.evidence import optimum, penalised_loss
 
 APART = Shape.apart_only(5)
-CURVE = Shape(np.random.default_rng(3).normal(size=(6, 5)), np.array([0, 0, 1, 1, 1]))
+CURVE = Shape.of(np.random.default_rng(3).normal(size=(6, 5)), np.array([0, 0, 1, 1, 1]))
 
 
 def problem(seed: int, n_classes: int, *, n_rows: int = 40, shapes: Any = None, weights: Any = None) -> EvidenceProblem:
     rng = np.random.default_rng(seed)
     shapes = [Shape.free(3), APART, CURVE, Shape.fixed(4)] if shapes is None else shapes
-    codes = np.stack([rng.integers(0, len(shape.basis) + 1, n_rows) for shape in shapes]).astype(np.uint8)
+    codes = np.stack([rng.integers(0, shape.n_cells + 1, n_rows) for shape in shapes]).astype(np.uint8)
     classes = (codes[0] + rng.integers(0, 2, n_rows)) % n_classes
     offset = rng.normal(size=(n_rows, n_classes))
     return EvidenceProblem(codes, shapes, offset, classes, np.ones(n_rows) if weights is None else weights)
@@ -36,7 +36,7 @@ def designs(of: EvidenceProblem) -> list[np.ndarray]:
     """(n_rows, n_directions) of each feature; cells that deviate on their own are directions."""
     matrices = []
     for codes, shape in zip(of._codes, of.shapes, strict=True):
-        lines = np.concatenate([shape.basis, np.eye(len(shape.basis))], axis=1) if shape.apart else shape.basis
+        lines = np.concatenate([shape.basis(), np.eye(shape.n_cells)], axis=1) if shape.apart else shape.basis()
         matrices.append(np.concatenate([lines, np.zeros((1, lines.shape[1]))])[codes])
     return matrices
 
@@ -45,7 +45,7 @@ def precisions(of: EvidenceProblem, variances: np.ndarray) -> list[np.ndarray]:
     """Of the deviation of each class."""
     each, apart, result = 1.0 / (of._variances(variances) * of._square), of.intercept + 1, []
     for first, stop, shape in zip(of._first[:-1], of._first[1:], of.shapes, strict=True):
-        own = each[apart : apart + len(shape.basis)] if shape.apart else np.zeros(0)
+        own = each[apart : apart + shape.n_cells] if shape.apart else np.zeros(0)
         apart += own.size
         result.append(np.concatenate([each[first:stop], own]))
     return result
