@@ -99,7 +99,9 @@ def test_the_optimum_is_that_of_a_slow_constrained_fit(sign: int) -> None:
     point = np.zeros((of.n_parameters, 1))
     for _ in range(5):
         point = of.descend(point, variances, of.metric(of.curvature(point), variances), 50)
-    rising = [(k, s.basis()[s.rising], np.diff(s.counted[s.rising])[:, 0]) for k, s in enumerate(shapes) if s.rising.size]
+    rising = [
+        (k, s.basis()[s.rising], np.diff(s.counted[s.rising])[:, 0]) for k, s in enumerate(shapes) if s.rising.size
+    ]
     fit = (designs(of), precisions(of, variances), of._log_joint, of._classes, of._weights)
     wanted, joint = optimum(*fit, rising=rising)
     loss = of.loss(point)[0] + of.penalty(point, variances)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ N_WAVES = 8
 """Cosines that a curve is made of."""
 _MOST_STEPS = 64
 _MOST_CURVATURES = 1_500_000  # entries of the curvatures of all classes
+_MOST_APART = 1 << 20  # numbers of cells that deviate on their own, of which the descent keeps some 25 copies
 _MOST_IN_COLUMNS = 0.75  # of these directions, where pairs of numbers are left to surfaces
 
 
@@ -154,4 +155,17 @@ def shapes_within(shapes: Sequence[Callable[[], Shape]], weights: np.ndarray, n_
         if shape.groups.size <= left:
             result[k] = shape
             left -= shape.groups.size
+    return result
+
+
+def apart_within(shapes: Sequence[Shape], weights: np.ndarray, n_classes: int) -> list[Shape]:
+    """The shapes, with cells that deviate on their own as far as there is memory for them, features of most weight
+    first.
+    """
+    result, left = list(shapes), _MOST_APART // (1 if n_classes == 2 else n_classes)
+    for k in np.argsort(-weights, kind="stable").tolist():
+        if result[k].apart and result[k].n_cells > left:
+            result[k] = replace(result[k], apart=False)
+        elif result[k].apart:
+            left -= result[k].n_cells
     return result
