@@ -18,6 +18,7 @@ from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.rows import Rows
 
 _MOST_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
+MANY_CLASSES = int(__import__("os").environ.get("MANY", "8"))
 _MOST_GIBIBYTES = 4  # of the log factors of one feature
 
 
@@ -131,6 +132,14 @@ class ScoredRows:
         # A class that the tables know no row of is next to impossible, so that the others still compare.
         true_prior = np.maximum(np.take_along_axis(prior, classes[:, None], axis=1), 1.0 / IMPOSSIBLE)
         ratios = np.take_along_axis(prior, others[classes], axis=1) / true_prior
+        if n_classes >= MANY_CLASSES and len(learnt) == 1 and type(learnt[0]) is _Learnt:
+            every = np.arange(int(n_codes.sum()))
+            by_class = np.zeros((every.size, n_classes))
+            unseen = np.cumsum(n_codes) - 1
+            logs = _in_places(learnt[0].all_logs(), learnt[0].offsets, np.concatenate([[0], np.cumsum(n_codes - 1)]))
+            by_class[np.delete(every, unseen)] = logs
+            tables = RatioTables(log_factors, n_codes, classes.size, n_classes, by_class, classes)
+            return cls((block,), tables, ratios, block.class_totals(n_classes))
         flat = None
         if keeps(n_codes, classes.size, n_classes):
             flat = _flat_log_factors(learnt, np.asarray(source, dtype=np.int64), classes, n_codes)
