@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -459,3 +460,27 @@ def test_the_report_shows_single_values_that_differ_from_their_group(tmp_path: A
     assert differences == sorted(differences, reverse=True)
     model.report(tmp_path / "report.html", X, y, cv=0)
     assert "Single values with evidence of their own" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_shapes_of_very_many_cells_take_memory_for_their_entries_only() -> None:
+    n = 1_000_000  # bases written out would take terabytes
+    made = [partial(Shape.free, n), partial(Shape.of_values, np.arange(n) // 2, n // 2, with_groups=True)]
+    assert shapes.shapes_within(made, np.array([0.9, 0.5]), 2) == [None, None]
+    several = [Shape.apart_only(n), Shape.apart_only(n), Shape.free(3)]
+    kept = shapes.apart_within(several, np.array([0.1, 0.9, 0.5]), 2)
+    assert [shape.apart for shape in kept] == [False, True, False]
+
+
+def test_many_categories_take_memory_in_proportion() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60_000)
+    customer = (rng.integers(0, 7500, 60_000) * 2 + y * (rng.random(60_000) < 0.3)) % 15_000
+    X = pl.DataFrame({"customer": [f"c{c}" for c in customer], "x": rng.normal(size=60_000) + y})
+    tracemalloc.start()
+    try:
+        model = SelectiveNB().fit(X, y)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "customer" in model.selected_features_
+    assert peak < 300e6  # the square of the categories would take 1.8 GB
