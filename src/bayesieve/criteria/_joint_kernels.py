@@ -63,7 +63,7 @@ def joint_sums(joint, codes, offsets, weights, columns, lows, highs, as_they_are
 
 @jit
 def multiply_joint(joint, codes, offsets, weights, column, low, high, as_it_is, start, table, lead):
-    """joint[i] *= the factors of one feature; lead[0] += the logarithms of what rows are divided by, to keep their size."""
+    """joint[i] *= the factors of one feature; lead[0] += the logarithms of what rows are divided by."""
     code = codes[column]
     for i in range(offsets[0], offsets[-1]):
         total = _multiplied(joint[i], table[start + _level(code[i], low, high, as_it_is)])
