@@ -93,14 +93,16 @@ def test_the_optimum_is_that_of_a_slow_constrained_fit(sign: int) -> None:
     rng = np.random.default_rng(0)
     shapes = [Shape.free(4), CURVE, Shape.free(3)]
     for k, cells in ((0, np.arange(1, 4)[::sign]), (1, np.arange(6)[::sign])):
-        counted = monotone(rng.normal(size=(len(shapes[k].basis), 2)), cells, rng.random(len(shapes[k].basis)))
+        counted = monotone(rng.normal(size=(shapes[k].n_cells, 2)), cells, rng.random(shapes[k].n_cells))
         shapes[k] = replace(shapes[k], rising=cells, counted=counted)
     of = problem(12, 2, n_rows=60, shapes=shapes)
     variances = np.array([0.3, 0.5, 1.0, 0.2])
     point = np.zeros((of.n_parameters, 1))
     for _ in range(5):
         point = of.descend(point, variances, of.metric(of.curvature(point), variances), 50)
-    rising = [(k, s.basis[s.rising], np.diff(s.counted[s.rising])[:, 0]) for k, s in enumerate(shapes) if s.rising.size]
+    rising = [
+        (k, s.basis()[s.rising], np.diff(s.counted[s.rising])[:, 0]) for k, s in enumerate(shapes) if s.rising.size
+    ]
     fit = (designs(of), precisions(of, variances), of._log_joint, of._classes, of._weights)
     wanted, joint = optimum(*fit, rising=rising)
     loss = of.loss(point)[0] + of.penalty(point, variances)[0]

@@ -89,7 +89,9 @@ class SelectiveNB(Predicting, TableClassifier):
     cache : str, path, Engine or None, default=None
         Folder for codes and the numbers of the search, which then take no memory; codes stay there for later fits.
     memory_limit : int, str or None, default=None
-        Memory for a fit from files, such as "4GiB"; None: 4 GiB, or half the machine's if that is less.
+        Memory for a fit from files, such as "4GiB", at least 512 MiB; None: 4 GiB, or half the machine's if that is
+        less. A frame that is in memory already does not count; given a limit, its codes and the numbers of the search
+        are kept in files.
 
     Attributes
     ----------

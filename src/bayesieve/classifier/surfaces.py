@@ -121,7 +121,7 @@ class Surface:
         """
         with_rows = cells.sum(axis=1) > 0
         level = np.cumsum(with_rows) - 1
-        grid = np.where(with_rows, level, level[_nearest(with_rows, self.shape.basis)])
+        grid = np.where(with_rows, level, level[_nearest(with_rows, self.shape.basis())])
         parts = (self.first.level, self.second.level)
         name = unused_pair_name(parts[0].name, parts[1].name, taken, " (smooth)")
         pair = PairLevels.of(parts, grid.reshape(self.size), cells.reshape(*self.size, -1), 0.0, name)

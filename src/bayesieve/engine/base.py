@@ -36,11 +36,13 @@ class Engine(ABC):
     is_remote : whether rows live in other processes, so that questions are asked of many candidates at once.
     keeps_notes : whether `note` keeps anything.
     most_state_bytes : what the states of searches that run at the same time may take together.
+    reading_bytes : what the values of scanned columns may take while they are counted, and blocks of rows as much.
     """
 
     is_remote: ClassVar[bool] = False
     keeps_notes: bool = False
     most_state_bytes: ClassVar[int] = 512 << 20
+    reading_bytes: int | None = None
 
     @abstractmethod
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
