@@ -21,9 +21,9 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.discretize import column_blocks
+from bayesieve.discretize.random_sums import SummedTable, sum_names
 from bayesieve.table import FeatureLevels, as_table
 from bayesieve.table.pair_levels import columns_behind, columns_of, features_from_json, features_to_json
-from bayesieve.table.sums import SummedTable, sum_names
 
 
 def mixed(n_rows: int = 400, seed: int = 0) -> tuple[pl.DataFrame, np.ndarray]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.sums import SummedTable
 from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
@@ -99,6 +98,7 @@ def fit_columns(
     missing: str,
     n_jobs: int | None,
     engine: Engine = IN_MEMORY,
+    known: Mapping[range, Intervals] | None = None,
 ) -> tuple[FittedColumns, np.ndarray]:
     """Learn the levels of every column of a table, and code its rows, (n_columns, n_rows).
 
@@ -108,8 +108,9 @@ def fit_columns(
     order : rows by class.
     missing : as `TableEncoder` has it; "share" lets missing values share a level with the lowest values.
     engine : where the codes live.
+    known : intervals of runs of the last columns, from `fit_useful`.
     """
-    codes = Codes(table.n_columns, table.n_rows, engine)
+    codes, known = Codes(table.n_columns, table.n_rows, engine), known or {}
 
     def fit(run: range) -> tuple[Intervals, FeatureLevels | None]:
         coder, column = coders[run.start], table.column(run.start)
@@ -120,61 +121,36 @@ def fit_columns(
             codes.put(run.start, levels.code_categories(categories))
             return summary, levels
         values = table.numbers(np.array(run)) if len(run) > 1 else column.numbers()[None, :]
-        options = {"joined": coder.joins, "apart": missing != "share", "ignore": missing == "ignore"}
-        blocks = ValueBlocks.of_rows(values, order, **options)
-        intervals, _ = _fit_intervals(coder, column.name, blocks, missing)
+        intervals = known.get(run) or _fit_numbers(coder, column.name, values, order, missing)
         codes.put_numbers(run, values, intervals.cut_points, intervals.n_levels, intervals.missing)
         return intervals, None
 
-    numeric = np.array([coder.kind == "numeric" for coder in coders])
+    n_learnt = table.n_columns - sum(map(len, known))
+    numeric = np.array([coder.kind == "numeric" for coder in coders[:n_learnt]])
     runs = _runs(numeric if table.n_rows < LEAST_HASHED else np.zeros_like(numeric), table.n_rows)
-    sums = table.parts if isinstance(table, SummedTable) else None
-    fitted = _join(table.names, table.types(), map_in_threads(fit, runs, n_jobs), sums)
+    parts = map_in_threads(fit, [*runs, *known], n_jobs)
+    fitted = _join(table.names, table.types(), parts, table.sums)
     return fitted, codes.matrix()
 
 
-def add_sums(
-    fitted: FittedColumns,
-    codes: np.ndarray,
-    table: SummedTable,
-    coder: IntervalCoder,
-    order: ClassOrder,
-    missing: str,
-    n_jobs: int | None,
-    engine: Engine = IN_MEMORY,
-) -> tuple[FittedColumns, np.ndarray]:
-    """The columns that are fitted already, with their codes, and after them the sums of a table that have several
-    levels: a few sums are made at a time, and the others dropped at once.
+def fit_useful(
+    table: Table, columns: range, coder: IntervalCoder, order: ClassOrder, missing: str, n_jobs: int | None
+) -> tuple[np.ndarray, dict[range, Intervals]]:
+    """Which of the last columns, all of numbers, have several levels, (n,) bool, and the intervals of those, by the
+    positions that they have once the others are dropped. The numbers are read a few columns at a time.
     """
-    n_columns, _ = len(fitted.levels), table.terms  # computed before threads share them
-    options: dict[str, Any] = {"joined": coder.joins, "apart": missing != "share", "ignore": missing == "ignore"}
-
-    def fit(run: range) -> tuple[Intervals, np.ndarray, np.ndarray]:
-        values = table.numbers(np.array(run))
-        intervals, _ = _fit_intervals(
-            coder, table.names[run.start], ValueBlocks.of_rows(values, order, **options), missing
-        )
-        useful = intervals.n_levels > 1
-        kept, own = intervals.select(useful), Codes(int(useful.sum()), table.n_rows)
-        if useful.any():
-            own.put_numbers(range(kept.n_levels.size), values[useful], kept.cut_points, kept.n_levels, kept.missing)
-        return kept, useful, own.matrix()
-
     size = max(1, _BLOCK_CELLS // max(1, table.n_rows))
-    runs = [range(at, min(at + size, table.n_columns)) for at in range(n_columns, table.n_columns, size)]
-    parts, useful, own = zip(*map_in_threads(fit, runs, n_jobs), strict=True)
-    kept, marked = Intervals.join(parts), np.concatenate(useful)
-    names = [name for name, is_useful in zip(table.names[n_columns:], marked.tolist(), strict=True) if is_useful]
-    every = engine.array((n_columns + len(names), table.n_rows), max(each.dtype for each in (codes, *own)))
-    every[:n_columns] = codes
-    at = n_columns
-    for each in own:
-        every[at : at + len(each)] = each
-        engine.visited(each.nbytes)
-        at += len(each)
-    levels = fitted.levels.with_sums(table.parts[marked], names, kept)
-    costs, null_costs = np.append(fitted.costs, kept.costs), np.append(fitted.null_costs, kept.null_costs)
-    return FittedColumns(levels, costs, null_costs), every
+
+    def fit(at: int) -> tuple[np.ndarray, Intervals]:
+        run = columns[at : at + size]
+        intervals = _fit_numbers(coder, table.names[run.start], table.numbers(np.array(run)), order, missing)
+        useful = intervals.n_levels > 1
+        return useful, intervals.select(useful)
+
+    useful, kept = zip(*map_in_threads(fit, range(0, len(columns), size), n_jobs), strict=True)
+    ends = np.cumsum([columns.start, *(part.n_levels.size for part in kept)]).tolist()
+    runs = map(range, ends[:-1], ends[1:])
+    return np.concatenate(useful), {run: part for run, part in zip(runs, kept, strict=True) if run}
 
 
 def count_columns(
@@ -197,17 +173,22 @@ def fit_counts(
     coders: Sequence[ColumnCoder],
     missing: str,
     n_jobs: int | None,
+    sums: np.ndarray = Table.sums,
 ) -> FittedColumns:
-    """As `fit_columns`, from the counts of every column; ``types`` as `Table.types` has them."""
+    """As `fit_columns`, from the counts of every column; ``types`` and ``sums`` as `Table` has them."""
 
     def fit(i: int) -> tuple[Intervals, FeatureLevels | None]:
         coder = coders[i]
         if coder.kind == "categorical":
             return _fit_groups(coder, names[i], types[i], counts[i], missing)
-        options = {"joined": coder.joins, "apart": missing != "share", "ignore": missing == "ignore"}
-        return _fit_intervals(coder, names[i], ValueBlocks.of_counts(counts[i], **options), missing)
+        blocks = ValueBlocks.of_counts(counts[i], **_options(coder, missing))
+        return _fit_intervals(coder, names[i], blocks, missing), None
 
-    return _join(names, list(types), map_in_threads(fit, range(len(names)), n_jobs))
+    return _join(names, list(types), map_in_threads(fit, range(len(names)), n_jobs), sums)
+
+
+def _options(coder: IntervalCoder, missing: str) -> dict[str, bool]:
+    return {"joined": coder.joins, "apart": missing != "share", "ignore": missing == "ignore"}
 
 
 def _fit_groups(
@@ -234,9 +215,13 @@ def _fit_groups(
     return grouping.as_intervals(), levels
 
 
-def _fit_intervals(coder: IntervalCoder, name: str, blocks: ValueBlocks, missing: str) -> tuple[Intervals, None]:
+def _fit_numbers(coder: IntervalCoder, name: str, values: np.ndarray, order: ClassOrder, missing: str) -> Intervals:
+    return _fit_intervals(coder, name, ValueBlocks.of_rows(values, order, **_options(coder, missing)), missing)
+
+
+def _fit_intervals(coder: IntervalCoder, name: str, blocks: ValueBlocks, missing: str) -> Intervals:
     try:
-        return coder.fit_blocks(blocks, apart=missing != "share"), None
+        return coder.fit_blocks(blocks, apart=missing != "share")
     except TooManyBlocks as error:
         raise ValueError(f"Column {name!r}: {error}.") from None
 
@@ -245,7 +230,7 @@ def _join(
     names: Sequence[str],
     types: list[str],
     parts: Sequence[tuple[Intervals, FeatureLevels | None]],
-    sums: np.ndarray | None = None,
+    sums: np.ndarray,
 ) -> FittedColumns:
     """The columns of all parts, in their order, the last ones ``sums`` of others (n_sums, n_terms)."""
     intervals = Intervals.join([part for part, _ in parts])

@@ -16,19 +16,20 @@ from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDi
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import (
     FittedColumns,
-    add_sums,
     code_columns,
     code_in_blocks,
     count_columns,
     fit_columns,
     fit_counts,
+    fit_useful,
 )
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
 from bayesieve.discretize.criterion import Prior, check_prior
 from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.pairs import NumbersApart, PairFinder, check_pairs, grouper_of
-from bayesieve.discretize.random_sums import RandomSums
+from bayesieve.discretize.partition import Intervals
+from bayesieve.discretize.random_sums import RandomSums, SummedTable, with_sums
 from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.discretize.remote_columns import RemoteColumns
 from bayesieve.discretize.scanned_columns import QUANTILES, ScannedColumns, noted_cautions
@@ -42,10 +43,9 @@ from bayesieve.table.cautions import Caution
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.frames import apart_by_name
-from bayesieve.table.marks import Mark, marks, rows_to_judge, with_sums
+from bayesieve.table.marks import Mark, marks, rows_to_judge
 from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
-from bayesieve.table.sums import SummedTable
 from bayesieve.table.table_levels import TableLevels
 
 _NUMERIC: dict[str, Any] = {
@@ -208,26 +208,23 @@ class TableEncoder(TableCoder):
                 values = (RemoteColumns if is_remote else ScannedColumns)(*options)
                 cautions[:] = [noted_cautions(engine, values.cautions())]  # before the codes count as whole
 
-            def fit(of: Table, by: Sequence[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:
+            def fit(of: Table, by: Sequence[ColumnCoder], known: Any = None) -> tuple[FittedColumns, np.ndarray]:
                 if values is not None:
                     return values.fit([table.names.index(name) for name in of.names], by, self.missing)
                 if len(blocks) == 1 or not order.integral:
-                    return fit_columns(of, by, order, self.missing, self.n_jobs, engine)
+                    return fit_columns(of, by, order, self.missing, self.n_jobs, engine, known)
                 fitted = self._count(of, by, target, weights, blocks)
                 return fitted, code_in_blocks(of, fitted.levels, blocks, self.n_jobs, engine)
 
-            fitted, codes = fit(table, coders)
+            summed, known = _with_useful(drawn, table, numeric, order, self.missing, self.n_jobs)
+            fitted, codes = fit(summed, [*coders, *[numeric] * len(summed.sums)], known)
             marked = marks(table, fitted.levels, counted)
-            if len(drawn):
-                by = (numeric, order, self.missing, self.n_jobs, engine)
-                fitted, codes = add_sums(fitted, codes, SummedTable(table, drawn), *by)
             if not self.pairs:
                 return fitted.levels, codes
-            summed = SummedTable(table, fitted.levels.sums)
             of_values = PairFinder if values is None else values.pair_finder
             finder = of_values(summed.kinds(), grouper, order, rows, self.n_jobs)
             apart = self._numbers_apart is not None and self._numbers_apart(fitted.levels, rows.n_classes)
-            alone = {*single, *with_sums(fitted.levels, marked)}
+            alone = {*single, *marked, *fitted.levels.sums_with(marked)}
             return finder.add(self.pairs, fitted, codes, lambda i, by: fit(summed.select(i), by), engine, alone, apart)
 
         def facts() -> Iterator[Any]:
@@ -246,8 +243,7 @@ class TableEncoder(TableCoder):
         levels, codes = engine.remembered(facts, code)
         self.scan_cautions_ = noted_cautions(engine, *cautions) if scanned is not None else []
         self.marks_ = marks(table, levels, counted) if marked is None else marked
-        if len(levels.sums):
-            table, coders = SummedTable(table, levels.sums), [*coders, *[numeric] * len(levels.sums)]
+        table, coders = with_sums(table, levels.sums), [*coders, *[numeric] * len(levels.sums)]
         if scanned is not None and rows.runs is not None:
             table = scanned.by_class(rows.runs)
         self._remember(levels, target.classes)
@@ -275,7 +271,7 @@ class TableEncoder(TableCoder):
             order = ClassOrder.of(target.codes[rows], target.n_classes, None if weights is None else weights[rows])
             block = count_columns(table.take(rows), coders, order, self.n_jobs)
             counts = [ValueCounts.sum(both) for both in zip(counts, block, strict=True)] if counts else block
-        return fit_counts(table.names, table.types(), counts, coders, self.missing, self.n_jobs)
+        return fit_counts(table.names, table.types(), counts, coders, self.missing, self.n_jobs, table.sums)
 
     def _read_for_fit(self, X: Any) -> tuple[Table, np.ndarray, list[ColumnCoder], MODLGrouper]:
         """The table, the sums to try, (n_sums, n_terms), the coder of each column, and that of the cells of pairs."""
@@ -328,8 +324,7 @@ class TableEncoder(TableCoder):
         encoder.
         """
         table = new_table(self if owner is None else owner, X)  # the levels know of what kind their columns are
-        sums = TableLevels.of(self.levels_).sums
-        return SummedTable(table, sums) if len(sums) else table
+        return with_sums(table, TableLevels.of(self.levels_).sums)
 
     def transform_coded(self, X: Any, owner: Any = None, levels: TableLevels | None = None) -> CodedTable:
         """As ``transform``, as a `CodedTable` without classes; ``X`` may be a `Table` that was read already.
@@ -356,6 +351,15 @@ class TableEncoder(TableCoder):
             "level": level.all_labels[code],
             "missing": level.missing_code == code,
         }
+
+
+def _with_useful(sums: np.ndarray, table: Table, *options: Any) -> tuple[Table, dict[range, Intervals]]:
+    """The table with those of the sums that get several levels, and their intervals."""
+    if not len(sums):
+        return table, {}
+    tried = SummedTable(table, sums)
+    useful, intervals = fit_useful(tried, range(table.n_columns, tried.n_columns), *options)
+    return with_sums(table, sums[useful]), intervals
 
 
 def _listed(target: Target, weights: np.ndarray | None, by_class: bool) -> Rows:

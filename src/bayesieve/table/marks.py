@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -192,10 +191,3 @@ def _are_even(distinct: np.ndarray, counts: np.ndarray) -> bool:
     even = (distinct - distinct[0]) / max(1.0, distinct[-1] - distinct[0])
     farthest = np.abs((np.cumsum(counts) - 0.5 * counts) / n - even).max()
     return bool(farthest < _EVEN or np.mean(gaps <= 2 * gaps.min()) > 0.5)
-
-
-def with_sums(levels: TableLevels, found: Collection[str]) -> set[str]:
-    """These columns, and the sums that they are in, by name."""
-    names = levels.names
-    sums = zip(names[levels.n_raw : levels.n_columns], levels.sums.tolist(), strict=True)
-    return {*found, *(name for name, terms in sums if any(names[i] in found for i in terms))}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -124,35 +124,24 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
     @property
     def of_columns(self) -> TableLevels:
         """The features that are columns, without their sums and pairs."""
-        return self._first(self.n_raw, (), None)
+        return self._first(self.n_raw, ())
 
-    def with_sums(self, sums: np.ndarray, names: Sequence[str], of: Any) -> TableLevels:
-        """The same columns and, after them, sums of those at the positions ``sums`` (n_sums, n_terms); ``of`` has their
-        ``n_levels``, ``level_scores``, ``missing``, ``cut_points`` and ``counts``.
-        """
-        return TableLevels(
-            (*self.names, *names),
-            [*self.types, *("number" for _ in names)],
-            np.append(self.n_levels, of.n_levels),
-            np.append(self.level_scores, of.level_scores),
-            np.append(self.missing, of.missing),
-            np.append(self._cuts, of.cut_points),
-            of.counts if self._counts is None else np.concatenate([self._counts, of.counts]),
-            {i: level for i, level in self._made.items() if not self._in_arrays[i]},
-            sums=sums,
-        )
+    def sums_with(self, columns: Collection[str]) -> Iterator[str]:
+        """The names of the sums that these columns are terms of."""
+        marked = np.array([name in columns for name in self.names[: self.n_raw]])
+        return (self.names[self.n_raw + k] for k in np.flatnonzero(marked[self.sums].any(axis=1)).tolist())
 
     def with_pairs(self, pairs: Sequence[PairLevels]) -> TableLevels:
         """The same columns and sums, with these pairs."""
-        return self._first(self.n_columns, pairs, self.sums)
+        return self._first(self.n_columns, pairs)
 
-    def _first(self, n: int, pairs: Sequence[PairLevels], sums: np.ndarray | None) -> TableLevels:
+    def _first(self, n: int, pairs: Sequence[PairLevels]) -> TableLevels:
         """The first ``n`` of the columns and sums, and these pairs."""
         made = {i: level for i, level in self._made.items() if i < n and not self._in_arrays[i]}
         cuts, counts = self._cuts[: self.cut_starts[n]], self._counts
         counts = None if counts is None else counts[: self._starts[n]]
         arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], cuts, counts)
-        levels = TableLevels(self.names[:n], self.types[:n], *arrays, made, pairs, sums)
+        levels = TableLevels(self.names[:n], self.types[:n], *arrays, made, pairs, self.sums[: n - self.n_raw])
         levels._made = {i: level for i, level in self._made.items() if i < n} | levels._made
         return levels
 
