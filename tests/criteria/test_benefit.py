@@ -178,7 +178,7 @@ def test_as_a_constraint_and_in_other_searches() -> None:
         (Benefit([[0, 1, 2]]), None, "benefit must be a matrix of finite numbers, .* each of the 2 classes"),
         (Benefit([[0, np.nan]]), None, "benefit must be a matrix of finite numbers"),
         (Benefit("much"), None, "benefit must be a matrix"),
-        (Benefit([[0, 1]], amount_benefit=[[0, 1], [1, 0]]), None, "amount_benefit must have the shape of benefit"),
+        (Benefit([[0, 1]], amount_benefit=[[0, 1], [1, 0]]), None, "amount_benefit must be a matrix .* 1 rows"),
         (Benefit(), None, "needs a matrix"),
         (Benefit(), np.ones(20), "needs a matrix"),
         (Benefit(), np.ones((20, 2, 3)), "give one row per decision and one column for each of the 2 classes"),

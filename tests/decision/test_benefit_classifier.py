@@ -188,7 +188,7 @@ def test_ties_go_to_the_first_decision() -> None:
         ({"class_prior": {0: 1.0}}, "class_prior must hold a positive share"),
         ({"amount_estimator": LinearRegression()}, "amount_estimator needs amounts to learn from"),
         ({"amount": "gift"}, "X has no column 'gift', which amount names"),
-        ({"amount_benefit": [[1]]}, "amount_benefit must be a matrix of numbers, shape (2, 2)"),
+        ({"amount_benefit": [[1]]}, "amount_benefit must be a matrix of finite numbers, 2 rows"),
         ({"amount_benefit": np.eye(2)}, "amount_benefit needs the amounts of the rows"),
     ],
 )

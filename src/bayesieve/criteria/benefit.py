@@ -62,14 +62,13 @@ class Benefit(Criterion):
         self.amount_benefit = amount_benefit
 
     def check(self, classes: Any) -> None:
-        given = {"benefit": self.benefit, "amount_benefit": self.amount_benefit}
-        matrices = {name: _matrix(name, value, len(classes)) for name, value in given.items() if value is not None}
-        self._slope = matrices.get("amount_benefit")
-        self._matrix = matrices.get("benefit", None if self._slope is None else np.zeros_like(self._slope))
-        if self._slope is not None and self._matrix is not None and self._slope.shape != self._matrix.shape:
-            raise ValueError(
-                f"amount_benefit must have the shape of benefit, {self._matrix.shape}, got {self._slope.shape}."
-            )
+        self._matrix = self._slope = None
+        if self.benefit is not None:
+            self._matrix = as_benefits(self.benefit, "benefit", len(classes))
+        if self.amount_benefit is not None:
+            n_decisions = None if self._matrix is None else len(self._matrix)
+            self._slope = as_benefits(self.amount_benefit, "amount_benefit", len(classes), n_decisions)
+            self._matrix = np.zeros_like(self._slope) if self._matrix is None else self._matrix
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
         expected, true = self._of_rows(block.row_columns, tables.n_classes)
@@ -108,12 +107,7 @@ class Benefit(Criterion):
                 "amount_benefit needs the amounts of the rows, one number or two; pass them as benefit= to fit."
             )
         amounts = given.reshape(len(given), -1)
-        with np.errstate(invalid="ignore"):  # an unknown amount does no harm where it does not count
-            expected, true = (
-                matrix + np.where(slope != 0, amount[:, None, None] * slope, 0.0)
-                for amount in (amounts[:, 0], amounts[:, -1])
-            )
-        return expected, true
+        return with_amounts(matrix, amounts[:, 0], slope), with_amounts(matrix, amounts[:, -1], slope)
 
     def __repr__(self) -> str:
         more = "" if self.amount_benefit is None else f", amount_benefit={np.asarray(self.amount_benefit).tolist()}"
@@ -163,14 +157,22 @@ class BenefitRows(RowRatios):
         return sums[:, None]
 
 
-def _matrix(name: str, value: Any, n_classes: int) -> np.ndarray:
+def as_benefits(value: Any, name: str, n_classes: int, n_decisions: int | None = None) -> np.ndarray:
+    """A matrix of finite numbers, (n_decisions, n_classes); ValueError naming it otherwise."""
     try:
         matrix = np.ascontiguousarray(value, dtype=float)
     except (TypeError, ValueError):
         matrix = np.zeros(0)
-    if matrix.ndim != 2 or matrix.shape[1] != n_classes or len(matrix) == 0 or not np.all(np.isfinite(matrix)):
+    if matrix.shape != (n_decisions or len(matrix), n_classes) or len(matrix) == 0 or not np.all(np.isfinite(matrix)):
+        rows = "one row per decision" if n_decisions is None else f"{n_decisions} rows, one per decision,"
         raise ValueError(
-            f"{name} must be a matrix of finite numbers, one line per decision and one column for each of the "
-            f"{n_classes} classes, got {' '.join(repr(value).split())[:80]}."
+            f"{name} must be a matrix of finite numbers, {rows} and one column for each of the {n_classes} classes, "
+            f"got {' '.join(repr(value).split())[:80]}."
         )
     return matrix
+
+
+def with_amounts(benefits: np.ndarray, amounts: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """Benefits plus ``slope`` times the amount of each row, (n_rows, n_decisions, n_classes)."""
+    with np.errstate(invalid="ignore"):  # an unknown amount does no harm where it does not count
+        return benefits + np.where(slope != 0, amounts[:, None, None] * slope, 0.0)

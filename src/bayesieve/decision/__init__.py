@@ -2,9 +2,15 @@
 
 from bayesieve.decision.benefit_classifier import BenefitClassifier
 from bayesieve.decision.benefits import total_benefit
-from bayesieve.decision.calibration import Calibration, calibration_summary
-from bayesieve.decision.curves import GainsCurve, ProfitCurve, gains_curve, profit_curve
-from bayesieve.decision.threshold_tuner import ThresholdTuner
+from bayesieve.decision.curves import (
+    Calibration,
+    GainsCurve,
+    ProfitCurve,
+    calibration_summary,
+    gains_curve,
+    profit_curve,
+)
+from bayesieve.decision.thresholds import ThresholdTuner
 
 __all__ = [
     "BenefitClassifier",

@@ -236,10 +236,11 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """The rows with a label, the expected benefits before their amounts are known, if these can be estimated, and
         the benefits.
         """
+        self._refuse_scan(X, y)
+        probability, rows = self.predict_proba(X), Labelled.of(X, y, sample_weight)
+        benefits = self.benefits_of(X, benefit, len(probability), estimate=False)
         estimated = getattr(self, "amount_estimator_", None) is not None
-        expected = self.expected_benefit(X, None if estimated else benefit)
-        rows = Labelled.of(X, y, sample_weight)
-        benefits = self.benefits_of(X, benefit, len(expected), estimate=False)
+        expected = (self.benefits_of(X, None, len(probability)) if estimated else benefits).expected(probability)
         if benefits.by_row:
             benefits = Benefits(rows.among(benefits.values))
         return rows, rows.among(expected), benefits

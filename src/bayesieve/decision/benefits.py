@@ -10,6 +10,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from bayesieve.criteria.benefit import as_benefits, with_amounts
 from bayesieve.table import Column, as_sample_weight, as_target
 from bayesieve.table.backends.arrays import unmasked
 
@@ -84,32 +85,21 @@ def read_benefits(
             "amount_benefit needs the amounts of the rows; pass them, name their column, or give an amount_estimator."
         )
     slope = amount_slope(amount_benefit, values.shape[-2:])
-    amounts = column_of_numbers(amount, "amount", n_rows)
-    # An unknown amount does no harm where it does not count.
-    with_amounts = np.where(slope != 0, amounts[:, None, None] * slope, 0.0)
-    return Benefits(values + with_amounts)
+    return Benefits(with_amounts(values, column_of_numbers(amount, "amount", n_rows), slope))
 
 
-def amount_slope(amount_benefit: Any, shape: tuple[int, ...]) -> np.ndarray:
+def amount_slope(amount_benefit: Any, shape: Sequence[int]) -> np.ndarray:
     """Benefit per unit of the amount, (n_decisions, n_classes); by default the amount is gained by the second of two
     decisions in rows of the second of two classes.
     """
     if amount_benefit is None:
-        if shape != (2, 2):
+        if tuple(shape) != (2, 2):
             raise ValueError(
                 f"amounts with {shape[0]} decisions and {shape[1]} classes need amount_benefit, a matrix of their "
                 "benefit per unit."
             )
         return np.array([[0.0, 0.0], [0.0, 1.0]])
-    try:
-        slope = np.asarray(amount_benefit, dtype=np.float64)
-    except (TypeError, ValueError):
-        slope = np.zeros(0)
-    if slope.shape != shape or not np.isfinite(slope).all():
-        raise ValueError(
-            f"amount_benefit must be a matrix of numbers, shape {shape} as benefit, got {amount_benefit!r:.80}."
-        )
-    return slope
+    return as_benefits(amount_benefit, "amount_benefit", shape[1], shape[0])
 
 
 def is_column(values: Any) -> bool:
