@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.words import cut
+
 _LONGEST, _LONGEST_VALUE = 400, 60
 _FEW = 4  # numbers that are shown as they are
 
@@ -26,7 +28,7 @@ class ShortRepr:
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={shown(value)}" for name, value in self._facts().items())
-        return f"{type(self).__name__}({_cut(inside, _LONGEST)})"
+        return f"{type(self).__name__}({cut(inside, _LONGEST)})"
 
     def _repr_html_(self) -> str:
         lines = "".join(
@@ -58,9 +60,5 @@ def shown(value: Any) -> str:
             return f"<{len(value):,} {'entry' if len(value) == 1 else 'entries'}>"
         return text
     if isinstance(value, str):
-        return _cut(repr(value[: 2 * _LONGEST_VALUE]), _LONGEST_VALUE)
-    return _cut(repr(value), _LONGEST_VALUE)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+        return cut(repr(value[: 2 * _LONGEST_VALUE]), _LONGEST_VALUE)
+    return cut(repr(value), _LONGEST_VALUE)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from bayesieve import BenefitClassifier, load
-from bayesieve.report.formats import format_money
+from bayesieve.words import format_money
 from tests.cli.conftest import GERMAN, Run
 
 RULE: dict[str, Any] = {

@@ -68,7 +68,7 @@ def test_words() -> None:
     assert listed("abcdefg") == "'a', 'b', 'c', 'd', 'e' and 2 more"
     assert counted(1, "row") == "1 row"
     assert counted(2000, "row") == "2,000 rows"
-    assert thousands(1234.5) == "1,234.50"
+    assert thousands(12.34) == "12.3"
     assert similar("CLAS", ["class", "age"]) == ["class"]
     assert similar("x", ["class"]) == []
 

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from bayesieve.report.formats import few_digits, shorten_middle
 from bayesieve.report.measures import Measure, measure
+from bayesieve.words import few_digits, shorten_middle
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from bayesieve import MODLDiscretizer
-from bayesieve.table.cautions import Caution, issue, named, silenced, weights_caution
+from bayesieve.table.cautions import Caution, issue, silenced, weights_caution
 from bayesieve.table.target import normalized_weights
+from bayesieve.words import named
 
 
 def test_many_columns_are_counted() -> None:

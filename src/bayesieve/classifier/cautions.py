@@ -15,13 +15,14 @@ from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes.monotone import monotone_gain
 from bayesieve.table import FeatureLevels, Table, as_table
-from bayesieve.table.cautions import Caution, issue, listed, named
-from bayesieve.table.columns import Categories, quoted_text
+from bayesieve.table.cautions import Caution, issue
+from bayesieve.table.columns import Categories
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.pair_levels import columns_behind
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.values import canonical_text
+from bayesieve.words import listed, named, quoted_text
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB

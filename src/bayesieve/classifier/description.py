@@ -8,9 +8,9 @@ import numpy as np
 
 from bayesieve.selection.boosted import BoostedSelector
 from bayesieve.selection.ranked_path import RankedSelector
-from bayesieve.table.cautions import listed
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.table_levels import TableLevels
+from bayesieve.words import listed, plural
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -41,7 +41,7 @@ def describe(model: SelectiveNB) -> str:
     silent = sum(level.n_levels == 1 for level in levels)
     n_selected = model.n_features_selected_
     sentences = [
-        f"Trained on {model.n_rows_:,} rows with {_counted(len(levels), 'feature')} and {len(model.classes_)} classes "
+        f"Trained on {model.n_rows_:,} rows with {plural(len(levels), 'feature')} and {len(model.classes_)} classes "
         f"({_class_shares(model)})."
     ]
     if model.selector_.learns_from_part:
@@ -54,13 +54,13 @@ def describe(model: SelectiveNB) -> str:
         heaviest = model.selected_features_[:_MOST_FEATURES]
         verb = "carries" if n_selected == 1 else "carry"
         sentences.append(
-            f"{n_selected} of {_counted(len(levels), 'feature')} {verb} weight; the heaviest "
+            f"{n_selected} of {plural(len(levels), 'feature')} {verb} weight; the heaviest "
             f"{'is' if len(heaviest) == 1 else 'are'} {listed(heaviest)}."
         )
     if silent:
         verb = "has" if silent == 1 else "have"
         sentences.append(
-            f"{_counted(silent, 'feature')} {verb} a single level: no cut point or grouping pays for itself."
+            f"{plural(silent, 'feature')} {verb} a single level: no cut point or grouping pays for itself."
         )
     return " ".join(sentences)
 
@@ -144,7 +144,3 @@ def _class_shares(model: SelectiveNB) -> str:
     order = np.argsort(-counts, kind="stable")
     texts = [f"{model.classes_[j]} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MOST_CLASSES]]
     return ", ".join(texts) + (", ..." if len(order) > _MOST_CLASSES else "")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -14,12 +14,12 @@ import numpy as np
 
 from bayesieve.table import FeatureLevels
 from bayesieve.table.backends.base import type_of_dtype
-from bayesieve.table.cautions import listed
 from bayesieve.table.columns import Categories
 from bayesieve.table.indicator_levels import IndicatorLevels
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.temporal import MICROSECONDS_PER_DAY, TEMPORAL, parse_number
 from bayesieve.table.values import canonical_text, canonical_value
+from bayesieve.words import listed
 
 BLANKS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))

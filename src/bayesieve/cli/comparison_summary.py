@@ -12,10 +12,10 @@ from bayesieve.cli.screen import Screen
 from bayesieve.cli.tables import Column, numbers
 from bayesieve.cli.text import counted, listed, quoted, thousands
 from bayesieve.evaluation.standings import standings
-from bayesieve.report.formats import p_text
 from bayesieve.report.measures import Measure
 from bayesieve.report.sections.comparison_ranks import fewest_data_sets
 from bayesieve.statistics import average_ranks, critical_difference, friedman, wilcoxon_holm
+from bayesieve.words import p_text
 
 _SPREAD = ("accuracy", "auc", "compression_rate", "balanced_accuracy")
 _EFFORTS = (("brier", 4), ("n_features", 1), ("fit_seconds", 2), ("predict_seconds", 2))

@@ -9,7 +9,7 @@ import numpy as np
 from bayesieve.criteria.base import ScanCriterion
 from bayesieve.criteria.ratio_tables import RatioTables
 from bayesieve.criteria.row_ratios import Saturation, Scan
-from bayesieve.table.cautions import listed
+from bayesieve.words import listed
 
 _SURE = 1e-9  # nats: beyond all ties
 

@@ -20,12 +20,13 @@ from bayesieve.engine import Engine, map_in_threads
 from bayesieve.engine.base import OF_CODES
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.table import Table, Target
-from bayesieve.table.cautions import Caution, named
+from bayesieve.table.cautions import Caution
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.sources.base import BLOCK_ROWS
 from bayesieve.table.table_levels import TableLevels
+from bayesieve.words import named
 
 EXACT_ROWS = 1 << 20
 """Rows up to which every value is counted, however many there are."""

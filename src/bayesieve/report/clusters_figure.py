@@ -6,8 +6,8 @@ from typing import Any
 
 from bayesieve.report.figure import Figure
 from bayesieve.report.figures.clusters import cluster_drawing
-from bayesieve.report.formats import format_number
 from bayesieve.report.sections.tables import Column, Table
+from bayesieve.words import format_number
 
 
 def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:

@@ -7,7 +7,6 @@ from collections import Counter
 import numpy as np
 
 from bayesieve.report.comparison_data import ComparisonData, Folds
-from bayesieve.report.formats import format_percent, plural, shorten, visible
 from bayesieve.report.render import fill
 from bayesieve.report.sections.comparison import (
     MAX_STRIP_DATA,
@@ -21,6 +20,7 @@ from bayesieve.report.sections.comparison import (
 from bayesieve.report.sections.comparison_ranks import FIRST_MEASURES, rank_parts, why_no_ranks
 from bayesieve.statistics import average_ranks, critical_difference
 from bayesieve.statistics.metrics import MEASURES
+from bayesieve.words import format_percent, not_blank, plural, shorten
 
 __all__ = ["ComparisonData", "render_comparison"]
 
@@ -121,7 +121,7 @@ def headline(tests: FoldTests, best: int) -> str:
 
 
 def _shown(method: str) -> str:
-    return shorten(visible(method), 60)
+    return shorten(not_blank(method), 60)
 
 
 def _critical_finding(ranks: np.ndarray, n_data: int, alpha: float) -> str:

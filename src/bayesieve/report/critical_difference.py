@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from bayesieve.report import formats
+from bayesieve import words
 from bayesieve.report.figure import Figure
 from bayesieve.report.figures.ranks import rank_drawing
 from bayesieve.report.sections.tables import Column, Table
@@ -64,8 +64,8 @@ def critical_difference_figure(
     if difference is not None and not (math.isfinite(difference) and difference > 0):
         raise ValueError(f"The critical difference is a positive number of ranks or None, got {difference}.")
     groups = [] if difference is None else cliques(values, difference)
-    over = "" if n_data is None else f" over {formats.plural(n_data, 'data set')}"
-    text = f"Average ranks of {formats.plural(len(values), 'method')}{over}, 1 is best."
+    over = "" if n_data is None else f" over {words.plural(n_data, 'data set')}"
+    text = f"Average ranks of {words.plural(len(values), 'method')}{over}, 1 is best."
     caption = f"{text} {_finding(values, groups, difference, alpha)}".strip()
     return _figure(names, values, groups, difference, title or "Average ranks", caption)
 
@@ -104,7 +104,7 @@ def fold_rank_figure(
     values = [float(rank) for rank in ranks]
     groups = groups_not_apart(values, apart) if n_folds > 1 else []
     unjoined = _not_apart_without_bar(len(values), groups, apart) if n_folds > 1 else []
-    test = f"corrected resampled t-test of the folds, {formats.format_percent(alpha, 0)} each"
+    test = f"corrected resampled t-test of the folds, {words.format_percent(alpha, 0)} each"
     if n_folds < 2:
         finding = "A single fold cannot be tested, so no methods are joined."
     elif unjoined and not groups:
@@ -115,9 +115,7 @@ def fold_rank_figure(
         pairs = [f"{names[i]} and {names[j]}" for i, j in unjoined[:_MOST_PAIRS]]
         more = f"; and {len(unjoined) - _MOST_PAIRS} more pairs" if len(unjoined) > _MOST_PAIRS else ""
         finding += f" Without a bar, but not significantly different either: {'; '.join(pairs)}{more}."
-    text = (
-        f"Average ranks of {formats.plural(len(values), 'method')} over {formats.plural(n_folds, 'fold')}, 1 is best."
-    )
+    text = f"Average ranks of {words.plural(len(values), 'method')} over {words.plural(n_folds, 'fold')}, 1 is best."
     return _figure(names, values, groups, None, title, f"{text} {finding}", tested=n_folds > 1)
 
 
@@ -148,14 +146,14 @@ def _figure(
 
 
 def _finding(ranks: Sequence[float], groups: Sequence[Sequence[int]], difference: float | None, alpha: float) -> str:
-    test = f"Nemenyi, {formats.format_percent(alpha, 0 if math.isclose(100 * alpha, round(100 * alpha)) else 1)}"
+    test = f"Nemenyi, {words.format_percent(alpha, 0 if math.isclose(100 * alpha, round(100 * alpha)) else 1)}"
     if len(ranks) < 2:
         return ""
     if difference is None:
         return "No test is possible, so no methods are joined."
     if difference > len(ranks) - 1:
         return (
-            f"The critical difference, {formats.format_number(difference, 2)}, is more than ranks can differ: with so "
+            f"The critical difference, {words.format_number(difference, 2)}, is more than ranks can differ: with so "
             f"few data sets the test ({test}) can show nothing."
         )
     return _bars_in_words(len(ranks), groups, test)
@@ -176,11 +174,11 @@ def _table(names: Sequence[str], ranks: Sequence[float], groups: Sequence[Sequen
         columns.append(Column("Not significantly different from", False))
     rows = []
     for i in order:
-        cells = [formats.shorten(formats.visible(names[i]), 80), formats.format_number(ranks[i], 2)]
+        cells = [words.shorten(words.not_blank(names[i]), 80), words.format_number(ranks[i], 2)]
         if tested:
             alike = [j for j in order if j != i and any(i in group and j in group for group in groups)]
             all_others = len(alike) == len(names) - 1 and len(alike) > 2
-            listed = ", ".join(formats.shorten(formats.visible(names[j]), 40) for j in alike)
+            listed = ", ".join(words.shorten(words.not_blank(names[j]), 40) for j in alike)
             cells.append("every other method" if all_others else listed or "none")
         rows.append(tuple(cells))
     return Table("Average ranks", tuple(columns), tuple(rows))

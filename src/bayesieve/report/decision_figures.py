@@ -17,8 +17,8 @@ from bayesieve.report.figures.panels import (
 )
 from bayesieve.report.figures.profit import SHARES, UNIT, drawn_lines, profit_panel, roomy_scale
 from bayesieve.report.figures.scale import Point, Scale, Tick, thinned, value_ticks
-from bayesieve.report.formats import format_count, format_money, format_number, format_percent
 from bayesieve.report.sections.tables import Column, Table
+from bayesieve.words import format_count, format_money, format_number, format_percent
 
 _MOST_POINTS, _MOST_ROWS = 400, 21
 _UP = Scale(0.0, 1.0, 100.0, 0.0)  # of shares

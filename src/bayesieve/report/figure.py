@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesieve.report import formats
+from bayesieve import words as formats
 from bayesieve.report.data import SearchSummary
 from bayesieve.report.figures.folds import fold_drawing
 from bayesieve.report.figures.panels import PathDrawing

@@ -13,8 +13,8 @@ from bayesieve.criteria import Criterion
 from bayesieve.criteria.registry import CRITERIA
 from bayesieve.parts import Score
 from bayesieve.report.data import PathStep, SearchSummary
-from bayesieve.report.formats import format_number
 from bayesieve.selection import SELECTORS, CodedSelector
+from bayesieve.words import format_number
 
 
 @dataclass(frozen=True)

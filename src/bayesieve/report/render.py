@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.report import formats
+from bayesieve import words
 from bayesieve.report.data import ReportData
 from bayesieve.report.figures.bars import bar_width
 from bayesieve.report.figures.curves import UNIT_TICKS
@@ -90,7 +90,7 @@ def render_card(data: ReportData) -> str:
 
 
 def fill(name: str, **context: Any) -> str:
-    return formats.printable(_environment().get_template(name).render(**context))
+    return words.printable(_environment().get_template(name).render(**context))
 
 
 @lru_cache(maxsize=1)
@@ -106,16 +106,16 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        number=formats.format_number,
-        count=formats.format_count,
-        percent=formats.format_percent,
-        signed=formats.format_signed,
-        seconds=formats.format_seconds,
-        plural=formats.plural,
-        shorten=formats.shorten,
-        visible=formats.visible,
-        money=formats.format_money,
-        few_digits=formats.few_digits,
+        number=words.format_number,
+        count=words.format_count,
+        percent=words.format_percent,
+        signed=words.format_signed,
+        seconds=words.format_seconds,
+        plural=words.plural,
+        shorten=words.shorten,
+        visible=words.not_blank,
+        money=words.format_money,
+        few_digits=words.few_digits,
         polyline=polyline,
         auc_comparison=auc_comparison,
         width=bar_width,

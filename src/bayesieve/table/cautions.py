@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 import numpy as np
 
-_MOST_NAMED = 5
 _FAR_FROM_ONE = 10.0  # a mean weight this many times larger or smaller than 1 is a scale, not a number of repeats
 _OURS = ("bayesieve", "sklearn")
 
@@ -68,23 +67,6 @@ def _callers_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
         level, frame = level + 1, frame.f_back
     return level
-
-
-def named(columns: Sequence[str], most: int = _MOST_NAMED) -> str:
-    """Columns in quotation marks, the first few of many.
-
-    Examples
-    --------
-    >>> named(["a", "b", "c"]), named(["a", "b", "c"], most=2)
-    ("'a', 'b' and 'c'", "'a', 'b' and 1 more")
-    """
-    return listed([f"'{name}'" for name in columns], most)
-
-
-def listed(texts: Sequence[str], most: int = _MOST_NAMED) -> str:
-    """Texts as one list, the first few of many."""
-    shown = [*texts[:most], *([f"{len(texts) - most:,} more"] if len(texts) > most else [])]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def weights_caution(weights: np.ndarray | None) -> Caution | None:

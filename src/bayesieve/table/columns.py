@@ -24,6 +24,7 @@ from bayesieve.table.values import (
     sort_codes,
     spelt_out,
 )
+from bayesieve.words import quoted_text
 
 Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
@@ -443,8 +444,3 @@ def whole_offsets(values: np.ndarray) -> tuple[np.ndarray, range] | None:
         return None
     wide = values.astype(np.int64 if values.dtype.kind == "i" else np.uint64, copy=False)
     return (wide - wide.dtype.type(lowest)).astype(np.int32), range(lowest, highest + 1)
-
-
-def quoted_text(text: str) -> str:
-    """A text in quotes, cut if it is long."""
-    return repr(text if len(text) <= 60 else text[:57] + "...")

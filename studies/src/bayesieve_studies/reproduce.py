@@ -12,7 +12,7 @@ from bayesieve.cli.choices import names_in, require_at_least, require_choice, re
 from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.tables import Column
-from bayesieve.cli.text import quoted
+from bayesieve.words import quoted
 
 if TYPE_CHECKING:
     from bayesieve.counts import Smoothing

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from bayesieve.report.figures.scale import Box, Point, Scale, Tick, drawable, value_ticks
-from bayesieve.report.formats import format_number
 from bayesieve.report.measures import measures_of
 from bayesieve.report.traces import summarise_trace
+from bayesieve.words import format_number
 
 _LEFT, _RIGHT, _GAP = 150, 930, 90
 _SIDE = 430.0  # of the matrix

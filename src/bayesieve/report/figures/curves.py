@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bayesieve.report.data import ReliabilityBin
 from bayesieve.report.figures.scale import Box, Point, Scale, Tick, thinned
-from bayesieve.report.formats import plural
+from bayesieve.words import plural
 
 MAX_POINTS = 400
 UNIT_TICKS = tuple(Tick(100 * v, f"{v:g}") for v in (0.0, 0.25, 0.5, 0.75, 1.0))

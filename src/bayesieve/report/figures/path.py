@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bayesieve.report.data import PathStep, SearchSummary
 from bayesieve.report.figures.scale import Point, Scale, Tick, drawable, thinned, tick_values, value_ticks
-from bayesieve.report.formats import format_count
+from bayesieve.words import format_count
 
 MAX_LINES = 60
 MAX_POINTS = 300

@@ -23,8 +23,8 @@ from bayesieve.report.figures.panels import (
 from bayesieve.report.figures.path import MAX_LINES, MAX_POINTS, best_start, steps_by_start
 from bayesieve.report.figures.scale import Point, Scale, Tick, drawable, spaced, value_ticks
 from bayesieve.report.figures.sizes import Facet, facets_in_turn, needs_logarithm, size_label, ticks_of
-from bayesieve.report.formats import few_digits, plural, shorten, shorten_middle, visible
 from bayesieve.report.measures import Measure, measures_of
+from bayesieve.words import few_digits, not_blank, plural, shorten, shorten_middle
 
 MAX_PHASES = 12
 MAX_NAME = 24
@@ -176,7 +176,7 @@ def _names(walks: Sequence[_Walk]) -> tuple[Tick, ...]:
             feature = walk.steps[i].feature
             if near >= _NARROWEST_NAME and feature is not None:
                 sign = "" if walk.steps[i].move == "add" else "− "
-                names.append(Tick(places[i], sign + shorten_middle(few_digits(visible(feature)), MAX_NAME)))
+                names.append(Tick(places[i], sign + shorten_middle(few_digits(not_blank(feature)), MAX_NAME)))
     return tuple(names)
 
 
@@ -189,7 +189,7 @@ def _strips(walk: _Walk, measures: Sequence[Measure], search: SearchSummary) -> 
 def _in_words(step: PathStep, measures: Sequence[Measure], search: SearchSummary) -> str:
     """A subset of the path in one line."""
     verb = {"add": "after adding", "drop": "after dropping"}.get(step.move)
-    which = f" {verb} {shorten(visible(step.feature), 60)}" if verb and step.feature is not None else " at the start"
+    which = f" {verb} {shorten(not_blank(step.feature), 60)}" if verb and step.feature is not None else " at the start"
     values = [
         f"{'validation ' if one.on_validation else ''}{one.in_words(value, search)}"
         for one in measures

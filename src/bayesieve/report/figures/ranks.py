@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.figures.scale import Scale, Tick, tick_values
-from bayesieve.report.formats import format_number, shorten_middle, visible
+from bayesieve.words import format_number, not_blank, shorten_middle
 
 WIDTH = 960.0
 MARGIN = 24.0
@@ -79,7 +79,7 @@ def rank_drawing(
 ) -> RankDrawing:
     """Lay out a diagram; `groups` are places in `names`, `difference` is in ranks or None where there is none."""
     n = len(names)
-    texts = [shorten_middle(visible(name), MAX_NAME) for name in names]
+    texts = [shorten_middle(not_blank(name), MAX_NAME) for name in names]
     room = MARGIN + _RANK + _CHARACTER * max(map(len, texts), default=0)
     left = min(max(room, _NARROWEST), _WIDEST)
     right = WIDTH - left

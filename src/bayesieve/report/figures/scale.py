@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bayesieve.report.formats import format_number
+from bayesieve.words import format_number
 
 SMALLEST_SPAN = 1e-290  # below it, powers of ten underflow
 

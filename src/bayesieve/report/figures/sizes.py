@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.figures.scale import Scale, Tick, tick_values
-from bayesieve.report.formats import format_count
+from bayesieve.words import format_count
 
 _GAP = 3.0  # between phases, in percent of the width
 _NARROWEST = 0.1  # share of the width that the shortest phase has at least

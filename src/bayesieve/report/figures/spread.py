@@ -23,8 +23,8 @@ from bayesieve.report.figures.panels import (
 from bayesieve.report.figures.path import MAX_LINES, MAX_POINTS
 from bayesieve.report.figures.scale import Point, drawable, spaced, value_ticks
 from bayesieve.report.figures.sizes import Facet, needs_logarithm, size_label
-from bayesieve.report.formats import plural
 from bayesieve.report.measures import Measure, measures_of
+from bayesieve.words import plural
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import numpy as np
 
 from bayesieve.report.comparison_data import EFFORTS, ComparisonData, Folds
 from bayesieve.report.figures.strips import StripPlot, strip_plot
-from bayesieve.report.formats import format_number, format_seconds, format_signed, p_text
 from bayesieve.report.measures import Measure
 from bayesieve.statistics import average_ranks, corrected_resampled_t, paired_t
 from bayesieve.statistics.fold_tests import PairedTest
+from bayesieve.words import format_number, format_seconds, format_signed, p_text
 
 MAX_STRIP_DATA = 40
 _SAME = 1e-12

@@ -11,7 +11,6 @@ import numpy as np
 from bayesieve.report.comparison_data import ComparisonData, Folds
 from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
 from bayesieve.report.figure import Figure
-from bayesieve.report.formats import format_number, format_signed, p_text, plural, shorten, visible
 from bayesieve.report.measures import Measure
 from bayesieve.report.sections.tables import Column, Table
 from bayesieve.statistics import (
@@ -21,6 +20,7 @@ from bayesieve.statistics import (
     friedman,
     wilcoxon_holm,
 )
+from bayesieve.words import format_number, format_signed, not_blank, p_text, plural, shorten
 
 MAX_PAIRS = 60
 FIRST_MEASURES = 3
@@ -134,7 +134,7 @@ def _pairs_table(measure: Measure, titles: Sequence[str], rows: Sequence[tuple[s
     """Pairs of methods with the lowest p-values; of each their names, then what ``titles`` say."""
     columns = (Column("Method", False), Column("against", False), *(Column(title, True) for title in titles))
     cells = tuple(
-        (*(shorten(visible(name), 60) for name in row[:2]), row[2], *(text.removeprefix("p ") for text in row[3:]))
+        (*(shorten(not_blank(name), 60) for name in row[:2]), row[2], *(text.removeprefix("p ") for text in row[3:]))
         for row in rows
     )
     cap = f"The {len(rows)} lowest p-values of {plural(n_pairs, 'pair')}." if len(rows) < n_pairs else None

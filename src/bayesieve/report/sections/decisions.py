@@ -9,7 +9,7 @@ from bayesieve.report.data import DecisionSummary, ReportData, ThresholdStep
 from bayesieve.report.figures.panels import PathDrawing
 from bayesieve.report.figures.profit import SHARES, profit_panel, profit_scale
 from bayesieve.report.figures.scale import Scale
-from bayesieve.report.formats import format_count, format_money, format_number, format_percent
+from bayesieve.words import format_count, format_money, format_number, format_percent
 
 
 @dataclass(frozen=True)

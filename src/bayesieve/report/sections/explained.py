@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bayesieve.report.data import Contribution, ExplainedRow, ReportData
 from bayesieve.report.figures.bars import Bar, Waterfall, waterfall
-from bayesieve.report.formats import plural
+from bayesieve.words import plural
 
 MAX_CONTRIBUTIONS = 12
 

@@ -16,7 +16,7 @@ from bayesieve.report.figures.bars import (
     stacked_segments,
 )
 from bayesieve.report.figures.cells import CellMap, cell_map
-from bayesieve.report.formats import format_percent, plural, shorten, visible
+from bayesieve.words import format_percent, not_blank, plural, shorten
 
 MAX_TABLE_ROWS = 1000
 MAX_DETAILS = 100
@@ -138,7 +138,7 @@ def kind_label(feature: FeatureSummary) -> str:
     kind = feature.kind if feature.type in usual.get(feature.kind, set()) else f"{feature.kind}, {feature.type}"
     if not feature.monotone:
         return kind
-    of_class = f" for {shorten(visible(feature.monotone_class), 40)}" if feature.monotone_class else ""
+    of_class = f" for {shorten(not_blank(feature.monotone_class), 40)}" if feature.monotone_class else ""
     return f"{kind}, never {'falls' if feature.monotone > 0 else 'rises'}{of_class}"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bayesieve.report.data import Performance, ReportData
 from bayesieve.report.figures.bars import N_CLASS_COLOURS, Segment, stacked_segments
-from bayesieve.report.formats import format_count, format_number, format_percent, plural
+from bayesieve.words import format_count, format_number, format_percent, plural
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from bayesieve.report.figures.panels import PathDrawing
 from bayesieve.report.figures.path import PathChart, best_start, path_chart, steps_by_start
 from bayesieve.report.figures.phases import alternates, phase_drawing
 from bayesieve.report.figures.spread import chosen_step
-from bayesieve.report.formats import format_seconds, plural
 from bayesieve.report.measures import Measure, measures_of
 from bayesieve.report.sections.tables import MAX_MOVES, Table, moves_table
+from bayesieve.words import format_seconds, plural
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from bayesieve.report.figures.path import steps_by_start
 from bayesieve.report.figures.phases import alternates
 from bayesieve.report.figures.scale import thinned
 from bayesieve.report.figures.spread import by_size, sizes_of, spread
-from bayesieve.report.formats import format_count, plural, shorten, visible
 from bayesieve.report.measures import Measure, measures_of
+from bayesieve.words import format_count, not_blank, plural, shorten
 
 MAX_MOVES = 200
 MAX_SIZES = 100
@@ -76,6 +76,6 @@ def sizes_table(summaries: Sequence[SearchSummary]) -> Table:
 
 
 def _move_row(step: PathStep, measures: Sequence[Measure]) -> tuple[str, ...]:
-    feature = "–" if step.feature is None else shorten(visible(step.feature), 60)
+    feature = "–" if step.feature is None else shorten(not_blank(step.feature), 60)
     values = [measure.text(measure.of(step)) for measure in measures]
     return (format_count(step.step), step.move, feature, format_count(step.n_features), *values)

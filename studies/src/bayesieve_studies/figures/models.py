@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from bayesieve.report import formats
+from bayesieve import words as formats
 from bayesieve.report.figure import WIDTH, Figure
 from bayesieve.report.figures.panels import Line, Mark, Panel, PathDrawing, Strip
 from bayesieve.report.figures.scale import Box, Point, Scale, Tick, thinned, tick_step, value_ticks

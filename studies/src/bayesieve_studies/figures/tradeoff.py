@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from bayesieve.report.figure import WIDTH, Figure
 from bayesieve.report.figures.scale import Scale, Tick, value_ticks
-from bayesieve.report.formats import format_number
 from bayesieve.report.sections.tables import Column, Table
+from bayesieve.words import format_number
 
 _LEFT, _RIGHT, _GAP = 70, 24, 66
 _TOP, _PLOT, _BOTTOM = 36, 330, 56

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from bayesieve.report.figure import WIDTH, Figure
 from bayesieve.report.figures.scale import Box, Tick
-from bayesieve.report.formats import format_number, plural
 from bayesieve.report.sections.tables import Column, Table
+from bayesieve.words import format_number, plural
 
 ROW, BAR = 52, 38
 _LEFT, _RIGHT, _TOP = 176, 24, 26

@@ -1,16 +1,20 @@
-"""Formats of numbers and texts in reports."""
+"""Numbers, names and lists as people read them: in messages, reports and on the command line."""
 
 from __future__ import annotations
 
 import math
 import re
+import unicodedata
+from collections.abc import Iterable, Sequence
 
 ABSENT = "–"
 MINUS = "\N{MINUS SIGN}"
 # Control characters and lone surrogates are invalid in HTML; the latter cannot even be written to a file.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-# Characters that turn the direction of the text after them, beyond the end of a name.
+_INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# Characters that turn the direction of the text after them, which could change the meaning of a line.
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_UNPRINTABLE = frozenset(("Cc", "Cs", "Zl", "Zp"))
+_MOST_NAMED, _LONGEST = 5, 200
 
 _MANY_DIGITS = re.compile(r"(?<!\d)\d{1,15}\.\d{5,}(e[+-]?\d{1,3})?", re.ASCII)
 
@@ -153,9 +157,22 @@ def shorten_middle(text: str, limit: int) -> str:
     return text[: limit - tail - 1].rstrip() + "…" + text[len(text) - tail :]
 
 
-def visible(text: str) -> str:
+def not_blank(text: str) -> str:
     """The text, or a description if it is invisible."""
     return text if text.strip() else "(empty)" if not text else "(blank)"
+
+
+def visible(text: object) -> str:
+    """A text with escaped control characters, so that a name cannot move the cursor or break a line."""
+    return "".join(_escaped(c) if unicodedata.category(c) in _UNPRINTABLE else c for c in _spelt_out(str(text)))
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def _spelt_out(text: str) -> str:
+    return _TURNING.sub(lambda match: _escaped(match.group()), text)
 
 
 def printable(text: str) -> str:
@@ -166,8 +183,7 @@ def printable(text: str) -> str:
     >>> printable("a\\x00b \\u202ec")
     'a\ufffdb \\\\u202ec'
     """
-    text = _TURNING.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _INVALID.sub("\N{REPLACEMENT CHARACTER}", _spelt_out(text))
 
 
 def few_digits(text: str) -> str:
@@ -179,3 +195,50 @@ def few_digits(text: str) -> str:
     ('U(w=60)<=0.0005264', 'v1.25')
     """
     return _MANY_DIGITS.sub(lambda match: f"{float(match.group()):.4g}", text)
+
+
+def sentence(text: str) -> str:
+    """A message as one line that ends like a sentence."""
+    line = visible(" ".join(text.split()))
+    return line if line.endswith((".", "?", "!", ")")) else f"{line}."
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` characters, three dots in place of the rest."""
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def quoted(name: object) -> str:
+    """A name in quotation marks, cut short if it would fill the screen."""
+    return f"'{visible(cut(str(name), _LONGEST))}'"
+
+
+def quoted_text(text: str) -> str:
+    """A value in quotes, as Python writes it, cut if it is long."""
+    return repr(cut(text, 60))
+
+
+def named(names: Iterable[object], most: int = _MOST_NAMED) -> str:
+    """Names in quotation marks, the first few of many.
+
+    Examples
+    --------
+    >>> named(["a", "b", "c"]), named(["a", "b", "c"], most=2)
+    ("'a', 'b' and 'c'", "'a', 'b' and 1 more")
+    """
+    return listed([quoted(name) for name in names], most)
+
+
+def listed(texts: Sequence[str], most: int = _MOST_NAMED) -> str:
+    """Texts as one list, the first few of many."""
+    shown = [*texts[:most], *([f"{len(texts) - most:,} more"] if len(texts) > most else [])]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
+
+
+def similar(name: str, names: Sequence[str]) -> list[str]:
+    """Up to three names similar to `name`, the closest first."""
+    import difflib
+
+    folded = {other.casefold(): other for other in reversed(names)}
+    close = difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)
+    return [folded[other] for other in close]

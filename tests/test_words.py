@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bayesieve.report import formats
+from bayesieve import words as formats
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_shorten_never_exceeds_the_limit():
 
 
 def test_text_that_would_not_be_seen_is_named():
-    assert formats.visible("") == "(empty)"
-    assert formats.visible(" \t") == "(blank)"
-    assert formats.visible(" a") == " a"
+    assert formats.not_blank("") == "(empty)"
+    assert formats.not_blank(" \t") == "(blank)"
+    assert formats.not_blank(" a") == " a"
 
 
 def test_unprintable_characters_are_replaced():
