@@ -89,15 +89,6 @@ def test_values_never_seen_are_said_once(folder: Path) -> None:
         assert len([warning for warning in said if "600 rows" in str(warning.message)]) == 1, source
 
 
-def test_progress_names_rows_and_bytes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from bayesieve.engine.progress import RowProgress
-
-    with RowProgress("Predicting", 400, 8_000_000, 1) as progress:
-        progress._written -= 10
-        progress(100)
-    assert capsys.readouterr().err.startswith("Predicting: 100 of 400 rows, 2 of 8 MB, ")
-
-
 def test_scans_are_taken_where_frames_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, y, model = frame(), labels(), fitted()
     table = rows.with_columns(kind=pl.Series(y))

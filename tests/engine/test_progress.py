@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -99,7 +100,9 @@ def test_lines_of_long_searches_and_readings_tell_the_time(
         progress._began -= 65.0  # type: ignore[attr-defined]
         progress(3, 10, 12.0)
     assert capsys.readouterr().err == "Searching: 3 of 10, best cost 12.00 nats, after 0:01:05\n"
-    with RowProgress("Predicting", 100, 10**6, 1) as rows:
-        rows._begun -= 30.0
-        rows(50)
-    assert capsys.readouterr().err == "Predicting: 50 of 100 rows, 0 of 1 MB, 30 s left, after 0:00:30\n"
+    now = [0.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    with RowProgress("Predicting", 1_000, 8_000_000, 1) as rows:
+        now[0] = 30.0
+        rows(500)
+    assert capsys.readouterr().err == "Predicting: 500 of 1,000 rows, 4 of 8 MB, 30 s left, after 0:00:30\n"

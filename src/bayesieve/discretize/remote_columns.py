@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from bayesieve.discretize.quantile_grid import QuantileSketch
 from bayesieve.discretize.scanned_columns import ScannedColumns
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.engine import IN_MEMORY, Cluster, Engine
-from bayesieve.engine.progress import SearchProgress
+from bayesieve.engine.progress import SearchProgress, bytes_and_time_left
 from bayesieve.table import Target
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.pair_levels import PairLevels
@@ -74,7 +73,7 @@ class RemoteColumns(ScannedColumns):
 
         self._columns: list[Any] = []
         kept: list[list[pl.DataFrame]] = []
-        with SearchProgress("Reading columns", verbose, self._in_words(time.perf_counter())) as progress:
+        with SearchProgress("Reading columns", verbose, bytes_and_time_left(self._table.source.n_bytes)) as progress:
             for some in self._some(range(table.n_columns)):
                 counted = self._counted(some)
                 self._columns += counted[0]

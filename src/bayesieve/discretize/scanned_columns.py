@@ -18,7 +18,7 @@ from bayesieve.discretize.numbered_values import NumberedNumbers, NumberedTexts,
 from bayesieve.discretize.pairs import PairFinder
 from bayesieve.engine import Engine, map_in_threads
 from bayesieve.engine.base import OF_CODES
-from bayesieve.engine.progress import SearchProgress
+from bayesieve.engine.progress import SearchProgress, bytes_and_time_left
 from bayesieve.table import Table, Target
 from bayesieve.table.cautions import Caution
 from bayesieve.table.levels import smallest_unsigned
@@ -125,7 +125,9 @@ class ScannedColumns:
         table = self._table if not self._passes else self._table.select(positions)
         began, first = time.perf_counter() - compile_seconds(), -1
         try:
-            with SearchProgress("Reading rows", self._verbose, self._in_words(time.perf_counter())) as progress:
+            with SearchProgress(
+                "Reading rows", self._verbose, bytes_and_time_left(self._table.source.n_bytes)
+            ) as progress:
                 for rows, block in table.blocks(n_blocks):
                     self._share_memory()
                     known = (rows, self._target.codes[rows], self._weights[rows])
@@ -210,16 +212,6 @@ class ScannedColumns:
         self._passes = passes
         self._table.take_over(rows, complete=passes > 0)
         return int(n_blocks)
-
-    def _in_words(self, began: float) -> Callable[[float], str]:
-        """How far a pass has come: bytes, and the time left."""
-        n_bytes = self._table.source.n_bytes
-
-        def words(share: float) -> str:
-            left = (time.perf_counter() - began) * (1.0 - share) / max(share, 1e-9)
-            return f"{share * n_bytes / 1e6:,.0f} of {n_bytes / 1e6:,.0f} MB, {left:,.0f} s left"
-
-        return words
 
     def fit(
         self, positions: Sequence[int], coders: Sequence[ColumnCoder], missing: str

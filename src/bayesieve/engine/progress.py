@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any
 
 Progress = Callable[[int, int, float], Any]
@@ -56,15 +55,12 @@ class _Clock:
 
     def _show(self) -> None:
         if not sys.stderr.isatty():
-            sys.stderr.write(f"{self._title}: {elapsed(self._began)}\n")
-            sys.stderr.flush()
+            _write(f"{self._title}: {elapsed(self._began)}")
         elif self._bar is None:
-            from rich.console import Console
-            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-            columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._bar.start()
+            title = TextColumn("{task.description}", markup=False)
+            self._bar = _rich_bar(SpinnerColumn(), title, TimeElapsedColumn())
             task = self._bar.add_task(self._title, total=None)
             self._bar.tasks[0].start_time = self._bar.get_time() - (time.perf_counter() - self._began)
             self._bar.update(task)
@@ -110,10 +106,13 @@ class SearchProgress:
     """Shows the progress of a search on the error stream; use as a context manager that returns a `Progress` or None.
 
     ``criterion`` is the name of the criterion or a function that formats its value; None stands for a cost in nats.
+    ``noun`` is what is counted.
     """
 
-    def __init__(self, title: str, verbose: int, criterion: str | Callable[[float], str] | None = None) -> None:
-        self._title = title
+    def __init__(
+        self, title: str, verbose: int, criterion: str | Callable[[float], str] | None = None, noun: str = ""
+    ) -> None:
+        self._title, self._noun = title, noun
         self._criterion = criterion
         self._verbose = verbose
         self._bar: Any = None
@@ -124,9 +123,7 @@ class SearchProgress:
     def __enter__(self) -> Progress | None:
         return self if self._verbose else None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         if self._bar is not None:
             self._bar.stop()
         for clock in self._hiding:
@@ -142,8 +139,7 @@ class SearchProgress:
         elif time.perf_counter() - self._written >= _SECONDS_BETWEEN_LINES:
             self._written = time.perf_counter()
             since = f", after {elapsed(self._began)}" if self._written - self._began >= 1.0 else ""
-            sys.stderr.write(f"{self._title}: {done} of {total}, {self._in_words(best)}{since}\n")
-            sys.stderr.flush()
+            _write(f"{self._title}: {done:,} of {total:,}{self._noun}, {self._in_words(best)}{since}")
 
     def doing(self, total: int, now: str) -> None:
         """Show the running task ``now`` next to a running clock; on a terminal only."""
@@ -161,13 +157,11 @@ class SearchProgress:
             return
         if not self._hiding:
             self._hide_clocks()
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         texts = (TextColumn(f"{{task.fields[{name}]}}", markup=False) for name in ("best", "now"))
-        self._bar = Progress(*columns, *texts, console=Console(stderr=True), transient=True)
-        self._bar.start()
+        self._bar = _rich_bar(*columns, *texts)
         self._task = self._bar.add_task(self._title, total=total, best="", now="")
 
     def _in_words(self, best: float) -> str:
@@ -190,47 +184,43 @@ class RowProgress:
     """
 
     def __init__(self, title: str, n_rows: int, n_bytes: int, verbose: int) -> None:
-        self._title, self._n_rows, self._n_bytes, self._verbose = title, n_rows, n_bytes, verbose
-        self._done, self._begun = 0, time.perf_counter()
-        self._written = self._begun
-        self._bar: Any = None
+        self._n_rows, self._verbose, self._done = n_rows, verbose, 0
+        self._display = SearchProgress(title, verbose, bytes_and_time_left(n_bytes), " rows")
 
     def __enter__(self) -> RowProgress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    def __exit__(self, *error: Any) -> None:
+        self._display.__exit__(*error)
 
     def __call__(self, n_rows: int) -> None:
         """``n_rows`` more are done."""
         self._done += n_rows
-        if not self._verbose:
-            return
-        if sys.stderr.isatty():
-            self._show()
-        elif time.perf_counter() - self._written >= _SECONDS_BETWEEN_LINES:
-            self._written = time.perf_counter()
-            left = (self._written - self._begun) * (self._n_rows - self._done) / self._done
-            since = elapsed(self._begun)
-            sys.stderr.write(f"{self._title}: {self._in_words()}, {left:.0f} s left, after {since}\n")
-            sys.stderr.flush()
+        if self._verbose:
+            self._display(self._done, self._n_rows, self._done / max(1, self._n_rows))
 
-    def _in_words(self) -> str:
-        share = self._done / max(1, self._n_rows)
-        megabytes = f"{share * self._n_bytes / 1e6:,.0f} of {self._n_bytes / 1e6:,.0f} MB"
-        return f"{self._done:,} of {self._n_rows:,} rows, {megabytes}"
 
-    def _show(self) -> None:
-        if self._bar is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+def bytes_and_time_left(n_bytes: int) -> Callable[[float], str]:
+    """How to put the share of the bytes that are done into words, from now on."""
+    began = time.perf_counter()
 
-            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"))
-            clocks = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-            self._bar = Progress(*columns, *clocks, console=Console(stderr=True), transient=True)
-            self._bar.start()
-            self._bar.add_task(self._title, total=self._n_rows, done="")
-        self._bar.update(self._bar.task_ids[0], completed=self._done, done=self._in_words())
+    def words(share: float) -> str:
+        left = (time.perf_counter() - began) * (1.0 - share) / max(share, 1e-9)
+        return f"{share * n_bytes / 1e6:,.0f} of {n_bytes / 1e6:,.0f} MB, {left:,.0f} s left"
+
+    return words
+
+
+def _rich_bar(*columns: Any) -> Any:
+    """A display of these columns on the error stream, until it is stopped."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar.start()
+    return bar
+
+
+def _write(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
