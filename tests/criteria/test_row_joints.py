@@ -10,7 +10,7 @@ from bayesieve import TableEncoder
 from bayesieve.counts import CodedTable
 from bayesieve.criteria.row_joints import RowJoints
 from bayesieve.criteria.row_ratios import RowRatios
-from bayesieve.engine.memory import InMemory
+from bayesieve.engine.base import InMemory
 from bayesieve.search import SearchState, SubsetProblem, scored_rows
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from hypothesis import given, strategies as st
 
-from bayesieve.naive_bayes.importance import importances
+from bayesieve.naive_bayes.explanation import importances
 
 
 def slow_importance(table: np.ndarray, class_counts: np.ndarray, weight: float) -> float:

@@ -22,7 +22,7 @@ from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import Prior
 from bayesieve.engine.progress import stage
 from bayesieve.naive_bayes import DiscreteNB, Explanation
-from bayesieve.naive_bayes.importance import importances_of
+from bayesieve.naive_bayes.explanation import importances_of
 from bayesieve.search.recorder import Clock
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit

@@ -2,14 +2,16 @@
 
 from bayesieve.counts.coded import CodedTable, Recoder
 from bayesieve.counts.contingency import ContingencyCounts
-from bayesieve.counts.dependence import EntropyDependence, MutualInformation, SymmetricalUncertainty
-from bayesieve.counts.dependence_base import Dependence
-from bayesieve.counts.probabilities import Smoothing, check_smoothing, log_probabilities
-from bayesieve.counts.value_dependence import (
+from bayesieve.counts.dependence import (
+    Dependence,
+    EntropyDependence,
+    MutualInformation,
     PearsonCorrelation,
     SpearmanCorrelation,
+    SymmetricalUncertainty,
     ValueDependence,
 )
+from bayesieve.counts.probabilities import Smoothing, check_smoothing, log_probabilities
 
 __all__ = [
     "CodedTable",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesieve.counts.coded import CodedTable
-from bayesieve.counts.value_dependence import ValueDependence
+from bayesieve.counts.dependence import ValueDependence
 from bayesieve.engine import map_in_threads
 
 _AT_ONCE = 16  # columns compared with all others in one call

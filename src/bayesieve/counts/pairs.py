@@ -13,9 +13,13 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.counts.bit_planes import BitPlanes, Segments
 from bayesieve.counts.column_values import ColumnValues
-from bayesieve.counts.dependence import EntropyDependence, MutualInformation, SymmetricalUncertainty
-from bayesieve.counts.dependence_base import Dependence
-from bayesieve.counts.value_dependence import ValueDependence
+from bayesieve.counts.dependence import (
+    Dependence,
+    EntropyDependence,
+    MutualInformation,
+    SymmetricalUncertainty,
+    ValueDependence,
+)
 from bayesieve.engine import effective_jobs, map_in_threads
 
 _MOST_LEVELS = 20  # of a feature stored as bit planes; with more, counting row by row is faster

@@ -6,9 +6,8 @@ import numpy as np
 
 from bayesieve.counts.coded import CodedTable
 from bayesieve.counts.column_values import ColumnValues
-from bayesieve.counts.dependence_base import Dependence
+from bayesieve.counts.dependence import Dependence, ValueDependence
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.counts.value_dependence import ValueDependence
 
 
 def strongest_within_classes(coded: CodedTable, dependence: Dependence, n_jobs: int | None = None) -> np.ndarray:

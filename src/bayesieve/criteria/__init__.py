@@ -3,7 +3,6 @@
 from bayesieve.criteria.auc import AUC
 from bayesieve.criteria.base import Criterion
 from bayesieve.criteria.benefit import Benefit
-from bayesieve.criteria.brier import Brier
 from bayesieve.criteria.class_block import ClassBlock
 from bayesieve.criteria.decisions import (
     Accuracy,
@@ -14,11 +13,9 @@ from bayesieve.criteria.decisions import (
     Precision,
     Recall,
 )
-from bayesieve.criteria.error_probability import ErrorProbability
-from bayesieve.criteria.log_loss import LogLoss
+from bayesieve.criteria.losses import Brier, ErrorProbability, LogLoss, RowLoss
 from bayesieve.criteria.map_cost import MAPCost
 from bayesieve.criteria.ratio_tables import RatioTables
-from bayesieve.criteria.row_loss import RowLoss
 from bayesieve.criteria.row_ratios import RowRatios
 from bayesieve.criteria.scorer import Scorer
 

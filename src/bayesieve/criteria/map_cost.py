@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from bayesieve.criteria.log_loss import LogLoss
+from bayesieve.criteria.losses import LogLoss
 
 
 class MAPCost(LogLoss):

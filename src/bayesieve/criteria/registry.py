@@ -8,7 +8,6 @@ from typing import Any
 from bayesieve.criteria.auc import AUC
 from bayesieve.criteria.base import Criterion
 from bayesieve.criteria.benefit import Benefit
-from bayesieve.criteria.brier import Brier
 from bayesieve.criteria.decisions import (
     Accuracy,
     BalancedAccuracy,
@@ -18,8 +17,7 @@ from bayesieve.criteria.decisions import (
     Precision,
     Recall,
 )
-from bayesieve.criteria.error_probability import ErrorProbability
-from bayesieve.criteria.log_loss import LogLoss
+from bayesieve.criteria.losses import Brier, ErrorProbability, LogLoss
 from bayesieve.criteria.map_cost import MAPCost
 from bayesieve.criteria.scorer import Scorer
 from bayesieve.parts import Registry

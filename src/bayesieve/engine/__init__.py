@@ -1,10 +1,9 @@
 """Where rows live: searches and counts walk them block by block, wherever they are."""
 
-from bayesieve.engine.base import Engine, Parts
+from bayesieve.engine.base import IN_MEMORY, Engine, InMemory, Parts
 from bayesieve.engine.cache import Cache
 from bayesieve.engine.cluster import Cluster
 from bayesieve.engine.mapped import Mapped
-from bayesieve.engine.memory import IN_MEMORY, InMemory
 from bayesieve.engine.parallel import effective_jobs, in_abandonable_threads, map_in_threads
 
 __all__ = [

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from bayesieve.engine.base import Parts, Total
-from bayesieve.engine.keeper import HOLD, MAKE, UPDATE
 from bayesieve.engine.mapped import Mapped
-from bayesieve.engine.seat import LostWorkerError, Packed, Question, Seat, Step, pack
+from bayesieve.engine.seat import HOLD, MAKE, UPDATE, LostWorkerError, Packed, Question, Seat, Step, pack
 from bayesieve.version import __version__
 
 _POLL, _PATIENCE = 0.5, 30.0  # seconds to wait for a worker where all are gone

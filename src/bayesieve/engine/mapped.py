@@ -14,8 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from bayesieve.engine.base import Engine
-from bayesieve.engine.memory import InMemory
+from bayesieve.engine.base import Engine, InMemory
 
 _IN_MEMORY_BYTES = 1 << 20  # arrays up to this size are not worth a file
 _ZEROS = bytes(1 << 20)

@@ -12,8 +12,7 @@ import numpy as np
 
 from bayesieve.plain_values import Damaged, member, numbers, table
 from bayesieve.table.columns import Column
-from bayesieve.table.levels import FeatureLevels
-from bayesieve.table.levels_json import counts_from_json
+from bayesieve.table.levels import FeatureLevels, counts_from_json
 
 MISSING_LEVEL = 2
 """The code of a missing score in every indicator."""

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 
 import bayesieve
 from bayesieve.table.sources import base, column_files
-from bayesieve.table.sources.footer import row_groups
+from bayesieve.table.sources.column_files import row_groups
 
 FRAME = pl.DataFrame({"a": range(1000), "b": [f"text {i % 17}" for i in range(1000)]})
 

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 
 import bayesieve
 from bayesieve.table.sources import column_files
-from bayesieve.table.sources.footer import row_groups
+from bayesieve.table.sources.column_files import row_groups
 
 
 def table(n_rows: int, seed: int = 0) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 import bayesieve
 from bayesieve.table import read_table
-from bayesieve.table.sources import base, copies, text_files
+from bayesieve.table.sources import base, text_files
 
 CELLS = [
     *["1", "-7", "007", "2.5", "1,5", "1e3", "inf", "NA", "?", "", " ", " 3 ", "nan", "true", "False", "1" * 25],
@@ -22,7 +22,7 @@ CELLS = [
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (base, copies, text_files):
+    for module in (base, text_files):
         monkeypatch.setattr(module, "BLOCK_ROWS", 7)
 
 

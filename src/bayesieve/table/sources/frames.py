@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from bayesieve.table.backends.base import refuse_duplicates
-from bayesieve.table.sources.base import BLOCK_ROWS, Piece, Pieces, digest
+from bayesieve.table.sources.base import BLOCK_ROWS, Folder, Piece, Pieces, digest, write_blocks
 from bayesieve.table.sources.column_files import scan_files
-from bayesieve.table.sources.copies import Folder, write_blocks
 from bayesieve.table.values import canonical_text
 
 if TYPE_CHECKING:

@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
 
-from bayesieve.table.sources.base import BLOCK_ROWS, MOST_VALUES, Piece, Pieces, Source, digest, summed
+from bayesieve.table.sources.base import (
+    BLOCK_ROWS,
+    MOST_VALUES,
+    Folder,
+    Piece,
+    Pieces,
+    Source,
+    digest,
+    summed,
+    write_blocks,
+    writing,
+)
 from bayesieve.table.sources.column_files import scan_files
-from bayesieve.table.sources.copies import Folder, write_blocks, writing
 
 if TYPE_CHECKING:
     import polars as pl

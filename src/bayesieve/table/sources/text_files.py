@@ -25,9 +25,8 @@ from bayesieve.table.csv_files import (
     refuse_short_rows,
 )
 from bayesieve.table.reading import is_utf8
-from bayesieve.table.sources.base import BLOCK_ROWS, digest
+from bayesieve.table.sources.base import BLOCK_ROWS, Folder, digest, write_blocks
 from bayesieve.table.sources.column_files import FileSource, lazy_file, scan_files, with_partitions
-from bayesieve.table.sources.copies import Folder, write_blocks
 from bayesieve.table.sources.files import File
 from bayesieve.table.sources.schemas import unified
 from bayesieve.table.text_types import TextType, decimal_points

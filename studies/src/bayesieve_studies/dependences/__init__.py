@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 
 from bayesieve.counts import ValueDependence
-from bayesieve.counts.value_dependence import mean_ranks, standardized
+from bayesieve.counts.dependence import mean_ranks, standardized
 
 _MOST_GIBIBYTES = 1  # of the costs of the columns of a grid
 
