@@ -4,6 +4,7 @@ is tried.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +27,7 @@ Measure = Callable[[np.ndarray], np.ndarray]
 _BLOCK = 2**14  # confusion matrices made at once, so that they stay in the cache
 _MOST_ROUNDS = 100
 _TOL = 1e-12
-_FAR = float(np.e)  # from the last row to the weight beyond it
+_FAR = math.e  # from the last row to the weight beyond it
 
 
 def accuracy(confusion: np.ndarray) -> np.ndarray:

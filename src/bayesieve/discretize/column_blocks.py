@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -187,7 +187,7 @@ def fit_counts(
     return _join(names, list(types), map_in_threads(fit, range(len(names)), n_jobs), sums)
 
 
-def _options(coder: IntervalCoder, missing: str) -> dict[str, bool]:
+def _options(coder: IntervalCoder, missing: str) -> dict[str, Any]:
     return {"joined": coder.joins, "apart": missing != "share", "ignore": missing == "ignore"}
 
 

@@ -194,10 +194,11 @@ class SummedTable(Table):
         return Column(self.names[i], self.numbers(np.array([i]))[0], "arrays")
 
     def kinds(self) -> list[Kind]:
-        return [*self._base.kinds(), *("numeric" for _ in self.sums)]
+        of_sums: list[Kind] = ["numeric"] * len(self.sums)
+        return self._base.kinds() + of_sums
 
     def types(self) -> list[str]:
-        return [*self._base.types(), *("number" for _ in self.sums)]
+        return self._base.types() + ["number"] * len(self.sums)
 
     def numbers(self, positions: np.ndarray) -> np.ndarray:
         n_base = self._base.n_columns
