@@ -40,7 +40,7 @@ def table(seed: int, n_rows: int, n_features: int, n_classes: int, weights: np.n
 
 def loss_of(coded: CodedTable, smoothing: Smoothing = "m-estimate") -> LeaveOneOutLoss:
     model = DiscreteNB(smoothing=smoothing).fit(coded)
-    rows = CalibrationRows(coded, np.arange(coded.n_features), coded.n_classes)
+    rows = CalibrationRows(coded, np.arange(coded.n_features), coded.n_classes).few
     return LeaveOneOutLoss(rows, model.feature_count_, model.class_log_prior_, smoothing)
 
 
