@@ -25,7 +25,7 @@ SMOOTHINGS: tuple[Smoothing, ...] = ("m-estimate", 0.1, 0.25, 0.5, 1.0)
 """Smoothings that calibration chooses from. With the m-estimate, a level never seen with a class is next to impossible:
 right for a hundred thousand rows, overconfident for a hundred."""
 
-LEAST_ROWS_PER_VALUE = 10
+LEAST_ROWS_PER_VALUE = 100
 """Groups of values with fewer rows on average describe the rows they were learnt from: they are learnt again, for the
 rows of each of `FOLDS` folds from the other folds."""
 FOLDS = 5
@@ -433,6 +433,11 @@ def _sampled_rows(coded: CodedTable, most: int) -> np.ndarray:
 def most_last_rows(n_columns: int, n_classes: int) -> int:
     """How many rows of a table the evidence is fitted to in the end: fewer where they are wide."""
     return min(_MOST_LAST_ROWS, max(1000, _MOST_TERMS // max(1, n_columns * n_classes)))
+
+
+def rows_to_keep(n_columns: int, n_classes: int) -> int:
+    """How many rows of a table with these columns are looked at again after the search."""
+    return max(_MOST_ROWS, most_last_rows(n_columns, n_classes))
 
 
 def drawn_rows(n_rows: int, most: int = _MOST_ROWS) -> np.ndarray:
