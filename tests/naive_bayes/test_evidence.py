@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from itertools import pairwise
 from functools import partial
 from typing import Any
 
@@ -472,3 +473,113 @@ def test_the_report_shows_single_values_that_differ_from_their_group(tmp_path: A
     assert differences == sorted(differences, reverse=True)
     model.report(tmp_path / "report.html", X, y, cv=0)
     assert "Single values with evidence of their own" in (tmp_path / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_sums_over_blocks_are_those_over_all_rows_whatever_the_threads(
+    monkeypatch: pytest.MonkeyPatch, n_classes: int
+) -> None:
+    shapes = [Shape.free(3), APART, CURVE]
+    whole = problem(8, n_classes, n_rows=500, shapes=shapes)
+    rows, point = rows_of(whole), np.random.default_rng(9).normal(size=(whole.n_parameters, whole.n_numbers))
+    kept, (offset, classes, weights) = np.array([True, False, True]), known(whole)
+    wanted, steepness, rough = whole.loss(point), whole.curvature(point), fit_evidence(whole, roughly=True)
+    smaller, start = whole.without(rough, kept, offset)
+    monkeypatch.setattr(evidence, "_BLOCK_ROWS", 64)
+    one, two = (EvidenceProblem(rows.codes, shapes, offset, classes, weights, n_jobs) for n_jobs in (1, 2))
+    assert len(one._blocks) == 8
+    for ours, theirs in ((one.loss(point), two.loss(point)), (one.slopes(point), two.slopes(point))):
+        for mine, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(mine, other)
+    assert one.loss(point)[0] == pytest.approx(wanted[0], rel=1e-12)
+    np.testing.assert_allclose(one.loss(point)[1], wanted[1], atol=1e-9)
+    np.testing.assert_allclose(one.curvature(point).apart, steepness.apart, rtol=1e-9)
+    np.testing.assert_allclose(one.curvature(point).dense, steepness.dense, rtol=1e-4, atol=1e-4)
+    fewer, _ = one.without(rough, kept, offset)
+    assert len(fewer._blocks) == 8
+    assert fewer.loss(start[0])[0] == pytest.approx(smaller.loss(start[0])[0], rel=1e-12)
+
+
+def test_the_rows_of_the_curvature_do_not_depend_on_the_order_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "_CURVATURE_ROWS", 50)
+    rng = np.random.default_rng(0)
+    codes, classes = rng.integers(0, 3, (2, 400)).astype(np.uint8), rng.integers(0, 2, 400)
+    order = rng.permutation(400)
+    shapes, zeros, ones = [Shape.free(3)] * 2, np.zeros((400, 2)), np.ones(400)
+    one = EvidenceProblem(codes, shapes, zeros, classes, ones)
+    other = EvidenceProblem(codes[:, order], shapes, zeros, classes[order], ones)
+    point = rng.normal(size=(one.n_parameters, 1))
+    np.testing.assert_allclose(one.curvature(point).dense, other.curvature(point).dense, rtol=1e-5)
+
+
+def test_what_does_not_deviate_among_all_features_may_do_so_among_those_that_stay() -> None:
+    """The second of two copies has nothing to add, until the first is left out."""
+    rng = np.random.default_rng(1)
+    one = rng.integers(0, 4, 4000).astype(np.uint8)
+    odds = np.array([-1.0, 1.0, -1.0, 1.0])[one]
+    classes = (rng.random(4000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
+    both = EvidenceProblem(np.stack([one, one]), [Shape.free(4)] * 2, np.zeros((4000, 2)), classes, np.ones(4000))
+    rough = fit_evidence(both, roughly=True)
+    flat = replace(rough, deviations=np.array([rough.deviations[0], 0.0]), point=rough.point * 0.0)
+    alone, start = both.without(flat, np.array([False, True]), np.zeros((4000, 2)))
+    contrast = np.diff(fit_evidence(alone, start=start).tables[0], axis=1)[:, 0]
+    np.testing.assert_allclose(contrast - contrast.mean(), [-1, 1, -1, 1], atol=0.25)
+
+
+def wavy(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
+    """Curves, values and a column of noise."""
+    rng = np.random.default_rng(seed)
+    a, b, k = rng.normal(size=n_rows), rng.exponential(size=n_rows), rng.integers(0, 60, n_rows)
+    odds = np.sin(2 * a) + np.log1p(b) + 0.7 * np.random.default_rng(99).normal(size=60)[k] - 0.7
+    y = (rng.random(n_rows) < 1 / (1 + np.exp(-odds))).astype(int)
+    return pl.DataFrame({"a": a, "b": b, "k": [f"k{i}" for i in k], "noise": rng.normal(size=n_rows)}), y
+
+
+def test_evidence_is_fitted_to_all_rows_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = wavy(0, 20_000)
+    new, truth = wavy(1, 20_000)
+
+    def log_loss(model: SelectiveNB) -> float:
+        return -float(model.predict_log_proba(new)[np.arange(truth.size), truth].mean())
+
+    whole = SelectiveNB().fit(X, y)
+    monkeypatch.setattr(calibration, "_MOST_ROWS", 1500)
+    every = SelectiveNB().fit(X, y)
+    assert all(counts.sum() == y.size for counts in every.naive_bayes_.evidence_count_)
+    monkeypatch.setattr(calibration, "_MOST_LAST_ROWS", 1500)
+    few = SelectiveNB().fit(X, y)
+    assert log_loss(every) < log_loss(few) - 0.002
+    assert log_loss(every) < log_loss(whole) + 0.001
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_more_rows_predict_no_worse(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(calibration, "_MOST_ROWS", 2000)  # so that the larger tables are sampled
+    X, y = wavy(10 + seed, 16_000)
+    new, truth = wavy(20 + seed, 20_000)
+    losses = []
+    for n_rows in (1000, 2000, 4000, 16_000):
+        own = -SelectiveNB().fit(X[:n_rows], y[:n_rows]).predict_log_proba(new)[np.arange(truth.size), truth]
+        losses.append(own)
+    for fewer, more in pairwise(losses):
+        noise = float((more - fewer).std() / np.sqrt(truth.size))
+        assert more.mean() < fewer.mean() + 3 * noise
+
+
+def test_what_is_dropped_gives_its_weight_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(0, 6, (2, 4000))
+    y = (rng.random(4000) < 1 / (1 + np.exp(-0.6 * (a - 2.5) - 0.5 * (b - 2.5)))).astype(int)
+    X = pl.DataFrame({"a": [f"a{i}" for i in a], "b": [f"b{i}" for i in b]})
+    shared = SelectiveNB(pairs=[("a", "b")], calibrate="weights").fit(X, y)
+    alone = SelectiveNB(pairs=0, calibrate="weights").fit(X, y)
+    assert shared.feature_weights_[2] > 0.1  # the pair takes the weight of its columns
+
+    def without_the_pair(contributions: np.ndarray, *_: Any) -> np.ndarray:
+        return np.arange(len(contributions)) < 2
+
+    monkeypatch.setattr("bayesieve.classifier.calibrating.worth_keeping", without_the_pair)
+    model = SelectiveNB(pairs=[("a", "b")]).fit(X, y)
+    assert model.feature_weights_[2] == 0
+    assert (model.feature_weights_[:2] > shared.feature_weights_[:2] + 0.05).all()
+    np.testing.assert_allclose(model.feature_weights_[:2], alone.feature_weights_[:2], atol=0.15)

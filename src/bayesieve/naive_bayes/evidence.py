@@ -170,8 +170,8 @@ class _Block:
 
     def prints(self) -> np.ndarray:
         """(n_rows,) numbers that are equal where codes, class and weight are."""
-        prints = self.weights.view(np.uint64) ^ self.classes.astype(np.uint64)
-        for codes in self.codes:
+        prints = self.weights.view(np.uint64)
+        for codes in (self.classes.astype(np.uint64), *self.codes):
             prints = (prints ^ codes) * _MULTIPLIER
             prints ^= prints >> np.uint64(29)
         return prints
