@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from itertools import pairwise
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -161,10 +161,11 @@ def test_the_factor_on_all_evidence_is_the_share_of_what_rows_save_beyond_the_fi
     joint = log_joint(of, fitted.point)
     own = log_softmax(joint, axis=1)[np.arange(300), rows_of(of).classes]
     assert fitted.loss == pytest.approx(-own.sum(), rel=1e-6)
-    numbers = fitted.effective.sum() + 4
-    assert fitted.factor(fitted.loss + 5 * numbers) == pytest.approx(0.9)
-    assert fitted.factor(fitted.loss + 1e9) == pytest.approx(1.0)
-    assert fitted.factor(fitted.loss - 1.0) == fitted.factor(fitted.loss) == 0.3
+    used = np.array([True, True, False, True])
+    numbers = fitted.effective[used].sum() / 2 + 3
+    assert fitted.factor(fitted.loss + 5 * numbers, used) == pytest.approx(0.9)
+    assert fitted.factor(fitted.loss + 1e9, used) == pytest.approx(1.0)
+    assert fitted.factor(fitted.loss - 1.0, used) == fitted.factor(fitted.loss, used) == 0.3
 
 
 def test_small_tables_are_predicted_with_less_confidence_and_better(monkeypatch: pytest.MonkeyPatch) -> None:

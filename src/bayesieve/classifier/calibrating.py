@@ -134,17 +134,23 @@ def _set_fitted_evidence(
     if not np.array_equal(fit.weights[: weights.size], weights):
         weights = fit.weights[: weights.size]
         predictor.set_params(feature_weights=weights).update_weights()
-    factor, rows = fitted.factor(_null(fit.loss.rows)), fit.loss.rows
+    rows = fit.loss.rows
+    counts = [
+        _counts(own, len(table), coded.n_classes, rows) for own, table in zip(fit.codes, fitted.tables, strict=True)
+    ]
+    used = np.array([makes_a_difference(*one) for one in zip(fitted.tables, counts, strict=True)])
+    used[: len(fit.counted)] |= weights[fit.features[: len(fit.counted)]] > 0
+    factor = fitted.factor(_null(rows), used)
     evidence, finer = {}, {}
-    for k, own, table, fitted_codes in zip(fit.features.tolist(), fit.counted, fitted.tables, fit.codes, strict=False):
-        count = _counts(fitted_codes, len(table), coded.n_classes, rows)
-        if weights[k] > 0 or makes_a_difference(table, count):
-            evidence[k] = factor * (weights[k] * own + table)
+    for i, k in enumerate(fit.features[: len(fit.counted)].tolist()):
+        if used[i]:
+            evidence[k] = factor * (weights[k] * fit.counted[i] + fitted.tables[i])
             if k in cells:
-                finer[k] = count
+                finer[k] = counts[i]
     surfaces = {
-        surface: (factor * fitted.tables[i], _counts(fit.codes[i], len(fitted.tables[i]), coded.n_classes, rows))
+        surface: (factor * fitted.tables[i], counts[i])
         for i, surface in enumerate(fit.surfaces, len(fit.counted))
+        if used[i]
     }
     evidence |= add_surfaces(model, predictor, surfaces)
     predictor.set_evidence(evidence, predictor.class_log_prior_ + factor * fitted.intercept, finer)

@@ -54,21 +54,24 @@ class FittedEvidence:
     point: np.ndarray
     loss: float
 
-    def factor(self, null: float) -> float:
+    def factor(self, null: float, used: np.ndarray) -> float:
         """By how much to shrink all evidence, so that other rows are predicted with no more confidence than is right; 1
         after an early end.
 
-        What the rows seem to save includes about half a nat for each number fitted to them: the effective deviations
-        and a weight for each feature. The expected slope of a new fit to the evidence is 1 less the share of these (van
-        Houwelingen and le Cessie 1990, the heuristic shrinkage factor).
+        What the rows seem to save includes about half a nat for each number fitted to them. The expected slope of a new
+        fit to the evidence is 1 less the share of these (van Houwelingen and le Cessie 1990, the heuristic shrinkage
+        factor). A feature has a number for each class but one, its weight by class; deviations, whose priors have
+        shrunk them, count in part: 1 - 1 / classes, which kept the slope near 1 on tables of 5,000 rows or more.
 
         Parameters
         ----------
         null : log loss of the rows without any feature, in nats.
+        used : (n_features,) bool, those that make a difference.
         """
         if not self.complete:
             return 1.0
-        fitted = float(self.effective.sum()) + self.effective.size
+        n_classes = self.intercept.size
+        fitted = (n_classes - 1) * (np.count_nonzero(used) + float(self.effective[used].sum()) / n_classes)
         return min(max(1.0 - 0.5 * fitted / max(null - self.loss, 1e-300), _LEAST_FACTOR), 1.0)
 
 
