@@ -27,8 +27,8 @@ right for a hundred thousand rows, overconfident for a hundred."""
 
 LEAST_ROWS_PER_VALUE = 100
 """Groups of values with fewer rows on average, of two classes of equal size, describe the rows they were learnt from:
-they are learnt again, for the rows of each of `FOLDS` folds from the other folds. It takes eight times as many rows where
-one class has 3 % of them."""
+they are learnt again, for the rows of each of `FOLDS` folds from the other folds. It takes eight times as many rows
+where one class has 3 % of them."""
 FOLDS = 5
 """Number of folds for levels with few rows; see `LEAST_ROWS_PER_VALUE`."""
 
