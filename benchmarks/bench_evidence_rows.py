@@ -100,8 +100,8 @@ def main() -> None:
     used = [most for most in ROWS_USED if most < n_rows] + [n_rows]
     report = Report("evidence_rows", "Evidence by rows", arguments)
     report.add(
-        f"Log loss beyond that of the truth in thousandths of a nat, and processor seconds, of fits of {n_rows:,} rows, "
-        "by the rows of the last fit of the evidence.\n"
+        f"Log loss beyond that of the truth in thousandths of a nat, and processor seconds, of fits of {n_rows:,} "
+        "rows, by the rows of the last fit of the evidence.\n"
     )
     header = ["table", *(f"{most:,}" for most in used)]
     report.add(markdown_table(header, [by_rows_used(kind, n_rows, used) for kind in KINDS]))

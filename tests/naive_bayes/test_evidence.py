@@ -201,7 +201,7 @@ def frame(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
 
 
 def test_contributions_add_up_and_evidence_is_that_of_the_levels() -> None:
-    X, y = frame(0, 600)
+    X, y = frame(0, 2400)
     model = SelectiveNB(calibrate="levels").fit(X, y)
     predictor = model.naive_bayes_
     assert set(predictor.fitted_) == set(np.flatnonzero(model.feature_weights_).tolist())
@@ -212,8 +212,8 @@ def test_contributions_add_up_and_evidence_is_that_of_the_levels() -> None:
     np.testing.assert_array_equal(counted.feature_weights_, model.feature_weights_)
     proba = model.predict_proba(X)
     classes = np.searchsorted(model.classes_, y)
-    fitted_loss = -np.log(proba[np.arange(600), classes]).mean()
-    counted_loss = -np.log(counted.predict_proba(X)[np.arange(600), classes]).mean()
+    fitted_loss = -np.log(proba[np.arange(2400), classes]).mean()
+    counted_loss = -np.log(counted.predict_proba(X)[np.arange(2400), classes]).mean()
     assert fitted_loss < counted_loss
 
 

@@ -218,7 +218,7 @@ class _EvidenceFit:
 
     source: _Source
     features: np.ndarray
-    codes: Sequence[np.ndarray] | np.ndarray
+    codes: np.ndarray
     shapes: list[Shape]
     counted: list[np.ndarray]
     corrections: Mapping[int, np.ndarray]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TypeVar
 
 import numpy as np
@@ -60,7 +60,7 @@ class FittedEvidence:
 
         What the rows seem to save includes about half a nat for each number fitted to them. The expected slope of a new
         fit to the evidence is 1 less the share of these (van Houwelingen and le Cessie 1990, the heuristic shrinkage
-        factor). Each feature and each second deviation, as priors have shrunk these, count for every class but one: that
+        factor). Each feature and, as priors have shrunk them, each second deviation count for every class but one. That
         keeps the slope on new rows near 1 (benchmarks/results/evidence_rows.md).
 
         Parameters
@@ -407,7 +407,9 @@ class EvidenceProblem:
             loss = residuals(residual, block.classes, block.weights)
             return loss, self._by_cell(residual, block), residual.sum(axis=0)
 
-        loss, sums, of_intercept = map(sum, zip(*self._in_blocks(of_block), strict=True))  # in the order of the blocks
+        (loss, sums, of_intercept), *others = self._in_blocks(of_block)
+        for other in others:  # in their order
+            loss, sums, of_intercept = loss + other[0], sums + other[1], of_intercept + other[2]
         if self._lower.size:
             falls = self._falls(table)
             loss += 0.5 * self._stiffness * float(falls @ falls)
@@ -435,8 +437,8 @@ class EvidenceProblem:
         of_rows = self._curvature(self._joint(table, point, some), some)
         own = np.zeros((0, self.n_numbers))
         if self._own_cells.size:
-            own = sum(self._in_blocks(lambda b: self._by_cell(self._curvature(self._joint(table, point, b), b), b)))
-            own = own[self._own_cells]
+            of_blocks = self._in_blocks(lambda b: self._by_cell(self._curvature(self._joint(table, point, b), b), b))
+            own = reduce(np.add, of_blocks)[self._own_cells]
         dense = np.empty((self.n_numbers, *[self.intercept + 1] * 2), dtype=np.float32)
         scale = self._total / float(some.weights.sum())
         for block, of_class in zip(dense, of_rows.T, strict=True):
