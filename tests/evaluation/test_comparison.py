@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score_loss, log_loss, roc_auc_score
@@ -94,7 +94,7 @@ def test_figures_are_those_of_scikit_learn_on_refits() -> None:
             assert row["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(truth, proba.argmax(axis=1)))
             assert row["log_loss"] == pytest.approx(log_loss(truth, proba))
             assert row["compression_rate"] == pytest.approx(1 - log_loss(truth, proba) / np.log(3))
-            assert row["brier"] == pytest.approx(brier_score_loss(truth, proba, scale_by_half=False))
+            assert row["brier"] == pytest.approx(brier_score_loss(truth, proba))
             assert row["auc"] == pytest.approx(roc_auc_score(truth, proba, multi_class="ovr", average="weighted"))
             assert row["n_features"] == (model.n_features_selected_ if name == "map" else None)
             assert min(row["fit_seconds"], row["predict_seconds"]) > 0
@@ -271,6 +271,12 @@ def test_several_data_sets(tmp_path: Path) -> None:
     assert "2 methods on 2 data sets, stratified 3-fold cross-validation, seed 0" in page
     with pytest.raises(ValueError, match="There is no method 'nobody'"):
         both.report(tmp_path / "page.html", reference="nobody")
+    for wrong in ("page.pdf", "page.csv", "page.md"):
+        with pytest.raises(ValueError, match=rf"{wrong} ends in .*\.html"):
+            both.report(tmp_path / wrong)
+        assert not (tmp_path / wrong).exists()
+    with pytest.raises(ValueError, match=r"ends in .*\.csv"):
+        both.write_csv(tmp_path / "folds.parquet")
     both.write_csv(tmp_path / "folds.csv")
     written = pl.read_csv(tmp_path / "folds.csv")
     assert written.columns == both.frame.columns
@@ -419,6 +425,26 @@ def test_more_methods_and_repeats_are_added_to_a_file(whole: tuple[bytes, Compar
     assert tuple(old) == whole[1].rows
 
 
+def test_brier_scores_of_two_classes_are_those_of_scikit_learn_but_for_earlier_results(tmp_path: Path) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    path = tmp_path / "found.jsonl"
+    found = compare({"gauss": GaussianNB()}, X, y, THREE, results=path)
+    for row, fold in zip(found.rows, THREE.split(y), strict=True):
+        probability = GaussianNB().fit(X[fold.train], y[fold.train]).predict_proba(X[fold.test])[:, 1]
+        assert row["brier"] == pytest.approx(brier_score_loss(y[fold.test], probability))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[-1] = {"result": {name: value for name, value in lines[-1]["result"].items() if name != "n_classes"}}
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    again = compare({"gauss": GaussianNB()}, X, y, THREE, results=path)  # the last fold was saved by version 0.1
+    assert [row["brier"] for row in again.rows] == [*(row["brier"] for row in found.rows[:2]), None]
+    assert again.summary()["brier"][0] == pytest.approx(np.mean([row["brier"] for row in found.rows[:2]]))
+
+
+def test_a_printed_summary_shows_the_main_measures(whole: tuple[bytes, Comparison]) -> None:
+    printed = str(whole[1].summary())
+    assert all(name in printed for name in ("method", "accuracy", "auc", "log_loss", "n_failed"))
+
+
 def test_a_file_of_something_else_is_refused(whole: tuple[bytes, Comparison], tmp_path: Path) -> None:
     path = tmp_path / "found.jsonl"
     path.write_bytes(whole[0])
@@ -441,9 +467,9 @@ def test_a_file_of_something_else_is_refused(whole: tuple[bytes, Comparison], tm
     path.write_bytes(whole[0].replace(b'"result"', b'"resul', 1))
     refused("is damaged in line 5 ")
     lines = whole[0].splitlines(keepends=True)
-    result = json.loads(lines[-1])["result"]
+    result, optional = json.loads(lines[-1])["result"], ("figures", "n_classes")
     for damage in (
-        *({name: value for name, value in result.items() if name != key} for key in result if key != "figures"),
+        *({name: value for name, value in result.items() if name != key} for key in result if key not in optional),
         *(
             {**result, name: value}
             for name, value in (("auc", "high"), ("fold", "first"), ("error", 1), ("figures", [1]))

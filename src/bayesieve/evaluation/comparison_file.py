@@ -161,6 +161,8 @@ def _take(line: dict[str, Any], known: dict[str, dict[str, Any]], rows: dict[Key
         row = _checked(line["result"])
         if others and line[_CHECKSUM] != _checksum(row):
             raise ValueError("checksum")
+        if "n_classes" not in row:  # of an earlier version, whose Brier score of two classes was twice scikit-learn's
+            row = row | {"brier": None}
         earlier = rows.setdefault(key_of(row), row)
         if any(earlier[name] != row[name] for name in (*MEASURES, "n_features", "error")):
             raise ValueError("another result of the same fold")
@@ -175,6 +177,7 @@ def _take(line: dict[str, Any], known: dict[str, dict[str, Any]], rows: dict[Key
 def _checked(row: dict[str, Any]) -> dict[str, Any]:
     """The result, if all its fields have the right types; an error of any type in `_read` otherwise."""
     whole = {name: row[name] for name in _WHOLE} | {"n_features": row["n_features"] or 0}
+    whole["n_classes"] = row.get("n_classes", 2)
     if any(type(value) is not int or not 0 <= value < _LARGEST for value in whole.values()):
         raise ValueError("whole numbers")
     if not (row["n_train"] and row["n_test"]):

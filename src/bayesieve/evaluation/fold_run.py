@@ -80,6 +80,7 @@ class FoldRun:
             "fold": self._fold.fold,
             "n_train": int(self._fold.train.size),
             "n_test": int(self._fold.test.size),
+            "n_classes": int(self._data.classes.size),
         }
         row |= dict.fromkeys((*MEASURES, "n_features", "fit_seconds", "predict_seconds", "figures", "error"))
         try:

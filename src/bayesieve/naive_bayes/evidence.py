@@ -191,7 +191,7 @@ class EvidenceProblem:
 
     Parameters
     ----------
-    codes : unsigned array, shape (n_features, n_rows); a code of ``len(shape.basis)`` or larger adds nothing.
+    codes : unsigned array, shape (n_features, n_rows); a code of ``shape.n_cells`` or larger adds nothing.
     shapes : one for each feature.
     offset : (n_rows, n_classes) log joint of the counted evidence, best with every row predicted from all others.
     classes : (n_rows,) int.
@@ -219,7 +219,7 @@ class EvidenceProblem:
 
     def _take_shapes(self, shapes: Sequence[Shape]) -> None:
         self.shapes = shapes
-        self._n_cells = np.array([len(shape.basis) for shape in shapes], dtype=np.int64)
+        self._n_cells = np.array([shape.n_cells for shape in shapes], dtype=np.int64)
         self._first_cell = np.concatenate([[0], np.cumsum(self._n_cells)])
         self._starts = self._first_cell[:-1] * self.n_numbers
         self._number_groups()
@@ -242,13 +242,12 @@ class EvidenceProblem:
         self.intercept = int(self._first[-1])
         entries, of_groups = [], []
         for k, shape in enumerate(self.shapes):
-            cell, direction = np.nonzero(shape.basis)
-            entries.append((cell + self._first_cell[k], direction + self._first[k], shape.basis[cell, direction]))
+            entries.append((shape.cells + self._first_cell[k], shape.directions + self._first[k], shape.values))
             groups.append(shape.groups + n_groups)
             n_groups += int(shape.groups.max(initial=-1)) + 1
             if shape.apart:
                 own_cells.append(np.arange(self._first_cell[k], self._first_cell[k + 1]))
-                own_groups.append(np.full(len(shape.basis), n_groups))
+                own_groups.append(np.full(shape.n_cells, n_groups))
                 n_groups += 1
             of_groups.append(n_groups)
         self._feature = np.searchsorted(of_groups, np.arange(n_groups), side="right")
@@ -276,11 +275,13 @@ class EvidenceProblem:
     def _design(self) -> np.ndarray:
         """Those rows written out direction by direction."""
         design = np.ones((self._some.classes.size, self.intercept + 1), dtype=np.float32)
-        for k, shape in enumerate(self.shapes):
-            if shape.groups.size:
-                lines = np.concatenate([shape.basis, np.zeros((1, shape.basis.shape[1]))]).astype(np.float32)
-                codes = np.minimum(self._some.codes[k], len(shape.basis))
-                design[:, self._first[k] : self._first[k + 1]] = lines[codes]
+        directed = np.flatnonzero(np.diff(self._first))
+        codes = self._some.codes[directed].T.astype(np.int64)
+        row, at = np.nonzero(codes < self._n_cells[directed])
+        cells = (codes + self._first_cell[directed])[row, at]
+        ends = np.append(0, np.cumsum(np.bincount(row, minlength=len(codes))))
+        picked = csr_array((np.ones(row.size), cells, ends), shape=(len(codes), int(self._first_cell[-1])))
+        design[:, :-1] = (picked @ self._basis[:, : self.intercept]).toarray()
         return design
 
     def _order_cells(self) -> None:
@@ -302,11 +303,10 @@ class EvidenceProblem:
         shapes, own, stays = [], self.intercept + 1, []
         for k, shape in enumerate(self.shapes):
             apart = bool(shape.apart and kept[own])
-            own += len(shape.basis) if shape.apart else 0
+            own += shape.n_cells if shape.apart else 0
             some = kept[self._first[k] : self._first[k + 1]]
             if apart or some.any():
-                _, groups = np.unique(shape.groups[some], return_inverse=True)
-                shapes.append(replace(shape, basis=shape.basis[:, some], groups=groups, apart=apart))
+                shapes.append(shape.narrowed(some, apart=apart))
                 stays.append(k)
         if len(stays) == len(self.shapes):
             fewer = self._with(shapes, lambda block, _: block.codes)
