@@ -372,7 +372,7 @@ def test_a_class_may_be_absent_from_the_sample_that_evidence_is_fitted_to(
     y[0] = 2
     sampled = []
 
-    def without_the_last(coded: Any, most: int) -> np.ndarray:
+    def without_the_last(coded: Any, most: int, seed: int) -> np.ndarray:
         sampled.append(coded.n_rows)
         return np.flatnonzero(coded.class_codes != 2)
 
