@@ -1,4 +1,4 @@
-"""Rows told apart by what they contain: numbers to order them by and samples of them, whatever their order."""
+"""Rows and features told apart by what they contain, whatever their names, units and order."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from bayesieve.counts.contingency import ContingencyCounts
 
 _MULTIPLIERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _ROUNDS = 3  # of telling rows, values, columns and classes apart by each other
@@ -19,6 +21,17 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
         result *= np.uint64(factor)
     result ^= result >> np.uint64(31)
     return result
+
+
+def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndarray:
+    """Features in an order that depends on their counts only, not on that of levels, classes and features."""
+    if features.size == 0:
+        return features
+    cells = mixed((counts.counts + 0.0).view(np.uint64))
+    starts = counts.offsets[:-1]
+    by_level = np.add.reduceat(mixed(cells.sum(axis=1, dtype=np.uint64)), starts)
+    by_class = mixed(np.add.reduceat(cells, starts, axis=0)).sum(axis=1, dtype=np.uint64)
+    return features[np.argsort(mixed(by_level + mixed(by_class))[features], kind="stable")]
 
 
 def drawn_by_content(keys: np.ndarray, most: int) -> np.ndarray:

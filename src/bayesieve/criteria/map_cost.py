@@ -11,7 +11,7 @@ from bayesieve.criteria.log_loss import LogLoss
 class MAPCost(LogLoss):
     """cost(M) = log(K + 1) + log C(K + K_m - 1, K_m) - sum_n log P_M(y_n | x_n), in nats; lower is better.
 
-    K is the number of features of the table, informative or not; K_m the number selected. Additive over rows but for
+    K is the number of features of the table, informative or not, constant columns left out; K_m the number selected. Additive over rows but for
     the prior.
 
     References
