@@ -32,6 +32,7 @@ _MANY_COUNTS = 500  # beyond, whole counts are looked up in the table
 _TOLERANCE = 1e-9  # nats
 _EXACT_PARTITIONS = 25  # values up to which the numbers of partitions are summed exactly
 _FREE_CUTS = 5.0  # by chance, in all columns together
+_BY_CHANCE, _FALSE_SHARE = 0.1, 1.0
 _table = np.zeros(0)
 _table_lock = threading.Lock()
 
@@ -66,6 +67,22 @@ def price_of_cuts(n_columns: int, n_rows: float) -> float:
     cross-validation (benchmarks/results/priors.md).
     """
     return max(0.0, 2.0 * math.log(min(n_columns, n_rows) / (_FREE_CUTS * math.sqrt(n_rows))))
+
+
+def doubtful(gains: np.ndarray) -> np.ndarray:
+    """Positions of columns, ascending, that may well be cut by chance, from the nats that the parts of each save.
+
+    Of a column that says nothing, exp(nats saved) is at most about 1 in the mean, as costs are code lengths: it is an
+    e-value. By chance the k best of K columns save log(K / k) + log(1 / share) nats each with a probability of at most
+    that share, however columns depend on each other (Wang and Ramdas 2022). Unless columns do with a share of
+    `_BY_CHANCE`, all are doubtful; else those after the last k best that do with `_FALSE_SHARE`.
+    """
+    order = np.argsort(-gains, kind="stable")
+    beyond = gains[order] - np.log(gains.size / np.arange(1, gains.size + 1))
+    if not (beyond >= -math.log(_BY_CHANCE)).any():
+        return np.arange(gains.size)
+    paid = np.flatnonzero(beyond >= -math.log(_FALSE_SHARE))
+    return np.sort(order[1 + int(paid.max(initial=-1)) :])
 
 
 def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
