@@ -211,7 +211,7 @@ class TableEncoder(TableCoder):
             if len(drawn):
                 by = (numeric, order, self.missing, self.n_jobs, engine)
                 fitted, codes = add_sums(fitted, codes, SummedTable(table, drawn), *by)
-            if self.prior == "sizes":
+            if all(getattr(coder, "prior", None) == "sizes" for coder in coders):
                 fitted.levels.doubtful = doubtful(fitted.null_costs - fitted.costs)
             if not self.pairs:
                 return fitted.levels, codes

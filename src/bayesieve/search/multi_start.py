@@ -70,7 +70,9 @@ class MultiStart(Search):
                 state.reset()
             except IndexError:  # asked for, not tested before: another thread may take the last one in between
                 state = SearchState(problem)
-            result = _Walk(state, candidates, zobrist, known, np.random.default_rng(seeds[number]), clock, stop, self.tol)
+            result = _Walk(
+                state, candidates, zobrist, known, np.random.default_rng(seeds[number]), clock, stop, self.tol
+            )
             result.run(self.max_iter)
             spare.append(state)
             return result

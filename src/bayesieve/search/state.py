@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -62,9 +62,7 @@ class SubsetProblem(Problem):
         rows = ScoredRows.training(coded, counts, smoothing, class_smoothing)
         n_varied = coded.n_features - getattr(coded.levels, "n_constant", 0)
         objective = Objective(MAPCost(n_varied) if criterion is None else criterion, rows)
-        problem = cls.on(objective, coded, every_feature=every_feature)
-        certain = np.setdiff1d(problem.candidates, getattr(coded.levels, "doubtful", []))
-        return replace(problem, candidates=certain) if criterion is None else problem
+        return cls.on(objective, coded, every_feature=every_feature)
 
     @classmethod
     def on(
