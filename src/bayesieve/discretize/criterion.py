@@ -69,20 +69,19 @@ def price_of_cuts(n_columns: int, n_rows: float) -> float:
     return max(0.0, 2.0 * math.log(min(n_columns, n_rows) / (_FREE_CUTS * math.sqrt(n_rows))))
 
 
-def doubtful(gains: np.ndarray) -> np.ndarray:
+def doubtful(gains: np.ndarray, n_rows: float) -> np.ndarray:
     """Positions of columns, ascending, that may well be cut by chance, from the nats that the parts of each save.
 
-    Of a column that says nothing, exp(nats saved) is at most about 1 in the mean, as costs are code lengths: it is an
-    e-value. By chance the k best of K columns save log(K / k) + log(1 / share) nats each with a probability of at most
-    that share, however columns depend on each other (Wang and Ramdas 2022). Unless columns do with a share of
-    `_BY_CHANCE`, all are doubtful; else those after the last k best that do with `_FALSE_SHARE`.
+    Costs are code lengths, and chance cuts a column that says nothing with a probability of about 1 / sqrt(N): of K it
+    makes K exp(-t) / sqrt(N) save t nats or more. A list of the k best columns that save t nats or more so has a share
+    of exp(-t) K / (k sqrt(N)) by chance (Benjamini and Hochberg 1995). Unless that share of some list is `_BY_CHANCE`
+    at most, all columns are doubtful; else those after the longest list with `_FALSE_SHARE`.
     """
     order = np.argsort(-gains, kind="stable")
-    beyond = gains[order] - np.log(gains.size / np.arange(1, gains.size + 1))
-    if not (beyond >= -math.log(_BY_CHANCE)).any():
+    shares = np.exp(-gains[order]) * gains.size / (np.arange(1, gains.size + 1) * math.sqrt(n_rows))
+    if not (shares <= _BY_CHANCE).any():
         return np.arange(gains.size)
-    paid = np.flatnonzero(beyond >= -math.log(_FALSE_SHARE))
-    return np.sort(order[1 + int(paid.max(initial=-1)) :])
+    return np.sort(order[1 + int(np.flatnonzero(shares <= _FALSE_SHARE).max()) :])
 
 
 def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:

@@ -212,7 +212,7 @@ class TableEncoder(TableCoder):
                 by = (numeric, order, self.missing, self.n_jobs, engine)
                 fitted, codes = add_sums(fitted, codes, SummedTable(table, drawn), *by)
             if all(getattr(coder, "prior", None) == "sizes" for coder in coders):
-                fitted.levels.doubtful = doubtful(fitted.null_costs - fitted.costs)
+                fitted.levels.doubtful = doubtful(fitted.null_costs - fitted.costs, float(order.total))
             if not self.pairs:
                 return fitted.levels, codes
             summed = SummedTable(table, fitted.levels.sums)
