@@ -61,8 +61,9 @@ def keys_of(columns: Iterable[np.ndarray], classes: np.ndarray, seed: int = 0) -
 def _as_bits(column: np.ndarray) -> np.ndarray:
     if column.dtype.kind != "f":
         return column.astype(np.uint64)
-    numbers = column.astype(np.float64) + 0.0  # one zero
-    numbers[np.isnan(numbers)] = np.nan  # and one NaN
+    numbers: np.ndarray = column + np.float64(0.0)  # one zero
+    if np.isnan(numbers.sum()):
+        numbers[np.isnan(numbers)] = np.nan  # and one NaN
     return numbers.view(np.uint64)
 
 

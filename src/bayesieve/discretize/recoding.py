@@ -100,8 +100,11 @@ class TableRecoder:
         return not isinstance(self.table, ScannedTable)
 
     def fingerprints(self) -> np.ndarray:
-        columns, _ = self._values()
-        return keys_of(columns, np.zeros(self.table.n_rows if self.rows is None else self.rows.size, np.uint8))
+        if self.rows is None or 2 * self.rows.size < self.table.n_rows:
+            columns, _ = self._values()
+            return keys_of(columns, np.zeros(self.table.n_rows if self.rows is None else self.rows.size, np.uint8))
+        columns, _ = replace(self, rows=None)._values()  # a list of most rows takes longer than their values
+        return keys_of(columns, np.zeros(self.table.n_rows, np.uint8))[self.rows]
 
     def content(self, classes: np.ndarray) -> Content:
         columns, kinds = self._values()
@@ -113,7 +116,7 @@ class TableRecoder:
                 ordered.append(int(np.count_nonzero(~np.isnan(values))) if kind == "numeric" else 0)
         return Content(numbered, ordered, classes)
 
-    def _values(self) -> tuple[Iterator[np.ndarray], list[str]]:
+    def _values(self) -> tuple[Iterator[np.ndarray], Sequence[str]]:
         """The values of each raw column, numbers or codes that do not depend on the order of the rows; and its kind."""
         table = self.table if self.rows is None else self.table.take(self.rows)
         kinds = table.kinds()

@@ -389,9 +389,9 @@ def _sampled_rows(coded: CodedTable, most: int, seed: int) -> np.ndarray:
     if n_rows <= most:
         return np.arange(n_rows) if rows is None else rows
     if coded.recoder is None:
-        columns = (coded.codes_at([k], slice(None))[0] for k in range(coded.n_features))
+        columns = [coded.codes_at([k], slice(None))[0] for k in range(coded.n_features)]
     elif coded.recoder.in_memory:
-        columns = iter([coded.recoder.fingerprints()])
+        columns = [coded.recoder.fingerprints()]
     else:
         drawn = drawn_rows(n_rows, most)
         return drawn if rows is None else rows[drawn]

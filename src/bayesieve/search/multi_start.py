@@ -93,7 +93,7 @@ class MultiStart(Search):
                 interrupted = True
             if interrupted or clock.is_up:
                 break
-            if notes.keeps_notes:
+            if notes.keeps_notes and candidates.size:  # there is nothing to note without
                 notes.note(key, walks_to_bytes(walks, known))
         complete = not interrupted and not stop.is_set() and len(walks) == n_starts
         with clock.ended_by_interrupt():  # the walks are not lost while they are put together
