@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 
+from bayesieve.counts.row_content import drawn_by_content, keys_of
 from bayesieve.engine.parallel import one_blas_thread
 from bayesieve.naive_bayes.curvature import Curvature, Metric
 from bayesieve.naive_bayes.shapes import Shape
@@ -203,10 +204,9 @@ class EvidenceProblem:
     @cached_property
     def some(self) -> np.ndarray:
         """The rows whose curvature is looked at."""
-        n_rows = self._classes.size
-        if n_rows <= _CURVATURE_ROWS:
-            return np.arange(n_rows)
-        return np.sort(np.random.default_rng(0).choice(n_rows, _CURVATURE_ROWS, replace=False, shuffle=False))
+        if self._classes.size <= _CURVATURE_ROWS:
+            return np.arange(self._classes.size)
+        return drawn_by_content(keys_of(self._codes, self._classes), _CURVATURE_ROWS)
 
     @cached_property
     def _design(self) -> np.ndarray:
