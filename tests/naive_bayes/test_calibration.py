@@ -265,7 +265,7 @@ def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> N
     rows = CalibrationRows(coded, np.arange(5), 2)
     assert list(rows.counts_of_folds) == [0, 1, 2, 3]  # numbers keep the levels of all rows
     assert all(len(tables) == calibration.FOLDS for tables in rows.counts_of_folds.values())
-    folds = calibration._folds(coded)
+    folds = calibration._folds(coded, np.arange(5))
     loss = LeaveOneOutLoss(rows, [coded.counts.feature(k) for k in range(5)], np.log([0.5, 0.5]), 1.0)
     expected = np.zeros((y.size, 2))
     for number in range(calibration.FOLDS):

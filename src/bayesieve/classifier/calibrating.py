@@ -22,6 +22,7 @@ from bayesieve.naive_bayes.monotone import merged_evidence, monotone, rising_cel
 from bayesieve.naive_bayes.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
 from bayesieve.naive_bayes.sparsity import worth_keeping
 from bayesieve.search.recorder import Clock
+from bayesieve.selection.base import seed_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
@@ -52,7 +53,7 @@ def calibrated_predictor(
     wanted, cells = wanted_fit(model), None
     if wanted is None or not weights.any():
         return predictor, 1.0, None
-    calibration = _calibrated(coded, predictor, clock)
+    calibration = _calibrated(coded, predictor, clock, seed_of(model.random_state))
     factor = calibration.factor
     predictor.set_params(smoothing=calibration.smoothing, feature_weights=calibration.weights).update()
     if calibration.loss is not None and wanted != "weights" and calibration.weights.any():
@@ -68,10 +69,10 @@ def calibrated_predictor(
     return predictor, factor, cells
 
 
-def _calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock) -> Calibration:
+def _calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock, seed: int) -> Calibration:
     """The weights of a predictor calibrated, with a warning where that was ended early."""
     counts, log_prior = predictor.feature_count_, predictor.class_log_prior_
-    calibration = calibrate(coded, counts, log_prior, predictor.feature_weights_, predictor.smoothing, clock)
+    calibration = calibrate(coded, counts, log_prior, predictor.feature_weights_, predictor.smoothing, clock, seed)
     if not calibration.complete:
         factor = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
         _warn_of_end(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 from scipy.optimize import minimize
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.probabilities import log_probabilities, smoothed_logs
+from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
 from bayesieve.engine.parallel import one_blas_thread
 from bayesieve.search.recorder import Clock
 from bayesieve.table.levels import smallest_unsigned
@@ -67,6 +68,7 @@ def calibrate(
     averaged: np.ndarray,
     smoothing: Smoothing,
     clock: Clock | None = None,
+    seed: int = 0,
 ) -> Calibration:
     """Refit the weights to leave-one-out predictions of the rows.
 
@@ -82,6 +84,7 @@ def calibrate(
     smoothing : smoothing of the probabilities.
     clock : time limit; when it is over, as after Ctrl-C, the best weights so far are returned: the averaged ones,
         possibly times a common factor.
+    seed : of the sample that stands for more rows than are looked at.
     """
     clock = Clock(None) if clock is None else clock
     best = Calibration(averaged, 1.0, smoothing, complete=False)
@@ -89,7 +92,7 @@ def calibrate(
         return best
     try:
         with one_blas_thread():
-            for best in _improved(coded, counts, log_prior, averaged, smoothing, clock):  # noqa: B007
+            for best in _improved(coded, counts, log_prior, averaged, smoothing, clock, seed):  # noqa: B007
                 if clock.is_up:
                     break
     except (KeyboardInterrupt, _TimeUp):
@@ -104,10 +107,11 @@ def _improved(
     averaged: np.ndarray,
     smoothing: Smoothing,
     clock: Clock,
+    seed: int,
 ) -> Iterator[Calibration]:
     """Successively better weights: a common factor for each smoothing in turn, then individual weights."""
     free = np.flatnonzero(averaged)
-    every = CalibrationRows(coded, free, log_prior.size)
+    every = CalibrationRows(coded, free, log_prior.size, seed)
     rows = every.few
     kept = [counts[k] for k in free.tolist()]
     least = np.nan
@@ -125,8 +129,8 @@ def _improved(
 class CalibrationRows:
     """Codes of some features, classes and weights of (a sample of) coded rows.
 
-    Of more than `most_last_rows`, a random sample (always the same) stands for all. Each row of it is believed as one
-    row, and stands for ``n_stood_for`` rows where rows are shown.
+    Of more than `most_last_rows`, a sample, drawn by ``seed``, stands for all. Each row of it is believed as one row,
+    and stands for ``n_stood_for`` rows where rows are shown.
 
     Raises
     ------
@@ -134,12 +138,13 @@ class CalibrationRows:
         If the rows have no classes.
     """
 
-    def __init__(self, coded: CodedTable, features: np.ndarray, n_classes: int) -> None:
+    def __init__(self, coded: CodedTable, features: np.ndarray, n_classes: int, seed: int = 0) -> None:
         if coded.class_codes is None:
             raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
         n_columns = coded.levels.n_columns if isinstance(coded.levels, TableLevels) else coded.n_features
         self._most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * n_classes)))
-        rows = _sampled_rows(coded, max(self._most_few, most_last_rows(n_columns, n_classes)))
+        self._keys = cache(partial(_row_keys, coded, seed))
+        rows = _sampled_rows(coded, max(self._most_few, most_last_rows(n_columns, n_classes)), self._keys)
         self._coded, self.positions, self.features, self.n_classes = coded, rows, features, n_classes
         self.classes = coded.class_codes[rows].astype(np.int64)
         self.weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]
@@ -170,9 +175,11 @@ class CalibrationRows:
     @cached_property
     def few(self) -> CalibrationRows:
         """Some of these rows, enough to choose by: 50,000, or fewer where they are wide."""
-        few, drawn = copy(self), drawn_rows(self.positions.size, self._most_few)
+        few = copy(self)
         vars(few).pop("codes", None)
-        few.positions, few.classes, few.weights = self.positions[drawn], self.classes[drawn], self.weights[drawn]
+        few.positions = _sampled_rows(self._coded, self._most_few, self._keys, self.positions)
+        drawn = np.searchsorted(self.positions, few.positions)
+        few.classes, few.weights = self.classes[drawn], self.weights[drawn]
         few._measure()
         return few
 
@@ -196,7 +203,7 @@ class CalibrationRows:
     def _learn_again(self, coded: CodedTable, features: np.ndarray, rare: np.ndarray) -> None:
         """Code features for each fold by the levels of the other folds, those of one fold after those of another."""
         assert coded.recoder is not None
-        fold = _folds(coded)
+        fold = _folds(coded, features)
         recoder = coded.recoder.select(features[rare])
         codes = np.empty((rare.size, coded.n_rows), dtype=np.int64)
         first = np.zeros((rare.size, 1), dtype=np.int64)
@@ -410,28 +417,55 @@ def _rare_values(coded: CodedTable, features: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.array(rare, dtype=bool))
 
 
-def _folds(coded: CodedTable) -> np.ndarray:
-    """(n_rows,) fold of every row, -1 without weight: the distinct rows of each class are dealt out in turn, so that
-    neither the order of the rows nor writing a weight as repeated rows makes a difference.
+def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray:
+    """(n_rows,) fold of every row, -1 without weight: the distinct rows of each class are dealt out in turn.
+
+    They are listed by what the columns of these features tell of them, so that columns that say nothing, units, names
+    and orders of columns, classes and rows, and writing a weight as repeated rows make no difference. What these
+    columns cannot tell apart is listed by all columns.
     """
     assert coded.recoder is not None
     fold = np.full(coded.n_rows, -1)
     counted = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
-    prints, classes = coded.recoder.fingerprints()[counted], np.asarray(coded.class_codes)[counted]
-    order = np.lexsort((prints, classes))
-    new = (prints[order][1:] != prints[order][:-1]) | (classes[order][1:] != classes[order][:-1])
-    fold[counted[order]] = np.concatenate([[0], np.cumsum(new)]) % FOLDS
+    recoder, classes = coded.recoder.take(counted), np.asarray(coded.class_codes)[counted]
+    prints = recoder.fingerprints()
+    _, first, distinct = np.unique(prints ^ mixed(classes.astype(np.uint64)), return_index=True, return_inverse=True)
+    prints, classes, recoder = prints[first], classes[first], recoder.take(first)
+    content = recoder.select(features).content(classes)
+    keys = [content.of_rows, classes, content.of_classes[classes]]
+    if np.unique(content.of_rows).size < first.size:
+        keys = [prints, recoder.content(classes).of_rows, *keys]
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.lexsort(keys)] = np.arange(first.size)
+    fold[counted] = rank[distinct] % FOLDS
     return fold
 
 
-def _sampled_rows(coded: CodedTable, most: int) -> np.ndarray:
-    """Row numbers, ascending, of positive weight; ``most`` of them at random where there are more."""
-    rows = None if coded.weights is None else np.flatnonzero(coded.weights)
-    n_rows = coded.n_rows if rows is None else rows.size
-    if n_rows <= most:
-        return np.arange(n_rows) if rows is None else rows
-    drawn = drawn_rows(n_rows, most)
-    return drawn if rows is None else rows[drawn]
+def _row_keys(coded: CodedTable, seed: int) -> np.ndarray | None:
+    """(n_rows,) keys of all rows by the seed and by what they contain; None where reading that takes another pass over
+    a source.
+    """
+    if coded.recoder is None:
+        columns = [coded.codes_at([k], slice(None))[0] for k in range(coded.n_features)]
+    elif coded.recoder.in_memory:
+        columns = [coded.recoder.fingerprints()]
+    else:
+        return None
+    return keys_of(columns, np.asarray(coded.class_codes), seed)
+
+
+def _sampled_rows(
+    coded: CodedTable, most: int, keys: Callable[[], np.ndarray | None], among: np.ndarray | None = None
+) -> np.ndarray:
+    """Row numbers, ascending, of positive weight, or ``among`` these; ``most`` of them where there are more, drawn by
+    their keys or, without, by position.
+    """
+    if among is None:
+        among = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
+    if among.size <= most:
+        return among
+    known = keys()
+    return among[drawn_rows(among.size, most) if known is None else drawn_by_content(known[among], most)]
 
 
 def most_last_rows(n_columns: int, n_classes: int) -> int:
@@ -445,7 +479,7 @@ def rows_to_keep(n_columns: int, n_classes: int) -> int:
 
 
 def drawn_rows(n_rows: int, most: int = _MOST_ROWS) -> np.ndarray:
-    """Positions of the rows that stand for so many, ascending."""
+    """Positions of the rows of a source that stand for so many, ascending."""
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False, shuffle=False))

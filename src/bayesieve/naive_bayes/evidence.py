@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 
+from bayesieve.counts.row_content import drawn_by_content, keys_of
 from bayesieve.engine.parallel import map_in_threads, one_blas_thread
 from bayesieve.naive_bayes.curvature import Curvature, Metric
 from bayesieve.naive_bayes.shapes import Shape
@@ -31,7 +32,6 @@ _LEAST_FACTOR = 0.3  # on all evidence
 _STIFFNESS = 10.0  # curvature per row of the price of evidence that falls where it must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
 _BLOCK_ROWS = 1 << 16  # that are summed over in one go, whatever the number of threads
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: every bit has a say in the high ones
 _NEIGHBOURS = (slice(-1), slice(1, None))
 _SIDES = np.array([-0.5, 0.5])
 Result = TypeVar("Result")
@@ -171,14 +171,6 @@ class _Block:
         )
         return cls.of(codes, offset, classes, weights)
 
-    def prints(self) -> np.ndarray:
-        """(n_rows,) numbers that are equal where codes, class and weight are."""
-        prints = self.weights.view(np.uint64)
-        for codes in (self.classes.astype(np.uint64), *self.codes):
-            prints = (prints ^ codes) * _MULTIPLIER
-            prints ^= prints >> np.uint64(29)
-        return prints
-
     def take(self, rows: np.ndarray) -> _Block:
         return _Block.of(self.codes[:, rows], self.offset[rows], self.classes[rows], self.weights[rows])
 
@@ -263,11 +255,11 @@ class EvidenceProblem:
 
     @cached_property
     def _some(self) -> _Block:
-        """The rows whose curvature is looked at: evenly spread over all, ordered by what they are, not where."""
+        """The rows whose curvature is looked at."""
         rows = np.arange(self._n_rows)
         if rows.size > _CURVATURE_ROWS:
-            order = np.argsort(np.concatenate(self._in_blocks(_Block.prints)), kind="stable")
-            rows = np.sort(order[np.arange(_CURVATURE_ROWS) * rows.size // _CURVATURE_ROWS])
+            keys = self._in_blocks(lambda block: keys_of([*block.codes, block.weights], block.classes))
+            rows = drawn_by_content(np.concatenate(keys), _CURVATURE_ROWS)
         of_block = [rows[rows // _BLOCK_ROWS == k] % _BLOCK_ROWS for k in range(len(self._blocks))]
         return _Block.joined([block.take(own) for block, own in zip(self._blocks, of_block, strict=True)])
 
