@@ -48,7 +48,7 @@ class Relation:
     within: float = 1e-9
 
 
-ROUNDING = 1e-3  # of fitted evidence, which stops before the last digit: sums come in another order
+ROUNDING = 1e-6  # of fitted evidence: sums come in another order
 RELATIONS: dict[str, Relation] = {}
 
 

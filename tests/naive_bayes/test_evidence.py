@@ -93,7 +93,7 @@ def test_the_optimum_is_that_of_a_slow_fit(n_classes: int) -> None:
     of = problem(10 + n_classes, n_classes)
     variances = np.array([0.3, 0.05, 1.0, 0.2])[: of.n_groups]
     point = np.zeros((of.n_parameters, of.n_numbers))
-    point = of.descend(point, variances, of.metric(of.curvature(point), variances), 200)
+    point = of.descend(point, variances, of.metric(of.curvature(point), variances), 200, 1e-4)
     wanted, joint = optimum(designs(of), precisions(of, variances), *known(of))
     assert of.loss(point)[0] + of.penalty(point, variances)[0] == pytest.approx(wanted, abs=1e-5)
     np.testing.assert_allclose(log_joint(of, point), joint, atol=2e-3)

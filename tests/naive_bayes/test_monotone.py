@@ -99,7 +99,7 @@ def test_the_optimum_is_that_of_a_slow_constrained_fit(sign: int) -> None:
     variances = np.array([0.3, 0.5, 1.0, 0.2])
     point = np.zeros((of.n_parameters, 1))
     for _ in range(5):
-        point = of.descend(point, variances, of.metric(of.curvature(point), variances), 50)
+        point = of.descend(point, variances, of.metric(of.curvature(point), variances), 50, 1e-4)
     rising = [
         (k, s.basis()[s.rising], np.diff(s.counted[s.rising])[:, 0]) for k, s in enumerate(shapes) if s.rising.size
     ]

@@ -46,15 +46,19 @@ def drawn_by_content(keys: np.ndarray, most: int) -> np.ndarray:
     return np.sort(order[(np.arange(most) * keys.size + keys.size // 2) // most])
 
 
-def keys_of(columns: Iterable[np.ndarray], classes: np.ndarray, seed: int = 0) -> np.ndarray:
+def keys_of(
+    columns: Iterable[np.ndarray], classes: np.ndarray, seed: int = 0, salts: np.ndarray | None = None
+) -> np.ndarray:
     """(n_rows,) numbers that look random, equal for rows of equal class whose values are equal in all ``columns``, of
     whole numbers or floats (NaN is one value).
+
+    ``salts`` : (n_columns,) unsigned, of what each column contains: the order of the columns then makes no difference.
     """
+    from bayesieve.counts._kernels import mix_in
+
     keys = mixed(classes.astype(np.uint64) + np.uint64(seed << 32))
-    for column in columns:
-        keys += _as_bits(column)
-        keys *= np.uint64(_MULTIPLIERS[0][1])
-        keys ^= keys >> np.uint64(32)
+    for k, column in enumerate(columns):
+        mix_in(_as_bits(column), np.uint64(0 if salts is None else salts[k]), salts is None, keys)
     return mixed(keys)
 
 

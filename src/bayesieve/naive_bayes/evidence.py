@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 
-from bayesieve.counts.row_content import drawn_by_content, keys_of
+from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
 from bayesieve.engine.parallel import map_in_threads, one_blas_thread
 from bayesieve.naive_bayes.curvature import Curvature, Metric
 from bayesieve.naive_bayes.shapes import Shape
@@ -32,6 +32,9 @@ _LEAST_FACTOR = 0.3  # on all evidence
 _STIFFNESS = 10.0  # curvature per row of the price of evidence that falls where it must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
 _BLOCK_ROWS = 1 << 16  # that are summed over in one go, whatever the number of threads
+_LAST_SLOPE, _SLOPE_NEARBY = 1e-9, 1e-2  # standard errors that a parameter is from its optimum
+_SETTLING_STEPS = 50  # without a line search
+_MOST_IN_DOUBLE = 250_000  # entries of the curvatures of all classes
 _NEIGHBOURS = (slice(-1), slice(1, None))
 _SIDES = np.array([-0.5, 0.5])
 Result = TypeVar("Result")
@@ -107,7 +110,7 @@ def fit_evidence(
         start = np.zeros((problem.n_parameters, problem.n_numbers)), np.full(problem.n_groups, _FIRST_DEVIATION)
     rest, groups, parameters = problem, np.arange(problem.n_groups), np.arange(problem.n_parameters)
     point, variances = start[0], start[1] ** 2
-    effective = np.zeros(problem.n_groups)
+    effective, slope = np.zeros(problem.n_groups), _SLOPE_NEARBY if nearby else _LAST_SLOPE
     complete = False
     curvature: Curvature | None = None
 
@@ -125,7 +128,7 @@ def fit_evidence(
                 if curvature is None or number <= 2 or number % 2 == 0:  # in one later round it changes little
                     curvature = rest.curvature(point)
                 metric = rest.metric(curvature, variances)
-                point = rest.descend(point, variances, metric, _STEPS_NEARBY if nearby else _STEPS_OF_ROUND)
+                point = rest.descend(point, variances, metric, _STEPS_NEARBY if nearby else _STEPS_OF_ROUND, slope)
                 of_groups = rest.by_group(metric.effective)
                 following = rest.better_variances(point, variances, of_groups)
                 effective[:] = 0.0
@@ -139,7 +142,7 @@ def fit_evidence(
             complete = clock is None or not clock.is_up
             if complete and not roughly:
                 curvature = rest.curvature(point) if curvature is None else curvature
-                point = rest.descend(point, variances, rest.metric(curvature, variances), _LAST_STEPS)
+                point = rest.descend(point, variances, rest.metric(curvature, variances), _LAST_STEPS, slope)
         except KeyboardInterrupt:
             complete = False
     deviations, at = np.zeros(problem.n_groups), np.zeros((problem.n_parameters, problem.n_numbers))
@@ -253,12 +256,30 @@ class EvidenceProblem:
         self._basis = csr_array((lines, (cells, parameters)), shape=(int(self._first_cell[-1]), self.n_parameters))
         self._transposed = self._basis.T.tocsr()
 
+    @property
+    def _precision(self) -> type[np.floating[Any]]:
+        """Of the curvature: double where that takes no time to speak of, so that the order of sums makes no difference
+        to be seen.
+        """
+        return np.float64 if self.n_numbers * (self.intercept + 1) ** 2 <= _MOST_IN_DOUBLE else np.float32
+
+    @cached_property
+    def _salts(self) -> np.ndarray:
+        """(n_features,) numbers by which the rows of its cells tell a feature from others."""
+
+        def rows_of_cells(block: _Block) -> np.ndarray:
+            return self._by_cell(np.repeat(block.weights[:, None], self.n_numbers, axis=1), block)[:, 0]
+
+        rows = reduce(np.add, self._in_blocks(rows_of_cells)) + 0.0  # one zero
+        salts: np.ndarray = np.add.reduceat(mixed(rows.view(np.uint64)), self._first_cell[:-1])
+        return salts
+
     @cached_property
     def _some(self) -> _Block:
         """The rows whose curvature is looked at."""
         rows = np.arange(self._n_rows)
         if rows.size > _CURVATURE_ROWS:
-            keys = self._in_blocks(lambda block: keys_of([*block.codes, block.weights], block.classes))
+            keys = self._in_blocks(lambda block: keys_of(block.codes, np.zeros(block.classes.size), 0, self._salts))
             rows = drawn_by_content(np.concatenate(keys), _CURVATURE_ROWS)
         of_block = [rows[rows // _BLOCK_ROWS == k] % _BLOCK_ROWS for k in range(len(self._blocks))]
         return _Block.joined([block.take(own) for block, own in zip(self._blocks, of_block, strict=True)])
@@ -266,7 +287,7 @@ class EvidenceProblem:
     @cached_property
     def _design(self) -> np.ndarray:
         """Those rows written out direction by direction."""
-        design = np.ones((self._some.classes.size, self.intercept + 1), dtype=np.float32)
+        design = np.ones((self._some.classes.size, self.intercept + 1), dtype=self._precision)
         directed = np.flatnonzero(np.diff(self._first))
         codes = self._some.codes[directed].T.astype(np.int64)
         row, at = np.nonzero(codes < self._n_cells[directed])
@@ -431,15 +452,15 @@ class EvidenceProblem:
         if self._own_cells.size:
             of_blocks = self._in_blocks(lambda b: self._by_cell(self._curvature(self._joint(table, point, b), b), b))
             own = reduce(np.add, of_blocks)[self._own_cells]
-        dense = np.empty((self.n_numbers, *[self.intercept + 1] * 2), dtype=np.float32)
+        dense = np.empty((self.n_numbers, *[self.intercept + 1] * 2), dtype=self._precision)
         scale = self._total / float(some.weights.sum())
         for block, of_class in zip(dense, of_rows.T, strict=True):
             largest = max(float(of_class.max()), 1e-300)  # so that single precision holds any weight
-            design = self._design * np.sqrt(of_class / largest).astype(np.float32)[:, None]
-            np.multiply(design.T @ design, np.float32(scale * largest), out=block)
+            design = self._design * np.sqrt(of_class / largest).astype(self._precision)[:, None]
+            np.multiply(design.T @ design, self._precision(scale * largest), out=block)
             if self._lower.size:
                 steep = self._rises[self._falls(table) < 0]
-                block += (self._stiffness * (steep.T @ steep)).astype(np.float32)
+                block += (self._stiffness * (steep.T @ steep)).astype(self._precision)
         return Curvature(dense, own)
 
     def metric(self, curvature: Curvature, variances: np.ndarray) -> Metric:
@@ -470,8 +491,10 @@ class EvidenceProblem:
         factor = self.n_classes / (self.n_classes - 1)
         return probability * (1.0 - probability) * (factor * block.weights)[:, None]
 
-    def descend(self, point: np.ndarray, variances: np.ndarray, metric: Metric, steps: int) -> np.ndarray:
-        """At most so many ``steps`` towards the optimum, by L-BFGS in the metric of the curvature."""
+    def descend(self, point: np.ndarray, variances: np.ndarray, metric: Metric, steps: int, slope: float) -> np.ndarray:
+        """At most ``steps`` towards the optimum, by L-BFGS in the metric of the curvature, until no parameter is more
+        than ``slope`` of its standard errors away.
+        """
 
         def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
             at = point + metric.move(flat.reshape(point.shape))
@@ -479,9 +502,22 @@ class EvidenceProblem:
             penalty, push = self.penalty(at, variances)
             return loss + penalty, metric.move(gradient + push, transposed=True).ravel()
 
-        options = {"maxiter": steps, "ftol": 1e-10, "gtol": 1e-4}
+        options = {"maxiter": steps, "ftol": 0.0, "gtol": slope}
         best = minimize(objective, np.zeros(point.size), jac=True, method="L-BFGS-B", options=options)
-        return point + metric.move(best.x.reshape(point.shape))
+        if steps < _LAST_STEPS:
+            return point + metric.move(best.x.reshape(point.shape))
+        # Rounding of the loss hides the last digits from a line search, but not from the gradient.
+        flat, gradient, share = best.x, best.jac, 1.0
+        for _ in range(_SETTLING_STEPS):
+            if np.abs(gradient).max() <= slope:
+                break
+            following = flat - share * (best.hess_inv @ gradient)
+            _, slopes = objective(following)
+            if slopes @ slopes < gradient @ gradient:
+                flat, gradient = following, slopes
+            else:
+                share /= 2.0
+        return point + metric.move(flat.reshape(point.shape))
 
     def better_variances(self, point: np.ndarray, variances: np.ndarray, effective: np.ndarray) -> np.ndarray:
         """Sum of squares of the deviations of each group over their effective number, and somewhat further."""
