@@ -24,7 +24,7 @@ from bayesieve.discretize.column_blocks import (
     fit_counts,
 )
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
-from bayesieve.discretize.criterion import Prior, check_prior
+from bayesieve.discretize.criterion import Prior, check_prior, doubtful
 from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.pairs import NumbersApart, PairFinder, check_pairs, grouper_of
@@ -221,6 +221,8 @@ class TableEncoder(TableCoder):
             if len(drawn):
                 by = (numeric, order, self.missing, self.n_jobs, engine)
                 fitted, codes = add_sums(fitted, codes, SummedTable(table, drawn), *by)
+            if all(getattr(coder, "prior", None) == "sizes" for coder in coders):
+                fitted.levels.doubtful = doubtful(fitted.null_costs - fitted.costs, float(order.total))
             if not self.pairs:
                 return fitted.levels, codes
             summed = SummedTable(table, fitted.levels.sums)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesieve.counts.row_content import listed_by_counts
 from bayesieve.criteria import MAPCost
 from bayesieve.engine import IN_MEMORY, Engine, effective_jobs
 from bayesieve.engine.progress import Progress
@@ -45,9 +46,13 @@ class MultiStart(Search):
         """Search, and return all evaluated subsets; Ctrl-C or the end of ``max_seconds`` keeps those so far."""
         problem = SubsetProblem.needed_by(self, problem)
         clock = Clock(self.max_seconds)
-        n_starts = int(self.n_starts or 0) or max(1, math.ceil(math.log2(max(2.0, problem.n_features * problem.total))))
+        n_starts = int(self.n_starts or 0) or max(1, math.ceil(math.log2(max(2.0, problem.n_varied * problem.total))))
         rng = np.random.default_rng(self.seed)
-        zobrist = rng.integers(1, 2**63, size=problem.n_features, dtype=np.uint64)
+        candidates = problem.candidates
+        if problem.learnt is not None:  # names and orders of columns have no say
+            candidates = listed_by_counts(problem.learnt.counts, candidates)
+        zobrist = np.zeros(problem.n_features, dtype=np.uint64)
+        zobrist[candidates] = rng.integers(1, 2**63, size=problem.n_varied, dtype=np.uint64)[: candidates.size]
         seeds: list[int] = []
         key = self._key(problem, n_starts)
         plain = isinstance(problem.criterion, MAPCost) and not (problem.constrained or problem.validated)
@@ -65,7 +70,9 @@ class MultiStart(Search):
                 state.reset()
             except IndexError:  # asked for, not tested before: another thread may take the last one in between
                 state = SearchState(problem)
-            result = _Walk(state, zobrist, known, np.random.default_rng(seeds[number]), clock, stop, self.tol)
+            result = _Walk(
+                state, candidates, zobrist, known, np.random.default_rng(seeds[number]), clock, stop, self.tol
+            )
             result.run(self.max_iter)
             spare.append(state)
             return result
@@ -86,7 +93,7 @@ class MultiStart(Search):
                 interrupted = True
             if interrupted or clock.is_up:
                 break
-            if notes.keeps_notes:
+            if notes.keeps_notes and candidates.size:  # there is nothing to note without
                 notes.note(key, walks_to_bytes(walks, known))
         complete = not interrupted and not stop.is_set() and len(walks) == n_starts
         with clock.ended_by_interrupt():  # the walks are not lost while they are put together
@@ -152,6 +159,7 @@ class _Walk:
     def __init__(
         self,
         state: SearchState,
+        candidates: np.ndarray,
         zobrist: np.ndarray,
         known: dict[int, float],
         rng: np.random.Generator,
@@ -160,6 +168,7 @@ class _Walk:
         tol: float,
     ) -> None:
         self._state = state
+        self._candidates = candidates
         self._zobrist = zobrist
         self._rng = rng
         self._clock = clock
@@ -193,7 +202,7 @@ class _Walk:
     def _pass(self, *, adding: bool) -> bool:
         """Try every feature once, in random order; whether any move was made."""
         state = self._state
-        order = self._rng.permutation(state.problem.candidates)
+        order = self._rng.permutation(self._candidates)
         order = order[state.selected[order] != adding]
         toggles, ways, accepted = self._zobrist[order], np.full(order.size, adding), np.zeros(order.size, dtype=bool)
         at, size, improved = 0, 1, False

@@ -60,7 +60,8 @@ class SubsetProblem(Problem):
         """
         counts = coded.counts
         rows = ScoredRows.training(coded, counts, smoothing, class_smoothing)
-        objective = Objective(MAPCost(coded.n_features) if criterion is None else criterion, rows)
+        n_varied = coded.n_features - getattr(coded.levels, "n_constant", 0)
+        objective = Objective(MAPCost(n_varied) if criterion is None else criterion, rows)
         return cls.on(objective, coded, every_feature=every_feature)
 
     @classmethod
@@ -105,6 +106,11 @@ class SubsetProblem(Problem):
     @property
     def criterion_name(self) -> str:  # type: ignore[override]
         return self.criterion.name
+
+    @property
+    def n_varied(self) -> int:
+        """Features, without columns that have one value only where the criterion leaves them out."""
+        return self.criterion.n_features if isinstance(self.criterion, MAPCost) else self.n_features
 
     @property
     def best(self) -> float | None:  # type: ignore[override]

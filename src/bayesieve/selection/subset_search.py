@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from bayesieve.search import ExhaustiveSearch, MultiStart, SearchTrace, SubsetPr
 from bayesieve.search.every_subset import evaluate_every_subset, obstacle_to_walk
 from bayesieve.selection.base import CodedSelector, seed_of
 from bayesieve.table.choices import is_choice
+from bayesieve.table.table_levels import TableLevels
 
 _AUTO_FEATURES = 15  # features up to which exhaustive="auto" enumerates ...
 _AUTO_WORK = 1_500_000_000  # ... unless subsets x rows x (classes - 1) exceed about a second of work
@@ -51,6 +53,8 @@ class SubsetSearchSelector(CodedSelector):
 
     def _search(self, coded: CodedTable) -> np.ndarray:
         problem = SubsetProblem.of(coded, self.smoothing)
+        if isinstance(coded.levels, TableLevels):
+            problem = replace(problem, candidates=np.setdiff1d(problem.candidates, coded.levels.doubtful))
         with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as progress:
             if self._enumerates(problem):
                 trace = self._enumerate(problem, progress)
