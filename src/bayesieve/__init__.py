@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         RandomSums,
         TableEncoder,
     )
-    from bayesieve.evaluation import Protocol, RepeatedFolds, compare, selection_stability
+    from bayesieve.evaluation import RepeatedFolds, compare, selection_stability
     from bayesieve.naive_bayes import DiscreteNB
     from bayesieve.report import gains_figure, path_figure, profit_figure, reliability_figure, stability_figure
     from bayesieve.selection import (
@@ -76,7 +76,6 @@ _HOMES = {
     "MODLGrouper": "bayesieve.discretize",
     "MRMRSelector": "bayesieve.selection",
     "ParametricScore": "bayesieve.discretize",
-    "Protocol": "bayesieve.evaluation",
     "RandomSums": "bayesieve.discretize",
     "RepeatedFolds": "bayesieve.evaluation",
     "SelectiveNB": "bayesieve.classifier",
@@ -123,7 +122,6 @@ __all__ = [
     "MODLGrouper",
     "MRMRSelector",
     "ParametricScore",
-    "Protocol",
     "RandomSums",
     "RepeatedFolds",
     "SelectiveNB",

@@ -517,11 +517,3 @@ def test_progress_tells_the_seconds_left(capsys: pytest.CaptureFixture[str], mon
     assert lines[-1] == "Comparison: folds of methods: 6 of 6, 0 s left"
     compare({"g": GaussianNB()}, X, y, THREE)
     assert capsys.readouterr().err == ""
-
-
-def test_the_first_name_of_repeated_folds_still_works() -> None:
-    import bayesieve
-    from bayesieve import evaluation
-
-    assert bayesieve.Protocol is evaluation.Protocol is RepeatedFolds
-    assert bayesieve.RepeatedFolds is RepeatedFolds

@@ -148,12 +148,3 @@ def test_results_without_their_description_are_refused(kind: str, tmp_path: Path
     path.write_bytes(b"".join(line for line in undamaged()[0] if not line.startswith(f'{{"{kind}": '.encode())))
     with pytest.raises(ValueError, match=f"has results of {kind} '.*' but no line that describes it"):
         run(path)
-
-
-def test_files_of_version_0_1_have_no_checksums(tmp_path: Path) -> None:
-    path = tmp_path / "results.jsonl"
-    lines = [json.loads(line) for line in undamaged()[0]]
-    path.write_text("".join(json.dumps({k: v for k, v in line.items() if k != "crc32"}) + "\n" for line in lines))
-    before = path.read_bytes()
-    assert figures(run(path)) == undamaged()[1]
-    assert path.read_bytes() == before

@@ -156,10 +156,10 @@ def _read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[Key, dict[str, An
 
 def _take(line: dict[str, Any], known: dict[str, dict[str, Any]], rows: dict[Key, dict[str, Any]]) -> None:
     """Add a line to the descriptions or results; an error of any type in `_read` if the line is damaged."""
-    kind, *others = line  # a line in a file of version 0.1 has no checksum
-    if kind == "result" and others in ([], [_CHECKSUM]):
+    kind, *others = line
+    if kind == "result" and others == [_CHECKSUM]:
         row = _checked(line["result"])
-        if others and line[_CHECKSUM] != _checksum(row):
+        if line[_CHECKSUM] != _checksum(row):
             raise ValueError("checksum")
         earlier = rows.setdefault(key_of(row), row)
         if any(earlier[name] != row[name] for name in (*MEASURES, "n_features", "error")):
@@ -179,7 +179,7 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
         raise ValueError("whole numbers")
     if not (row["n_train"] and row["n_test"]):
         raise ValueError("rows")
-    figures = {} if row.get("figures") is None else row["figures"]  # absent in the oldest files
+    figures = row["figures"] or {}
     for value in ({name: row[name] for name in NUMBERS} | figures).values():
         if value is not None and (type(value) not in (int, float) or not math.isfinite(value)):
             raise ValueError("numbers")

@@ -133,9 +133,6 @@ class FixedSplit(ShortRepr):
         return [Fold(0, 0, np.arange(self.n_train), np.arange(self.n_train, labels.size))]
 
 
-Protocol = RepeatedFolds
-"""The name of `RepeatedFolds` in version 0.1."""
-
 Split = RepeatedFolds | FixedSplit
 """Ways to split the rows of a table."""
 
