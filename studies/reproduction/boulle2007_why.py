@@ -26,7 +26,7 @@ from sklearn.base import clone
 from bayesieve import CompressionAveraging, SelectiveNB
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation.fold_measures import log_probabilities
+from bayesieve.evaluation.fold_run import log_probabilities
 from bayesieve.evaluation.protocol import take_rows
 from bayesieve.selection.base import CodedSelector
 from bayesieve.statistics import metrics

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import time
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length
 
-from bayesieve.engine import effective_jobs
+from bayesieve.engine import effective_jobs, map_in_threads
+from bayesieve.engine.progress import SearchProgress
+from bayesieve.evaluation.fold_run import quiet_clone, raise_if_interrupted
 from bayesieve.evaluation.protocol import row_splits
-from bayesieve.evaluation.selector_folds import run_folds
 from bayesieve.selection import make_selector
 from bayesieve.selection.base import seed_of
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import as_sample_weight, as_target
-from bayesieve.table.cautions import issue, weights_caution
+from bayesieve.table.cautions import issue, silenced, weights_caution
+from bayesieve.table.frames import take_rows
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,7 +202,7 @@ def selection_stability(
     folds = [
         train for train, _ in row_splits(cv, labels, groups, seed_of(random_state), tests_once=False, weights=weights)
     ]
-    fitted, complete = run_folds(selector, X, labels, weights, groups, folds, n_jobs)
+    fitted, complete = _run_folds(selector, X, labels, weights, groups, folds, n_jobs)
     names = fitted[0].names
     different = next((fold for fold in fitted if fold.names != names), None)
     if different is not None:
@@ -212,6 +219,87 @@ def selection_stability(
         selector=type(selector).__name__,
         complete=complete,
     )
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """Selection from the training rows of one fold."""
+
+    names: tuple[str, ...]
+    weights: np.ndarray
+    trace: Any
+    seconds: float
+    n_rows: int
+
+
+def _run_folds(
+    selector: Any,
+    X: Any,
+    labels: np.ndarray,
+    weights: np.ndarray | None,
+    groups: Any,
+    folds: list[np.ndarray],
+    n_jobs: int | None,
+) -> tuple[list[_Fold], bool]:
+    """The finished folds, in order, and whether these are all."""
+    verbose = int(getattr(selector, "verbose", 0) or 0)
+    quiet = quiet_clone(selector, n_jobs)
+    finished: dict[int, _Fold] = {}
+
+    def run(position: int) -> None:
+        rows = folds[position]
+        began = time.perf_counter()
+        model = clone(quiet)
+        options = {} if weights is None else {"sample_weight": weights[rows]}
+        if groups is not None and _takes_groups(model):
+            options["groups"] = np.asarray(groups)[rows]
+        try:
+            with silenced():
+                model.fit(take_rows(X, rows), labels[rows], **options)
+        except ValueError as error:
+            raise ValueError(f"Fold {position + 1} of {len(folds)}: {error}") from error
+        raise_if_interrupted(model)
+        fold = _Fold(*_selection(model), time.perf_counter() - began, rows.size)
+        finished[position] = fold
+        if progress is not None:
+            progress(len(finished), len(folds), int((fold.weights > 0).sum()))
+
+    complete = True
+    what = f"{type(selector).__name__}: folds"
+    with SearchProgress(what, verbose, "features selected") as progress, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
+        try:
+            map_in_threads(run, range(len(folds)), n_jobs)
+        except KeyboardInterrupt:
+            if not finished:
+                raise
+            complete = False
+    if not complete:
+        message = f"Interrupted: {len(finished)} of {len(folds)} folds were finished and are kept."
+        warnings.warn(message, UserWarning, stacklevel=3)
+    return [finished[position] for position in sorted(finished)], complete
+
+
+def _takes_groups(model: Any) -> bool:
+    return "groups" in inspect.signature(model.fit).parameters and getattr(model, "takes_groups", True)
+
+
+def _selection(model: Any) -> tuple[tuple[str, ...], np.ndarray, Any]:
+    """Names and weights of all features, and the trace if there is one."""
+    weights = getattr(model, "weights_", getattr(model, "feature_weights_", None))
+    if weights is None:
+        if not hasattr(model, "get_support"):
+            raise ValueError(f"{type(model).__name__} has no weights_ and no get_support: it selects no features.")
+        weights = model.get_support()
+    weights = np.asarray(weights, dtype=float)
+    trace, encoder = getattr(model, "trace_", None), getattr(model, "encoder_", None)
+    if trace is not None:
+        names: Iterable[Any] = trace.names
+    elif encoder is not None:
+        names = (level.name for level in encoder.levels_)
+    else:
+        names = getattr(model, "feature_names_in_", [f"x{k}" for k in range(weights.size)])
+    return tuple(map(str, names)), weights, trace
 
 
 def stability_estimate(support: np.ndarray) -> tuple[float, float]:
