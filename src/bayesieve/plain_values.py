@@ -84,7 +84,10 @@ def converted(data: Any, kind: type[Result], what: str) -> Result:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        raise Damaged(f"its {what}: {str(error).replace('`', '')}") from None
+        problem, _, place = " ".join(str(error).replace("`", "").split()).partition(" - at ")
+        raise Damaged(f"its {what}: {problem[:100]}" + (f" - at {place[:100]}" if place else "")) from None
+    except UnicodeEncodeError:
+        raise Damaged(f"its {what} holds half a character, which is not text") from None
 
 
 def number(value: Any) -> float:

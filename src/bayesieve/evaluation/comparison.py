@@ -186,8 +186,9 @@ def _run(
                 file.append(row)
                 standing.one_more()
 
-    with SearchProgress("Comparison: folds of methods", verbose, time_left) as progress:
-        standing = _Standing(progress, n_wanted)
+    progress = SearchProgress("Comparison: folds of methods", verbose, time_left)
+    with progress:
+        standing = _Standing(progress if verbose else None, n_wanted)
         try:
             if n_jobs is None:
                 for job in jobs:

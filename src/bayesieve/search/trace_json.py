@@ -98,10 +98,11 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
     if "criterion" in data:
         guided = converted(data, _Guided, "search")
     else:
-        starts = [([], walks.null_criterion, None)] * walks.n_starts
+        empty: tuple[list[int], Number, Number] = ([], walks.null_criterion, None)
+        starts = [empty] * walks.n_starts
         guided = _Guided("map", True, None, True, None, None, None, starts, [None] * len(walks.feature))
     n_moves = len(walks.feature)
-    columns = (walks.start, walks.adding, walks.cost, walks.move_seconds, guided.move_validation)
+    columns: list[list[Any]] = [walks.start, walks.adding, walks.cost, walks.move_seconds, guided.move_validation]
     if {n_moves} != set(map(len, columns)) or len(guided.starts) != walks.n_starts:
         raise Damaged("the moves of the search do not fit together")
     moves = Moves(
@@ -118,9 +119,9 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
     walk_of = np.array(walks.start, dtype=np.int64)
     for features, *_ in guided.starts:
         _marked(features, len(names))
-    starts = [WalkStart(np.array(f, dtype=np.int64), number(c), number(v)) for f, c, v in guided.starts]
+    walk_starts = [WalkStart(np.array(f, dtype=np.int64), number(c), number(v)) for f, c, v in guided.starts]
     inside = moves.feature.max(initial=0) < len(names) and walk_of.max(initial=0) < walks.n_starts
-    if not (inside and _are_walks(moves, walk_of, starts)):
+    if not (inside and _are_walks(moves, walk_of, walk_starts)):
         raise Damaged("the moves of the search do not fit together")
     return SearchTrace(
         names,
@@ -132,7 +133,7 @@ def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace
         n_models=walks.n_models,
         complete=walks.complete,
         seconds=walks.seconds,
-        starts=starts,
+        starts=walk_starts,
         criterion_name=guided.criterion,
         lower_is_better=guided.lower_is_better,
         validation_name=guided.validation,
