@@ -15,15 +15,9 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 
 import bayesieve
 from bayesieve import (
-    CFSSelector,
-    ImpreciseInformationGainSelector,
-    InformationGainSelector,
-    MAPSelector,
-    MRMRSelector,
     SelectiveNB,
     TableEncoder,
 )
@@ -78,16 +72,6 @@ def test_everything_told_about_a_model_survives(tmp_path: Path) -> None:
         again.predict(frame().drop("bruit"))
 
 
-def test_a_second_round_changes_nothing(tmp_path: Path) -> None:
-    reload(fitted(), tmp_path)
-    first = (tmp_path / "model.json").read_bytes()
-    bayesieve.load(tmp_path / "model.json").save(tmp_path / "again.json")
-    one, two = json.loads(first), json.loads((tmp_path / "again.json").read_bytes())
-    for part in ("classes", "class_count", "class_log_prior", "features", "search", "named", "n_rows", "weight_factor"):
-        assert one[part] == two[part]
-    check_same(bayesieve.load(tmp_path / "again.json"), fitted(), frame())
-
-
 def test_a_loaded_model_reports_and_measures(tmp_path: Path) -> None:
     again = reload(fitted("map"), tmp_path)
     performance = again.report(tmp_path / "report.html", frame(), labels(), held_out=True)
@@ -134,18 +118,6 @@ def test_numbers_that_decimal_texts_could_spoil(tmp_path: Path) -> None:
 def test_a_model_that_found_nothing(tmp_path: Path) -> None:
     model = SelectiveNB().fit(frame().select("bruit"), labels())
     check_same(reload(model, tmp_path), model, frame().select("bruit"))
-
-
-def test_smoothing_of_any_numeric_type(tmp_path: Path) -> None:
-    for smoothing in (1, 0.5, np.float64(0.5), np.float32(0.5), np.int64(2)):
-        model = SelectiveNB("map", smoothing=smoothing, random_state=np.int64(4)).fit(frame(), labels())
-        check_same(reload(model, tmp_path), model, frame())
-
-
-def test_options_of_a_selector_object(tmp_path: Path) -> None:
-    model = SelectiveNB(MAPSelector(n_starts=2, exhaustive=False, random_state=np.random.RandomState(0)))
-    model.fit(frame(), labels())
-    check_same(reload(model, tmp_path), model, frame())
 
 
 class Mine(CodedSelector):
@@ -547,28 +519,6 @@ def test_the_file_is_plain_json_without_nan(tmp_path: Path) -> None:
     assert content["written_by"] == bayesieve.__version__
     assert all(math.isfinite(value) for value in content["class_count"])
     assert "âge (années)" in text_of_a_model()  # readable, not \u00e2
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        SelectiveNB(MAPSelector(n_starts=2, exhaustive=False, max_iter=1, smoothing=0.5), calibrate=True),
-        SelectiveNB("bayesian", max_seconds=30.0, random_state=3),
-        SelectiveNB("all", smoothing=2),
-        SelectiveNB(InformationGainSelector(alpha=0.02)),
-        SelectiveNB(InformationGainSelector(n_features_to_select="auto", validation="brier", validation_size=0.4)),
-        SelectiveNB(ImpreciseInformationGainSelector(s=2.0, threshold=0.01, level_probabilities="maximum-entropy")),
-        SelectiveNB(MRMRSelector(2, form="quotient")),
-        SelectiveNB(CFSSelector("backward", locally_predictive=True, independent_as_redundant=True)),
-    ],
-)
-def test_a_loaded_model_fits_again_as_the_saved_one_would(tmp_path: Path, model: SelectiveNB) -> None:
-    model = clone(model).fit(frame(), labels())
-    model.save(tmp_path / "model.json")
-    again = clone(bayesieve.load(tmp_path / "model.json")).fit(frame(), labels())
-    np.testing.assert_array_equal(again.predict_proba(frame()), model.predict_proba(frame()))
-    assert again.selector_.get_params() == model.selector_.get_params()
-    assert again.max_seconds == model.max_seconds
 
 
 @pytest.mark.parametrize("selector", ["information-gain", "imprecise-information-gain", "mrmr", "cfs"])

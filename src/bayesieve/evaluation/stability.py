@@ -6,17 +6,17 @@ import inspect
 import os
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.engine import effective_jobs, map_in_threads
-from bayesieve.engine.progress import SearchProgress
+from bayesieve.engine.progress import Progress, SearchProgress
 from bayesieve.evaluation.fold_run import quiet_clone, raise_if_interrupted
 from bayesieve.evaluation.protocol import row_splits
 from bayesieve.selection import make_selector
@@ -202,7 +202,23 @@ def selection_stability(
     folds = [
         train for train, _ in row_splits(cv, labels, groups, seed_of(random_state), tests_once=False, weights=weights)
     ]
-    fitted, complete = _run_folds(selector, X, labels, weights, groups, folds, n_jobs)
+    quiet = quiet_clone(selector, n_jobs)
+
+    def select(rows: np.ndarray) -> _Fold:
+        began = time.perf_counter()
+        model = clone(quiet)
+        options = {} if weights is None else {"sample_weight": weights[rows]}
+        takes_groups = "groups" in inspect.signature(model.fit).parameters and getattr(model, "takes_groups", True)
+        if groups is not None and takes_groups:
+            options["groups"] = np.asarray(groups)[rows]
+        with silenced():
+            model.fit(take_rows(X, rows), labels[rows], **options)
+        raise_if_interrupted(model)
+        return _Fold(*_selection(model), time.perf_counter() - began, rows.size)
+
+    what, verbose = f"{type(selector).__name__}: folds", int(getattr(selector, "verbose", 0) or 0)
+    with SearchProgress(what, verbose, "features selected") as progress:
+        fitted, complete = _run_folds(select, folds, n_jobs, progress)
     names = fitted[0].names
     different = next((fold for fold in fitted if fold.names != names), None)
     if different is not None:
@@ -221,8 +237,7 @@ def selection_stability(
     )
 
 
-@dataclass(frozen=True)
-class _Fold:
+class _Fold(NamedTuple):
     """Selection from the training rows of one fold."""
 
     names: tuple[str, ...]
@@ -233,55 +248,29 @@ class _Fold:
 
 
 def _run_folds(
-    selector: Any,
-    X: Any,
-    labels: np.ndarray,
-    weights: np.ndarray | None,
-    groups: Any,
-    folds: list[np.ndarray],
-    n_jobs: int | None,
+    select: Callable[[np.ndarray], _Fold], folds: list[np.ndarray], n_jobs: int | None, progress: Progress | None
 ) -> tuple[list[_Fold], bool]:
     """The finished folds, in order, and whether these are all."""
-    verbose = int(getattr(selector, "verbose", 0) or 0)
-    quiet = quiet_clone(selector, n_jobs)
     finished: dict[int, _Fold] = {}
 
     def run(position: int) -> None:
-        rows = folds[position]
-        began = time.perf_counter()
-        model = clone(quiet)
-        options = {} if weights is None else {"sample_weight": weights[rows]}
-        if groups is not None and _takes_groups(model):
-            options["groups"] = np.asarray(groups)[rows]
         try:
-            with silenced():
-                model.fit(take_rows(X, rows), labels[rows], **options)
+            finished[position] = fold = select(folds[position])
         except ValueError as error:
             raise ValueError(f"Fold {position + 1} of {len(folds)}: {error}") from error
-        raise_if_interrupted(model)
-        fold = _Fold(*_selection(model), time.perf_counter() - began, rows.size)
-        finished[position] = fold
         if progress is not None:
             progress(len(finished), len(folds), int((fold.weights > 0).sum()))
 
-    complete = True
-    what = f"{type(selector).__name__}: folds"
-    with SearchProgress(what, verbose, "features selected") as progress, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
-        try:
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
             map_in_threads(run, range(len(folds)), n_jobs)
-        except KeyboardInterrupt:
-            if not finished:
-                raise
-            complete = False
-    if not complete:
+    except KeyboardInterrupt:
+        if not finished:
+            raise
         message = f"Interrupted: {len(finished)} of {len(folds)} folds were finished and are kept."
         warnings.warn(message, UserWarning, stacklevel=3)
-    return [finished[position] for position in sorted(finished)], complete
-
-
-def _takes_groups(model: Any) -> bool:
-    return "groups" in inspect.signature(model.fit).parameters and getattr(model, "takes_groups", True)
+    return [finished[position] for position in sorted(finished)], len(finished) == len(folds)
 
 
 def _selection(model: Any) -> tuple[tuple[str, ...], np.ndarray, Any]:
