@@ -196,7 +196,7 @@ def _run(
             else:
                 map_in_abandonable_threads(run, jobs, n_jobs, stopped, lambda: not standing.running)
         except KeyboardInterrupt:
-            left = ", ".join(standing.running.values())
+            left = ", ".join(list(standing.running.values()))
             behind = f"; fits still running in the background ({left}) are not" if left else ""
             warnings.warn(
                 f"Interrupted: {standing.done} of {n_wanted} folds of methods were finished and are kept{behind}.",
