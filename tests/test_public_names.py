@@ -44,7 +44,7 @@ def test_pinned_names(name: str) -> None:
 def test_names_listed_are_the_names_there_are() -> None:
     assert dir(bayesieve) == sorted(bayesieve.__all__)
     assert all(hasattr(bayesieve, name) for name in bayesieve.__all__)
-    with pytest.raises(AttributeError, match="module 'bayesieve' has no attribute 'SelectiveBN'"):
+    with pytest.raises(AttributeError, match="SelectiveBN"):
         bayesieve.SelectiveBN  # noqa: B018
     names: dict[str, object] = {}
     exec("from bayesieve import *", names)

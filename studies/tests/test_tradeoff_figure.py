@@ -6,8 +6,7 @@ import itertools
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bayesieve_studies.figures.tradeoff import beaten, tradeoff_figure
 from tests.report.markup import read, texts

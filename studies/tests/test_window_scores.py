@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 
 from bayesieve_studies.simulate import WindowScore, engine_series, window_p_values, window_scores
-from bayesieve_studies.simulate.window_scores import critical_statistic, smallest_p_value
-from bayesieve_studies.simulate.window_scores import p_values as from_statistics
+from bayesieve_studies.simulate.window_scores import critical_statistic, p_values as from_statistics, smallest_p_value
 from studies.tests import direct
 
 TESTS = ("U", "KS", "F")

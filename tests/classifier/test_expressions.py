@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
+import warnings
 from typing import Any
 
 import narwhals as nw
@@ -283,3 +284,65 @@ def test_a_frame_without_rows_gets_the_columns(small: tuple[SelectiveNB, pl.Data
 
 def test_blanks_are_what_python_strips() -> None:
     assert sorted(BLANKS) == [character for character in map(chr, range(0x110000)) if character.isspace()]
+
+
+MARRIED = np.random.default_rng(5).choice(["yes", "no"], 400)
+WAYS = {
+    "text": lambda: pl.Series(MARRIED),
+    "boolean": lambda: pl.Series(MARRIED == "yes"),
+    "lower": lambda: pl.Series(np.where(MARRIED == "yes", "true", "false")),
+    "upper": lambda: pl.Series(np.where(MARRIED == "yes", "YES", "NO")),
+    "title": lambda: pl.Series(np.where(MARRIED == "yes", "True", "False")),
+    "digits": lambda: pl.Series(np.where(MARRIED == "yes", "1", "0")),
+    "decimals": lambda: pl.Series(np.where(MARRIED == "yes", "1.0", "0.0")),
+    "whole": lambda: pl.Series((MARRIED == "yes").astype(int)),
+    "float": lambda: pl.Series((MARRIED == "yes").astype(float)),
+    "date": lambda: pl.Series([dt.date(2020, 1, 1 + (value == "yes")) for value in MARRIED]),
+    "date text": lambda: pl.Series([f"2020-01-0{1 + (value == 'yes')}" for value in MARRIED]),
+}
+
+
+def _cannot_be_compared(old: str, new: str) -> bool:
+    """Whether expressions would have to parse text, or to write moments as text."""
+    kind = {"boolean": "boolean", "whole": "number", "float": "number", "date": "date"}
+    before, after = kind.get(old, "text"), kind.get(new, "text")
+    return before != after and after in ("text", "date")
+
+
+@pytest.mark.parametrize("new", WAYS)
+@pytest.mark.parametrize("old", WAYS)
+@pytest.mark.filterwarnings("ignore:Column 'married' holds dates")
+def test_a_column_of_another_type_is_read_as_in_memory_or_named(old: str, new: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    y = np.where(np.random.default_rng(6).random(400) < 0.8, MARRIED == "yes", MARRIED == "no")
+    kinds = {"married": "categorical"}
+    X, rows = (pl.DataFrame({"married": WAYS[way]()}) for way in (old, new))
+    model = SelectiveNB("all", encoder=TableEncoder(kinds=kinds)).fit(X, y)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        expected = model.predict_proba(rows)
+    unseen = not np.allclose(expected, model.predict_proba(X))
+    warned = [str(one.message) for one in said if "never seen" in str(one.message) or "seen in" in str(one.message)]
+    assert bool(warned) == unseen
+    for query in (rows.lazy(), duckdb.from_arrow(rows.to_arrow())):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            if _cannot_be_compared(old, new):
+                with pytest.raises(ValueError, match=r"Column 'married' holds values of type .* expected, such as '"):
+                    model.with_predictions(query)
+                continue
+            found = model.with_predictions(query)
+        frame = found.collect() if isinstance(found, pl.LazyFrame) else found.pl()
+        np.testing.assert_allclose(frame["P(True)"].to_numpy(), expected[:, 1], rtol=1e-12)
+        assert any("'married' holds" in str(one.message) for one in said) == unseen
+
+
+def test_a_query_that_fails_is_not_run_before_its_time() -> None:
+    X = pl.DataFrame({"married": MARRIED})
+    model = SelectiveNB("all").fit(X, MARRIED)
+    query = X.lazy().with_columns(pl.col("married").map_elements(lambda _: 1 // 0, return_dtype=pl.String))
+    before = model.encoder_.unseen_counts_.copy()
+    scored = model.with_predictions(query)
+    with pytest.raises(Exception, match="division"):
+        scored.collect()
+    assert (model.encoder_.unseen_counts_ == before).all()

@@ -18,8 +18,7 @@ from bayesieve import DiscreteNB, IndicatorEncoder, ParametricScore, SelectiveNB
 from bayesieve.classifier.report_data import report_data
 from bayesieve.cli.app import app
 from bayesieve.naive_bayes import Explanation
-from tests.classifier.mixed_data import fitted as fitted_on_columns
-from tests.classifier.mixed_data import frame as mixed_frame
+from tests.classifier.mixed_data import fitted as fitted_on_columns, frame as mixed_frame
 from tests.classifier.model_files import signed
 
 N = 300

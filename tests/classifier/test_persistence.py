@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import bayesieve
 from bayesieve import (
@@ -503,6 +502,19 @@ def test_a_write_killed_half_way_leaves_the_old_file(tmp_path: Path, monkeypatch
     monkeypatch.undo()
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model.json"]
+
+
+@pytest.mark.parametrize("name", ["model.pkl", "model.html", "model.csv", "model.json.gz", "model.Parquet"])
+def test_a_model_takes_no_name_of_another_format(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match=r"a model as JSON; end the name in \.json"):
+        fitted().save(tmp_path / name)
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["model", "model.bayesieve", "model-1.2", "model.txt"])
+def test_other_names_of_a_model(tmp_path: Path, name: str) -> None:
+    fitted().save(tmp_path / name)
+    assert bayesieve.load(tmp_path / name).selected_features_ == fitted().selected_features_
 
 
 def test_no_folder_to_write_in(tmp_path: Path) -> None:

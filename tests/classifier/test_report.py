@@ -344,6 +344,19 @@ def test_a_failing_write_leaves_the_old_report(tmp_path: Path, monkeypatch: pyte
     assert os.listdir(tmp_path) == ["report.html"]
 
 
+@pytest.mark.parametrize("name", ["report.pdf", "report.docx", "report.SVG", "report.json", "report.unknown"])
+def test_a_report_takes_no_name_of_another_format(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match=r"is an HTML page.* end the name in \.html"):
+        fitted("map").report(tmp_path / name)
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["report.HTML", "report.htm", "report", "report-1.2"])
+def test_names_of_a_report(tmp_path: Path, name: str) -> None:
+    fitted("map").report(tmp_path / name)
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_report_warns_of_nothing_by_itself(tmp_path: Path) -> None:
     fitted("map").report(tmp_path / "report.html", frame(), labels(), cv=2)

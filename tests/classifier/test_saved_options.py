@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from sklearn import model_selection
 from sklearn.base import BaseEstimator
 
@@ -40,9 +39,9 @@ from bayesieve import (
     SelectiveNB,
     TableEncoder,
     WrapperSelector,
+    criteria as c,
+    search as s,
 )
-from bayesieve import criteria as c
-from bayesieve import search as s
 from bayesieve.counts import SpearmanCorrelation
 from bayesieve.counts.dependence import Dependence, SymmetricalUncertainty
 from bayesieve.discretize.column_coder import ColumnCoder

@@ -12,8 +12,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from bayesieve import SelectiveNB, load
-from bayesieve.classifier import calibrating
-from bayesieve.classifier import surfaces as module
+from bayesieve.classifier import calibrating, surfaces as module
 from bayesieve.classifier.report_data import report_data
 from bayesieve.naive_bayes import shapes
 from bayesieve.naive_bayes.surfaces import _VARIANCES, grid_gains, surface_gains
@@ -226,3 +225,44 @@ def test_grids_of_many_cells_are_left_out_and_take_no_gigabytes(
     assert most < 1 << 24
     assert with_rows[nearest].all()
     np.testing.assert_array_equal(nearest[with_rows], np.flatnonzero(with_rows))
+
+
+def numbered(n: int = 2000) -> tuple[pl.DataFrame, np.ndarray]:
+    """Rows whose lateness says the contrary in the second half of the table, as no column says alone."""
+    rng = np.random.default_rng(3)
+    late, at, score = rng.integers(0, 9, n), np.arange(n), rng.normal(size=n)
+    y = np.sign(at - n / 2) * (late - 4) + score + rng.normal(size=n) > 0
+    return pl.DataFrame({"customer_id": at + 1000, "late": late, "score": score}), y.astype(int)
+
+
+@pytest.mark.parametrize("pairs", ["auto", 5])
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda ids: ids,
+        lambda ids: ids * 10.0,
+        lambda ids: 1_600_000_000 + ids * 3600,
+        lambda ids: pl.Series(ids).cast(pl.Date),
+        lambda ids: pl.Series(ids + 20_000).cast(pl.Date).dt.strftime("%Y%m%d").cast(pl.Int64),
+    ],
+)
+def test_counters_and_dates_are_on_no_surface_unless_named(pairs: Any, convert: Any) -> None:
+    X, y = numbered()
+    X = X.with_columns(customer_id=convert(X["customer_id"].to_numpy()))
+    model = SelectiveNB(pairs=pairs).fit(X, y)
+    assert not any("customer_id" in level.name for level in model.encoder_.levels_[3:])
+    with pytest.warns(UserWarning, match="customer_id"):
+        named = SelectiveNB(pairs=[("customer_id", "late")]).fit(X, y)
+    assert named.naive_bayes_.used_.tolist()[-1] == 3
+    (caution,) = [caution for caution in named.cautions_ if caution.kind in ("identifier", "dates")]
+    assert caution.columns == ("customer_id",)
+
+
+def test_amounts_that_are_all_different_are_on_surfaces() -> None:
+    X, y = numbered()
+    rng = np.random.default_rng(5)
+    income = np.sort(np.round(np.exp(rng.normal(10.5, 0.5, X.height)))) + 0.25 * (np.arange(X.height) % 4)
+    for amount in (income, np.sort(rng.integers(20_000, 90_000, X.height))):
+        model = SelectiveNB().fit(X.with_columns(customer_id=pl.Series(amount)), y)
+        assert "customer_id × late" in [level.name for level in surfaces(model)]
+        assert not [caution for caution in model.cautions_ if caution.kind in ("identifier", "dates")]

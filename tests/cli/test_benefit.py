@@ -113,7 +113,7 @@ def test_one_clear_sentence_about_missing_files_and_amounts(fails: Run, model: P
     hollow = german.with_columns(pl.when(pl.int_range(pl.len()) != 5).then("credit_amount").alias("credit_amount"))
     hollow.write_parquet("hollow.parquet")
     message = fails("predict", model, "hollow.parquet", "--benefit", written(RULE))
-    assert "has no number in row 5" in message
+    assert "has no number in row 6 (counting from 1)" in message
 
 
 def test_the_report_shows_what_decisions_bring(succeeds: Run, german: pl.DataFrame) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import bayesieve
-from tests.cli.conftest import GERMAN, Run
+from tests.cli.conftest import GERMAN, Run, invoke
 
 
 def test_what_it_writes(fitted: Path) -> None:
@@ -45,6 +47,50 @@ def test_what_it_prints(fitted: Path) -> None:
     assert [line.split()[0] for line in lines[-3:]] == ["model", "features", "report"]
     assert lines[-1].endswith("report.html")
     assert not any("\x1b" in line for line in lines)
+
+
+@pytest.mark.parametrize("how", ["plain", "gz", "bom", "utf-16", "western", "crlf", "semicolons"])
+def test_the_line_of_a_value_that_is_no_number(how: str) -> None:
+    rows = [[f"{i / 7:.3f}", f"note {i}", "yes" if i % 3 else "no"] for i in range(40)]
+    rows[3][0], rows[3][2] = "unlabelled", ""  # rows without target are left out
+    rows[8][1] = '"a\nquoted line end"'
+    rows[20][0], rows[30][0] = "wrong", "again"
+    lines = ["x,note,y", *(",".join(row) for row in rows)]
+    lines.insert(15, "")
+    text = "\n".join(lines) + "\n"
+    line = text[: text.index("wrong")].count("\n") + 1
+    encoding = {"bom": "utf-8-sig", "utf-16": "utf-16", "western": "cp1252"}.get(how, "utf-8")
+    text = text.replace("note 5", "notë 5").replace("\n", "\r\n" if how == "crlf" else "\n")
+    content = text.replace(",", ";" if how == "semicolons" else ",").encode(encoding)
+    path = Path("table.csv.gz" if how == "gz" else "table.csv")
+    path.write_bytes(gzip.compress(content) if how == "gz" else content)
+    for options in ((), ("--memory-limit", "2GiB")):
+        message = invoke("fit", path, "-t", "y", "--numeric", "x", *options).stderr
+        assert f"but line {line} holds 'wrong'" in message
+    assert f"but line {line} holds 'wrong'" in invoke("compare", path, "-t", "y", "--numeric", "x").stderr
+
+
+def test_the_row_of_a_value_that_is_no_number() -> None:
+    frame = pl.DataFrame({"x": [str(i) for i in range(40)], "y": ["a", "b"] * 20})
+    frame[7, "y"], frame[7, "x"], frame[20, "x"], frame[30, "x"] = None, "unlabelled", "wrong", "again"
+    frame.write_parquet("table.parquet")
+    for options in ((), ("--memory-limit", "2GiB")):
+        message = invoke("fit", "table.parquet", "-t", "y", "--numeric", "x", *options).stderr
+        assert "but row 21 (counting from 1) holds 'wrong'" in message
+
+
+def test_the_line_of_an_infinite_number_to_be_scored(succeeds: Run, fails: Run) -> None:
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=300), random.integers(0, 2, 300)
+    pl.DataFrame({"x": x + 3 * y, "y": y}).write_csv("train.csv")
+    succeeds("fit", "train.csv", "-t", "y", "--no-report", "-o", "out")
+    Path("new.csv").write_text("x\n" + "1\n" * 70_000 + "inf\n")
+    for command in ("predict", "explain"):
+        assert "(first in line 70002)" in fails(command, "out/model.json", "new.csv", "-o", "scored.csv")
+    pl.DataFrame({"x": [1.0] * 70_000 + [np.inf]}).write_parquet("new.parquet")
+    assert "(first in row 70001 (counting from 1))" in fails(
+        "predict", "out/model.json", "new.parquet", "-o", "scored.csv"
+    )
 
 
 def test_the_default_folder(succeeds: Run, toy: Path) -> None:

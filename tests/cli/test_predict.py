@@ -77,10 +77,11 @@ def test_values_never_seen_are_no_error(succeeds: Run, model: Path, german: pl.D
     strange.write_csv("strange.csv")
     result = succeeds("predict", model, "strange.csv", "-q", "-o", "p.csv")
     assert result.stdout == ""
-    assert result.stderr == (
+    assert result.stderr.startswith(
         "warning: Columns 'checking_status' and 'duration' hold nothing in any of the 1,000 rows that the model has "
-        "seen in training: check that they are the columns meant, and written as in training.\n"
+        "seen in training: check that they are the columns meant, and written as in training. 'checking_status' holds "
     )
+    assert result.stderr.count("\n") == 1
     assert pl.read_csv("p.csv").height == 1000
 
 

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import mutual_info_score
 
-from bayesieve.counts import CodedTable
-from bayesieve.counts import pairs as counting
+from bayesieve.counts import CodedTable, pairs as counting
 from bayesieve.counts.pairs import PairInformation
 from tests.reference import information
 

@@ -292,10 +292,10 @@ def called(kernel):
 @pytest.mark.parametrize("spread", [3, 40, 1000, 10**6])
 @pytest.mark.parametrize("unit", [10**3, 10**9])
 def test_all_ways_of_counting_pairs(spread, unit):
-    from bayesieve.criteria import _pair_kernels, _slot_kernels
+    from bayesieve.criteria import _auc_kernels, _slot_kernels
     from bayesieve.criteria._auc_kernels import Work
 
-    sorted_pairs, slot_pairs = called(_pair_kernels.sorted_pairs), called(_slot_kernels.slot_pairs)
+    sorted_pairs, slot_pairs = called(_auc_kernels.sorted_pairs), called(_slot_kernels.slot_pairs)
 
     tolerance = 5
     n_slotted = 0
@@ -320,10 +320,10 @@ def test_all_ways_of_counting_pairs(spread, unit):
 
 @pytest.mark.parametrize("spread", [2, 30, 5000])
 def test_pairs_of_a_feature_of_two_levels(spread):
-    from bayesieve.criteria import _binary_kernels
+    from bayesieve.criteria import _ladder_kernels
     from bayesieve.criteria._ladder_kernels import climb
 
-    binary_pairs = called(_binary_kernels.binary_pairs)
+    binary_pairs = called(_ladder_kernels.binary_pairs)
     tolerance, unit = 5, 10**6
     n_grouped = 0
     for seed in range(20):

@@ -7,8 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import ClassBlock, ErrorProbability, ratio_tables

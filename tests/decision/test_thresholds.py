@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,13 +13,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn import metrics
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GroupKFold, StratifiedKFold, TunedThresholdClassifierCV
 
 from bayesieve import SelectiveNB, ThresholdTuner
-from bayesieve.decision.thresholds import MEASURES, OF_TWO_CLASSES, best_class_weights, best_threshold
+from bayesieve.decision.thresholds import MEASURES, OF_TWO_CLASSES, best_class_weights, best_threshold, confusion_of
 
 SCORES: dict[str, Callable[..., float]] = {
     "accuracy": metrics.accuracy_score,
@@ -136,6 +137,59 @@ def test_impossible_classes_do_no_harm() -> None:
     assert (probability * class_weights).argmax(axis=1).tolist() == [0, 1, 0, 2]
 
 
+class Lookup(ClassifierMixin, BaseEstimator):
+    """A classifier of few distinct probabilities: those of the row's number."""
+
+    def __init__(self, table: Any = None) -> None:
+        self.table = table
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Lookup:
+        self.classes_ = np.arange(self.table.shape[1])
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return np.asarray(self.table[np.asarray(X)[:, 0].astype(int)])
+
+
+@pytest.mark.parametrize("n_classes", range(2, 11))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_score_is_that_of_predict_at_ties_too(n_classes: int, dtype: Any) -> None:
+    rng = np.random.default_rng(n_classes)
+    for case in range(30):
+        n_kinds, n_rows = int(rng.integers(1, 9)), int(rng.integers(2 * n_classes, 200))
+        table = rng.integers(0, (2, 4, 7, 1000)[case % 4], (n_kinds, n_classes)).astype(float)
+        table[table.sum(axis=1) == 0] = 1
+        table = (table / table.sum(axis=1, keepdims=True)).astype(dtype)
+        X = rng.integers(0, n_kinds, (n_rows, 1))
+        y = np.r_[np.arange(n_classes), rng.integers(0, n_classes, n_rows - n_classes)]
+        weights = rng.integers(1, 4, n_rows).astype(float) if case % 2 else None
+        for name in sorted(set(SCORES) - (set(OF_TWO_CLASSES) if n_classes > 2 else set())):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", RuntimeWarning)
+                tuner = ThresholdTuner(Lookup(table), scoring=name, cv="train").fit(X, y, sample_weight=weights)
+            confusion = confusion_of(y, tuner.predict(X), n_classes, np.ones(n_rows) if weights is None else weights)
+            assert tuner.best_score_ == pytest.approx(float(MEASURES[name](confusion[None])[0]), abs=1e-12), (
+                case,
+                name,
+            )
+
+
+def test_no_row_is_positive_where_a_probability_exceeds_one_by_rounding() -> None:
+    score = np.array([0.5, np.nextafter(1.0, 2.0)])
+    threshold, value = best_threshold(score, np.zeros(2, dtype=bool), MEASURES["accuracy"])
+    assert value == 1.0
+    assert not (score >= threshold).any()
+
+
+def test_probabilities_of_zero_and_of_any_size() -> None:
+    for probability in (np.eye(3)[[0, 1, 2, 0]], np.array([[1.0, 1e-300, 5e-324], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])):
+        codes = np.arange(len(probability)) % 3
+        class_weights, value = best_class_weights(probability, codes, MEASURES["balanced_accuracy"])
+        assert np.isfinite(class_weights).all()
+        assert class_weights.mean() == pytest.approx(1)
+        assert value == metrics.balanced_accuracy_score(codes, (probability * class_weights).argmax(axis=1))
+
+
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(400, 4))
 Y = np.where(X[:, 0] + X[:, 1] + RNG.normal(size=400) > 2, "bad", "good")
@@ -145,10 +199,11 @@ def test_rows_that_tune_are_predicted_by_other_models() -> None:
     weights = RNG.integers(0, 3, 400).astype(float)
     tuner = ThresholdTuner(LogisticRegression(), cv=4).fit(X, Y, sample_weight=weights)
     probability = np.zeros(400)
-    for train, test in StratifiedKFold(4).split(X, Y):
+    counted = np.flatnonzero(weights)  # rows of weight 0 fill no fold
+    for train, test in StratifiedKFold(4, shuffle=True, random_state=0).split(X[counted], Y[counted]):
+        train, test = counted[train], counted[test]
         model = LogisticRegression().fit(X[train], Y[train], sample_weight=weights[train])
         probability[test] = model.predict_proba(X[test])[:, 1]
-    counted = weights > 0
     expected = best_threshold(
         probability[counted], Y[counted] == "good", MEASURES["balanced_accuracy"], weights[counted]
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.special import expit, gammaln
 from scipy.stats import dirichlet_multinomial
 from sklearn.metrics import log_loss, roc_auc_score

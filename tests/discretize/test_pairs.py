@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.special import gammaln
+from hypothesis import given, settings, strategies as st
+from scipy.special import expit, gammaln
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.discretize import pairs
@@ -310,3 +309,29 @@ def test_columns_come_first() -> None:
     assert [level.name for level in columns_of(encoder.levels_)] == frame.columns
     alone = TableEncoder().fit(frame, y)
     np.testing.assert_array_equal(encoder.transform(frame)[:, : frame.width], alone.transform(frame))
+
+
+def test_counters_and_identifiers_are_in_no_pair_unless_named() -> None:
+    rng = np.random.default_rng(2)
+    at, town = np.arange(N), rng.choice(["Jena", "Ulm"], N)
+    y = (at < N // 2) ^ (town == "Ulm")
+    text = np.array([f"C{k:04d}" for k in rng.permutation(N)])
+    frame = pl.DataFrame({"row": at, "town": town, "text": text, "income": np.sort(np.exp(rng.normal(10, 0.5, N)))})
+    for pairs_option in ("auto", 3):
+        assert named_pairs(TableEncoder(pairs=pairs_option).fit(frame.drop("income"), y)) == []
+        assert named_pairs(TableEncoder(pairs=pairs_option).fit(frame, y)) == [("town", "income")]
+    assert named_pairs(TableEncoder(pairs=[("row", "town")]).fit(frame, y)) == [("row", "town")]
+
+
+@pytest.mark.parametrize("categorical", ["modl", "auto"])
+def test_a_pair_beats_the_single_values_of_its_columns(categorical: str) -> None:
+    rng = np.random.default_rng(0)
+    n, n_regions = 20_000, 400
+    effect, kind = rng.normal(0, 0.6, n_regions), rng.integers(0, 4, n_regions)
+    region, day = rng.integers(0, n_regions, n), rng.integers(0, 2, n)
+    frame = pl.DataFrame({"region": region, "kind": kind[region], "day": day}).cast(pl.String)
+    encoder = TableEncoder(categorical=categorical, pairs="auto")
+    chance = rng.random(n)
+    assert named_pairs(encoder.fit(frame, chance < expit(effect[region]))) == []  # the kind is that of the region
+    together = np.where((kind[region] < 2) == (day > 0), 0.8, -0.8)
+    assert named_pairs(encoder.fit(frame, chance < expit(effect[region] + together)))[:1] == [("kind", "day")]

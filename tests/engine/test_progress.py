@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import pytest
 
 from bayesieve.engine import progress as module
-from bayesieve.engine.progress import SearchProgress
+from bayesieve.engine.progress import RowProgress, SearchProgress, stage
 
 
 def test_silent_unless_asked() -> None:
@@ -46,3 +47,59 @@ def test_a_bar_on_a_terminal_ends_with_the_search(
         assert progress._bar.live.is_started
     assert not progress._bar.live.is_started
     assert capsys.readouterr().out == ""
+
+
+def test_a_long_stage_shows_a_clock(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.02)
+    with stage("Fitting", 1):
+        time.sleep(0.3)
+    lines = capsys.readouterr().err.splitlines()
+    assert set(lines) == {"Fitting: 0:00:00"}
+    assert 1 <= len(lines) <= 6
+    with stage("Fitting", 0):
+        time.sleep(0.1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_stage_is_silent_while_a_search_shows_its_progress(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.05)
+    with stage("Fitting", 1):
+        with SearchProgress("Searching", 1) as progress:
+            assert progress is not None
+            progress(1, 2, 1.0)
+            time.sleep(0.3)
+            assert capsys.readouterr().err == ""
+        time.sleep(0.6)
+    assert capsys.readouterr().err.startswith("Fitting: 0:00:0")
+
+
+def test_a_stage_ends_with_an_error(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(module, "_PATIENCE", 0.01)
+
+    def interrupted() -> None:
+        with stage("Fitting", 1):
+            time.sleep(0.2)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not module._clocks
+    assert capsys.readouterr().out == ""
+
+
+def test_lines_of_long_searches_and_readings_tell_the_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.0)
+    with SearchProgress("Searching", 1) as progress:
+        assert progress is not None
+        progress._began -= 65.0  # type: ignore[attr-defined]
+        progress(3, 10, 12.0)
+    assert capsys.readouterr().err == "Searching: 3 of 10, best cost 12.00 nats, after 0:01:05\n"
+    with RowProgress("Predicting", 100, 10**6, 1) as rows:
+        rows._begun -= 30.0
+        rows(50)
+    assert capsys.readouterr().err == "Predicting: 50 of 100 rows, 0 of 1 MB, 30 s left, after 0:00:30\n"

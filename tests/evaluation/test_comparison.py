@@ -17,7 +17,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score_loss, log_loss, roc_auc_score
@@ -95,7 +95,7 @@ def test_figures_are_those_of_scikit_learn_on_refits() -> None:
             assert row["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(truth, proba.argmax(axis=1)))
             assert row["log_loss"] == pytest.approx(log_loss(truth, proba))
             assert row["compression_rate"] == pytest.approx(1 - log_loss(truth, proba) / np.log(3))
-            assert row["brier"] == pytest.approx(brier_score_loss(truth, proba, scale_by_half=False))
+            assert row["brier"] == pytest.approx(brier_score_loss(truth, proba))
             assert row["auc"] == pytest.approx(roc_auc_score(truth, proba, multi_class="ovr", average="weighted"))
             assert row["n_features"] == (model.n_features_selected_ if name == "map" else None)
             assert min(row["fit_seconds"], row["predict_seconds"]) > 0
@@ -272,6 +272,12 @@ def test_several_data_sets(tmp_path: Path) -> None:
     assert "2 methods on 2 data sets, stratified 3-fold cross-validation, seed 0" in page
     with pytest.raises(ValueError, match="There is no method 'nobody'"):
         both.report(tmp_path / "page.html", reference="nobody")
+    for wrong in ("page.pdf", "page.csv", "page.md"):
+        with pytest.raises(ValueError, match=rf"{wrong} ends in .*\.html"):
+            both.report(tmp_path / wrong)
+        assert not (tmp_path / wrong).exists()
+    with pytest.raises(ValueError, match=r"ends in .*\.csv"):
+        both.write_csv(tmp_path / "folds.parquet")
     both.write_csv(tmp_path / "folds.csv")
     written = pl.read_csv(tmp_path / "folds.csv")
     assert written.columns == both.frame.columns
@@ -419,6 +425,27 @@ def test_more_methods_and_repeats_are_added_to_a_file(whole: tuple[bytes, Compar
     assert tuple(old) == whole[1].rows
 
 
+def test_brier_scores_of_two_classes_are_those_of_scikit_learn_but_for_earlier_results(tmp_path: Path) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    path = tmp_path / "found.jsonl"
+    found = compare({"gauss": GaussianNB()}, X, y, THREE, results=path)
+    for row, fold in zip(found.rows, THREE.split(y), strict=True):
+        probability = GaussianNB().fit(X[fold.train], y[fold.train]).predict_proba(X[fold.test])[:, 1]
+        assert row["brier"] == pytest.approx(brier_score_loss(y[fold.test], probability))
+    lines = path.read_bytes().splitlines(keepends=True)
+    text = json.dumps({name: value for name, value in json.loads(lines[-1])["result"].items() if name != "n_classes"})
+    lines[-1] = f'{{"result": {text}, "crc32": {zlib.crc32(text.encode())}}}\n'.encode()
+    path.write_bytes(b"".join(lines))
+    again = compare({"gauss": GaussianNB()}, X, y, THREE, results=path)  # the last fold was saved before
+    assert [row["brier"] for row in again.rows] == [*(row["brier"] for row in found.rows[:2]), None]
+    assert again.summary()["brier"][0] == pytest.approx(np.mean([row["brier"] for row in found.rows[:2]]))
+
+
+def test_a_printed_summary_shows_the_main_measures(whole: tuple[bytes, Comparison]) -> None:
+    printed = str(whole[1].summary())
+    assert all(name in printed for name in ("method", "accuracy", "auc", "log_loss", "n_failed"))
+
+
 def test_a_file_of_something_else_is_refused(whole: tuple[bytes, Comparison], tmp_path: Path) -> None:
     path = tmp_path / "found.jsonl"
     path.write_bytes(whole[0])
@@ -443,7 +470,7 @@ def test_a_file_of_something_else_is_refused(whole: tuple[bytes, Comparison], tm
     lines = whole[0].splitlines(keepends=True)
     result = json.loads(lines[-1])["result"]
     for damage in (
-        *({name: value for name, value in result.items() if name != key} for key in result),
+        *({name: value for name, value in result.items() if name != key} for key in result if key != "n_classes"),
         *(
             {**result, name: value}
             for name, value in (("auc", "high"), ("fold", "first"), ("error", 1), ("figures", [1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -20,13 +21,13 @@ from bayesieve.search.recorder import Clock
 from tests.reference.evidence import optimum, penalised_loss
 
 APART = Shape.apart_only(5)
-CURVE = Shape(np.random.default_rng(3).normal(size=(6, 5)), np.array([0, 0, 1, 1, 1]))
+CURVE = Shape.of(np.random.default_rng(3).normal(size=(6, 5)), np.array([0, 0, 1, 1, 1]))
 
 
 def problem(seed: int, n_classes: int, *, n_rows: int = 40, shapes: Any = None, weights: Any = None) -> EvidenceProblem:
     rng = np.random.default_rng(seed)
     shapes = [Shape.free(3), APART, CURVE, Shape.fixed(4)] if shapes is None else shapes
-    codes = np.stack([rng.integers(0, len(shape.basis) + 1, n_rows) for shape in shapes]).astype(np.uint8)
+    codes = np.stack([rng.integers(0, shape.n_cells + 1, n_rows) for shape in shapes]).astype(np.uint8)
     classes = (codes[0] + rng.integers(0, 2, n_rows)) % n_classes
     offset = rng.normal(size=(n_rows, n_classes))
     return EvidenceProblem(codes, shapes, offset, classes, np.ones(n_rows) if weights is None else weights)
@@ -36,7 +37,7 @@ def designs(of: EvidenceProblem) -> list[np.ndarray]:
     """(n_rows, n_directions) of each feature; cells that deviate on their own are directions."""
     matrices = []
     for codes, shape in zip(of._codes, of.shapes, strict=True):
-        lines = np.concatenate([shape.basis, np.eye(len(shape.basis))], axis=1) if shape.apart else shape.basis
+        lines = np.concatenate([shape.basis(), np.eye(shape.n_cells)], axis=1) if shape.apart else shape.basis()
         matrices.append(np.concatenate([lines, np.zeros((1, lines.shape[1]))])[codes])
     return matrices
 
@@ -45,7 +46,7 @@ def precisions(of: EvidenceProblem, variances: np.ndarray) -> list[np.ndarray]:
     """Of the deviation of each class."""
     each, apart, result = 1.0 / (of._variances(variances) * of._square), of.intercept + 1, []
     for first, stop, shape in zip(of._first[:-1], of._first[1:], of.shapes, strict=True):
-        own = each[apart : apart + len(shape.basis)] if shape.apart else np.zeros(0)
+        own = each[apart : apart + shape.n_cells] if shape.apart else np.zeros(0)
         apart += own.size
         result.append(np.concatenate([each[first:stop], own]))
     return result
@@ -459,3 +460,27 @@ def test_the_report_shows_single_values_that_differ_from_their_group(tmp_path: A
     assert differences == sorted(differences, reverse=True)
     model.report(tmp_path / "report.html", X, y, cv=0)
     assert "Single values with evidence of their own" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_shapes_of_very_many_cells_take_memory_for_their_entries_only() -> None:
+    n = 1_000_000  # bases written out would take terabytes
+    made = [partial(Shape.free, n), partial(Shape.of_values, np.arange(n) // 2, n // 2, with_groups=True)]
+    assert shapes.shapes_within(made, np.array([0.9, 0.5]), 2) == [None, None]
+    several = [Shape.apart_only(n), Shape.apart_only(n), Shape.free(3)]
+    kept = shapes.apart_within(several, np.array([0.1, 0.9, 0.5]), 2)
+    assert [shape.apart for shape in kept] == [False, True, False]
+
+
+def test_many_categories_take_memory_in_proportion() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60_000)
+    customer = (rng.integers(0, 7500, 60_000) * 2 + y * (rng.random(60_000) < 0.3)) % 15_000
+    X = pl.DataFrame({"customer": [f"c{c}" for c in customer], "x": rng.normal(size=60_000) + y})
+    tracemalloc.start()
+    try:
+        model = SelectiveNB().fit(X, y)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "customer" in model.selected_features_
+    assert peak < 300e6  # the square of the categories would take 1.8 GB

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -92,14 +93,16 @@ def test_the_optimum_is_that_of_a_slow_constrained_fit(sign: int) -> None:
     rng = np.random.default_rng(0)
     shapes = [Shape.free(4), CURVE, Shape.free(3)]
     for k, cells in ((0, np.arange(1, 4)[::sign]), (1, np.arange(6)[::sign])):
-        counted = monotone(rng.normal(size=(len(shapes[k].basis), 2)), cells, rng.random(len(shapes[k].basis)))
+        counted = monotone(rng.normal(size=(shapes[k].n_cells, 2)), cells, rng.random(shapes[k].n_cells))
         shapes[k] = replace(shapes[k], rising=cells, counted=counted)
     of = problem(12, 2, n_rows=60, shapes=shapes)
     variances = np.array([0.3, 0.5, 1.0, 0.2])
     point = np.zeros((of.n_parameters, 1))
     for _ in range(5):
         point = of.descend(point, variances, of.metric(of.curvature(point), variances), 50)
-    rising = [(k, s.basis[s.rising], np.diff(s.counted[s.rising])[:, 0]) for k, s in enumerate(shapes) if s.rising.size]
+    rising = [
+        (k, s.basis()[s.rising], np.diff(s.counted[s.rising])[:, 0]) for k, s in enumerate(shapes) if s.rising.size
+    ]
     fit = (designs(of), precisions(of, variances), of._log_joint, of._classes, of._weights)
     wanted, joint = optimum(*fit, rising=rising)
     loss = of.loss(point)[0] + of.penalty(point, variances)[0]
@@ -274,8 +277,31 @@ def test_monotone_columns_are_marked_in_summary_and_report(tmp_path: Any) -> Non
     assert dict(zip(marks["feature"], marks["monotone"], strict=True)) == {
         name: {"up": 1, "near": -1}.get(name, 0) for name in X.columns
     }
+    assert dict(zip(marks["feature"], marks["monotone_class"], strict=True)) == {
+        name: "yes" if name in ("up", "near") else None for name in X.columns
+    }
     assert "monotone" not in SelectiveNB(pairs=0).fit(X, y).summary().columns
     model.report(tmp_path / "report.html", X, y, cv=0)
     text = (tmp_path / "report.html").read_text("utf-8")
     assert text.count("numeric, never falls") >= 1
-    assert ("near" in model.selected_features_) == ("numeric, never rises</span>" in text)
+    assert ("near" in model.selected_features_) == ("numeric, never rises for yes</span>" in text)
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (False, True), ("bad", "good")])
+@pytest.mark.parametrize("calibrate", ["levels", "cells"])
+def test_a_sign_that_the_rows_contradict_gets_a_caution(labels: Any, calibrate: Any, tmp_path: Any) -> None:
+    rng = np.random.default_rng(0)
+    rising, turning, noise = rng.normal(size=(3, 600))
+    y = np.array(labels)[(rising + turning**2 - 1 + rng.logistic(size=600) > 0).astype(int)]
+    X = pl.DataFrame({"duration": rising, "turning": turning, "noise": noise})
+    wrong = SelectiveNB(calibrate=calibrate, monotone={"duration": -1, "turning": 1, "noise": 1})
+    with pytest.warns(UserWarning, match=f"The rows contradict monotone.*'duration': -1.*for class {labels[1]!s}"):
+        wrong.fit(X, y)
+    assert [caution.columns for caution in wrong.cautions_ if caution.kind == "monotone"] == [("duration",)]
+    assert np.ptp(contrast(wrong, "duration")) < 0.2
+    wrong.save(tmp_path / "model.json")
+    assert load(tmp_path / "model.json").cautions_ == wrong.cautions_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        right = SelectiveNB(calibrate=calibrate, monotone={"duration": 1, "turning": -1, "noise": -1}).fit(X, y)
+    assert not right.cautions_

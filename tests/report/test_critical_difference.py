@@ -7,8 +7,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bayesieve.report import Figure
 from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from bayesieve.report import ReportData, render_card, render_report
@@ -85,6 +86,38 @@ def test_characters_that_html_cannot_hold():
     html.encode("utf-8")
     assert "\x00" not in html
     assert "a\ufffdb\ufffdc" in html
+
+
+TURNING = [*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))]
+
+
+def test_no_name_turns_the_text_after_it():
+    text = f"a{''.join(TURNING)}b"
+    for page in (render_report(hostile(text, 3)), render_card(hostile(text, 3))):
+        assert not any(character in page for character in TURNING)
+        assert "a\\u202a\\u202b" in page
+
+
+def test_names_of_figures_do_not_turn_the_text_after_them():
+    import polars as pl
+
+    from bayesieve import WrapperSelector, path_figure, selection_stability, stability_figure
+
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 60)
+    names = ["\u202eone", "two\u2067", "\u05e9\u05dd", "\u2069four"]
+    X = pl.DataFrame({name: y + random.normal(size=60) for name in names})
+    selector = WrapperSelector(direction="forward")
+    figures = [
+        path_figure(selector.fit(X, y), title="\u202etitle"),
+        path_figure([selector.fit(X, y)] * 2),
+        stability_figure(selection_stability(selector, X, y, cv=3)),
+    ]
+    for figure in figures:
+        for drawn in (figure.to_svg(), figure.to_html(), figure._repr_html_()):
+            assert not any(character in drawn for character in TURNING)
+    assert "unicode-bidi: isolate" in figures[0].to_svg()
+    assert "\\u202etitle" in figures[0].to_svg()
 
 
 def test_empty_and_blank_texts_can_be_seen():

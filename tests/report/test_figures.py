@@ -5,8 +5,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bayesieve.report import PathStep, ReliabilityBin, SearchSummary
 from bayesieve.report.figures.bars import bar_width, diverging_bar, evidence_limit, stacked_segments, waterfall

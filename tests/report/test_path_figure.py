@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bayesieve.report import path_figure, render_report, summarise_trace
 from bayesieve.report.figures.panels import Line, band, clipped_lines, labelled_mark, value_scale
@@ -461,7 +460,8 @@ def test_long_names_keep_both_ends():
 
 def test_figures_are_saved_whole(tmp_path):
     figure = path_figure(forward_trace(), title="Saved")
-    for suffix, text in ((".html", figure.to_html()), (".svg", figure.to_svg()), (".SVG", figure.to_svg())):
+    pages = [(suffix, figure.to_html()) for suffix in (".html", ".htm")]
+    for suffix, text in (*pages, (".svg", figure.to_svg()), (".SVG", figure.to_svg())):
         path = tmp_path / f"figure{suffix}"
         figure.save(path)
         assert path.read_text(encoding="utf-8") == text
@@ -469,7 +469,7 @@ def test_figures_are_saved_whole(tmp_path):
         figure.save(tmp_path / "figure.png")
     with pytest.raises(FileNotFoundError, match="create it first"):
         figure.save(tmp_path / "absent" / "figure.svg")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["figure.SVG", "figure.html", "figure.svg"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["figure.SVG", "figure.htm", "figure.html", "figure.svg"]
     assert "Saved" in repr(figure)
 
 

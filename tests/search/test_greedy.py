@@ -18,9 +18,9 @@ from bayesieve.search import (
     SearchTrace,
     SubsetProblem,
     followed,
+    greedy as module,
     scored_rows,
 )
-from bayesieve.search import greedy as module
 from tests.criteria.coded_tables import coded_table
 
 

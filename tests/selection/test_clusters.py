@@ -97,7 +97,8 @@ def test_leave_one_out_and_folds_are_those_of_refitted_models(evaluation: Any) -
     X = np.where(rng.random((48, 9)) < 0.3, y[:, None], rng.integers(0, 3, (48, 9)))
     options: dict[str, Any] = {"encoder": None, "smoothing": 1.0, "constraints": {"log_loss": 0.9}}
     selector = DependenceClusterSelector(evaluation=evaluation, **options).fit(X, y)
-    splits = list((LeaveOneOut() if evaluation == "loo" else StratifiedKFold(evaluation)).split(X, y))
+    splitter = LeaveOneOut() if evaluation == "loo" else StratifiedKFold(evaluation, shuffle=True, random_state=0)
+    splits = list(splitter.split(X, y))
     frame = selector.candidates_
     assert frame.height > 10
     for names, accuracy, loss, feasible in frame[["features", "accuracy", "log_loss", "feasible"]].iter_rows():

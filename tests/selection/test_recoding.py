@@ -103,7 +103,7 @@ def test_folds_equal_encoders_fitted_again(n_classes: int, weighted: bool, encod
     assert len(steps) >= 3
     for subset, criterion, _ in steps:
         log_proba = np.zeros((y.size, n_classes))
-        for train, test in StratifiedKFold(5).split(X, y):
+        for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
             log_proba[test] = refitted(X, y, train, test, subset, weights, **encoder)
         own = -log_proba[np.arange(y.size), y]
         assert criterion == pytest.approx(np.average(own, weights=weights), rel=0, abs=1e-10)

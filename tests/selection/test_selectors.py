@@ -20,10 +20,12 @@ from bayesieve import (
     BayesianAveraging,
     CFSSelector,
     CompressionAveraging,
+    DiscreteNB,
     MAPSelector,
     MRMRSelector,
     TableEncoder,
     WrapperSelector,
+    pair_statistics,
 )
 from bayesieve.search import SearchState, multi_start
 from bayesieve.selection import SELECTORS, CodedSelector, make_selector, subset_search
@@ -181,6 +183,30 @@ def test_codes_without_an_encoder(kind: type[CodedSelector]) -> None:
     np.testing.assert_array_equal(coded.transform(codes), codes[:, coded.support_])
     with pytest.raises(ValueError, match="features"):
         coded.transform(codes[:, :2])
+
+
+EQUAL_NAMES = {
+    "pandas": lambda codes: pd.DataFrame(codes, columns=["a", "b", "a"]),
+    "pandas numbers": lambda codes: pd.DataFrame(codes, columns=[1, 2, 1]),
+    "pyarrow": lambda codes: pa.table(list(codes.T), names=["a", "b", "a"]),
+    "record batch": lambda codes: pa.record_batch(list(map(pa.array, codes.T)), names=["a", "b", "a"]),
+}
+
+
+@pytest.mark.parametrize("table", EQUAL_NAMES)
+@pytest.mark.parametrize("encoder", [None, "modl"])
+def test_equal_names_are_refused_by_all_selectors(table: str, encoder: str | None) -> None:
+    codes = np.random.default_rng(0).integers(0, 3, (40, 3))
+    X, y = EQUAL_NAMES[table](codes), codes[:, 0] > 0
+    for name in SELECTORS:
+        with pytest.raises(ValueError, match=r"Column name '[a1]' appears more than once; give every column its own"):
+            make_selector(name).set_params(encoder=encoder).fit(X, y)
+    with pytest.raises(ValueError, match="appears more than once"):
+        DiscreteNB().fit(X, y)
+    with pytest.raises(ValueError, match="appears more than once"):
+        DiscreteNB().fit(codes, y).predict(X)
+    with pytest.raises(ValueError, match="appears more than once"):
+        pair_statistics(X, y, encoder=encoder)
 
 
 def test_an_encoder_with_options() -> None:

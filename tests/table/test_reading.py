@@ -13,8 +13,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from bayesieve.table import as_table, read_table
 from bayesieve.table.csv_files import sniff_separator

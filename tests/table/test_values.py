@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bayesieve.table.temporal import format_temporal, parse_number
 from bayesieve.table.values import canonical_text, canonical_value, is_missing

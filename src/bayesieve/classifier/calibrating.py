@@ -19,7 +19,7 @@ from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.naive_bayes.calibration import Calibration, CalibrationRows, LeaveOneOutLoss, calibrate
 from bayesieve.naive_bayes.evidence import EvidenceProblem, FittedEvidence, fit_evidence
 from bayesieve.naive_bayes.monotone import merged_evidence, monotone, rising_cells
-from bayesieve.naive_bayes.shapes import N_WAVES, Shape, most_directions, shapes_within
+from bayesieve.naive_bayes.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
 from bayesieve.naive_bayes.sparsity import worth_keeping
 from bayesieve.search.recorder import Clock
 from bayesieve.table import FeatureLevels
@@ -312,9 +312,10 @@ def _shapes(
         return Shape.of_values(line, int(line.max()) + 1, with_groups=k not in recoded)
 
     within = shapes_within([partial(shape, i) for i in range(len(features))], weights[features], n_classes)
-    return [
+    shapes = [
         (Shape.apart_only if weights[k] > 0 and k not in recoded and k not in cells else Shape.fixed)(line.size)
         if known is None
         else known
         for k, line, known in zip(features, of_level, within, strict=True)
     ]
+    return apart_within(shapes, weights[features], n_classes)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
+from bayesieve.classifier.own_columns import own_columns
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
+from bayesieve.naive_bayes.monotone import monotone_gain
 from bayesieve.table import FeatureLevels, Table, as_table
 from bayesieve.table.cautions import Caution, issue, listed, named
+from bayesieve.table.columns import Categories, quoted_text
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.pair_levels import columns_behind
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.values import canonical_text
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -24,20 +30,25 @@ _SUSPICIOUS_SCORE = 0.95
 _FEWEST_ROWS_PER_CLASS = 10
 _SMALL_SHARE = 0.01
 _NEARLY_ALL = 0.9  # of the rows have a value of their own in a column that looks like an identifier
-_FEWEST_ROWS = 20  # below, values of their own are no surprise
-_SURPRISING_PAIRS = 10.0  # equal pairs to be expected by chance where a column of whole numbers has none
-_SAMPLES = (64, 1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
+_SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
 _OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
 _MOST_GROUPS = 3
+_FEWEST_NATS = 3.0  # by which rows say more with the opposite sign: odds of 20 to 1
 _FEWEST_UNSEEN = 5  # rows, so that one odd row among few makes no noise
 _MANY_UNSEEN = 0.05  # of the rows
+_LOOKED_AT = 1000  # rows that show which values were never seen
+_SHOWN_VALUES = 3
+
+_values_held: ContextVar[dict[str, str] | None] = ContextVar("values_held", default=None)
 
 
 def model_cautions(model: SelectiveNB, seen: Sequence[Caution] = ()) -> tuple[Caution, ...]:
     """The cautions ``seen`` in the training table, and those that follow from a fitted or loaded model alone."""
     targets = {name for caution in seen if caution.kind == "target" for name in caution.columns}
+    named = {name for caution in seen if caution.kind in ("target", "identifier") for name in caution.columns}
     separating = [caution for caution in _separating(model) if targets.isdisjoint(caution.columns)]
-    return (*seen, *_nothing_kept(model), *_dates(model), *separating, *_search(model), *_classes(model))
+    own = [*_nothing_kept(model), *_contradicted_signs(model), *_numbered(model, named), *_dates(model), *separating]
+    return (*seen, *own, *_search(model), *_classes(model))
 
 
 def _nothing_kept(model: SelectiveNB) -> list[Caution]:
@@ -52,10 +63,56 @@ def _nothing_kept(model: SelectiveNB) -> list[Caution]:
     return [Caution("nothing kept", (), sentence)]
 
 
+def _contradicted_signs(model: SelectiveNB) -> list[Caution]:
+    """Columns of ``monotone`` whose rows say much more with the opposite sign: their evidence becomes flat."""
+    signs, cautions = model.monotone or {}, []
+    for k, level in enumerate(model.encoder_.levels_):
+        sign = signs.get(level.name, 0) if level.kind == "numeric" else 0
+        if not sign or level.n_levels == 1:
+            continue
+        own, opposite = (monotone_gain(model.naive_bayes_.feature_count_[k], level, s) for s in (sign, -sign))
+        if opposite > own + _FEWEST_NATS and opposite > 2 * own:
+            wanted, found = ("fall", "falls") if sign > 0 else ("rise", "rises")
+            sentence = (
+                f"The rows contradict monotone={{{level.name!r}: {sign:+d}}}: evidence for class "
+                f"{model.classes_[1]!s}, the second of classes_, must not {wanted} with {level.name!r}, but the share "
+                f"of this class {found} with it, so that the column says little or nothing. Turn the sign round if "
+                f"class {model.classes_[0]!s} was meant; otherwise leave it out."
+            )
+            cautions.append(Caution("monotone", (level.name,), sentence))
+    return cautions
+
+
+def _used(model: SelectiveNB) -> Iterator[tuple[FeatureLevels, str | None]]:
+    """The columns that features of the model are made of, each with what it marks."""
+    levels, marks = model.encoder_.levels_, getattr(model.encoder_, "marks_", {})
+    used = np.zeros(len(levels), dtype=bool)
+    used[model.naive_bayes_.used_] = True
+    for k in np.flatnonzero(columns_behind(levels, used)).tolist():
+        yield levels[k], marks.get(levels[k].name)
+
+
+def _numbered(model: SelectiveNB, apart: set[str]) -> list[Caution]:
+    """Counters and identifiers that are used, by themselves or in pairs, except those set ``apart``."""
+    used = [level.name for level, mark in _used(model) if mark in ("counter", "identifier")]
+    columns = tuple(name for name in used if name not in apart)
+    if not columns:
+        return []
+    looks = _verb(columns, "looks like an identifier", "look like identifiers")
+    sentence = (
+        f"{_column(columns)} {looks} that the model uses: new rows will have other values. Leave "
+        f"{_verb(columns, 'it', 'them')} out."
+    )
+    return [Caution("identifier", columns, sentence)]
+
+
 def _dates(model: SelectiveNB) -> list[Caution]:
     """Columns of dates, which are cut into intervals: new rows are later than all training rows."""
-    levels = [model.encoder_.levels_[k] for k in model.naive_bayes_.used_.tolist()]
-    columns = tuple(level.name for level in levels if level.kind == "numeric" and level.type in ("date", "datetime"))
+    columns = tuple(
+        level.name
+        for level, mark in _used(model)
+        if mark == "date" or (level.kind == "numeric" and level.type in ("date", "datetime"))
+    )
     if not columns:
         return []
     sentence = (
@@ -120,7 +177,7 @@ def table_cautions(table: Table, coded: CodedTable, encoder: TableEncoder) -> li
     return [
         *getattr(encoder, "scan_cautions_", ()),
         *target,
-        *_identifiers(columns),
+        *_identifiers(columns, getattr(encoder, "marks_", {})),
         *_copies(columns, {name for caution in target for name in caution.columns}),
     ]
 
@@ -142,17 +199,12 @@ class _Columns:
     def __init__(self, table: Table, rows: np.ndarray, coded: CodedTable, levels: TableLevels) -> None:
         self.rows, self.coded, self.levels = rows, coded, levels
         self._table = table
-        self._kinds = np.array(table.kinds(), dtype=object)
         runs = coded.rows.runs if coded.weights is None else None
         drawn = [
             rows if some is None else rows[some if runs is None else runs.by_class(some)]
             for some in _samples(rows.size)
         ]
-        self.glance, self.sample, self.most = drawn
-
-    def of_kind(self, kind: str) -> np.ndarray:
-        """Which columns are read as numbers, or as categories, (n_columns,) bool."""
-        return self._kinds == kind
+        self.sample, self.most = drawn
 
     def counts(self, k: int) -> list[list[float]]:
         """Rows (or weight) by level and class."""
@@ -173,10 +225,6 @@ class _Columns:
         """Codes of the levels, shape (rows.size,)."""
         codes: np.ndarray = self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0]
         return codes
-
-    def at_a_glance(self, features: np.ndarray) -> np.ndarray:
-        """Numbers of several columns in very few rows, NaN = missing, shape (n, rows)."""
-        return self._table.numbers_at(self.glance, features)
 
     def values(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""
@@ -209,28 +257,17 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
     return [Caution("target", tuple(names), sentence)]
 
 
-def _identifiers(columns: _Columns) -> list[Caution]:
-    """Columns that name rows: categories of which nearly every row has its own, and whole numbers, close together,
-    each of which comes once. Numbers that say nothing of the classes do no harm and are not looked at.
+def _identifiers(columns: _Columns, marks: Mapping[str, str]) -> list[Caution]:
+    """Columns that name rows, nearly every one of which has a value of its own. Numbers that say nothing of the classes
+    do no harm and are not looked at.
     """
-    coded, levels, n_rows = columns.coded, columns.levels, columns.rows.size
-    if n_rows < _FEWEST_ROWS:
+    names = tuple(
+        name
+        for k, name in enumerate(columns.coded.names[: len(columns.levels)])
+        if marks.get(name) in ("counter", "identifier") and _are_different(columns, k)
+    )
+    if not names:
         return []
-    features = []
-    for k in np.flatnonzero(columns.of_kind("categorical")).tolist():
-        groups = levels[k].groups or ()
-        n_values = sum(map(len, groups)) - (levels[k].missing_code is not None)
-        if n_values >= _FEWEST_ROWS:
-            n_known = n_rows if len(groups) == 1 else int(np.count_nonzero(columns.known(k, columns.rows)))
-            if n_values >= _NEARLY_ALL * n_known:
-                features.append(k)
-    of_numbers = np.array([type_ == "number" for type_ in levels.types])
-    numbers = np.flatnonzero(columns.of_kind("numeric") & of_numbers & (levels.n_levels > 1))
-    numbers = numbers[_are_different(columns.at_a_glance(numbers))]
-    features += [k for k in numbers.tolist() if _are_row_numbers(columns.values(k, columns.most), n_rows)]
-    if not features:
-        return []
-    names = tuple(coded.names[k] for k in sorted(features))
     sentence = (
         f"{_column(names)} {_verb(names, 'looks like an identifier', 'look like identifiers')}: nearly every row has "
         f"a value of its own, and new rows will have others. Leave {_verb(names, 'it', 'them')} out."
@@ -238,19 +275,15 @@ def _identifiers(columns: _Columns) -> list[Caution]:
     return [Caution("identifier", names, sentence)]
 
 
-def _are_different(values: np.ndarray) -> np.ndarray:
-    """Which columns hold different whole numbers, (n_columns,) bool; ``values`` is (n_columns, n_rows)."""
-    ordered = np.sort(values, axis=1)
-    return np.all(ordered == np.floor(ordered), axis=1) & np.all(ordered[:, 1:] > ordered[:, :-1], axis=1)
-
-
-def _are_row_numbers(values: np.ndarray, n_rows: int) -> bool:
-    """Whether these are whole numbers without repeats, of a column of ``n_rows`` in which repeats would be certain if
-    its range were filled at random.
-    """
-    if 2 * _SURPRISING_PAIRS * (values.max() - values.min() + 1.0) > float(n_rows) ** 2:
-        return False
-    return bool(_are_different(values[None, :])[0])
+def _are_different(columns: _Columns, k: int) -> bool:
+    """Whether nearly all categories of a column are different, or informative numbers."""
+    level = columns.levels[k]
+    if level.groups is None:
+        values = columns.values(k, columns.most) if level.n_levels > 1 else np.zeros(0)
+        return bool(np.unique(values).size > _NEARLY_ALL * np.count_nonzero(~np.isnan(values)))
+    n_values = sum(map(len, level.groups)) - (level.missing_code is not None)
+    n_known = columns.rows.size if len(level.groups) == 1 else np.count_nonzero(columns.known(k, columns.rows))
+    return bool(n_values >= _NEARLY_ALL * n_known)
 
 
 def _copies(columns: _Columns, apart: set[str]) -> list[Caution]:
@@ -302,14 +335,85 @@ def pattern(values: np.ndarray) -> bytes:
 @contextmanager
 def unseen_said_once(model: SelectiveNB, n_rows: int, most: int = 5) -> Iterator[None]:
     """Issue one `unseen_caution` for all rows that are predicted within, block by block."""
-    before = model.encoder_.unseen_counts_.copy()
-    yield
+    before, held = model.encoder_.unseen_counts_.copy(), dict[str, str]()
+    token = _values_held.set(held)
+    try:
+        yield
+    finally:
+        _values_held.reset(token)
     unseen = model.encoder_.unseen_counts_ - before
-    issue([unseen_caution(model.encoder_.levels_, unseen, n_rows, model.naive_bayes_.used_, most)])
+    issue([unseen_caution(model.encoder_.levels_, unseen, n_rows, model.naive_bayes_.used_, most, held)])
+
+
+def warn_of_unseen(model: SelectiveNB, table: Table, coded: CodedTable) -> None:
+    """Issue an `unseen_caution` for rows that were coded, or note for `unseen_said_once` what they hold."""
+    held = _values_held.get()
+    values = values_never_seen(model, table, coded)
+    if held is not None:
+        held.update({name: words for name, words in values.items() if name not in held})
+    issue([unseen_caution(model.encoder_.levels_, coded.unseen, coded.n_rows, model.naive_bayes_.used_, held=values)])
+
+
+def look_at_first_rows(model: SelectiveNB, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
+    """Issue an `unseen_caution` about the first rows of a query, which no Python is going to see."""
+    if not isinstance(model.encoder_, TableEncoder):
+        return
+    counts = model.encoder_.unseen_counts_.copy()
+    try:
+        first = frame.head(_LOOKED_AT)
+        head = own_columns(model, first.collect() if isinstance(first, nw.LazyFrame) else first)
+        table = model.encoder_.read(head, model)
+        coded = model.encoder_.transform_coded(table, owner=model)
+    except Exception:  # a query fails in any way, and says so when it is run
+        return
+    finally:
+        model.encoder_.unseen_counts_ = counts
+    levels, used, held = model.encoder_.levels_, model.naive_bayes_.used_, values_never_seen(model, table, coded)
+    whole = coded.n_rows < _LOOKED_AT
+    rows = "" if whole else f"first {coded.n_rows:,} rows"
+    issue([unseen_caution(levels, coded.unseen, coded.n_rows, used, held=held, rows=rows)])
+
+
+def values_never_seen(model: SelectiveNB, table: Table, coded: CodedTable) -> dict[str, str]:
+    """What columns hold, and held in training, by name, where nearly all values have no level."""
+    levels = TableLevels.of(model.encoder_.levels_)
+    if coded.unseen is None:
+        return {}
+    words = {}
+    for k in np.flatnonzero(coded.unseen[: table.n_columns] >= max(1, _NEARLY_ALL * coded.n_rows)).tolist():
+        level = levels[k]
+        if type(level) is not FeatureLevels:
+            return {}  # of scores
+        column = table.select([k]).take(np.arange(min(_LOOKED_AT, coded.n_rows))).column(0)
+        found = column.categories(merged=False).values
+        if level.groups is not None and found:
+            codes = level.code_categories(Categories(np.arange(len(found)), found))
+            found = [found[i] for i in np.flatnonzero(codes == level.unseen_code).tolist()]
+        if found:
+            now = f"holds {_some([canonical_text(value) for value in found])} ({column.type})"
+            words[level.name] = f"'{level.name}' {now}, but held {_known(level)} in training"
+    return words
+
+
+def _known(level: FeatureLevels) -> str:
+    if level.groups is None:
+        return "numbers" if level.type == "number" else f"values of type {level.type}"
+    values = [canonical_text(value) for group in level.groups for value in group if value is not None]
+    return f"{_some(values)} ({level.type})" if values else "no value"
+
+
+def _some(texts: Sequence[str]) -> str:
+    return listed([quoted_text(text) for text in texts], _SHOWN_VALUES)
 
 
 def unseen_caution(
-    levels: Sequence[FeatureLevels], unseen: np.ndarray | None, n_rows: int, used: np.ndarray, most: int = 5
+    levels: Sequence[FeatureLevels],
+    unseen: np.ndarray | None,
+    n_rows: int,
+    used: np.ndarray,
+    most: int = 5,
+    held: Mapping[str, str] | None = None,
+    rows: str = "",
 ) -> Caution | None:
     """Columns of positive weight without a level in more than a few per cent of the rows to be predicted.
 
@@ -317,7 +421,10 @@ def unseen_caution(
     ----------
     unseen : rows without a level, of each feature.
     most : columns named in the sentence.
+    held : what columns hold, and held in training, by name.
+    rows : the rows in words; by default their number.
     """
+    rows = rows or f"{n_rows:,} rows"
     if unseen is None or n_rows < _FEWEST_UNSEEN:
         return None
     marked = np.zeros(len(levels), dtype=bool)
@@ -335,15 +442,18 @@ def unseen_caution(
     if everywhere:
         meant = _verb(everywhere, "it is the column", "they are the columns")
         sentences.append(
-            f"{_column(everywhere, most)} {_verb(everywhere, 'holds', 'hold')} nothing in any of the {n_rows:,} rows "
+            f"{_column(everywhere, most)} {_verb(everywhere, 'holds', 'hold')} nothing in any of the {rows} "
             f"that the model has seen in training: check that {meant} meant, and written as "
             "in training."
         )
     if shares:
         sentences.append(
             f"Some values were never seen in training, or are missing where none was missing then, and add nothing to "
-            f"any class (share of the {n_rows:,} rows): {listed(shares, most)}."
+            f"any class (share of the {rows}): {listed(shares, most)}."
         )
+    odd = [held[name] for name in counts if name in held] if held else []
+    if odd:
+        sentences.append(f"{'; '.join(odd[:most])}: turn the values into those of training first.")
     return Caution("unseen", tuple(counts), " ".join(sentences)) if sentences else None
 
 

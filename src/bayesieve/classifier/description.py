@@ -120,7 +120,11 @@ def summarise(model: SelectiveNB) -> Any:
 
     levels = model.encoder_.levels_
     signs = model.monotone or {}
-    monotone = {"monotone": [signs.get(level.name, 0) for level in levels]} if signs else {}
+    monotone: dict[str, Any] = {}
+    if signs:
+        of_levels = [signs.get(level.name, 0) for level in levels]
+        second = str(model.classes_[1])
+        monotone = {"monotone": of_levels, "monotone_class": [second if sign else None for sign in of_levels]}
     frame = polars_frame(
         {
             "feature": list(TableLevels.of(model.encoder_.levels_).names),

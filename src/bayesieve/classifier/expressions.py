@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from bayesieve.classifier.cautions import look_at_first_rows
 from bayesieve.classifier.level_expressions import ColumnExpressions
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.table.choices import is_choice
@@ -116,7 +117,9 @@ class Stages:
             return cls(model, ColumnExpressions(), "polars")
         of_frame = nw.from_native(frame)
         engine = of_frame.implementation.name.lower()
-        return cls(model, ColumnExpressions(of_frame.collect_schema(), engine), engine)
+        stages = cls(model, ColumnExpressions(of_frame.collect_schema(), engine), engine)
+        look_at_first_rows(model, of_frame)
+        return stages
 
     def joints(self, of: Reference) -> Named:
         """The log joint of each class, summed in the order of `DiscreteNB`."""

@@ -14,10 +14,12 @@ import numpy as np
 
 from bayesieve.table import FeatureLevels
 from bayesieve.table.backends.base import type_of_dtype
+from bayesieve.table.cautions import listed
+from bayesieve.table.columns import Categories
 from bayesieve.table.indicator_levels import IndicatorLevels
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.temporal import MICROSECONDS_PER_DAY, TEMPORAL, parse_number
-from bayesieve.table.values import canonical_text
+from bayesieve.table.values import canonical_text, canonical_value
 
 BLANKS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
@@ -122,8 +124,11 @@ class ColumnExpressions:
 
     def _of_value(self, level: FeatureLevels) -> Any:
         missing = self._lit(level._code_of_missing)
+        own = self._type_of(level.name)
+        if own in ("boolean", "number") and own not in _READABLE.get(level.type, (level.type,)):
+            return self._of_other_type(level, own)
         if level.type == "boolean":
-            value = self._column(level.name, "boolean")
+            value = self._column(level.name, "boolean", level)
             of = [self._lit(level._code_of_text.get(text, level.unseen_code)) for text in ("True", "False")]
             return self.ns.when(value.is_null()).then(missing).when(value.fill_null(False)).then(of[0]).otherwise(of[1])
         if level.type in ("text", "category"):
@@ -139,8 +144,25 @@ class ColumnExpressions:
             is_missing = is_missing | value.cast(self.ns.Float64).is_nan()
         return self.ns.when(is_missing).then(missing).otherwise(self._replaced(value, keys, level))
 
+    def _of_other_type(self, level: FeatureLevels, own: str) -> Any:
+        """Booleans and numbers where other values are expected: those that stand for a value of a level."""
+        if own == "boolean":
+            candidates: list[Any] = [False, True]
+        else:
+            texts = level._code_of_text
+            candidates = list({number for text in texts for number in _numbers_like(text)})
+        found = level.code_categories(Categories(np.arange(len(candidates)), candidates)).tolist()
+        codes = {value: code for value, code in zip(candidates, found, strict=True) if code != level.unseen_code}
+        missing, value = self._lit(level._code_of_missing), self._named(level.name)
+        if own == "boolean":
+            of = [self._lit(codes.get(value, level.unseen_code)) for value in (True, False)]
+            return self.ns.when(value.is_null()).then(missing).when(value.fill_null(False)).then(of[0]).otherwise(of[1])
+        number, keys = self._number_key(level, codes)
+        is_missing = number.is_null() | number.cast(self.ns.Float64).is_nan()
+        return self.ns.when(is_missing).then(missing).otherwise(self._replaced(number, keys, level))
+
     def _of_text(self, level: FeatureLevels) -> Any:
-        value, keys = self._column(level.name, level.type), level._code_of_text
+        value, keys = self._column(level.name, level.type, level), level._code_of_text
         if level.type == "category" or self._type_of(level.name) == "category":
             value = value.cast(self.ns.String)
         bare = value.str.strip_chars(BLANKS)
@@ -153,11 +175,12 @@ class ColumnExpressions:
             code = self.ns.when(own == self._lit(level.unseen_code)).then(code).otherwise(own)
         return self.ns.when(value.is_null()).then(self._lit(level._code_of_missing)).otherwise(code)
 
-    def _number_key(self, level: FeatureLevels) -> tuple[Any, dict[Any, int]]:
-        """A categorical column of numbers, and the codes of the numbers."""
-        column, dtype = self._column(level.name, "number"), self._dtype(level.name)
-        values = [value for group in level.groups or () for value in group if value is not None]
-        numbers: dict[Any, int] = {value: level._code_of_text[canonical_text(value)] for value in values}
+    def _number_key(self, level: FeatureLevels, numbers: dict[Any, int] | None = None) -> tuple[Any, dict[Any, int]]:
+        """A categorical column of numbers, and the codes of the numbers: those of the levels by default."""
+        column, dtype = self._column(level.name, "number", level), self._dtype(level.name)
+        if numbers is None:
+            values: list[Any] = [value for group in level.groups or () for value in group if value is not None]
+            numbers = {value: level._code_of_text[canonical_text(value)] for value in values}
         whole = {value: code for value, code in numbers.items() if isinstance(value, int)}
         if any(abs(value) >= _ALL_WHOLE for value in whole) and not (dtype is not None and dtype.is_float()):
             return column.cast(self.ns.Int64), {v: code for v, code in whole.items() if -(2**63) <= v < 2**63}
@@ -175,7 +198,7 @@ class ColumnExpressions:
 
     def _moment(self, level: FeatureLevels) -> tuple[Any, Callable[[float], Any]]:
         """A column of moments, and what the number of a moment of the level's type compares with, rounded down."""
-        column, dtype = self._column(level.name, level.type), self._dtype(level.name)
+        column, dtype = self._column(level.name, level.type, level), self._dtype(level.name)
         type_ = self._type_of(level.name) or level.type
         if self._engine == "polars":
             if type_ == "duration":
@@ -218,15 +241,17 @@ class ColumnExpressions:
         dtype = self._dtype(name)
         return None if dtype is None or dtype == nw.Unknown else type_of_dtype(dtype)
 
-    def _column(self, name: str, type_: str) -> Any:
-        """A column of the frame, which must be there and readable as this type."""
+    def _column(self, name: str, type_: str, level: FeatureLevels | None = None) -> Any:
+        """A column of the frame, which must be there and readable as this type; ``level`` has the values expected."""
         if self._schema is not None and name not in self._schema:
             raise ValueError(f"The frame has no column {name!r}, which the model needs.")
         own = self._type_of(name)
         if own is not None and own not in _READABLE.get(type_, (type_,)):
+            values = [value for group in (level and level.groups) or () for value in group if value is not None]
+            such_as = f", such as {listed([repr(canonical_text(value)) for value in values], 3)}" if values else ""
             raise ValueError(
-                f"Column {name!r} holds values of type {own} where values of type {type_} are expected; convert the "
-                f"column to {type_} first."
+                f"Column {name!r} holds values of type {own} where values of type {type_} are expected{such_as}; "
+                f"convert the column to {type_}{' with these values' if such_as else ''} first."
             )
         column = self._named(name)
         if self._dtype(name) == nw.Unknown and type_ in _PLAIN:
@@ -234,6 +259,11 @@ class ColumnExpressions:
         return column
 
     def _named(self, name: str) -> Any:
+        if self._engine == "polars" and self._dtype(name) == nw.Object:
+            raise ValueError(
+                f"Column {name!r} holds Python objects, which no expression reads; convert it to one type first, or "
+                "predict with predict_proba."
+            )
         if name != "*" and not (name.startswith("^") and name.endswith("$")):
             return self.ns.col(name)
         if self._engine == "polars":  # for which these are patterns
@@ -243,6 +273,17 @@ class ColumnExpressions:
         if name == "*":
             raise ValueError(f"The column {name!r} means all columns to {self._engine}; rename it before the fit.")
         return self.ns.col(name)
+
+
+def _numbers_like(text: str) -> list[Any]:
+    """Numbers that may stand for the value of this text."""
+    if text in ("True", "False"):
+        return [int(text == "True")]
+    try:
+        number = parse_number(text, "number")
+    except ValueError:
+        return []
+    return [canonical_value(number)] if math.isfinite(number) else []
 
 
 def _microseconds(number: float, type_: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +12,8 @@ from sklearn.base import clone
 from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation import out_of_fold_log_proba
-from bayesieve.evaluation.protocol import row_splits
 from bayesieve.report.data import Performance, ReliabilityBin
+from bayesieve.selection.row_splits import is_number_of_folds, row_splits
 from bayesieve.statistics import metrics
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.frames import take_rows
@@ -133,7 +132,7 @@ def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Me
     """
     if cv is not None and held_out:
         raise ValueError("held_out=True measures this very model, cv= models of folds; give one of them.")
-    if isinstance(cv, Integral) and not isinstance(cv, bool) and cv == 0:
+    if is_number_of_folds(cv) and cv == 0:
         return None
     trained_on = are_training_rows(model, rows)
     if held_out or (cv is None and not trained_on):
@@ -167,13 +166,15 @@ def _of_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_
 
 
 def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool) -> Measured:
-    if rows.weights is not None and not rows.weights.all() and (cv is None or isinstance(cv, Integral)):
+    if rows.weights is not None and not rows.weights.all() and (cv is None or is_number_of_folds(cv)):
         rows = rows.take(np.flatnonzero(rows.weights))  # rows of weight 0 do not count, also not in folds
     largest = int(np.bincount(rows.codes).max())
     if cv is None and largest < 2:
         raise Unmeasured("cross-validation needs at least two rows of some class")
     cv = min(_N_FOLDS, largest) if cv is None else cv
     splits = row_splits(cv, rows.labels)
+    if np.bincount(np.concatenate([test for _, test in splits])).max() > 1:
+        raise ValueError("cv must test no row twice; choose a splitter without repeats, such as StratifiedKFold.")
     if np.unique(rows.codes).size != model.classes_.size:
         if not trained_on:
             raise ValueError(
@@ -188,7 +189,7 @@ def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool) -
     if tested.size < rows.n_rows:
         rows, log_proba = rows.take(tested), log_proba[tested]
     what = f"the {rows.n_rows:,} training rows" if trained_on else f"{rows.n_rows:,} rows"
-    folds = f"{len(splits)}-fold {'stratified ' if isinstance(cv, Integral) else ''}cross-validation"
+    folds = f"{len(splits)}-fold {'stratified ' if is_number_of_folds(cv) else ''}cross-validation"
     others = "" if trained_on else ", none by this very model"
     return _performance(
         model,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.classifier.cautions import rows_in_question, unseen_caution, unseen_said_once
+from bayesieve.classifier.cautions import rows_in_question, unseen_caution, unseen_said_once, warn_of_unseen
 from bayesieve.classifier.engines import check_engine
 from bayesieve.classifier.own_columns import columns_needed, columns_to_read, own_columns, scan_for
 from bayesieve.counts import CodedTable, check_smoothing
@@ -26,9 +26,10 @@ from bayesieve.parts import arguments
 from bayesieve.search.recorder import Clock
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
-from bayesieve.table import FeatureLevels
+from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, issue, silenced
 from bayesieve.table.choices import is_choice
+from bayesieve.table.columns import rows_from
 from bayesieve.table.frames import apart_by_name
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.rows import ClassRuns
@@ -137,6 +138,11 @@ def encoder_asked_for(model: SelectiveNB) -> Any:
     ValueError if both have options that differ.
     """
     own, other = model.encoder, getattr(model.selector, "encoder", "modl")
+    if own is None:
+        raise ValueError(
+            "SelectiveNB codes the columns of the table: encoder must be 'modl', a TableEncoder or an "
+            "IndicatorEncoder, not None; DiscreteNB takes codes."
+        )
     if is_choice(other, ("modl",)) or repr(other) == repr(own):
         return own
     name = type(model.selector).__name__
@@ -239,8 +245,12 @@ def predicted(model: SelectiveNB, predict: Callable[[CodedTable], np.ndarray], X
         return predict(coded_for(model, X))
     source = scan_for(model, X)
     frames = source.blocks(columns_to_read(model, source))
+    results: list[np.ndarray] = []
     with unseen_said_once(model, source.n_rows), silenced():
-        return np.concatenate([predict(coded_for(model, own_columns(model, frame))) for frame in frames])
+        for frame in frames:
+            with rows_from(sum(map(len, results))):
+                results.append(predict(coded_for(model, own_columns(model, frame))))
+    return np.concatenate(results)
 
 
 def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
@@ -280,8 +290,14 @@ def coded_for(model: SelectiveNB, X: Any) -> CodedTable:
     """
     cells = model.cells_
     if not isinstance(X, CodedTable):
-        coded = model.encoder_.transform_coded(X, owner=model, **({} if cells is None else {"levels": cells}))
-        issue([unseen_caution(model.encoder_.levels_, coded.unseen, coded.n_rows, model.naive_bayes_.used_)])
+        options = {} if cells is None else {"levels": cells}
+        if not isinstance(model.encoder_, TableEncoder):
+            coded: CodedTable = model.encoder_.transform_coded(X, owner=model, **options)
+            issue([unseen_caution(model.encoder_.levels_, coded.unseen, coded.n_rows, model.naive_bayes_.used_)])
+            return coded
+        table = X if isinstance(X, Table) else model.encoder_.read(X, model)
+        coded = model.encoder_.transform_coded(table, owner=model, **options)
+        warn_of_unseen(model, table, coded)
         return coded
     if cells is None:
         own = model.encoder_.levels_  # of two thirds of the rows, say, where the codes are of all

@@ -13,7 +13,7 @@ import numpy as np
 from bayesieve.classifier.model_json import model_from_json, model_to_json
 from bayesieve.classifier.selective import SelectiveNB
 from bayesieve.plain_values import Damaged
-from bayesieve.table.writing import checked_path, write_atomically
+from bayesieve.table.writing import checked_path, refuse_other_format, write_atomically
 
 FORMAT = "bayesieve.SelectiveNB"
 VERSION = 2
@@ -28,6 +28,7 @@ def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
     """Write a fitted model as JSON, whole or not at all, after reading it back."""
     from bayesieve import __version__
 
+    refuse_other_format(path, "a model as JSON", ".json")
     data = {"format": FORMAT, "version": VERSION, "written_by": __version__, **model_to_json(model)}
     try:
         text = _to_text(data)

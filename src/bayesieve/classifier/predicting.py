@@ -61,7 +61,8 @@ class Predicting:
         Parameters
         ----------
         frame : dataframe or query, optional
-            What the expressions are for; its columns are checked. Without, they are expressions of polars, for columns
+            What the expressions are for; its columns are checked, and its first 1,000 rows for values never seen in
+            training, which a warning names. Without, they are expressions of polars, for columns
             of the types of the training table; moments of other engines are in UTC.
         outputs : {"all", "prediction", "probabilities"}, default="all"
             The most probable class, the probability of each class, or both.
@@ -98,8 +99,10 @@ class Predicting:
         ----------
         frame : dataframe or query
             In memory (pandas, polars, pyarrow ...): predicted at once. A polars LazyFrame or DuckDB relation: the query
-            goes on with expressions, and no Python touches the rows. A Dask or PySpark dataframe: workers, which need
-            this package, predict their partitions. Columns may be in any order, and more than the model needs.
+            goes on with expressions, and no Python touches the rows but the first 1,000, which are read at once: a
+            warning names values among them that were never seen in training. A Dask or PySpark dataframe: workers,
+            which need this package, predict their partitions, without warnings. Columns may be in any order, and more
+            than the model needs.
 
         Returns
         -------

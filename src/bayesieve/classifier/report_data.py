@@ -137,6 +137,7 @@ def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
             grid=_grid(levels[k]) if rank < _MOST_DETAILED else None,
             values=_values(model, k) if rank < _MOST_DETAILED else (),
             monotone=signs.get(levels[k].name, 0) if levels[k].kind == "numeric" else 0,
+            monotone_class=str(model.classes_[1]) if levels[k].name in signs else "",
         )
         for rank, k in enumerate(order.tolist())
     )

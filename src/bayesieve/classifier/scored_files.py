@@ -20,6 +20,7 @@ from bayesieve.classifier.scored_frames import in_memory
 from bayesieve.engine.memory_limit import bytes_of
 from bayesieve.engine.progress import RowProgress
 from bayesieve.table.cautions import silenced
+from bayesieve.table.columns import rows_from
 from bayesieve.table.frame_files import FrameFile, is_folder, mark_of
 from bayesieve.table.sources import Source
 from bayesieve.table.sources.base import Piece, Pieces, digest
@@ -113,7 +114,7 @@ class ScoredRows:
         """The rows of some pieces, or of all, with their predictions; ``first`` is the number of the first row."""
         runs = [part for piece in pieces or self.source.runs for part in self._parts(piece)]
         for block in replace(self.source, runs=tuple(runs)).blocks(block_rows=self.block_rows):
-            with silenced():
+            with silenced(), rows_from(first):
                 scored: pl.DataFrame = in_memory(self.model, block)
             names = prediction_names(self.model)
             columns = scored[[*self.keep, *names]]

@@ -20,6 +20,7 @@ from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import Prior
+from bayesieve.engine.progress import stage
 from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.importance import importances_of
 from bayesieve.search.recorder import Clock
@@ -71,8 +72,10 @@ class SelectiveNB(Predicting, TableClassifier):
         levels, with smooth curves of numbers and single values of groups; columns without weight may come back. "auto":
         "cells", with compression-based averaging only. False: the weights of the selector are used as they are.
     monotone : dict from names of numeric columns to +1 or -1, or None, default=None
-        For two classes and fitted evidence: that of the second class against the first never falls (+1), or never rises
-        (-1), from lower to higher numbers. Missing values are free; pairs with these columns are left out.
+        For two classes and fitted evidence: that of the second class, ``classes_[1]`` (1 of the labels 0 and 1, "yes"
+        of "no" and "yes"), against the first never falls (+1), or never rises (-1), from lower to higher numbers.
+        Missing values are free; pairs with these columns are left out. A sign that the rows contradict is among
+        ``cautions_``.
     max_seconds : float or None, default=None
         The search, and the calibration after it, keep the best so far after this many seconds; filters have no limit.
         Where reading a scan would take longer than that, pieces spread over it are read in its place, as many as the
@@ -86,7 +89,9 @@ class SelectiveNB(Predicting, TableClassifier):
     cache : str, path, Engine or None, default=None
         Folder for codes and the numbers of the search, which then take no memory; codes stay there for later fits.
     memory_limit : int, str or None, default=None
-        Memory for a fit from files, such as "4GiB"; None: 4 GiB, or half the machine's if that is less.
+        Memory for a fit from files, such as "4GiB", at least 512 MiB; None: 4 GiB, or half the machine's if that is
+        less. A frame that is in memory already does not count; given a limit, its codes and the numbers of the search
+        are kept in files.
 
     Attributes
     ----------
@@ -181,7 +186,7 @@ class SelectiveNB(Predicting, TableClassifier):
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts: a weight of 2 equals the row repeated, unless ``normalize`` is True.
         groups : array-like, shape (n_rows,), optional
-            For selectors whose splitter keeps the rows of a group together; others have no use for them.
+            For selectors whose folds keep the rows of a group together; others have no use for them.
 
         Returns
         -------
@@ -205,7 +210,7 @@ class SelectiveNB(Predicting, TableClassifier):
         table = as_table(X) if isinstance(encoder, TableEncoder) else X
         with opened_engine(self, isinstance(table, ScannedTable)) as engine:
             options = parts.coding_options_of(self, encoder, engine)
-            with compiling_elsewhere(self.selector_.kernel_families):
+            with compiling_elsewhere(self.selector_.kernel_families), stage("Coding columns", self.verbose):
                 table, coded, groups = parts.coded_rows(self, encoder, table, y, sample_weight, groups, options)
             seen = table_cautions(table, coded, encoder) if isinstance(encoder, TableEncoder) else []
             del table, X  # its columns may be copies
@@ -254,8 +259,9 @@ class SelectiveNB(Predicting, TableClassifier):
             coded = coded.by_class
         options = {} if groups is None else parts.groups_of(self.selector_, groups)
         clock = Clock(getattr(self.selector_, "max_seconds", None))
-        self.trace_ = self.selector_.fit_coded(coded, **options).trace_
-        with clock.ended_by_interrupt():
+        with stage("Searching", self.verbose):
+            self.trace_ = self.selector_.fit_coded(coded, **options).trace_
+        with clock.ended_by_interrupt(), stage("Fitting the evidence", self.verbose):
             coded = parts.rows_to_learn(self, coded)
             predictor, self.weight_factor_, self.cells_ = calibrated_predictor(self, coded, clock, signs)
         self._adopt(predictor)
@@ -301,7 +307,9 @@ class SelectiveNB(Predicting, TableClassifier):
         return explain_rows(self, parts.rows_in_memory(self, X), by)
 
     def summary(self) -> Any:
-        """Features, heaviest first (polars): feature, kind, weight, level_score, importance, n_levels[, monotone]."""
+        """Features, heaviest first (polars): feature, kind, weight, level_score, importance, n_levels[, monotone,
+        monotone_class (whose evidence the sign is about)].
+        """
         from bayesieve.classifier.description import summarise
 
         check_is_fitted(self, "naive_bayes_")
@@ -331,7 +339,7 @@ class SelectiveNB(Predicting, TableClassifier):
 
         Parameters
         ----------
-        path : file to write.
+        path : file to write, named ``.html`` or ``.htm``.
         X, y : rows to measure on, and to explain some of; without them the report shows the model only. The figures are
             those of this very model, unless the rows are its training rows, in any order: these are predicted by
             5-fold cross-validation. The report says which it was with every figure. Of what `bayesieve.scan` takes,
@@ -339,8 +347,8 @@ class SelectiveNB(Predicting, TableClassifier):
         sample_weight : row weights of ``X``.
         benefit : `BenefitClassifier`, or benefits as it takes them, of the rows; shows what decisions bring.
         cv : int, splitter or pairs of row positions, optional
-            Measure models of the same settings on folds of ``X`` in any case: a number of stratified folds, a
-            scikit-learn splitter, or (train, test) pairs. 0: measure nothing.
+            Measure models of the same settings on folds of ``X`` in any case: a number of folds (stratified and, unlike
+            scikit-learn's, shuffled), a scikit-learn splitter, or (train, test) pairs. 0: measure nothing.
         held_out : True: ``X`` was not used for training; this very model is measured on it, and the report says so.
         n_explained : number of rows explained.
         title : headline; by default it names the target.
@@ -354,13 +362,14 @@ class SelectiveNB(Predicting, TableClassifier):
         ------
         ValueError
             If ``y`` or ``sample_weight`` does not fit ``X``, ``y`` holds a class that the model does not know, ``cv``
-            cannot split the rows, or the file cannot be written.
+            cannot split the rows, or ``path`` ends otherwise or cannot be written.
         """
         from bayesieve.classifier.report_data import report_data
         from bayesieve.report import render_report
-        from bayesieve.table.writing import write_atomically
+        from bayesieve.table.writing import check_html, write_atomically
 
         check_is_fitted(self, "naive_bayes_")
+        check_html(path)
         options = {"benefit": benefit, "cv": cv, "held_out": held_out, "n_explained": n_explained, "title": title}
         model = self
         if is_scan(X, y):
@@ -376,7 +385,7 @@ class SelectiveNB(Predicting, TableClassifier):
         """Write the model as JSON: every parameter, exact to the last bit; read it with `bayesieve.load`.
 
         It is read back before it replaces an older file. A model with parts that a file cannot hold, such as your own
-        classes, is refused.
+        classes, is refused, and so is the name of another format, such as ``model.pkl``.
         """
         from bayesieve.classifier.persistence import save
 

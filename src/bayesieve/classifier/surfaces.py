@@ -73,6 +73,11 @@ class SurfacePart:
     def is_smooth(self) -> bool:
         return self.level.kind == "numeric"
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that it is made of."""
+        return self.level.sum_of or (self.level.name,)
+
     def bins(self, codes: np.ndarray) -> np.ndarray:
         """The bin of every row, from the codes of its cell; the number of bins for none."""
         result: np.ndarray = np.append(self.line, self.level.n_levels)[np.minimum(codes, self.line.size)]
@@ -116,7 +121,7 @@ class Surface:
         """
         with_rows = cells.sum(axis=1) > 0
         level = np.cumsum(with_rows) - 1
-        grid = np.where(with_rows, level, level[_nearest(with_rows, self.shape.basis)])
+        grid = np.where(with_rows, level, level[_nearest(with_rows, self.shape.basis())])
         parts = (self.first.level, self.second.level)
         name = unused_pair_name(parts[0].name, parts[1].name, taken, " (smooth)")
         pair = PairLevels.of(parts, grid.reshape(self.size), cells.reshape(*self.size, -1), 0.0, name)
@@ -138,12 +143,16 @@ class SurfaceFinder:
 
     @classmethod
     def of(cls, model: SelectiveNB, parts: Mapping[int, SurfacePart | None]) -> SurfaceFinder:
-        """For a model with these parts, as many as its option ``pairs`` leaves room for."""
+        """For a model with these parts, as many as its option ``pairs`` leaves room for; without counters, identifiers
+        and dates.
+        """
         pairs, most = getattr(model.encoder_, "pairs", 0), 0
         if isinstance(pairs, (str, Integral)):
             n_pairs = len(TableLevels.of(model.encoder_.levels_).pairs)
             most = _MOST_SURFACES if isinstance(pairs, str) else min(_MOST_SURFACES, int(pairs) - n_pairs)
-        return cls({i: part for i, part in parts.items() if part is not None}, most)
+        marked = getattr(model.encoder_, "marks_", {}).keys()
+        wanted = {i: part for i, part in parts.items() if part is not None and marked.isdisjoint(part.columns)}
+        return cls(wanted, most)
 
     def find(self, problem: EvidenceProblem, point: np.ndarray, codes: np.ndarray) -> dict[Surface, np.ndarray]:
         """Surfaces that pay when all else stays as it is, those that gain most first, and their cells of the rows.

@@ -42,10 +42,16 @@ def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 
     values = column.cast(pl.Float64)
     unknown = ~values.is_finite().fill_null(False)
     if unknown.any():
-        row = first + int(unknown.arg_true()[0])
-        raise CommandError(
-            f"The column {quoted(rule.amount)}, the amount of the benefits, has no number in row {row}; fill it in, or "
-            "leave the row out"
+        from bayesieve.table.columns import ValueInRow
+
+        row = int(unknown.arg_true()[0])
+        value = values[row] if values[row] is not None and abs(values[row]) == float("inf") else None
+        raise ValueInRow(
+            f"The column {quoted(rule.amount)}, the amount of the benefits, has no number in ",
+            "; fill it in, or leave the row out",
+            rule.amount,
+            first + row,
+            value,
         )
     return values.to_numpy()
 

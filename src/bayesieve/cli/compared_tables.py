@@ -30,6 +30,8 @@ class ComparedTable:
         self.was_read = True
         frame = files.read_table(self.path, screen) if self.frame is None else self.frame
         data = training_table(frame, self.columns, self.path, screen)
+        with files.locating(self.path, self.columns.target):
+            data.check_kinds(self.columns.kinds)
         _check_classes(data, self.folds)
         return data.X, data.y, data.weights
 

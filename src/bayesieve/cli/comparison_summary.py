@@ -58,9 +58,9 @@ def _show_table(screen: Screen, comparison: Any, measure: str) -> None:
         worse = [standing for standing in order[1:] if standing.against_best.p_value <= _LEVEL]
         screen.line()
         screen.line(
-            f"By {Measure(measure).title}, {quoted(order[0].method)} is best on average; {len(worse)} of "
-            f"{len(order) - 1} others are significantly worse (p: corrected resampled t-test against it; beats, loses: "
-            "the same, of all pairs, at 5 %)."
+            f"By {Measure(measure, of_methods=True).title}, {quoted(order[0].method)} is best on average; "
+            f"{len(worse)} of {len(order) - 1} others are significantly worse (p: corrected resampled t-test "
+            "against it; beats, loses: the same, of all pairs, at 5 %)."
         )
 
 
@@ -162,8 +162,8 @@ def _findings(ranking: _Ranking) -> list[str]:
     if n < 2:
         return [f"Only one table has results, so there are no average ranks ({legend})."]
     return [
-        f"By {Measure(ranking.measure).title}, {subject} the best average rank over {counted(n, 'table')}, "
-        f"{ranking.ranks.min():.2f} ({legend}).",
+        f"By {Measure(ranking.measure, of_methods=True).title}, {subject} the best average rank over "
+        f"{counted(n, 'table')}, {ranking.ranks.min():.2f} ({legend}).",
         _friedman(ranking),
         _nemenyi(ranking),
         _wilcoxon(ranking),
@@ -214,7 +214,7 @@ def _better(ranking: _Ranking, worse: Sequence[int]) -> str:
 
 def _column_title(measure: str) -> str:
     short = {"compression_rate": "compression", "balanced_accuracy": "balanced acc."}
-    return short.get(measure, Measure(measure).title)
+    return short.get(measure, Measure(measure, of_methods=True).title)
 
 
 def _spread_text(line: dict[str, Any], measure: str) -> str:

@@ -80,7 +80,7 @@ def _columns() -> None:
         places = rng.integers(0, 20, n_rows).astype(str)
         frame = pl.DataFrame({"number": numbers, "few": np.round(4 * numbers) / 4, "word": words, "place": places})
         for target in (numbers > 0, np.digitize(numbers, [-0.5, 0.5])):
-            encoder = TableEncoder().fit(frame, target)
+            encoder = TableEncoder(pairs="auto").fit(frame, target)
             encoder.transform(frame)
             TableEncoder(numeric="equal-frequency").fit(frame, target)  # as cells within levels
 

@@ -62,11 +62,13 @@ def explain(
     files.refuse_input(output, table, source)
     require_needed(fitted, source.names, table)
     if rows is None and output is not None:
-        _write_all(fitted, source, output, screen)
+        with files.locating(table):
+            _write_all(fitted, source, output, screen)
         return
     chosen = list(range(min(_FIRST, source.n_rows))) if rows is None else chosen_rows(rows, source.n_rows)
     X = own_columns(fitted, _rows_of(source, chosen))
-    with compiling.announced(screen), screen.working(f"Explaining {counted(len(chosen), 'row')} ..."):
+    what = f"Explaining {counted(len(chosen), 'row')} ..."
+    with files.locating(table, rows=chosen), compiling.announced(screen), screen.working(what):
         explanation = replace(fitted.explanation(X, by="score"), rows=chosen)
         probability = fitted.predict_proba(X)
     if output is not None:
@@ -84,11 +86,13 @@ def _write_all(model: Any, source: Source, output: Path, screen: Screen) -> None
     """Explain all rows, block by block."""
     from bayesieve.classifier.own_columns import own_columns
     from bayesieve.engine.progress import RowProgress
+    from bayesieve.table.columns import rows_from
 
     progress, at = RowProgress("Explaining", source.n_rows, source.n_bytes, verbose=1), 0
     with compiling.announced(screen), interruptible(_CONSEQUENCE), files.written(output) as write, progress:
         for block in source.blocks(block_rows=_BLOCK_ROWS):
-            explanation = model.explanation(own_columns(model, block), by="score")
+            with rows_from(at):
+                explanation = model.explanation(own_columns(model, block), by="score")
             write(replace(explanation, rows=list(range(at, at + block.height))).to_frame())
             at += block.height
             progress(block.height)

@@ -6,8 +6,9 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from bayesieve.cli.text import shown, thousands
 if TYPE_CHECKING:
     import polars as pl
 
+    from bayesieve.table.columns import ValueInRow
     from bayesieve.table.sources import Source
 
 _BYTES_OF_VALUE = 16  # in memory, with what is made of it
@@ -43,6 +45,47 @@ def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
             return pl.concat(list(source.blocks()))
     with screen.working(f"Reading {shown(path)} ..."):
         return reading.read_table(path, None if model is None else levels_of_columns(model))
+
+
+@contextmanager
+def locating(path: Path, target: str | None = None, rows: Sequence[int] | None = None) -> Iterator[None]:
+    """Say on which line, or in which row, of the files in ``path`` a value is that a column cannot hold.
+
+    Rows without ``target`` do not count; ``rows`` are the numbers of those that are read, None for all.
+    """
+    from bayesieve.table.columns import ValueInRow
+
+    try:
+        yield
+    except ValueInRow as error:
+        place = _place_of(error if rows is None else error.in_row(rows[error.row]), path, target)
+        raise CommandError(error.at(place)) from error
+
+
+def _place_of(error: ValueInRow, path: Path, target: str | None) -> str:
+    from bayesieve.table.csv_files import line_of
+    from bayesieve.table.reading import is_stream
+    from bayesieve.table.sources.files import files_of, format_of
+
+    files = [] if is_stream(path) else [Path(file) for file in files_of([path])] if is_several(path) else [path]
+    for file in files:
+        if format_of(file) != "text":
+            break
+        line = line_of(file, error.column, partial(_is_the_value, error.value), target)
+        if line is not None:
+            return f"line {line}" + (f" of {file}" if len(files) > 1 else "")
+    return f"row {error.row + 1} (counting from 1)"
+
+
+def _is_the_value(value: object, text: str) -> bool:
+    """Whether a text in a file was read as this value: a text, an infinite number, or None for no number."""
+    if isinstance(value, str):
+        return text == value.strip()
+    try:
+        number = float(text.replace(",", "."))
+    except ValueError:
+        return value is None
+    return number == value or (value is None and number != number)
 
 
 def is_several(path: Path) -> bool:

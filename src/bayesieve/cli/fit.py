@@ -81,8 +81,8 @@ def fit(
         list[str],
         search_option(
             metavar="COLUMN=SIGN",
-            help="Evidence of the second of two classes never falls over the numbers of COLUMN (+1), or never rises "
-            "(-1); may be repeated; where evidence is fitted.",
+            help="Evidence of the second of two classes, in the order of the alphabet or of numbers, never falls over "
+            "the numbers of COLUMN (+1), or never rises (-1); may be repeated; for fitted evidence.",
         ),
     ] = [],  # noqa: B006
     seed: Annotated[int, search_option(metavar="N", help="Seed of the search.")] = 0,
@@ -148,7 +148,8 @@ def fit(
         check_target(data, screen)
     else:
         data = training_table(files.read_table(table, screen), columns, table, screen)
-    rule = data.rule_in(benefit, table)
+    with files.locating(table, target):
+        rule = data.rule_in(benefit, table)
     made = RandomSums(sums, random_state=seed) if sums else None
     changed = changed_options(selector, SELECTORS[selector], constraint, refit)
     model = SelectiveNB(
@@ -173,7 +174,8 @@ def fit(
             plan = data.plan(model)
         screen.pairs(plan)
         return
-    _learn(model, data, screen)
+    with files.locating(table, target):
+        _learn(model, data, screen)
     model.target_name_, model.benefit_rule_ = target, rule
     model.set_params(verbose=0, engine="memory", cache=None, memory_limit=None)
     files.open_folder(output)

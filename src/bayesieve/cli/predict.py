@@ -71,6 +71,7 @@ def predict(
     with ExitStack() as stack:
         stack.enter_context(compiling.announced(screen))
         stack.enter_context(interruptible(unfinished))
+        stack.enter_context(files.locating(table))
         progress = stack.enter_context(RowProgress("Predicting", source.n_rows, source.n_bytes, verbose=int(not quiet)))
         if to_folder:
             assert output is not None

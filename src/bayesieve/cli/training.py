@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,7 @@ class TrainingTable:
     y: pl.Series
     weights: Any
     frame: pl.DataFrame  # the same rows with all columns
+    positions: pl.Series | None = None  # of these rows in the table
 
     @property
     def names(self) -> list[str]:
@@ -53,7 +55,29 @@ class TrainingTable:
 
     def fit(self, model: Any) -> None:
         """Fit the model to all rows."""
-        model.fit(self.X, self.y, self.weights)
+        with self._numbered():
+            model.fit(self.X, self.y, self.weights)
+
+    def check_kinds(self, kinds: Mapping[str, str]) -> None:
+        """ValueInRow if a column that is to be read as numbers holds something else."""
+        from bayesieve.table import as_table
+
+        numeric = [name for name, kind in kinds.items() if kind == "numeric" and name in self.names]
+        with self._numbered():
+            for name in numeric:
+                as_table(self.X[[name]], kinds={name: "numeric"}).column(0).numbers()
+
+    @contextmanager
+    def _numbered(self) -> Iterator[None]:
+        """Rows in errors are those of the table."""
+        from bayesieve.table.columns import ValueInRow
+
+        try:
+            yield
+        except ValueInRow as error:
+            if self.positions is None:
+                raise
+            raise error.in_row(int(self.positions[error.row])) from error
 
     def measured(self, model: Any) -> TrainingTable:
         """The rows that a report measures."""
@@ -65,7 +89,8 @@ class TrainingTable:
 
         rule = benefit_rule(path, as_target(self.y).classes)
         if rule is not None:
-            amounts_of(rule, self.frame, table)
+            with self._numbered():
+                amounts_of(rule, self.frame, table)
         return rule
 
     def too_few_classes(self) -> str:
@@ -125,7 +150,8 @@ def require_columns(path: Path, names: Sequence[str], columns: Columns, everywhe
 def training_table(frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen) -> TrainingTable:
     """Split a table into features, target and weights; CommandError if the target does not hold classes."""
     require_columns(path, frame.columns, columns)
-    frame = _rows_with_target(frame, columns.target, screen)
+    known = _known_labels(frame, columns.target, screen)
+    frame, positions = frame.filter(known), known.arg_true()
     y = frame[columns.target].alias("")  # polars takes the names * and ^...$ for patterns
     refuse_other_than_classes(y, quoted(columns.target), len(y))
     left_out = {columns.target, columns.weight, *columns.ignored}
@@ -135,26 +161,26 @@ def training_table(frame: pl.DataFrame, columns: Columns, path: Path, screen: Sc
         raise CommandError(f"{shown(path)} has no column left to learn from besides {others}")
     X = frame[names]
     if columns.weight is None:
-        return TrainingTable(X, y, None, frame)
+        return TrainingTable(X, y, None, frame, positions)
     from bayesieve.table.target import normalized_weights
 
     weights = _weights(frame[columns.weight].alias(""), quoted(columns.weight))
-    return TrainingTable(X, y, normalized_weights(weights) if columns.normalize else weights, frame)
+    return TrainingTable(X, y, normalized_weights(weights) if columns.normalize else weights, frame, positions)
 
 
-def _rows_with_target(frame: pl.DataFrame, target: str, screen: Screen) -> pl.DataFrame:
+def _known_labels(frame: pl.DataFrame, target: str, screen: Screen) -> pl.Series:
+    """Which rows have a target, (n_rows,) bool."""
     labels = frame[target].alias("")
     known = labels.is_not_null()
     if labels.dtype.is_float():
         known &= labels.is_not_nan().fill_null(False)
-    labelled = frame.filter(known)
-    dropped = frame.height - labelled.height
-    if labelled.height == 0:
+    dropped = frame.height - int(known.sum())
+    if dropped == frame.height:
         raise CommandError(f"The target {quoted(target)} is missing in all rows")
     if dropped:
         rows = f"{counted(dropped, 'row')} of {thousands(frame.height)}"
         screen.warn(f"The target {quoted(target)} is missing in {rows}, which are left out")
-    return labelled
+    return known
 
 
 def refuse_other_than_classes(y: pl.Series, name: str, n_rows: int) -> None:

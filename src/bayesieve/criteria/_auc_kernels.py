@@ -3,6 +3,9 @@
 Two classes: the key is the log odds of class 1 in whole log units; a level adds a constant. Several classes: the odds
 of the class against the rest, as the bits of a double, which are ordered as the number is; a few bits of the fraction
 are given up for odds beyond the range of doubles, which rows far from every other class reach.
+
+Unweighted rows are counted by `_slot_kernels`. Weighted ones, cells of equal rows and levels, and keys so unevenly
+spread that buckets say nothing, are distributed to buckets and put in order here, which gives the same integers.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesieve.compiling import jit_inner
+from bayesieve.compiling import jit, jit_inner
+from bayesieve.criteria._slot_kernels import bucket_range, slot_pairs
 from bayesieve.criteria.class_block import THREE_WAY
 
 BLOCK = 1024  # rows whose work memory stays in the first-level cache
@@ -191,15 +195,242 @@ def fill_keys(
             )
 
 
+_MOST_MOVES = 8  # per item, to put the buckets in order, before a sort of all items is
+
+
 @jit_inner
-def bucket_range(keys, n, n_buckets):
-    """Lowest and highest of ``n`` keys, and how many bits to drop so that their distances fall into ``n_buckets``."""
-    low = keys[0]
-    high = keys[0]
+def _merge_sort(keys, weights):
+    """Put keys in ascending order, equal ones in the order in which they stand, their weights with them."""
+    n = keys.size
+    merged, merged_weights = np.empty(n, dtype=np.int64), np.empty(n)
+    width = 1
+    while width < n:
+        for begin in range(0, n, 2 * width):
+            middle, end = min(begin + width, n), min(begin + 2 * width, n)
+            i, j = begin, middle
+            for k in range(begin, end):
+                if i < middle and (j >= end or keys[i] <= keys[j]):
+                    merged[k], merged_weights[k] = keys[i], weights[i]
+                    i += 1
+                else:
+                    merged[k], merged_weights[k] = keys[j], weights[j]
+                    j += 1
+        for k in range(n):
+            keys[k], weights[k] = merged[k], merged_weights[k]
+        width *= 2
+
+
+@jit_inner
+def order_items(keys, weights, n, ordered, ordered_weights, count):
+    """Put keys in ascending order, their weights with them: buckets first, then insertion inside."""
+    low, high, shift = bucket_range(keys, n, min(2 * n, count.size - 1) + 1)
+    n_buckets = ((high - low) >> shift) + 1
+    count[: n_buckets + 1] = 0
     for i in range(n):
-        low = min(low, keys[i])
-        high = max(high, keys[i])
-    shift = 0
-    while (high - low) >> shift >= n_buckets:
-        shift += 1
-    return low, high, shift
+        count[np.uint64(((keys[i] - low) >> shift) + 1)] += 1
+    for bucket in range(n_buckets):
+        count[bucket + 1] += count[bucket]
+    for i in range(n):
+        bucket = np.uint64((keys[i] - low) >> shift)
+        place = np.uint64(count[bucket])
+        count[bucket] += 1
+        ordered[place] = keys[i]
+        ordered_weights[place] = weights[i]
+    moves = 0
+    for i in range(1, n):
+        key = ordered[i]
+        if key < ordered[i - 1]:
+            weight = ordered_weights[i]
+            j = i
+            while j > 0 and ordered[j - 1] > key:
+                ordered[j] = ordered[j - 1]
+                ordered_weights[j] = ordered_weights[j - 1]
+                j -= 1
+            ordered[j] = key
+            ordered_weights[j] = weight
+            moves += i - j
+            if moves > _MOST_MOVES * n:
+                _merge_sort(ordered[:n], ordered_weights[:n])
+                return
+
+
+@jit_inner
+def sorted_pairs(keys, weights, offsets, positive, tolerance, ordered, ordered_weights, count):
+    """Twice the weight of pairs with the positive item above, ties once; ``positive[s]`` tells whether the items of
+    segment s are positive.
+
+    Items within ``tolerance`` of the next one are ties.
+    """
+    n = offsets[positive.size]
+    if n == 0:
+        return 0.0
+    for s in range(positive.size):
+        bit = np.int64(positive[s])
+        for i in range(offsets[s], offsets[s + 1]):
+            keys[i] = 2 * keys[i] + bit
+    order_items(keys, weights, n, ordered, ordered_weights, count)
+    twice = 0.0
+    negative, positives = 0.0, 0.0  # weight so far, and where the current group of ties began
+    negative_start, positive_start = 0.0, 0.0
+    previous = ordered[0] >> 1
+    for i in range(n):
+        key = ordered[i] >> 1
+        if key - previous > tolerance:
+            negative_start, positive_start = negative, positives
+        previous = key
+        weight = ordered_weights[i]
+        if ordered[i] & 1:
+            twice += weight * (negative_start + negative)
+            positives += weight
+        else:
+            twice += weight * (positives - positive_start)
+            negative += weight
+    return twice
+
+
+@jit
+def pair_sums(layout, scan, moves, chosen, targets, positive, weights, work, sums):
+    """sums[c, t] = weight of the pairs that the scores of class targets[t] order rightly with candidate c, one of
+    ``chosen``, moved, unless there is a number already.
+
+    ``positive[t, s]``: whether the rows of segment s are of that class; ``weights``: of the rows, or None for
+    `slot_pairs`, which leaves NaN where it gives up.
+    """
+    n_rows = scan.group_of.size
+    levels, keys, bits, odds = work.levels[0][:n_rows], work.longs[0][:n_rows], work.longs[1], work.doubles[1]
+    for c in chosen:
+        n_codes = fill_levels(layout, moves.features[c], levels)
+        for t in range(targets.size):
+            if not np.isnan(sums[c, t]):
+                continue
+            fill_keys(
+                layout, moves, c, n_codes, targets[t],
+                scan.logs, scan.ratios, scan.is_wide, scan.unit, layout.offsets, levels, keys, bits, odds,
+            )  # fmt: skip
+            if weights is None:
+                worked, pairs = slot_pairs(
+                    keys, layout.offsets, positive[t], scan.tolerance, bits, work.longs[2], work.ints
+                )
+                if worked:
+                    sums[c, t] = 0.5 * pairs
+            else:
+                sums[c, t] = 0.5 * sorted_pairs(
+                    *(keys, weights, layout.offsets, positive[t], scan.tolerance),
+                    *(work.longs[2], work.doubles[3], work.ints[0]),
+                )
+
+
+_MOST_COPIED = 2048  # cells, for which several tables are worth adding up
+
+
+@jit
+def group_rows(logs, offsets, slots, group_of, first_of):
+    """Number the rows of equal segment and equal logs in order of appearance; returns how many groups.
+
+    ``slots``, all -1, is the hash table; ``first_of[g]`` the first row of group g.
+    """
+    n_others = logs.shape[0]
+    mask = np.uint64(slots.size - 1)
+    n_groups = 0
+    for s in range(offsets.size - 1):
+        begin = offsets[s]
+        for i in range(begin, offsets[s + 1]):
+            mixed = np.uint64(s + 1)
+            for o in range(n_others):
+                mixed = (mixed ^ np.uint64(logs[o, i])) * np.uint64(0x9E3779B97F4A7C15)
+                mixed ^= mixed >> np.uint64(29)
+            place = (mixed * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(20) & mask
+            while True:
+                group = slots[place]
+                if group < 0:
+                    slots[place] = n_groups
+                    first_of[n_groups] = i
+                    group_of[i] = n_groups
+                    n_groups += 1
+                    break
+                first = first_of[group]
+                same = first >= begin
+                for o in range(n_others):
+                    same = same and logs[o, first] == logs[o, i]
+                if same:
+                    group_of[i] = group
+                    break
+                place = (place + np.uint64(1)) & mask
+    return n_groups
+
+
+@jit_inner
+def list_cells(group_of, levels, n_codes, weights, offsets, count, cells, item_offsets, groups, item_levels, sizes):
+    """List the cells of a group and a level that hold rows, by segment, and their rows, or weight; returns how many."""
+    n = cells.size
+    if weights.size > 0:
+        cells[:] = 0.0
+        for i in range(group_of.size):
+            cells[np.uint64(np.int64(group_of[i]) * n_codes + levels[i])] += weights[i]
+    else:
+        # Rows in turn go to four tables: an increment would otherwise wait for the one before, often of the same cell.
+        n_tables = 4 if n <= _MOST_COPIED and 4 * n <= count.size else 1
+        count[: n_tables * n] = 0
+        last = group_of.size - group_of.size % 4
+        for i in range(0, last, 4):
+            for k in range(4):
+                at = np.int64(group_of[np.uint64(i + k)]) * n_codes + levels[np.uint64(i + k)]
+                count[np.uint64(at + (k * n if n_tables == 4 else 0))] += 1
+        for i in range(last, group_of.size):
+            count[np.uint64(np.int64(group_of[i]) * n_codes + levels[i])] += 1
+        for k in range(n):
+            cells[k] = count[k]
+        for t in range(1, n_tables):
+            for k in range(n):
+                cells[k] += count[t * n + k]
+    n_items = 0
+    for s in range(offsets.size - 1):
+        item_offsets[s] = n_items
+        for g in range(offsets[s], offsets[s + 1]):
+            for level in range(n_codes):
+                groups[n_items], item_levels[n_items] = g, level
+                sizes[n_items] = cells[g * n_codes + level]
+                n_items += np.int64(sizes[n_items] > 0.0)
+    item_offsets[offsets.size - 1] = n_items
+    return n_items
+
+
+@jit_inner
+def _of_cells(values, first_of, item_groups, n):
+    """Columns of ``values`` of the first row of each cell's group; None of None."""
+    if values is None:
+        return None
+    else:  # noqa: RET505 - compiled to one of both, by the type of the argument
+        taken = np.empty((values.shape[0], n), dtype=values.dtype)
+        for o in range(values.shape[0]):
+            for k in range(n):
+                taken[o, k] = values[o, first_of[item_groups[k]]]
+        return taken
+
+
+@jit
+def cell_sums(layout, scan, moves, chosen, targets, positive, work, sums):
+    """As `pair_sums`, from the cells of a group of equal rows and a level, with the weight of their rows."""
+    levels, item_levels = work.levels[0][: scan.group_of.size], work.levels[1]
+    keys, bits, odds, ordered = work.longs[0], work.longs[1], work.doubles[1], work.longs[2]
+    cells, item_weights = work.doubles[3], work.doubles[4]
+    count, item_groups = work.ints[0], work.ints[1]
+    offsets = np.zeros(layout.offsets.size, dtype=np.int64)
+    for c in chosen:
+        n_codes = fill_levels(layout, moves.features[c], levels)
+        cell = cells[: scan.first_of.size * n_codes]
+        n = list_cells(
+            *(scan.group_of, levels, n_codes, layout.weights, scan.group_offsets, count, cell),
+            *(offsets, item_groups, item_levels, item_weights),
+        )
+        logs = _of_cells(scan.logs, scan.first_of, item_groups, n)
+        ratios = _of_cells(scan.ratios, scan.first_of, item_groups, n)
+        is_wide = _of_cells(scan.is_wide, scan.first_of, item_groups, n)
+        for t in range(targets.size):
+            fill_keys(
+                layout, moves, c, n_codes, targets[t],
+                logs, ratios, is_wide, scan.unit, offsets, item_levels, keys[:n], bits, odds,
+            )  # fmt: skip
+            sums[c, t] = 0.5 * sorted_pairs(
+                keys, item_weights, offsets, positive[t], scan.tolerance, ordered, cells, count
+            )

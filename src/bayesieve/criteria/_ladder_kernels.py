@@ -1,4 +1,11 @@
-"""Sorting of the rows of two segments, once per move, for candidates of two levels: see `_binary_kernels`."""
+"""Compiled counting of ordered pairs for a feature of two levels and one list of rows for each class.
+
+Both lists are sorted by score once per move. A level shifts all its rows by a constant, so that the negatives of a
+level below a positive row are a sum over a prefix of the sorted negatives: up to where the shifted score of the
+positive row falls among them. A bit map of the negative scores, with a count for every 32 bits, says where: nothing is
+merged, no step waits for the one before, and as positives come in order, memory is read in order too. Where many
+positives share a score, each level of a score is looked up once, with the number of its rows.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesieve.compiling import jit
-from bayesieve.criteria._pair_kernels import order_items
+from bayesieve.compiling import jit, jit_inner
+from bayesieve.counts._pair_kernels import count_bits
+from bayesieve.criteria._auc_kernels import BLOCK, order_items
 
 _BUCKETS = 64  # of the bit map, per different score
 _MOST_GROUPS = 0.4  # different scores a positive row, up to which both levels of a score are looked up
@@ -134,3 +142,162 @@ def climb(scores: np.ndarray, negative: tuple[int, int], positive: tuple[int, in
         *(different, words, low, shift, negatives, number),
         *(positives, positive_number, positive_scores, first, last, tied),
     )
+
+
+@jit_inner
+def _sum_prefixes(codes, bound, negatives, number, pairs):
+    """pairs[k] = negatives among those of the first k different scores, of level 1 from bit 32 on, of level 0 below."""
+    steps = np.array([1, 1 << 32])  # looked up, not chosen: a jump that no processor foresees
+    total = 0
+    pairs[0] = 0
+    for i in range(negatives.size):
+        total += steps[np.uint32(codes[negatives[i]] > bound)]
+        pairs[np.uint64(number[i]) + np.uint64(1)] = total
+
+
+@jit_inner
+def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tolerance, pairs):
+    """Twice the number of pairs with the positive row above, ties once; a code above ``bound`` is level 1.
+
+    ``negative_steps``, ``positive_steps``: shifts of the two levels in each class, times ``sign``.
+    """
+    own = pairs[ladder.negatives.size + 1 :]
+    _sum_prefixes(codes, bound, ladder.negatives, ladder.number, pairs)
+    prefixes = pairs.view(np.int32)  # two for each score, of level 0 and of level 1
+    if ladder.positive_number.size > 0:
+        _sum_prefixes(codes, bound, ladder.positives, ladder.positive_number, own)
+    rows_up_to = own.view(np.int32)
+    apart_0 = sign * (positive_steps[0] - negative_steps[0])
+    apart_1 = sign * (positive_steps[1] - negative_steps[1])
+    cross_0 = sign * (positive_steps[0] - negative_steps[1])
+    cross_1 = sign * (positive_steps[1] - negative_steps[0])
+    # Not literals, for each of which the loops would be compiled again.
+    with_own, same, other = apart_0 == 0 and apart_1 == 0, np.int32(0), np.int32(1)
+    twice = _moved_pairs(ladder, codes, bound, cross_0, cross_1, tolerance, prefixes, rows_up_to, other, with_own)
+    if not with_own:
+        twice += _moved_pairs(ladder, codes, bound, apart_0, apart_1, tolerance, prefixes, rows_up_to, same, with_own)
+    return twice
+
+
+@jit_inner
+def _fill_first(words, places, unsure):
+    """Buckets replaced by twice how many negative scores are below, by the bits, plus one where bits do not tell;
+    such rows are listed, and counted.
+    """
+    n = 0
+    for i in range(places.size):
+        bucket = np.int64(places[i])
+        word = words[np.uint64(bucket >> 5)]
+        place = bucket & 31
+        inside = count_bits(word & ((np.int64(1) << place) - 1))
+        is_unsure = (word >> 32 | word >> place) & 1
+        places[i] = np.int32(((word >> 32) + 2 * inside) | is_unsure)
+        unsure[np.uint64(n)] = i
+        n += is_unsure
+    return n
+
+
+@jit_inner
+def _sum_prefixes_at(prefixes, twice, levels, counts, other):
+    """Negatives below positives: ``twice`` the scores below each, its level and how many rows it stands for."""
+    total = 0
+    for i in range(twice.size):
+        total += np.int64(counts[i]) * np.int64(prefixes[np.uint64((twice[i] & np.int32(-2)) | (levels[i] ^ other))])
+    return total
+
+
+@jit_inner
+def _compare(scores, different, levels, counts, places, move_0, apart, tolerance, prefixes, other, unsure):
+    """What the rows in ``unsure`` add to the pairs that bits show: their scores are compared one by one."""
+    twice = 0
+    for u in range(unsure.size):
+        i = np.uint64(unsure[u])
+        start = np.uint64(places[i] >> 1)  # never too far: a bit may stand for several scores
+        moved = scores[i] + move_0 + apart * np.int64(levels[i])
+        lower, upper = moved - tolerance, moved + tolerance
+        first, last = start, start
+        for k in range(PADDING):  # nearly always enough, and without a branch
+            first += np.uint64(different[start + np.uint64(k)] < lower)
+            last += np.uint64(different[start + np.uint64(k)] <= upper)
+        if last == start + np.uint64(PADDING):
+            while different[first] < lower:
+                first += np.uint64(1)
+            last = first
+            while different[last] <= upper:
+                last += np.uint64(1)
+        wanted = np.uint64(levels[i] ^ other)
+        more = np.int64(prefixes[2 * first + wanted]) + np.int64(prefixes[2 * last + wanted])
+        twice += np.int64(counts[i]) * (more - 2 * np.int64(prefixes[2 * start + wanted]))
+    return twice
+
+
+@jit_inner
+def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows_up_to, other, with_own):
+    """Twice the pairs of a positive row and the negatives of the other level (``other`` = 1) or its own (0).
+
+    ``with_own``: and of its own level in the order of the current subset. Rows that share a bucket with a negative, so
+    that the bits do not tell their order, are listed and compared. The loops are apart so that they vectorise: a loop
+    that reads words and writes to other arrays does not.
+    """
+    apart, start = move_1 - move_0, move_0 - tolerance - ladder.low
+    last_bucket = np.int64(ladder.words.size * 32 - 1)
+    work = np.empty((4, BLOCK + 1), dtype=np.int32)
+    is_grouped = ladder.positive_number.size > 0
+    many_tie = is_grouped or 8 * ladder.tied.size > ladder.positives.size
+    same = np.int32(0)
+    twice = 0
+    for group_level in range(2 if is_grouped else 1):
+        for begin in range(0, ladder.positive_scores.size, BLOCK):
+            rows = slice(begin, min(begin + BLOCK, ladder.positive_scores.size))
+            n, score = rows.stop - begin, ladder.positive_scores[rows]
+            level, count, place, unsure = work[0, :n], work[1, :n], work[2, :n], work[3]
+            if is_grouped:
+                for i in range(n):
+                    level[i] = group_level
+                    at = np.uint64(2 * (begin + i) + group_level)
+                    count[i] = rows_up_to[at + np.uint64(2)] - rows_up_to[at]
+            else:
+                row = ladder.positives[rows]
+                for i in range(n):
+                    level[i] = codes[row[i]] > bound
+                    count[i] = 1
+            for i in range(n):
+                moved = score[i] + start + apart * np.int64(level[i])
+                place[i] = np.int32(min(max(moved >> ladder.shift, 0), last_bucket))
+            n_unsure = _fill_first(ladder.words, place, unsure)
+            twice += 2 * _sum_prefixes_at(prefixes, place, level, count, other)
+            if with_own:
+                below = _sum_prefixes_at(prefixes, ladder.first[rows], level, count, same)
+                if many_tie:
+                    twice += below + _sum_prefixes_at(prefixes, ladder.last[rows], level, count, same)
+                else:
+                    twice += 2 * below
+            twice += _compare(
+                *(score, ladder.scores, level, count, place, move_0, apart, tolerance, prefixes, other),
+                unsure[:n_unsure],
+            )
+    if with_own and not many_tie:
+        for t in range(ladder.tied.size):  # negatives of its own level with which every positive row ties
+            i = np.uint64(ladder.tied[t])
+            level_of = np.int64(codes[ladder.positives[i]] > bound)
+            twice += np.int64(prefixes[np.uint64(ladder.last[i] + level_of)])
+            twice -= np.int64(prefixes[np.uint64(ladder.first[i] + level_of)])
+    return twice
+
+
+@jit
+def ladder_sums(layout, tolerance, moves, chosen, ladder, lists, sums):
+    """sums[c, 0] = number of pairs that the scores of class 1 order rightly with candidate c, one of ``chosen`` and of
+    two levels, moved. ``ladder``: the sorted rows of the two segments in ``lists``.
+    """
+    n_negative, n_positive = ladder.negatives.size, ladder.positives.size
+    pairs = np.empty(n_negative + n_positive + 2, dtype=np.int64)
+    for c in chosen:
+        feature = moves.features[c]
+        column, bound = layout.codes[layout.columns[feature]], layout.lows[feature]
+        n = layout.n_codes[feature]
+        steps = moves.steps[moves.step_starts[c] :]
+        below, above = steps[lists[0] * n : lists[0] * n + 2], steps[lists[1] * n : lists[1] * n + 2]
+        sums[c, 0] = 0.5 * binary_pairs(ladder, column, bound, below, above, moves.signs[c], tolerance, pairs)
+        if layout.classes[lists[1]] == 0:  # looked up among the rows of class 1, being fewer
+            sums[c, 0] = np.float64(n_positive * n_negative) - sums[c, 0]

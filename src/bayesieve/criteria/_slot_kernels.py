@@ -13,12 +13,25 @@ import numpy as np
 
 from bayesieve.compiling import jit_inner
 from bayesieve.counts._pair_kernels import count_bits
-from bayesieve.criteria._auc_kernels import bucket_range
 
 _BUCKETS_PER_ROW = 32  # of the bit map, at most; half of it at least
 _LOW = (1 << 32) - 1
 _MOST_STEPS = 2  # per row, along chains, before sorting is the faster way
 _BEYOND = np.iinfo(np.int64).max // 2
+
+
+@jit_inner
+def bucket_range(keys, n, n_buckets):
+    """Lowest and highest of ``n`` keys, and how many bits to drop so that their distances fall into ``n_buckets``."""
+    low = keys[0]
+    high = keys[0]
+    for i in range(n):
+        low = min(low, keys[i])
+        high = max(high, keys[i])
+    shift = 0
+    while (high - low) >> shift >= n_buckets:
+        shift += 1
+    return low, high, shift
 
 
 @jit_inner

@@ -101,10 +101,8 @@ def _count_pairs(rows: RowScores, moves: Moves, targets: np.ndarray, positive: n
     """(n_candidates, n_targets) sums, each candidate's by the fastest way that does not give up. A kernel for each way:
     those that never run are never compiled.
     """
-    from bayesieve.criteria._auc_kernels import Work
-    from bayesieve.criteria._binary_kernels import ladder_sums
-    from bayesieve.criteria._cell_kernels import cell_sums
-    from bayesieve.criteria._pair_kernels import pair_sums
+    from bayesieve.criteria._auc_kernels import Work, cell_sums, pair_sums
+    from bayesieve.criteria._ladder_kernels import ladder_sums
 
     block, scan, layout, features = rows.block, rows.scan(), rows.layout, moves.features
     sums = np.full((features.size, targets.size), np.nan)

@@ -1,4 +1,4 @@
-"""Brier score: squared error of the class probabilities (Gidofalvi & Zadrozny)."""
+"""Squared error of the class probabilities (Gidofalvi & Zadrozny)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from bayesieve.criteria.row_ratios import SURE, Saturation, Scan
 class Brier(ScanCriterion):
     """(1/N) sum_i sum_c (T_ic - P_S(c | x_i))^2, T_ic = 1 for the class of row i, else 0; between 0 and 2.
 
+    It sums over all classes, as the paper does: for two classes it is twice the Brier score of scikit-learn, and of
+    reports and comparisons.
+
     References
     ----------
     Gidofalvi & Zadrozny, Feature selection for class probability estimation, section 3.1; Brier (1950).
     """
 
     name = "brier"
-    title = "Brier score"
+    title = "squared error"
 
     def saturation(self, n_classes: int) -> Saturation:
         # With several other classes it matters among which of them a wrong row is undecided.

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from bayesieve.criteria.base import ScanCriterion
+from bayesieve.criteria.class_block import ClassBlock
 from bayesieve.criteria.ratio_tables import RatioTables
+from bayesieve.criteria.row_joints import RowJoints
 from bayesieve.criteria.row_ratios import SURE, RowRatios, Saturation, Scan
 
 _MOST_MULTIPLIED = 80.0  # nats: eight factors larger than that do not multiply safely
@@ -23,9 +25,22 @@ class LogLoss(ScanCriterion):
     def saturation(self, n_classes: int) -> Saturation:
         return Saturation(right=SURE)
 
-    def path_sums(self, rows: RowRatios, tables: RatioTables, features: np.ndarray) -> np.ndarray:
+    def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
+        if not leave_out and RowJoints.can_hold(tables, priors):
+            return RowJoints(block, tables, priors)
+        return super().start(block, tables, priors, leave_out=leave_out)
+
+    def sums(self, rows: Any, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
+        if isinstance(rows, RowJoints):
+            return rows.sums(features, adding)
+        return super().sums(rows, tables, features, adding)
+
+    def own_sums(self, rows: Any, tables: RatioTables) -> np.ndarray:
+        return rows.own_sums() if isinstance(rows, RowJoints) else super().own_sums(rows, tables)
+
+    def path_sums(self, rows: RowRatios | RowJoints, tables: RatioTables, features: np.ndarray) -> np.ndarray:
         """(n_features, 1) sums of the subsets that grow by one feature after another; the rows follow."""
-        if rows.block.is_whole:
+        if isinstance(rows, RowRatios) and rows.block.is_whole:
             return rows.path(tables, features, tables.largest_log_factor > _MOST_MULTIPLIED)
         sums = np.zeros((features.size, 1))
         for at, feature in enumerate(features.tolist()):

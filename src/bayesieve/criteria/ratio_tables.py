@@ -27,6 +27,10 @@ class RatioTables:
         What adding the feature adds to the logarithms of the ratios; the last code stands for unseen values (0).
     n_codes : int array, shape (n_features,)
     n_segments, n_classes : int
+    by_class : float array, shape (sum of n_codes, n_classes), optional
+        log P(level | class) of all features, where all segments have the same; 0 for unseen values.
+    classes : int array, shape (n_segments,), optional
+        The class of each segment, with ``by_class``: the tables are then made when they are first needed.
 
     Attributes
     ----------
@@ -47,6 +51,8 @@ class RatioTables:
         n_codes: np.ndarray,
         n_segments: int,
         n_classes: int,
+        by_class: np.ndarray | None = None,
+        classes: np.ndarray | None = None,
     ) -> None:
         self.n_codes = np.asarray(n_codes, dtype=np.int64)
         self.n_segments = n_segments
@@ -58,8 +64,14 @@ class RatioTables:
         self._logs: np.ndarray | None = None
         self._log_steps: np.ndarray | None = None
         self._call: Callable[[int], np.ndarray] | None
-        logs: np.ndarray | None
-        if isinstance(log_factors, np.ndarray):
+        self.by_class = by_class
+        self._to_store = by_class is not None and keeps(self.n_codes, n_segments, n_classes)
+        logs: np.ndarray | None = None
+        if by_class is not None and not isinstance(log_factors, np.ndarray):
+            assert classes is not None
+            self._call = log_factors
+            total = self._look_over_classes(by_class, classes)
+        elif isinstance(log_factors, np.ndarray):
             self._call = None
             self._logs = logs = log_factors
             total = self._look_over(log_factors)
@@ -67,16 +79,27 @@ class RatioTables:
             self._call = log_factors
             logs, total = self._call_for_all(log_factors)
         if logs is not None:
-            factors = np.exp(np.clip(logs, -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR))
-            self._flat = np.concatenate([factors, 1.0 / factors])
+            self._exponentiate(logs)
         self.log_reach = total + 1000.0
         self.log_unit = 2.0 ** -min(52, 59 - int(np.ceil(np.log2(self.log_reach))))
 
+    def _exponentiate(self, logs: np.ndarray) -> None:
+        factors = np.exp(np.clip(logs, -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR))
+        self._flat = np.concatenate([factors, 1.0 / factors])
+
+    def _store(self) -> None:
+        """Make the tables of all features, if they are to be stored and were not needed before."""
+        if self._to_store:
+            assert self._call is not None
+            self._logs = logs = np.concatenate([self._call(k).ravel() for k in range(self.n_codes.size)])
+            self._exponentiate(logs)
+            self._to_store = False
+
     def log_factors(self, feature: int) -> np.ndarray:
         """(n_segments, n_classes - 1, n_codes) of one feature."""
-        if self._call is not None:
+        if self._logs is None:
+            assert self._call is not None
             return self._call(feature)
-        assert self._logs is not None
         part = self._logs[self.starts[feature] : self.starts[feature + 1]]
         return part.reshape(self.n_segments, self.n_classes - 1, -1)
 
@@ -88,6 +111,18 @@ class RatioTables:
         largest = np.maximum.reduceat(np.abs(logs), np.cumsum(sizes) - sizes).reshape(-1, self.n_segments)
         self.bounds = largest.max(axis=0)
         return float(np.cumsum(largest.max(axis=1))[-1])
+
+    def _look_over_classes(self, by_class: np.ndarray, classes: np.ndarray) -> float:
+        """As `_look_over`: the true class of a segment is as far from others as from the first and the last."""
+        if not by_class.size:
+            return 0.0
+        high, low = by_class.max(axis=1), by_class.min(axis=1)
+        away = np.maximum(high[:, None] - by_class, by_class - low[:, None]).max(axis=0)
+        self.bounds = away[classes]
+        met = np.unique(classes)
+        own = by_class[:, met]
+        of_codes = np.maximum(high - own.min(axis=1, initial=np.inf), own.max(axis=1, initial=-np.inf) - low)
+        return float(np.maximum.reduceat(of_codes, np.cumsum(self.n_codes) - self.n_codes).sum())
 
     def _call_for_all(self, log_factors: Callable[[int], np.ndarray]) -> tuple[np.ndarray | None, float]:
         """The factors of all features, where they are few enough to be stored, and as `_look_over`."""
@@ -119,10 +154,12 @@ class RatioTables:
     @property
     def has_all_log_steps(self) -> bool:
         """Whether ``all_log_steps`` are at hand."""
+        self._store()
         return self._logs is not None
 
     def all_log_steps(self) -> np.ndarray:
         """``log_steps`` of all features, one after another, shape (sum of their sizes,)."""
+        self._store()
         if self._logs is not None:
             if self._log_steps is None:
                 self._log_steps = np.rint(self._logs / self.log_unit).astype(np.int64)
@@ -134,6 +171,7 @@ class RatioTables:
         """Flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry
         ``start + (segment * n_others + other) * n_codes + code``.
         """
+        self._store()
         if self._flat is not None:
             return self._flat, self.starts[features] + ~adding * self.starts[-1]
         tables = []

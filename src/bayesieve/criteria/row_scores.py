@@ -135,8 +135,7 @@ class RowScores:
         return None if ladders[0] is None else (ladders[0], lists)
 
     def _prepare(self) -> Scan:
-        from bayesieve.criteria._auc_kernels import Scan
-        from bayesieve.criteria._cell_kernels import group_rows
+        from bayesieve.criteria._auc_kernels import Scan, group_rows
 
         n_rows = self.block.n_rows
         slots = np.full(1 << int(np.ceil(np.log2(2 * n_rows + 2))), -1, dtype=np.int32)

@@ -217,7 +217,8 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> ProfitCurve:
         """`bayesieve.profit_curve` of the rows, by the expected gain of the second of two decisions over the first.
 
-        Parameters are those of `total_benefit`; ``options`` are those of the function.
+        Parameters are those of `total_benefit`; ``options`` are those of the function. Thresholds of the curve are
+        expected gains, in the unit of the benefits.
         """
         rows, expected, benefits = self._outcomes(X, y, benefit, sample_weight)
         if expected.shape[1] != 2:

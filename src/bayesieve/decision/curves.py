@@ -26,7 +26,9 @@ class ProfitCurve(ShortRepr):
     share : float array, shape (n_points,)
         Rows contacted over all rows, by weight, from 0 to 1.
     threshold : float array, shape (n_points,)
-        Rows with at least this score are contacted; infinite for nobody.
+        Rows with at least this score are contacted; infinite for nobody. In the unit of the scores: a probability only
+        if the scores are probabilities, an amount of benefit if they are expected gains, as those of
+        `BenefitClassifier.profit_curve` are.
     profit : float array, shape (n_points,)
         Benefit of contacting these rows and no others, summed over all rows.
     low, high : float arrays, shape (n_points,)
@@ -52,6 +54,7 @@ class GainsCurve(ShortRepr):
     Attributes
     ----------
     share, threshold : float arrays, shape (n_points,)
+        The threshold is a score, in the unit of the scores.
     gain : float array, shape (n_points,)
         Positive rows contacted over all positive rows.
     lift : float array, shape (n_points,)

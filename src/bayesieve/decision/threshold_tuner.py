@@ -7,12 +7,20 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.decision.benefits import positions_in
-from bayesieve.decision.thresholds import MEASURES, OF_TWO_CLASSES, Measure, best_class_weights, best_threshold
+from bayesieve.decision.thresholds import (
+    MEASURES,
+    OF_TWO_CLASSES,
+    Measure,
+    above_threshold,
+    best_class_weights,
+    best_threshold,
+    weighted_class,
+)
 from bayesieve.decision.wrapped import Labelled, adopt_fitted, refuse_scan, tags_of_wrapped
+from bayesieve.selection.row_splits import row_splits
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.cautions import silenced
 from bayesieve.table.choices import is_choice
@@ -44,9 +52,11 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         second of two classes), ``"f1_macro"``, ``"matthews_corrcoef"``, or a function from confusion matrices (n, true
         class, predicted class) to values (n,), of which higher is better.
     cv : int, splitter, "train" or None, default=None
-        Rows that tune the threshold are predicted by models of the other folds: the number of stratified folds (None:
-        5) or a scikit-learn splitter. "train": by the model itself, as Boulle (2007) does, which is optimistic on
-        training rows; with scikit-learn's ``FrozenEstimator``, the threshold of a fitted model on rows of its own.
+        Rows that tune the threshold are predicted by models of the other folds: the number of folds (None: 5),
+        stratified and, unlike scikit-learn's, shuffled by a fixed seed, so that tables sorted by time come to no harm;
+        or a scikit-learn splitter, taken as it is. "train": by the model itself, as Boulle (2007) does, which is
+        optimistic on training rows; with scikit-learn's ``FrozenEstimator``, the threshold of a fitted model on rows of
+        its own.
 
     Attributes
     ----------
@@ -90,7 +100,7 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         sample_weight : array-like, shape (n_rows,), optional
             Weights of the rows, in the measure and for the classifier.
         groups : array-like, shape (n_rows,), optional
-            For a splitter that keeps the rows of a group together.
+            A number of folds, and splitters made for it, keep the rows of a group together.
 
         Returns
         -------
@@ -131,8 +141,9 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Classes by the tuned threshold or weights."""
         probability = self.predict_proba(X)
         if self.class_weights_ is not None:
-            return self.classes_[(probability * self.class_weights_).argmax(axis=1)]
-        return self.classes_[(probability[:, 1] >= self.best_threshold_).astype(np.int64)]
+            return self.classes_[weighted_class(probability, self.class_weights_)]
+        assert self.best_threshold_ is not None
+        return self.classes_[above_threshold(probability[:, 1], self.best_threshold_).astype(np.int64)]
 
     def _measure(self, n_classes: int) -> Measure:
         if callable(self.scoring):
@@ -147,9 +158,8 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self, X: Any, labels: np.ndarray, weights: np.ndarray | None, groups: Any
     ) -> tuple[np.ndarray, np.ndarray]:
         """Tested rows, as often as they are tested, and their probabilities by models of other rows."""
-        splitter = check_cv(_N_FOLDS if self.cv is None else self.cv, labels, classifier=True)
         rows, parts = [], []
-        for train, test in splitter.split(np.zeros((labels.size, 1)), labels, groups):
+        for train, test in row_splits(_N_FOLDS if self.cv is None else self.cv, labels, groups, weights=weights):
             with silenced():  # the model of all rows has warned
                 model = self._trained(take_rows(X, train), labels[train], None if weights is None else weights[train])
                 part = np.zeros((test.size, self.classes_.size))

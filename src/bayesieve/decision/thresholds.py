@@ -15,6 +15,7 @@ Measure = Callable[[np.ndarray], np.ndarray]
 _BLOCK = 2**14  # confusion matrices made at once, so that they stay in the cache
 _MOST_ROUNDS = 100
 _TOL = 1e-12
+_FAR = float(np.e)  # from the last row to the weight beyond it
 
 
 def accuracy(confusion: np.ndarray) -> np.ndarray:
@@ -66,7 +67,7 @@ def best_threshold(
     """The threshold of the largest measure, where rows of at least this score are positive, and its value.
 
     One sort, then every distinct cut; of cuts of the same value, that whose threshold is closest to 1/2. Thresholds lie
-    halfway between neighbouring scores, 0 if all rows are positive, and just above 1 if none is.
+    halfway between neighbouring scores, 0 if all rows are positive, and just above 1 (and every score) if none is.
 
     Parameters
     ----------
@@ -74,7 +75,8 @@ def best_threshold(
     positive : bool array, shape (n_rows,)
     """
     order = np.argsort(score)
-    score, positive = score[order], positive[order]
+    score, positive = score[order].astype(np.float64), positive[order]
+    beyond = float(np.nextafter(max(1.0, score[-1]), 2.0))
     counted = np.ones(score.size) if weights is None else weights[order]
     # Rows below a cut are negative; a cut lies before the first row, between different scores, or after the last.
     cuts = np.r_[0, np.flatnonzero(score[1:] != score[:-1]) + 1, score.size]
@@ -88,10 +90,10 @@ def best_threshold(
         values[first : first + _BLOCK] = _checked(measure(confusion), part.shape[1])
     best = np.flatnonzero(values == values.max())
     low = np.r_[0.0, score][cuts[best]]
-    high = np.r_[score, np.nextafter(1.0, 2.0)][cuts[best]]
+    high = np.r_[score, beyond][cuts[best]]
     middle = low + (high - low) / 2
     threshold = np.where(middle > low, middle, high)  # neighbouring floats have no middle
-    threshold[cuts[best] == 0], threshold[cuts[best] == score.size] = 0.0, np.nextafter(1.0, 2.0)
+    threshold[cuts[best] == 0], threshold[cuts[best] == score.size] = 0.0, beyond
     chosen = int(np.abs(threshold - 0.5).argmin())
     return float(threshold[chosen]), float(values[best[chosen]])
 
@@ -99,61 +101,83 @@ def best_threshold(
 def best_class_weights(
     probability: np.ndarray, codes: np.ndarray, measure: Measure, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, float]:
-    """Weights of the classes, with a mean of 1, so that argmax_j weight_j P(j | x) has a large measure, and its value.
+    """Weights of the classes, with a mean of 1, so that `weighted_class` has a large measure, and its value.
 
     One weight after the other takes its best value, found in one sort, until none improves the measure: a local
     optimum, the better of those from equal weights and from the inverse shares of the classes.
     """
-    n_classes = probability.shape[1]
+    probability, n_classes = np.asarray(probability, dtype=np.float64), probability.shape[1]
     counted = np.ones(codes.size) if weights is None else weights
-    with np.errstate(divide="ignore"):
-        logs = np.log(probability)
-        shares = np.bincount(codes, counted, minlength=n_classes)
-    starts = (np.zeros(n_classes), -np.log(np.where(shares > 0, shares, shares.sum())))
-    ascents = [_ascent(logs, codes, counted, measure, start) for start in starts]
-    log_weights, value = max(ascents, key=lambda ascent: ascent[1])
-    scaled = np.exp(log_weights - log_weights.max())
-    return scaled / scaled.mean(), value
+    shares = np.bincount(codes, counted, minlength=n_classes)
+    starts = (np.ones(n_classes), 1 / np.where(shares > 0, shares, shares.sum()))
+    ascents = [_ascent(probability, codes, counted, measure, start) for start in starts]
+    return max(ascents, key=lambda ascent: ascent[1])
+
+
+def above_threshold(score: np.ndarray, threshold: float) -> np.ndarray:
+    """Whether each row is predicted as the second class; tuning and predicting decide by this function."""
+    return np.asarray(score, dtype=np.float64) >= threshold
+
+
+def weighted_class(probability: np.ndarray, class_weights: np.ndarray) -> np.ndarray:
+    """argmax_j weight_j P(j | x), the first on ties; tuning and predicting decide by this function."""
+    return (np.asarray(probability, dtype=np.float64) * class_weights).argmax(axis=1)
 
 
 def confusion_of(codes: np.ndarray, predicted: np.ndarray, n_classes: int, weights: np.ndarray) -> np.ndarray:
     """Weight of the rows of each true class and predicted class, (n_classes, n_classes)."""
     cells = np.bincount(codes * n_classes + predicted, weights, minlength=n_classes**2)
-    return cells.reshape(n_classes, n_classes)
+    return cells.reshape(n_classes, n_classes).astype(np.float64)  # sums of no rows are integers
 
 
 def _ascent(
-    logs: np.ndarray, codes: np.ndarray, counted: np.ndarray, measure: Measure, start: np.ndarray
+    probability: np.ndarray, codes: np.ndarray, counted: np.ndarray, measure: Measure, start: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    n_classes = logs.shape[1]
-    log_weights = start.copy()
-    predicted = (logs + log_weights).argmax(axis=1)
-    value = float(_checked(measure(confusion_of(codes, predicted, n_classes, counted)[None]), 1)[0])
+    n_classes = start.size
+
+    def value_of(class_weights: np.ndarray) -> float:
+        predicted = weighted_class(probability, class_weights)
+        return float(_checked(measure(confusion_of(codes, predicted, n_classes, counted)[None]), 1)[0])
+
+    class_weights = start / start.mean()
+    value = value_of(class_weights)
     for _ in range(_MOST_ROUNDS):
         before = value
         for j in range(n_classes):
-            log_weight, reached = _best_weight_of(j, logs, log_weights, codes, counted, measure)
-            if reached > value + _TOL:
-                log_weights[j], value = log_weight, reached
+            weight, promised = _best_weight_of(j, probability, class_weights, codes, counted, measure)
+            if promised > value + _TOL:
+                moved = class_weights.copy()
+                moved[j] = weight
+                moved /= moved.mean()
+                reached = value_of(moved)  # rounding may break ties between other classes another way
+                if reached > value + _TOL:
+                    class_weights, value = moved, reached
         if value <= before + _TOL:
             break
-    return log_weights, value
+    return class_weights, value
 
 
 def _best_weight_of(
-    j: int, logs: np.ndarray, log_weights: np.ndarray, codes: np.ndarray, counted: np.ndarray, measure: Measure
+    j: int,
+    probability: np.ndarray,
+    class_weights: np.ndarray,
+    codes: np.ndarray,
+    counted: np.ndarray,
+    measure: Measure,
 ) -> tuple[float, float]:
-    """The best log weight of class j given the others, and the measure that it reaches."""
-    others = logs + log_weights
-    others[:, j] = -np.inf
+    """The best weight of class j given the others, and the measure that it promises."""
+    others = probability * class_weights
+    others[:, j] = -1.0
     rival = others.argmax(axis=1)
-    with np.errstate(invalid="ignore"):
-        needed = others[np.arange(codes.size), rival] - logs[:, j]  # rows with less are predicted as j
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        needed = others[np.arange(codes.size), rival] / probability[:, j]  # rows with less are predicted as j
+    needed[np.isnan(needed)] = np.inf
     order = np.argsort(needed)
     needed, rival, codes, counted = needed[order], rival[order], codes[order], counted[order]
-    cuts = np.r_[0, np.flatnonzero(needed[1:] > needed[:-1]) + 1, needed.size]
-    cuts = cuts[(np.r_[-np.inf, needed][cuts] < np.inf) & (np.r_[needed, np.inf][cuts] > -np.inf)]
-    n_classes = logs.shape[1]
+    # What differs by rounding only, such as rows of the same probabilities, lies on the same side of every cut.
+    cuts = np.r_[0, np.flatnonzero(needed[1:] > needed[:-1] * (1 + _TOL)) + 1, needed.size]
+    cuts = cuts[(np.r_[0.0, needed][cuts] < np.inf) & (np.r_[needed, np.inf][cuts] > 0)]
+    n_classes = class_weights.size
     confusion = confusion_of(codes[cuts[0] :], rival[cuts[0] :], n_classes, counted[cuts[0] :])
     confusion[:, j] += np.bincount(codes[: cuts[0]], counted[: cuts[0]], minlength=n_classes)
     values = [_checked(measure(confusion[None]), 1)]
@@ -171,9 +195,10 @@ def _best_weight_of(
             values.append(_checked(measure(moves[:, :, ends].transpose(2, 0, 1)), ends.size))
     joined = np.concatenate(values)
     best = int(joined.argmax())
-    low, high = np.r_[-np.inf, needed][cuts[best]], np.r_[needed, np.inf][cuts[best]]
-    low, high = (high - 2 if low == -np.inf else low), (low + 2 if high == np.inf else high)
-    return float(low + (high - low) / 2), float(joined[best])
+    low, high = np.r_[0.0, needed][cuts[best]], np.r_[needed, np.inf][cuts[best]]
+    if high == np.inf:
+        return float(low * _FAR) or 1.0, float(joined[best])
+    return float(np.sqrt(low) * np.sqrt(high) or high / _FAR), float(joined[best])
 
 
 def _rightly(confusion: np.ndarray) -> np.ndarray:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from numbers import Number
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from bayesieve.counts import CodedTable
 from bayesieve.table.backends.arrays import as_array
+from bayesieve.table.backends.base import refuse_duplicates
 from bayesieve.table.cautions import warn_caller
+from bayesieve.table.frames import whole_frame
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import is_missing
 
@@ -33,7 +36,7 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
     Raises
     ------
     ValueError
-        For negative codes, codes above 10 million, text, missing or infinite values.
+        For negative codes, codes above 10 million, text, missing or infinite values, and names that come twice.
     TypeError
         For values that are neither numbers nor text, and for sparse matrices.
     """
@@ -46,6 +49,9 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
                 f"X has {X.n_features} features, but {owner} is expecting {estimator.n_features_in_} features as input."
             )
         return X
+    X = whole_frame(X)
+    if nw.dependencies.is_into_dataframe(X):
+        _refuse_equal_names(list(getattr(X, "column_names", X.columns)))
     if (isinstance(X, (list, tuple)) and np.ndim(X[:1]) > 1) or isinstance(X, np.ma.MaskedArray):
         X = as_array(X)
     try:
@@ -74,10 +80,13 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
     )
 
 
+def _refuse_equal_names(names: list[Any]) -> None:
+    if len(set(names)) < len(names):
+        refuse_duplicates([str(name) for name in names])
+
+
 def _refuse_other_types(X: Any) -> None:
     """TypeError for a column of a dataframe that cannot hold codes."""
-    import narwhals as nw
-
     if nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)
         if not frame.columns:

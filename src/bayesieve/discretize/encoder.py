@@ -42,6 +42,7 @@ from bayesieve.table.cautions import Caution
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import fit_table, new_table
 from bayesieve.table.frames import apart_by_name
+from bayesieve.table.marks import Mark, marks, rows_to_judge, with_sums
 from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
 from bayesieve.table.sums import SummedTable
@@ -83,8 +84,8 @@ class TableEncoder(TableCoder):
     pairs : "auto", int or list of pairs of names, default=0
         Pairs of columns to code as features of their own, after the columns: the cells of the grid of their levels,
         grouped as the values of a category are. ``"auto"``: pairs that say more about the classes than their columns
-        do alone, up to 60; a number: up to so many of them; a list: these pairs. Cells without training rows are
-        unseen.
+        do alone, up to 60, without counters, identifiers and dates; a number: up to so many of them; a list: these
+        pairs. Cells without training rows are unseen.
     sums : RandomSums or None, default=None
         Sums of columns to try as features of their own, after the columns. A few are made and coded at a time, and
         those of one level are dropped at once: memory follows the others.
@@ -97,6 +98,9 @@ class TableEncoder(TableCoder):
         One per column, created on access, then one per sum of columns, then one per pair (`PairLevels`).
     level_scores_ : float array, shape (n_features,)
         1 - cost / null cost of the MODL criterion; 0 for a column in one level.
+    marks_ : dict
+        Columns that mark rows or moments, by name: ``"counter"``, ``"identifier"`` or ``"date"``. They are in no pair
+        unless named.
     unseen_counts_ : int array, shape (n_features,)
         Number of values without a level in calls of ``transform`` since the fit.
 
@@ -187,17 +191,22 @@ class TableEncoder(TableCoder):
         scanned = table if isinstance(table, ScannedTable) else None
         rows, engine = _listed(target, weights, scanned is not None and by_class), _engine_for(table, engine)
         blocks = [slice(*bounds.tolist()) for bounds in engine.blocks(np.array([0, table.n_rows]))]
+        counted = None if weights is None else np.flatnonzero(weights > 0)
+        if scanned is not None:
+            scanned.keep(rows_to_judge(scanned.n_rows, counted))
 
         cautions: list[list[Caution]] = []
+        marked: dict[str, Mark] | None = None
         is_remote = isinstance(engine, Cluster) and scanned is not None and scanned.can_be_read_elsewhere
 
         def code() -> tuple[TableLevels, np.ndarray]:
+            nonlocal marked
             values: ScannedColumns | None = None
             if scanned is not None:
                 options: Any = (scanned, target, weights, engine, self.n_jobs, rows.runs, verbose, self.n_quantiles)
                 options += () if is_remote else (seconds_left,)
                 values = (RemoteColumns if is_remote else ScannedColumns)(*options)
-                cautions[:] = [values.cautions()]
+                cautions[:] = [noted_cautions(engine, values.cautions())]  # before the codes count as whole
 
             def fit(of: Table, by: Sequence[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:
                 if values is not None:
@@ -208,6 +217,7 @@ class TableEncoder(TableCoder):
                 return fitted, code_in_blocks(of, fitted.levels, blocks, self.n_jobs, engine)
 
             fitted, codes = fit(table, coders)
+            marked = marks(table, fitted.levels, counted)
             if len(drawn):
                 by = (numeric, order, self.missing, self.n_jobs, engine)
                 fitted, codes = add_sums(fitted, codes, SummedTable(table, drawn), *by)
@@ -217,7 +227,8 @@ class TableEncoder(TableCoder):
             of_values = PairFinder if values is None else values.pair_finder
             finder = of_values(summed.kinds(), grouper, order, rows, self.n_jobs)
             apart = self._numbers_apart is not None and self._numbers_apart(fitted.levels, rows.n_classes)
-            return finder.add(self.pairs, fitted, codes, lambda i, by: fit(summed.select(i), by), engine, single, apart)
+            alone = {*single, *with_sums(fitted.levels, marked)}
+            return finder.add(self.pairs, fitted, codes, lambda i, by: fit(summed.select(i), by), engine, alone, apart)
 
         def facts() -> Iterator[Any]:
             yield repr(
@@ -234,6 +245,7 @@ class TableEncoder(TableCoder):
 
         levels, codes = engine.remembered(facts, code)
         self.scan_cautions_ = noted_cautions(engine, *cautions) if scanned is not None else []
+        self.marks_ = marks(table, levels, counted) if marked is None else marked
         if len(levels.sums):
             table, coders = SummedTable(table, levels.sums), [*coders, *[numeric] * len(levels.sums)]
         if scanned is not None and rows.runs is not None:

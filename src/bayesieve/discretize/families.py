@@ -9,8 +9,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.counts.families import Families
 from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.criterion import interval_costs
-from bayesieve.discretize.criterion import level_scores as shares_saved
+from bayesieve.discretize.criterion import interval_costs, level_scores as shares_saved
 from bayesieve.discretize.thresholds import quantile_thresholds
 from bayesieve.engine import map_in_threads
 from bayesieve.table import Column, FeatureLevels, Rows

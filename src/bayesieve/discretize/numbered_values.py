@@ -18,6 +18,8 @@ from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.sources.base import BLOCK_ROWS
 from bayesieve.table.values import Scalar, canonical_text, merge_values
 
+_BYTES_PER_TEXT = 200  # with what looks it up
+_FEWEST_TEXTS = 1 << 14
 State = dict[str, np.ndarray]
 
 
@@ -38,8 +40,10 @@ class NumberedValues(ABC):
     n_known : the highest number.
     n_left_out : rows of further values, which have the next number.
     on_grid : whether values are the upper ends of cells.
+    most_bytes : what the values of the next block may take, with those before.
     """
 
+    most_bytes = 1 << 62
     n_known = 0
     n_left_out = 0
     on_grid = False
@@ -59,6 +63,15 @@ class NumberedValues(ABC):
     def add(self, column: Column, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
         """Number and count the values of a block of rows."""
 
+    @property
+    @abstractmethod
+    def n_bytes(self) -> int:
+        """About how much memory the values take that are told apart, with their counts."""
+
+    @abstractmethod
+    def count_fewer(self) -> None:
+        """Between two blocks: tell no further values apart."""
+
     def begin_again(self) -> bool:
         """Whether all rows have to be read once more."""
         return False
@@ -70,13 +83,13 @@ class NumberedValues(ABC):
         part = self.numbers[self._checked : n_rows] if self._in_file else self.numbers[:0]
         self._checksum, self._checked = zlib.crc32(part.data, self._checksum), n_rows
         self._engine.visited(part.nbytes)
-        facts = np.array([self.n_known, self.on_grid, self._checksum, self.numbers.itemsize])
+        facts = np.array([self.n_known, self.on_grid, self._checksum, self.numbers.itemsize, self._most])
         state = {"facts": facts, "counts": self.counts}
         return state if self._in_file else state | {"numbers": self.numbers[:n_rows]}
 
     def restore(self, state: State, n_rows: int) -> None:
         """Go on from a `state`; ValueError where the numbers of its rows are not those that were written."""
-        self.n_known, self.on_grid, checksum, itemsize = state["facts"].tolist()
+        self.n_known, self.on_grid, checksum, itemsize, self._most = state["facts"].tolist()
         self.on_grid, self.counts = bool(self.on_grid), state["counts"].copy()
         if itemsize != self.numbers.itemsize:
             self.numbers = self._array(self.numbers.size, np.dtype(f"u{itemsize}"))
@@ -131,6 +144,16 @@ class NumberedNumbers(NumberedValues):
         self._sketch: QuantileSketch | None = None
         self._cuts: np.ndarray | None = None
 
+    @property
+    def n_bytes(self) -> int:
+        if self._sketch is not None:
+            return 0  # the number of cells keeps it small
+        return self._keys.nbytes + self._slots.nbytes + self._known.nbytes + 2 * self.counts.nbytes
+
+    def count_fewer(self) -> None:
+        if self._sketch is None and self.n_known > self._n_cells:
+            self._start_sketch(self.counts)
+
     def add(self, column: Column, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
         values = column.numbers()
         if self._cuts is not None:
@@ -151,9 +174,10 @@ class NumberedNumbers(NumberedValues):
             begin, self.n_known = number_values(
                 np.ascontiguousarray(values), begin, classes, weights, *tables, self.n_known, numbers
             )
-            if begin < values.size:
+            is_full = begin < values.size and self.n_known > self._n_cells and 4 * self.n_bytes > self.most_bytes
+            if begin < values.size and not is_full:
                 self._widen(4 * self._keys.size)
-            if self.n_known > self._most:
+            if is_full or self.n_known > self._most:
                 self._start_sketch(before)
                 return
         self._put(rows, numbers)
@@ -180,6 +204,7 @@ class NumberedNumbers(NumberedValues):
         self._sketch = QuantileSketch(self.numbers.size, self._n_cells)
         self._sketch.add(values[order], rows[met][order])
         self._keys, self._slots, self._known = np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(0)
+        self.counts = np.zeros((1, self.counts.shape[1]))
 
     def begin_again(self) -> bool:
         if self._sketch is None or self.on_grid:
@@ -252,6 +277,13 @@ class NumberedTexts(NumberedValues):
         self._number: dict[str, int] = {}
         self._raw: list[Scalar] = []
         self._pool: TextPool | None = TextPool()
+
+    @property
+    def n_bytes(self) -> int:
+        return _BYTES_PER_TEXT * self.n_known + 2 * self.counts.nbytes
+
+    def count_fewer(self) -> None:
+        self._most = min(self._most, max(_FEWEST_TEXTS, self.n_known))
 
     def add(self, column: Column, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
         from bayesieve.discretize._value_kernels import count_numbered

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from bayesieve.discretize.criterion import Prior, part_cost
 from bayesieve.discretize.modl import MODLGrouper
 from bayesieve.discretize.partition import Groups
 from bayesieve.discretize.value_counts import ValueCounts
+from bayesieve.discretize.values import LEAST_VALUES, ValueCoder, saved_by_values
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import Rows
 from bayesieve.table.pair_levels import PairLevels, unused_pair_name
@@ -108,8 +110,8 @@ def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[t
     return list(asked.values())[::-1]
 
 
-def fit_of_columns(cells: np.ndarray) -> tuple[float, float]:
-    """Nats of the labels of all rows in one part, and what the levels of both columns fit of them.
+def fit_of_columns(cells: np.ndarray) -> tuple[float, list[float]]:
+    """Nats of the labels of all rows in one part, and what the levels of each column fit of them.
 
     The columns are credited with all they fit: pairs do not save the price of their levels.
 
@@ -118,7 +120,7 @@ def fit_of_columns(cells: np.ndarray) -> tuple[float, float]:
     cells : (levels of the first, levels of the second, n_classes) rows.
     """
     null = float(part_cost(cells.sum(axis=(0, 1))))
-    return null, sum(max(0.0, null - float(part_cost(cells.sum(axis=axis)).sum())) for axis in (0, 1))
+    return null, [max(0.0, null - float(part_cost(cells.sum(axis=axis)).sum())) for axis in (1, 0)]
 
 
 def with_pairs(
@@ -211,7 +213,10 @@ class PairFinder:
         parts = self._parts(fitted.levels, codes, columns, finer)
         if named is None:
             most = MOST_PAIRS if isinstance(pairs, str) else int(pairs)
-            chosen = self._best(parts, most, engine, numbers_apart)
+            groups = ((i, fitted.levels[i].groups) for i in parts if self.kinds[i] == "categorical")
+            many = [i for i, values in groups if values is not None and sum(map(len, values)) >= LEAST_VALUES]
+            saved = {i: cache(partial(self._saved_by_values, i, finer)) for i in many}
+            chosen = self._best(parts, most, engine, numbers_apart, saved)
         else:
             chosen = [
                 (i, j, cells, self._groups(cells))
@@ -238,8 +243,17 @@ class PairFinder:
             parts |= {i: _Part(others.levels, k, their_codes[k]) for k, i in enumerate(single)}
         return dict(sorted(parts.items()))
 
-    def _best(self, parts: dict[int, _Part], most: int, engine: Engine, numbers_apart: bool) -> list[_Grouped]:
-        """Pairs of positive gain, at most so many, the best first."""
+    def _best(
+        self,
+        parts: dict[int, _Part],
+        most: int,
+        engine: Engine,
+        numbers_apart: bool,
+        saved: Mapping[int, Callable[[], float]],
+    ) -> list[_Grouped]:
+        """Pairs of positive gain, at most so many, the best first. ``saved`` : nats that the single values of columns
+        with many save, which their levels may not show: groups join values, and levels of values cost their price.
+        """
         columns = [i for i, part in parts.items() if part.n_levels > 1]
         number = np.array([numbers_apart and self.kinds[i] == "numeric" for i in columns], dtype=bool)
         n_looked_at = math.comb(number.size, 2) - math.comb(int(number.sum()), 2)
@@ -256,10 +270,13 @@ class PairFinder:
         price = float(np.log(n_looked_at)) + _SAFETY
         found, last = [], 0
         for rank, (i, j, cells) in enumerate(self._counted(parts, candidates.tolist(), engine)):
-            null, fit = fit_of_columns(cells)
-            if most_saved(cells, null, self.grouper.prior) > fit + price:
+            null, fits = fit_of_columns(cells)
+            if most_saved(cells, null, self.grouper.prior) > sum(fits) + price:
                 groups = self._groups(cells)
-                gain = groups.null_cost - groups.cost - fit - price
+                gain = groups.null_cost - groups.cost - sum(fits) - price
+                for k, fit in zip((i, j), fits, strict=True):
+                    if gain > 0.0 and k in saved:
+                        gain -= max(0.0, saved[k]() - fit)
                 if gain > 0.0:
                     found.append((gain, (i, j, cells, groups)))
                     last = rank
@@ -267,6 +284,11 @@ class PairFinder:
                 break
         found.sort(key=lambda one: (-one[0], *one[1][:2]))
         return [grouped for _, grouped in found[:most]]
+
+    def _saved_by_values(self, i: int, finer: Finer) -> float:
+        """Nats of the labels that the single values of a column save."""
+        by_value, _ = finer([i], [ValueCoder()])
+        return saved_by_values(np.asarray(by_value.levels[0].counts))
 
     def _promising(self, parts: Sequence[_Part], most: int, number: np.ndarray) -> np.ndarray:
         """(most, 2) positions of the pairs whose columns say most about each other within the classes, beyond what

@@ -26,7 +26,7 @@ class QuantileSketch:
     def add(self, values: np.ndarray, rows: np.ndarray | None = None) -> None:
         """Numbers of a block in ascending order, or distinct ones with the rows that have each."""
         if rows is None:
-            self._points.append(values[self._step // 2 :: self._step])
+            self._points.append(values[self._step // 2 :: self._step].copy())  # a view would keep all of the block
             values = values[np.append(True, values[1:] != values[:-1])] if values.size else values
         else:
             last = np.cumsum(rows)

@@ -17,6 +17,7 @@ from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.numbered_values import NumberedNumbers, NumberedTexts, NumberedValues, State
 from bayesieve.discretize.pairs import PairFinder
 from bayesieve.engine import Engine, map_in_threads
+from bayesieve.engine.base import OF_CODES
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.table import Table, Target
 from bayesieve.table.cautions import Caution, named
@@ -35,6 +36,8 @@ MOST_CATEGORIES = 1 << 18
 QUANTILES = (1 << 16) - 1
 """Cells of the grid unless said otherwise; with missing values their numbers fill 16 bits."""
 
+_BYTES_PER_CELL = 160  # of a grid, and of the points that it is made of, besides 24 for each class
+_FEWEST_CELLS = 1 << 10
 _SECONDS_BETWEEN_NOTES = 10.0
 _PAUSE = 20  # times the seconds that a note takes, at least
 _NOTE = "what was read"
@@ -91,6 +94,11 @@ class ScannedColumns:
         self._table, self._target, self._engine, self._runs = table, target, engine, runs
         self._weights = np.zeros(0) if weights is None else weights
         self._n_jobs = n_jobs
+        self._most_bytes = 1 << 62 if engine.reading_bytes is None else engine.reading_bytes
+        table.read_within(self._most_bytes)
+        n_gridded = table.kinds().count("numeric")
+        n_cells = self._most_bytes // (max(1, n_gridded) * (_BYTES_PER_CELL + 24 * target.n_classes))
+        self._n_cells = min(self._n_cells, max(_FEWEST_CELLS, n_cells))
         self._columns, self._passes = self._new_columns(), 0
         self._next_note = time.perf_counter() + _SECONDS_BETWEEN_NOTES
         n_blocks = self._go_on()
@@ -118,6 +126,7 @@ class ScannedColumns:
         try:
             with SearchProgress("Reading rows", self._verbose, self._in_words(time.perf_counter())) as progress:
                 for rows, block in table.blocks(n_blocks):
+                    self._share_memory()
                     known = (rows, self._target.codes[rows], self._weights[rows])
 
                     def add(at: int, block: Table = block, known: Any = known) -> None:
@@ -138,6 +147,20 @@ class ScannedColumns:
             raise KeyboardInterrupt(f"the fit was still reading; {goes_on}") from None
         self._passes += 1
 
+    def _share_memory(self) -> None:
+        """Before a block: what the values of each column may take. While all take too much together, those of the
+        column that has most of them are left.
+        """
+        left = self._most_bytes - sum(column.n_bytes for column in self._columns)
+        for column in sorted(self._columns, key=lambda column: -column.n_bytes) if left < 0 else ():
+            before = column.n_bytes
+            column.count_fewer()
+            left += before - column.n_bytes
+            if left >= 0:
+                break
+        for column in self._columns:
+            column.most_bytes = column.n_bytes + max(0, left) // len(self._columns)
+
     def _check_time(self, seconds: float, n_read: int, end: int) -> None:
         """Raise `ReadingTooSlow` if the rows from ``end`` on take too long, judged by those read so far."""
         if self._seconds_left is None or end == self._table.n_rows or len(self._table.source.pieces) == 1:
@@ -152,7 +175,7 @@ class ScannedColumns:
         if not self._engine.keeps_notes or began < self._next_note:
             return
         state = {
-            "read": np.array([self._passes, n_blocks, n_rows]),
+            "read": np.array([self._passes, n_blocks, n_rows, self._table.block_rows]),
             "kept": np.frombuffer(self._table.kept(), np.uint8),
         }
         for i, column in enumerate(self._columns):
@@ -171,10 +194,12 @@ class ScannedColumns:
             return 0
         states: list[State] = [{} for _ in self._columns]
         with np.load(io.BytesIO(note), allow_pickle=False) as noted:
-            (passes, n_blocks, n_rows), rows = noted["read"].tolist(), noted["kept"].tobytes()
+            (passes, n_blocks, n_rows, block_rows), rows = noted["read"].tolist(), noted["kept"].tobytes()
             for key in noted.files[2:]:
                 i, name = key.split()
                 states[int(i)][name] = noted[key]
+        if block_rows != self._table.block_rows:  # by another limit of memory
+            return 0
         try:
             for column, state in zip(self._columns, states, strict=True):
                 column.restore(state, n_rows if passes == 0 or "cuts" in state else self._table.n_rows)
@@ -244,8 +269,9 @@ class ScannedColumns:
         cautions = []
         if joined:
             rows = max(of[name].n_left_out for name in joined)
+            most = max(getattr(of[name], "n_known", MOST_CATEGORIES) for name in joined)
             sentence = (
-                f"Only the {self.counted_categories} {MOST_CATEGORIES:,} different values count in {named(joined)}: "
+                f"Only the {self.counted_categories} {most:,} different values count in {named(joined)}: "
                 f"the others, in up to {rows:,} rows, count as never seen. Leave identifiers out, or join rare values "
                 "first."
             )
@@ -261,8 +287,8 @@ def noted_cautions(engine: Engine, cautions: list[Caution] | None = None) -> lis
     if cautions is None:
         return [
             Caution(**{**facts, "columns": tuple(facts["columns"])})
-            for facts in json.loads(engine.noted("cautions") or "[]")
+            for facts in json.loads(engine.noted(OF_CODES) or "[]")
         ]
     if cautions:
-        engine.note("cautions", json.dumps([asdict(caution) for caution in cautions]).encode())
+        engine.note(OF_CODES, json.dumps([asdict(caution) for caution in cautions]).encode())
     return cautions

@@ -15,7 +15,7 @@ from bayesieve.discretize.partition import Groups
 from bayesieve.discretize.value_counts import ValueCounts
 
 _MOST_COUNTED = 500  # groups up to which partitions are counted; more cost more than any feature could repay
-_LEAST_VALUES = 30  # of a column whose values may stay apart
+LEAST_VALUES = 30  # of a column whose values may stay apart
 _LEAST_MORE = 0.01  # that values save, as a share of what groups do: those are easier to read
 _STRENGTHS = (1e-3, 1e6)  # rows that the shares of the column count for
 
@@ -49,16 +49,16 @@ class GroupsOrValues(MODLGrouper):
         groups = super().fit_values(table, apart=apart)
         counts = table.with_missing
         present = np.flatnonzero(counts.sum(axis=1) > 0)
-        if not _LEAST_VALUES <= present.size > len(groups.groups):
+        if not LEAST_VALUES <= present.size > len(groups.groups):
             return groups
         counts = counts[present].astype(float)
-        cost = groups.null_cost + np.log(present.size) - _saved_by_values(counts)
+        cost = groups.null_cost + np.log(present.size) - saved_by_values(counts)
         if groups.cost - cost <= _LEAST_MORE * (groups.null_cost - groups.cost):
             return groups
         return Groups(tuple(present[:, None]), counts, float(cost), groups.null_cost)
 
 
-def _saved_by_values(counts: np.ndarray) -> float:
+def saved_by_values(counts: np.ndarray) -> float:
     """Nats of the labels that shares of the classes by value save; ``counts`` (n_values, n_classes)."""
     counts = counts[:, counts.any(axis=0)]  # a class may have no weight
     n_rows, of_class = counts.sum(), counts.sum(axis=0)

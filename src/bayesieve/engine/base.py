@@ -21,6 +21,9 @@ _AHEAD_WORK = 20_000  # rows evaluated ahead before waste outweighs the calls sa
 State = TypeVar("State")
 Total = TypeVar("Total", float, np.ndarray)
 
+OF_CODES = "cautions"
+"""Key of the `Engine.note` that belongs to the codes of a table."""
+
 
 class Engine(ABC):
     """Where the codes of rows and the numbers of a search live, and in which blocks of rows they are read.
@@ -33,11 +36,13 @@ class Engine(ABC):
     is_remote : whether rows live in other processes, so that questions are asked of many candidates at once.
     keeps_notes : whether `note` keeps anything.
     most_state_bytes : what the states of searches that run at the same time may take together.
+    reading_bytes : what the values of scanned columns may take while they are counted, and blocks of rows as much.
     """
 
     is_remote: ClassVar[bool] = False
-    keeps_notes: ClassVar[bool] = False
+    keeps_notes: bool = False
     most_state_bytes: ClassVar[int] = 512 << 20
+    reading_bytes: int | None = None
 
     @abstractmethod
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -85,7 +90,10 @@ class Engine(ABC):
         return taken
 
     def note(self, key: str, state: bytes) -> None:  # noqa: B027  # most engines end with the process
-        """Keep what a search has come to, for one that goes on after this process was ended."""
+        """Keep what a search has come to, for one that goes on after this process was ended.
+
+        What is noted as `OF_CODES` stays as long as the codes that `remembered` keeps.
+        """
 
     def kept_array(self, key: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray | None:
         """An array that a process which was ended and the next one share, for the codes under way; its values are those

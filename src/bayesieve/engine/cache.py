@@ -10,35 +10,41 @@ import os
 import re
 import secrets
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bayesieve.engine.mapped import Mapped
+from bayesieve.engine.base import OF_CODES
+from bayesieve.engine.mapped import SCRATCH, Mapped
 from bayesieve.table.pair_levels import features_from_json, features_to_json
 from bayesieve.table.table_levels import TableLevels
-from bayesieve.table.writing import checked_path, write_atomically
+from bayesieve.table.writing import checked_path, lock, write_atomically
 from bayesieve.version import __version__
 
 MANIFEST = "bayesieve-cache.json"
-_FORMAT = "bayesieve cache 1"
+_FORMAT = "bayesieve cache 2"
 _CODES = re.compile(r"codes-[0-9a-f]{16}\.bin")
 _NOTES = re.compile(r"search-[0-9a-f]{16}\.bin")
 _ROWS = re.compile(r"rows-[0-9a-f]{16}-[0-9a-f]{16}\.bin")
 _WHOLE = rf"{re.escape(MANIFEST)}|{_NOTES.pattern}"
-_OWN = re.compile(rf"{_CODES.pattern}|{_ROWS.pattern}|{_WHOLE}|\.({_WHOLE})\.[0-9a-f]+\.tmp")
+_OWN = re.compile(
+    rf"{_CODES.pattern}|{_ROWS.pattern}|{_WHOLE}|\.({_WHOLE})\.[0-9a-f]+\.tmp|{re.escape(SCRATCH)}\w+\.tmp"
+)
 
 
 class Cache(Mapped):
     """A `Mapped` engine whose folder keeps the coded columns of one table.
 
     ``codes-*.bin`` holds the codes, one run of all rows per feature, in the order of the rows; the manifest holds the
-    levels, a checksum of each run, and a digest of the data and the options that they came from. The manifest is
-    written last, and replaced as a whole: codes that it does not name do not count. ``search-*.bin`` holds the finished
-    starts of a search of these codes, which goes on from there after its process was ended. While a scanned table is
-    read, ``rows-*.bin`` holds the numbers of its values; they go when the codes are complete.
+    levels, a checksum of each run, a digest of the data and the options that they came from, and one of itself. The
+    manifest is written last, and replaced as a whole: codes that it does not name do not count. ``search-*.bin`` holds
+    the finished starts of a search of these codes, which goes on from there after its process was ended. While a
+    scanned table is read, ``rows-*.bin`` holds the numbers of its values; they go when the codes are complete.
+
+    One fit at a time writes codes: it locks the folder. Others use codes that are complete, or make theirs without
+    keeping them.
 
     Parameters
     ----------
@@ -50,16 +56,14 @@ class Cache(Mapped):
     Raises
     ------
     ValueError
-        If the folder holds anything else, or cannot be made or written.
+        If the folder holds anything else, symbolic links included, or cannot be made or written.
     """
-
-    keeps_notes = True
 
     def __init__(self, folder: str | os.PathLike[str], **options: int) -> None:
         path = checked_path(folder)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            others = [file.name for file in path.iterdir() if not _OWN.fullmatch(file.name)]
+            others = [file.name for file in path.iterdir() if file.is_symlink() or not _OWN.fullmatch(file.name)]
         except (FileExistsError, NotADirectoryError):
             raise ValueError(f"{folder} is not a folder; give a new or an empty folder as the cache.") from None
         except OSError as error:
@@ -71,7 +75,12 @@ class Cache(Mapped):
                 f"{folder} holds other files than a cache of bayesieve ({min(others)}); give a new or an empty folder."
             )
         super().__init__(path, **options)
-        self._digest: str | None = None  # of the codes in use
+        self._shares_rows = False
+        self._use(None)
+
+    def _use(self, digest: str | None) -> None:
+        """Note what belongs to the codes with this digest; None: nothing, as for a fit that has no lock."""
+        self._digest, self.keeps_notes = digest, digest is not None
 
     def remembered(
         self, facts: Callable[[], Iterable[Any]], make: Callable[[], tuple[TableLevels, np.ndarray]]
@@ -79,20 +88,63 @@ class Cache(Mapped):
         digest = hashlib.sha256(__version__.encode())
         for fact in facts():
             digest.update(hashlib.sha256(fact).digest())
-        key = self._digest = digest.hexdigest()
+        key = digest.hexdigest()
         kept = self._read(key)
         if kept is None:
-            self._forget(lambda name: _ROWS.fullmatch(name) and not name.startswith(f"rows-{key[:16]}"))
-            kept = make()
-            self._keep(key, *kept)
+            with self._locked() as locked:
+                kept = self._make(key, make, locked)
+                if locked is False:
+                    return kept
+        self._use(key)
         return kept
 
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[bool | None]:
+        """Lock the folder; False if another fit has, None if the system cannot."""
+        descriptor: int | None = None
+        locked: bool | None = None
+        try:
+            descriptor = os.open(self.folder, os.O_RDONLY)
+            locked = lock(descriptor) or None
+        except BlockingIOError:
+            locked = False
+        except OSError:  # Windows opens no folders, some file systems have no locks
+            pass
+        try:
+            yield locked
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+    def _make(
+        self, key: str, make: Callable[[], tuple[TableLevels, np.ndarray]], locked: bool | None
+    ) -> tuple[TableLevels, np.ndarray]:
+        """Make the codes, and keep them unless another fit has the folder.
+
+        Numbers of rows, and notes of how far reading has come, are for the only process that writes them.
+        """
+        self._use(key if locked else None)
+        self._shares_rows = bool(locked)
+        if locked:
+            self._forget(lambda name: _ROWS.fullmatch(name) and not name.startswith(f"rows-{key[:16]}"))
+        try:
+            made = make()
+        finally:
+            self._shares_rows = False
+        if locked is not False:
+            self._use(key)
+            self._keep(key, *made)
+        return made
+
     def _note_of(self, key: str) -> Path:
-        digest = hashlib.sha256(f"{self._digest} {key}".encode()).hexdigest()
-        return self.folder / f"search-{digest[:16]}.bin"
+        return self.folder / f"search-{self._sealed(key, b'').hex()[:16]}.bin"
+
+    def _sealed(self, key: str, state: bytes) -> bytes:
+        """A digest of a note, what it is about included."""
+        return hashlib.sha256(f"{self._digest} {key}\0".encode() + state).digest()
 
     def kept_array(self, key: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray | None:
-        if self._digest is None or self._is_small(shape, dtype):
+        if not self._shares_rows or self._digest is None or self._is_small(shape, dtype):
             return None
         name = f"rows-{self._digest[:16]}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.bin"
         try:
@@ -106,29 +158,32 @@ class Cache(Mapped):
     def note(self, key: str, state: bytes) -> None:
         if self._digest is not None:
             try:
-                write_atomically(self._note_of(key), hashlib.sha256(state).digest() + state)
+                write_atomically(self._note_of(key), self._sealed(key, state) + state)
             except OSError as error:
                 raise self._unwritable(error) from error
 
     def noted(self, key: str) -> bytes | None:
+        if self._digest is None:
+            return None
         try:
             data = self._note_of(key).read_bytes()
         except OSError:
             return None
-        return data[32:] if self._digest is not None and hashlib.sha256(data[32:]).digest() == data[:32] else None
+        return data[32:] if self._sealed(key, data[32:]) == data[:32] else None
 
     def _read(self, key: str) -> tuple[TableLevels, np.ndarray] | None:
         """The columns with this digest; None where they are not here, or are not whole."""
         try:
             manifest = json.loads((self.folder / MANIFEST).read_bytes())
-            if (manifest["format"], manifest["digest"]) != (_FORMAT, key):
+            whole = manifest.pop("sha256") == hashlib.sha256(json.dumps(manifest).encode()).hexdigest()
+            if not whole or (manifest["format"], manifest["digest"]) != (_FORMAT, key):
                 return None
             levels = TableLevels.of(features_from_json(manifest["levels"]))
             shape, dtype = tuple(manifest["shape"]), np.dtype(manifest["dtype"])
             with open(self.folder / manifest["codes"], "rb") as file:
                 codes = self.map(file, shape, dtype, read=True)
             return (levels, codes) if self._checksums(codes) == manifest["checksums"] else None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # whatever damage to the files leads to
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):  # damage to the files
             return None
 
     def _keep(self, key: str, levels: TableLevels, codes: np.ndarray) -> None:
@@ -150,6 +205,7 @@ class Cache(Mapped):
                 "checksums": self._checksums(codes),
                 "levels": features_to_json(levels),
             }
+            manifest["sha256"] = hashlib.sha256(json.dumps(manifest).encode()).hexdigest()
             write_atomically(self.folder / MANIFEST, json.dumps(manifest))
         except BaseException as error:
             with contextlib.suppress(OSError):
@@ -158,7 +214,8 @@ class Cache(Mapped):
                 raise self._unwritable(error) from error
             raise
         ended = re.compile(rf"{_CODES.pattern}|{_NOTES.pattern}|{_ROWS.pattern}")
-        self._forget(lambda other: ended.fullmatch(other) and other != name)
+        stay = (name, self._note_of(OF_CODES).name)
+        self._forget(lambda other: ended.fullmatch(other) and other not in stay)
 
     def _forget(self, goes: Callable[[str], Any]) -> None:
         for name in filter(goes, os.listdir(self.folder)):

@@ -19,6 +19,8 @@ from bayesieve.engine.memory import InMemory
 
 _IN_MEMORY_BYTES = 1 << 20  # arrays up to this size are not worth a file
 _ZEROS = bytes(1 << 20)
+SCRATCH = ".bayesieve-rows-"
+"""Beginning of the names of files, for the moment that they have one where the system has no unnamed files."""
 
 
 class Mapped(InMemory):
@@ -37,6 +39,9 @@ class Mapped(InMemory):
         them for as long as it has memory to spare.
     memory_bytes : int, default=0
         Bytes of floating-point arrays, which searches write at every step, that stay in memory all the same.
+    reading_bytes : int or None, default=None
+        Bytes that the distinct values of a scanned table may take while they are counted, and blocks of its rows as
+        many; None: no limit.
 
     Examples
     --------
@@ -60,10 +65,12 @@ class Mapped(InMemory):
         block_rows: int = 1 << 18,
         resident_bytes: int = 256 << 20,
         memory_bytes: int = 0,
+        reading_bytes: int | None = None,
     ) -> None:
         super().__init__(block_rows)
         self.folder = Path(folder)
         self.resident_bytes = resident_bytes
+        self.reading_bytes = reading_bytes
         self._memory_left = memory_bytes
         self._visited = 0
         self._maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
@@ -81,7 +88,7 @@ class Mapped(InMemory):
             weakref.finalize(array, self._take_memory, -n_bytes)
             return array
         try:
-            with tempfile.TemporaryFile(dir=self.folder) as file:
+            with tempfile.TemporaryFile(dir=self.folder, prefix=SCRATCH, suffix=".tmp") as file:
                 return self.map(file, shape, dtype)
         except OSError as error:
             raise self._unwritable(error) from error

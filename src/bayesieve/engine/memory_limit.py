@@ -10,6 +10,7 @@ from typing import Any
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _LEAST = 512 << 20  # Python, NumPy, polars and compiled code take most of it
 _DEFAULT = 4 << 30
+_LEAST_READING = 64 << 20
 
 
 def bytes_of(memory_limit: Any) -> int:
@@ -39,4 +40,6 @@ def bytes_of(memory_limit: Any) -> int:
 def mapped_options(memory_limit: Any) -> dict[str, int]:
     """Options of a `Mapped` engine that keeps a fit within the limit."""
     limit = bytes_of(memory_limit)
-    return {"resident_bytes": limit // 8, "memory_bytes": max(0, limit - _LEAST) // 2}
+    free = max(0, limit - _LEAST)
+    reading = max(_LEAST_READING, free // 3)  # for values, blocks, and what is left over
+    return {"resident_bytes": limit // 8, "memory_bytes": free // 2, "reading_bytes": reading}

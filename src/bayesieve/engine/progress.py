@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -12,6 +14,96 @@ Progress = Callable[[int, int, float], Any]
 """Called with the steps done, the steps in all and the best criterion so far; a true answer ends a greedy search."""
 
 _SECONDS_BETWEEN_LINES = 5.0
+_PATIENCE = 1.0  # seconds before a stage shows a clock
+_MOST_SECONDS_BETWEEN_LINES = 60.0
+
+
+@contextmanager
+def stage(title: str, verbose: int) -> Iterator[None]:
+    """Show a running clock on the error stream while the block runs, unless it has a progress of its own to show: on a
+    terminal in one line, elsewhere in a line now and then.
+    """
+    if not verbose:
+        yield
+        return
+    clock = _Clock(title)
+    _clocks.append(clock)
+    try:
+        yield
+    finally:
+        _clocks.remove(clock)
+        clock.stop()
+
+
+class _Clock:
+    """A clock in a thread, from the first second on."""
+
+    def __init__(self, title: str) -> None:
+        self._title, self._began = title, time.perf_counter()
+        self._ended, self._hidden = threading.Event(), 0
+        self._bar: Any = None
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        wait = _PATIENCE if sys.stderr.isatty() else _SECONDS_BETWEEN_LINES
+        while not self._ended.wait(wait):
+            with self._lock:
+                if not self._hidden:
+                    self._show()
+            wait = min(2 * wait, _MOST_SECONDS_BETWEEN_LINES)
+
+    def _show(self) -> None:
+        if not sys.stderr.isatty():
+            sys.stderr.write(f"{self._title}: {elapsed(self._began)}\n")
+            sys.stderr.flush()
+        elif self._bar is None:
+            from rich.console import Console
+            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.start()
+            task = self._bar.add_task(self._title, total=None)
+            self._bar.tasks[0].start_time = self._bar.get_time() - (time.perf_counter() - self._began)
+            self._bar.update(task)
+
+    def hide(self) -> None:
+        with self._lock:
+            self._hidden += 1
+            self._close()
+
+    def show_again(self) -> None:
+        with self._lock:
+            self._hidden -= 1
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._close()
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+_clocks: list[_Clock] = []
+
+
+def elapsed(began: float) -> str:
+    """The time since ``began``, of `time.perf_counter`.
+
+    Examples
+    --------
+    >>> import time
+    >>> elapsed(time.perf_counter() - 3725.0)
+    '1:02:05'
+    """
+    minutes, seconds = divmod(int(time.perf_counter() - began), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"
 
 
 class SearchProgress:
@@ -26,7 +118,8 @@ class SearchProgress:
         self._verbose = verbose
         self._bar: Any = None
         self._task: Any = None
-        self._written = time.perf_counter()
+        self._began = self._written = time.perf_counter()
+        self._hiding: list[_Clock] = []
 
     def __enter__(self) -> Progress | None:
         return self if self._verbose else None
@@ -36,14 +129,20 @@ class SearchProgress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+        for clock in self._hiding:
+            clock.show_again()
+        self._hiding = []
 
     def __call__(self, done: int, total: int, best: float) -> None:
+        if not self._hiding:
+            self._hide_clocks()
         if sys.stderr.isatty():
             self._open(total)
             self._bar.update(self._task, completed=done, best=self._in_words(best))
         elif time.perf_counter() - self._written >= _SECONDS_BETWEEN_LINES:
             self._written = time.perf_counter()
-            sys.stderr.write(f"{self._title}: {done} of {total}, {self._in_words(best)}\n")
+            since = f", after {elapsed(self._began)}" if self._written - self._began >= 1.0 else ""
+            sys.stderr.write(f"{self._title}: {done} of {total}, {self._in_words(best)}{since}\n")
             sys.stderr.flush()
 
     def doing(self, total: int, now: str) -> None:
@@ -52,9 +151,16 @@ class SearchProgress:
             self._open(total)
             self._bar.update(self._task, now=now)
 
+    def _hide_clocks(self) -> None:
+        self._hiding = list(_clocks)
+        for clock in self._hiding:
+            clock.hide()
+
     def _open(self, total: int) -> None:
         if self._bar is not None:
             return
+        if not self._hiding:
+            self._hide_clocks()
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -108,7 +214,8 @@ class RowProgress:
         elif time.perf_counter() - self._written >= _SECONDS_BETWEEN_LINES:
             self._written = time.perf_counter()
             left = (self._written - self._begun) * (self._n_rows - self._done) / self._done
-            sys.stderr.write(f"{self._title}: {self._in_words()}, {left:.0f} s left\n")
+            since = elapsed(self._begun)
+            sys.stderr.write(f"{self._title}: {self._in_words()}, {left:.0f} s left, after {since}\n")
             sys.stderr.flush()
 
     def _in_words(self) -> str:
@@ -119,10 +226,11 @@ class RowProgress:
     def _show(self) -> None:
         if self._bar is None:
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
             columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"))
-            self._bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+            clocks = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+            self._bar = Progress(*columns, *clocks, console=Console(stderr=True), transient=True)
             self._bar.start()
             self._bar.add_task(self._title, total=self._n_rows, done="")
         self._bar.update(self._bar.task_ids[0], completed=self._done, done=self._in_words())

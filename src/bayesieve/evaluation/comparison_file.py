@@ -11,7 +11,7 @@ import threading
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgspec
 import numpy as np
@@ -42,6 +42,7 @@ class Result(TypedDict):
     fold: _Whole
     n_train: _Rows
     n_test: _Rows
+    n_classes: NotRequired[_Whole]
     accuracy: float | None
     auc: float | None
     compression_rate: float | None
@@ -205,6 +206,8 @@ class ComparisonFile:
             earlier = self.rows.setdefault(key_of(row), row)
             fits = all(earlier[name] == row[name] for name in (*MEASURES, "n_features", "error"))
             fits &= zlib.crc32(text) == line.crc32 and (row["accuracy"] is None) != (row["error"] is None)
+            if "n_classes" not in row:  # of earlier results, whose Brier score of two classes was twice scikit-learn's
+                row["brier"] = None
         if not fits:
             raise ValueError("It contradicts itself, or an earlier line.")
 

@@ -16,7 +16,9 @@ from bayesieve.evaluation.folds import Split
 from bayesieve.short_repr import ShortRepr
 from bayesieve.statistics import PairedTest, average_ranks, corrected_resampled_t
 from bayesieve.statistics.metrics import LOWER_IS_BETTER
-from bayesieve.table import write_atomically
+from bayesieve.table.writing import check_html, refuse_other_format, write_atomically
+
+_FIRST, _LAST = ("accuracy", "auc"), ("log_loss", "n_features")  # measures at the ends of `Comparison.summary`
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +71,8 @@ class Comparison(ShortRepr):
         """One line per data set, repeat, fold and method as a polars dataframe.
 
         Columns ``data``, ``method``, ``repeat``, ``fold`` (from 0), ``n_train``, ``n_test`` (rows), ``accuracy``,
-        ``auc``, ``compression_rate``, ``log_loss`` (nats a row), ``brier``, ``balanced_accuracy``, ``n_features``
+        ``auc``, ``compression_rate``, ``log_loss`` (nats a row), ``brier`` (as scikit-learn defines it; null in
+        earlier results, which counted both of two classes), ``balanced_accuracy``, ``n_features``
         (null if the method does not report it), ``fit_seconds``, ``predict_seconds`` (both include coding, even if
         shared), ``error`` (null on success; otherwise the measures are null).
         """
@@ -140,8 +143,9 @@ class Comparison(ShortRepr):
     def summary(self) -> Any:
         """One line per data set and method as a polars dataframe, over the folds of all repeats.
 
-        Columns ``data``, ``method``, ``n_folds`` (finished), ``n_failed``, and for every measure its mean and, ending
-        in ``_std``, its standard deviation (n - 1; null for a single fold), both over the folds that succeeded.
+        Columns ``data``, ``method``, for every measure its mean and, ending in ``_std``, its standard deviation (n - 1;
+        null for a single fold), both over the folds that succeeded; ``n_folds`` (finished) and ``n_failed``. They are
+        in an order in which polars prints the most important ones: the first four and the last four.
         """
         import polars as pl
 
@@ -155,9 +159,10 @@ class Comparison(ShortRepr):
                 for measure in NUMBERS:
                     line[measure], line[f"{measure}_std"] = _mean_and_spread(columns[measure][:, place])
                 lines.append(line)
-        schema: dict[str, Any] = {"data": pl.String, "method": pl.String, "n_folds": pl.Int64, "n_failed": pl.Int64}
-        schema |= {name: pl.Float64 for measure in NUMBERS for name in (measure, f"{measure}_std")}
-        return pl.DataFrame(lines, schema=schema)
+        inner = [name for name in NUMBERS if name not in (*_FIRST, *_LAST)]
+        measures = (*_FIRST, *inner, *(f"{name}_std" for name in NUMBERS), *_LAST)
+        schema: dict[str, Any] = {"data": pl.String, "method": pl.String, **dict.fromkeys(measures, pl.Float64)}
+        return pl.DataFrame(lines, schema=schema | {"n_folds": pl.Int64, "n_failed": pl.Int64})
 
     def errors(self) -> list[tuple[str, str, int, str]]:
         """Data set, method, number of folds and message of each error, in the order of `frame`."""
@@ -178,7 +183,7 @@ class Comparison(ShortRepr):
 
         Parameters
         ----------
-        path : file to write.
+        path : file to write, named ``.html`` or ``.htm``.
         title : headline.
         measure : performance measure shown first, by which methods are ordered.
         reference : method that the others are tested against; by default the best by `measure`.
@@ -186,11 +191,12 @@ class Comparison(ShortRepr):
         Raises
         ------
         ValueError
-            If `reference` is not a method of the comparison, or the file cannot be written.
+            If `reference` is not a method of the comparison, or ``path`` ends otherwise or cannot be written.
         """
         from bayesieve.report.comparison import ComparisonData, render_comparison
         from bayesieve.version import __version__
 
+        check_html(path)
         page = ComparisonData(
             title=title,
             data=self.data,
@@ -209,6 +215,7 @@ class Comparison(ShortRepr):
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `frame` as a CSV file, whole or not at all."""
+        refuse_other_format(path, "a table as CSV", ".csv")
         write_atomically(path, self.frame.write_csv())
 
 

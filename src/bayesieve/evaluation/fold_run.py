@@ -103,6 +103,7 @@ class FoldRun:
             "fold": self._fold.fold,
             "n_train": self._train.n_rows,
             "n_test": self._test.n_rows,
+            "n_classes": int(self._train.classes.size),
         }
         row |= dict.fromkeys((*NUMBERS, "figures", "error"))
         try:

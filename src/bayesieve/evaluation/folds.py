@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
 
-from bayesieve.selection.evaluation_rows import pairs_of
+from bayesieve.selection.row_splits import pairs_of
 from bayesieve.short_repr import ShortRepr
 
 

@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_consistent_length
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import Progress, SearchProgress
 from bayesieve.evaluation.fold_run import quiet_clone, raise_if_interrupted
-from bayesieve.evaluation.protocol import row_splits
 from bayesieve.selection import make_selector
 from bayesieve.selection.base import seed_of
+from bayesieve.selection.row_splits import row_splits
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import issue, silenced, weights_caution
@@ -159,11 +159,11 @@ def selection_stability(
     y : array-like, shape (n_rows,)
         Class labels.
     cv : int, splitter or pairs of row positions, default=10
-        A number of folds (stratified, shuffled), a scikit-learn splitter such as `RepeatedStratifiedKFold` or
-        `ShuffleSplit`, or (train, test) pairs; only the training rows are used.
+        A number of folds (stratified and, unlike scikit-learn's, shuffled), a scikit-learn splitter such as
+        `RepeatedStratifiedKFold` or `ShuffleSplit`, or (train, test) pairs; only the training rows are used.
     sample_weight : array-like, shape (n_rows,), optional
     groups : array-like, shape (n_rows,), optional
-        For splitters that keep the rows of a group together.
+        A number of folds, and splitters made for it, keep the rows of a group together.
     random_state : int, RandomState or None, default=None
         Seed of the shuffle if ``cv`` is a number; None is a fixed seed.
     n_jobs : int or None, default=None
@@ -199,9 +199,8 @@ def selection_stability(
     weights = as_sample_weight(sample_weight, labels.size)
     issue([weights_caution(weights)])
     check_consistent_length(*(part for part in (X, labels, weights, groups) if part is not None))
-    folds = [
-        train for train, _ in row_splits(cv, labels, groups, seed_of(random_state), tests_once=False, weights=weights)
-    ]
+    splits = row_splits(cv, labels, groups, seed=seed_of(random_state), weights=weights, with_tests=False)
+    folds = [train for train, _ in splits]
     quiet = quiet_clone(selector, n_jobs)
 
     def select(rows: np.ndarray) -> _Fold:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -143,7 +143,7 @@ class EvidenceProblem:
 
     Parameters
     ----------
-    codes : unsigned array, shape (n_features, n_rows); a code of ``len(shape.basis)`` or larger adds nothing.
+    codes : unsigned array, shape (n_features, n_rows); a code of ``shape.n_cells`` or larger adds nothing.
     shapes : one for each feature.
     offset : (n_rows, n_classes) log joint of the counted evidence, best with every row predicted from all others.
     classes : (n_rows,) int.
@@ -167,7 +167,7 @@ class EvidenceProblem:
         self.n_numbers = 1 if self.n_classes == 2 else self.n_classes
         self._offset = np.diff(offset, axis=1) if self.n_numbers == 1 else offset
         self._square = 0.5 if self.n_numbers == 1 else 1.0  # of the deviations of the classes that a number of 1 means
-        self._n_cells = np.array([len(shape.basis) for shape in shapes], dtype=np.int64)
+        self._n_cells = np.array([shape.n_cells for shape in shapes], dtype=np.int64)
         self._first_cell = np.concatenate([[0], np.cumsum(self._n_cells)])
         self._starts = self._first_cell[:-1] * self.n_numbers
         self._number_groups()
@@ -181,13 +181,12 @@ class EvidenceProblem:
         self.intercept = int(self._first[-1])
         entries, of_groups = [], []
         for k, shape in enumerate(self.shapes):
-            cell, direction = np.nonzero(shape.basis)
-            entries.append((cell + self._first_cell[k], direction + self._first[k], shape.basis[cell, direction]))
+            entries.append((shape.cells + self._first_cell[k], shape.directions + self._first[k], shape.values))
             groups.append(shape.groups + n_groups)
             n_groups += int(shape.groups.max(initial=-1)) + 1
             if shape.apart:
                 own_cells.append(np.arange(self._first_cell[k], self._first_cell[k + 1]))
-                own_groups.append(np.full(len(shape.basis), n_groups))
+                own_groups.append(np.full(shape.n_cells, n_groups))
                 n_groups += 1
             of_groups.append(n_groups)
         self._feature = np.searchsorted(of_groups, np.arange(n_groups), side="right")
@@ -213,11 +212,13 @@ class EvidenceProblem:
     def _design(self) -> np.ndarray:
         """Those rows written out direction by direction."""
         design = np.ones((self.some.size, self.intercept + 1), dtype=np.float32)
-        for k, shape in enumerate(self.shapes):
-            if shape.groups.size:
-                lines = np.concatenate([shape.basis, np.zeros((1, shape.basis.shape[1]))]).astype(np.float32)
-                codes = np.minimum(self._codes[k, self.some], len(shape.basis))
-                design[:, self._first[k] : self._first[k + 1]] = lines[codes]
+        directed = np.flatnonzero(np.diff(self._first))
+        codes = self._codes[np.ix_(directed, self.some)].T.astype(np.int64)
+        row, at = np.nonzero(codes < self._n_cells[directed])
+        cells = (codes + self._first_cell[directed])[row, at]
+        ends = np.append(0, np.cumsum(np.bincount(row, minlength=len(codes))))
+        picked = csr_array((np.ones(row.size), cells, ends), shape=(len(codes), int(self._first_cell[-1])))
+        design[:, :-1] = (picked @ self._basis[:, : self.intercept]).toarray()
         return design
 
     def _order_cells(self) -> None:
@@ -239,11 +240,10 @@ class EvidenceProblem:
         shapes, own, stays = [], self.intercept + 1, []
         for k, shape in enumerate(self.shapes):
             apart = bool(shape.apart and kept[own])
-            own += len(shape.basis) if shape.apart else 0
+            own += shape.n_cells if shape.apart else 0
             some = kept[self._first[k] : self._first[k + 1]]
             if apart or some.any():
-                _, groups = np.unique(shape.groups[some], return_inverse=True)
-                shapes.append(replace(shape, basis=shape.basis[:, some], groups=groups, apart=apart))
+                shapes.append(shape.narrowed(some, apart=apart))
                 stays.append(k)
         features = [self.features[k] for k in stays]
         rows = (self._log_joint, self._classes, self._weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,38 +13,56 @@ N_WAVES = 8
 """Cosines that a curve is made of."""
 _MOST_STEPS = 64
 _MOST_CURVATURES = 1_500_000  # entries of the curvatures of all classes
+_MOST_APART = 1 << 20  # numbers of cells that deviate on their own, of which the descent keeps some 25 copies
 _MOST_IN_COLUMNS = 0.75  # of these directions, where pairs of numbers are left to surfaces
+
+
+def _none() -> np.ndarray:
+    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Shape:
     """How the evidence of one feature may deviate from what was counted.
 
+    The deviation of a cell for a class is a sum over the directions: the entry of the cell times one number for each
+    direction. Entries are listed one by one, as few of them differ from 0 if there are many cells.
+
     Parameters
     ----------
-    basis : (n_cells, n_directions) float; the deviation of a cell for a class is its line times one number for each
-        direction.
+    n_cells : how many cells there are.
     groups : (n_directions,) int from 0; directions of one group share the variance of their prior.
+    cells, directions, values : (n_entries,) the entries, cell by cell.
     apart : whether each cell deviates on its own, too, all with one more variance.
     rising : cells over which evidence must not fall in this order, for the second class of two against the first.
     counted : (n_cells, 2) evidence that deviations are added to, where ``rising`` has cells.
     """
 
-    basis: np.ndarray
-    groups: np.ndarray
+    n_cells: int
+    groups: np.ndarray = field(default_factory=_none)
+    cells: np.ndarray = field(default_factory=_none)
+    directions: np.ndarray = field(default_factory=_none)
+    values: np.ndarray = field(default_factory=lambda: np.zeros(0))
     apart: bool = False
-    rising: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    rising: np.ndarray = field(default_factory=_none)
     counted: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+
+    @classmethod
+    def of(cls, basis: np.ndarray, groups: np.ndarray, *, apart: bool = False) -> Shape:
+        """The entries of ``basis``, (n_cells, n_directions)."""
+        cells, directions = np.nonzero(basis)
+        return cls(len(basis), groups, cells, directions, basis[cells, directions], apart)
 
     @classmethod
     def free(cls, n_levels: int) -> Shape:
         """Every level deviates on its own."""
-        return cls(np.eye(n_levels), np.zeros(n_levels, dtype=np.int64))
+        every = np.arange(n_levels)
+        return cls(n_levels, np.zeros(n_levels, dtype=np.int64), every, every, np.ones(n_levels))
 
     @classmethod
     def apart_only(cls, n_cells: int) -> Shape:
         """Every cell deviates on its own, and there are many: correlations between them are not looked at."""
-        return cls(np.zeros((n_cells, 0)), np.zeros(0, dtype=np.int64), apart=True)
+        return cls(n_cells, apart=True)
 
     @classmethod
     def of_values(cls, of_group: np.ndarray, n_groups: int, *, with_groups: bool) -> Shape:
@@ -54,7 +72,8 @@ class Shape:
         """
         if not with_groups or n_groups == 1:
             return cls.apart_only(of_group.size)
-        return cls(np.eye(n_groups)[of_group], np.zeros(n_groups, dtype=np.int64), apart=True)
+        groups, ones = np.zeros(n_groups, dtype=np.int64), np.ones(of_group.size)
+        return cls(of_group.size, groups, np.arange(of_group.size), of_group, ones, apart=True)
 
     @classmethod
     def of_curve(cls, of_level: np.ndarray, rows: np.ndarray, missing: int | None) -> Shape:
@@ -73,21 +92,33 @@ class Shape:
         n_levels = int(of_level.max()) + 1
         steps = np.eye(n_levels)[of_level] if 1 < n_levels <= _MOST_STEPS else np.zeros((of_level.size, 0))
         groups = np.repeat([0, int(steps.size > 0)], [steps.shape[1], waves.shape[1]])
-        return cls(np.concatenate([steps, waves], axis=1), groups)
+        return cls.of(np.concatenate([steps, waves], axis=1), groups)
 
     @classmethod
     def of_surface(cls, first: np.ndarray, second: np.ndarray) -> Shape:
         """A surface over the grid of the cells of two features: products of the directions of both, (n_cells, n); and
         every cell of the grid deviates on its own, too.
         """
-        products = np.einsum("ip,jq->ijpq", first, second)
-        basis = products.reshape(len(first) * len(second), -1)
-        return cls(basis, np.zeros(basis.shape[1], dtype=np.int64), apart=True)
+        basis = np.kron(first, second)
+        return cls.of(basis, np.zeros(basis.shape[1], dtype=np.int64), apart=True)
 
     @classmethod
     def fixed(cls, n_cells: int) -> Shape:
         """No deviation."""
-        return cls(np.zeros((n_cells, 0)), np.zeros(0, dtype=np.int64))
+        return cls(n_cells)
+
+    def basis(self) -> np.ndarray:
+        """The entries written out, (n_cells, n_directions)."""
+        basis = np.zeros((self.n_cells, self.groups.size))
+        basis[self.cells, self.directions] = self.values
+        return basis
+
+    def narrowed(self, kept: np.ndarray, *, apart: bool) -> Shape:
+        """With some directions only, (n_directions,) bool, and cells that deviate on their own or not."""
+        some, number = kept[self.directions], np.cumsum(kept) - 1
+        _, groups = np.unique(self.groups[kept], return_inverse=True)
+        entries = (self.cells[some], number[self.directions[some]], self.values[some])
+        return Shape(self.n_cells, groups, *entries, apart, self.rising, self.counted)
 
 
 def waves_over(rows: np.ndarray, missing: int | None, most: int) -> np.ndarray:
@@ -124,4 +155,17 @@ def shapes_within(shapes: Sequence[Callable[[], Shape]], weights: np.ndarray, n_
         if shape.groups.size <= left:
             result[k] = shape
             left -= shape.groups.size
+    return result
+
+
+def apart_within(shapes: Sequence[Shape], weights: np.ndarray, n_classes: int) -> list[Shape]:
+    """The shapes, with cells that deviate on their own as far as there is memory for them, features of most weight
+    first.
+    """
+    result, left = list(shapes), _MOST_APART // (1 if n_classes == 2 else n_classes)
+    for k in np.argsort(-weights, kind="stable").tolist():
+        if result[k].apart and result[k].n_cells > left:
+            result[k] = replace(result[k], apart=False)
+        elif result[k].apart:
+            left -= result[k].n_cells
     return result

@@ -67,7 +67,11 @@ class Folds:
 
     def measures(self) -> list[Measure]:
         """Measures with known values, the chosen one first."""
-        known = [Measure(name, name in LOWER_IS_BETTER, digits=3) for name in MEASURES if name in self._arrays]
+        known = [
+            Measure(name, name in LOWER_IS_BETTER, digits=3, of_methods=True)
+            for name in MEASURES
+            if name in self._arrays
+        ]
         return sorted(known, key=lambda measure: measure.name != self.data.measure)
 
     def values(self, name: str) -> np.ndarray:

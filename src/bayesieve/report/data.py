@@ -105,6 +105,7 @@ class FeatureSummary(ShortRepr):
     grid : the cells of a pair of columns
     values : tuple of ValueRow, those first that differ most on the whole from their group
     monotone : 1 where the evidence of the second class never falls, -1 where it never rises, 0 otherwise
+    monotone_class : the second class, if ``monotone`` is not 0
     """
 
     name: str
@@ -120,6 +121,7 @@ class FeatureSummary(ShortRepr):
     grid: CellGrid | None = None
     values: tuple[ValueRow, ...] = ()
     monotone: int = 0
+    monotone_class: str = ""
 
     @property
     def selected(self) -> bool:
@@ -217,7 +219,7 @@ class Performance(ShortRepr):
     protocol : one sentence on the measurement and its rows
     n_rows : rows predicted
     accuracy, auc, log_loss, compression_rate, brier : `log_loss` in nats per row; `compression_rate` = 1 - log_loss
-        / class_entropy
+        / class_entropy; ``brier`` as scikit-learn's `brier_score_loss`
     majority_accuracy : accuracy of always answering the most frequent class
     class_entropy : log loss of always answering the class frequencies, in nats per row
     reliability : label of a class and its bins, class after class
@@ -256,8 +258,8 @@ class DecisionLine:
 
 @dataclass(frozen=True)
 class ThresholdStep:
-    """The second of two decisions, taken for the `share` of the rows whose score is at least `threshold`: the rows of
-    each true class among them, and the benefit over all rows with its bootstrap band.
+    """The second of two decisions, taken for the `share` of the rows whose score is at least `threshold`, in the unit
+    of the score: the rows of each true class among them, and the benefit over all rows with its bootstrap band.
     """
 
     share: float

@@ -62,7 +62,7 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
         )
         for i in _at_shares(curve.share)
     )
-    heads = ("Contacted", "Threshold", "Profit", "Low", "High")
+    heads = ("Contacted", "Score at least", "Profit", "Low", "High")
     return Figure(
         title or "Profit of contacting the best rows",
         f"The largest profit, {label}, comes from contacting {format_percent(best_share)} of the rows.",

@@ -19,7 +19,7 @@ from bayesieve.report.render import fill
 from bayesieve.report.sections.search import path_sentence
 from bayesieve.report.sections.tables import Table, moves_table, sizes_table
 from bayesieve.report.traces import chosen_subset, summarise_trace
-from bayesieve.table.writing import checked_path, write_atomically
+from bayesieve.table.writing import HTML, checked_path, write_atomically
 
 WIDTH = 960
 _LEFT, _RIGHT = 78, 28
@@ -56,7 +56,7 @@ class Figure:
         return self._svg(standalone=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the figure atomically; ``.html`` or ``.svg`` by the end of the name.
+        """Write the figure atomically; ``.html``, ``.htm`` or ``.svg`` by the end of the name.
 
         Raises
         ------
@@ -66,9 +66,9 @@ class Figure:
             If the folder does not exist.
         """
         suffix = checked_path(path).suffix.lower()
-        if suffix not in (".html", ".svg"):
+        if suffix not in (*HTML, ".svg"):
             raise ValueError(f"A figure is saved as .html or .svg, got {os.fspath(path)!r}; change the extension.")
-        write_atomically(path, self.to_html() if suffix == ".html" else self.to_svg())
+        write_atomically(path, self.to_svg() if suffix == ".svg" else self.to_html())
 
     def _repr_html_(self) -> str:
         # In a page, the drawing uses the colours of the page.

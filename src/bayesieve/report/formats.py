@@ -9,6 +9,8 @@ ABSENT = "–"
 MINUS = "\N{MINUS SIGN}"
 # Control characters and lone surrogates are invalid in HTML; the latter cannot even be written to a file.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# Characters that turn the direction of the text after them, beyond the end of a name.
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 _MANY_DIGITS = re.compile(r"(?<!\d)\d{1,15}\.\d{5,}(e[+-]?\d{1,3})?", re.ASCII)
 
@@ -157,7 +159,14 @@ def visible(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Replace characters that are invalid in HTML by U+FFFD."""
+    """Replace characters that are invalid in HTML by U+FFFD, and spell out those that turn the direction of the text.
+
+    Examples
+    --------
+    >>> printable("a\\x00b \\u202ec")
+    'a\ufffdb \\\\u202ec'
+    """
+    text = _TURNING.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

@@ -21,13 +21,14 @@ from bayesieve.selection import SELECTORS, CodedSelector
 class Measure:
     """A criterion or performance measure by its name, on the rows that guide a search or on validation rows.
 
-    `digits` are the decimals that distinguish its values.
+    `digits` are the decimals that distinguish its values; `of_methods`: a performance measure, of a comparison.
     """
 
     name: str
     lower_is_better: bool = True
     digits: int = 4
     on_validation: bool = False
+    of_methods: bool = False
 
     @property
     def higher_is_better(self) -> bool:
@@ -36,6 +37,8 @@ class Measure:
     @property
     def title(self) -> str:
         """The title in the middle of a sentence."""
+        if self.of_methods and self.name == "brier":  # the criterion of this name sums over both of two classes
+            return "Brier score"
         return self._facts.get("title") or self.name.replace("_", " ").strip() or "criterion"
 
     @property

@@ -20,9 +20,9 @@ from bayesieve.selection.evaluation_rows import (
     check_evaluation,
     check_held_out,
     evaluation_rows,
-    is_splitter,
     n_held_out,
 )
+from bayesieve.selection.row_splits import takes_groups
 from bayesieve.selection.wrapper import run_search, with_learnt_classes
 from bayesieve.table.choices import is_choice
 from bayesieve.table.frames import polars_frame
@@ -159,8 +159,8 @@ class DependenceClusterSelector(CodedSelector):
 
     @property
     def takes_groups(self) -> bool:
-        """Whether ``groups`` make a difference to the search: a splitter may keep them together."""
-        return is_splitter(self.evaluation)
+        """Whether ``groups`` make a difference to the search: folds may keep them together."""
+        return takes_groups(self.evaluation)
 
     @property
     def _rows_in_order(self) -> bool:

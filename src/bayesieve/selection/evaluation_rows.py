@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from bayesieve.counts import CodedTable, Recoder, Smoothing
 from bayesieve.criteria import Criterion
 from bayesieve.criteria.registry import make_criterion
 from bayesieve.search import ScoredRows
+from bayesieve.selection.row_splits import is_number_of_folds, is_splitter, row_splits
 from bayesieve.table.choices import is_choice
 
 NAMES = ("train", "holdout", "loo")
@@ -77,7 +76,9 @@ def evaluation_rows(
         else:  # a row's own count is all that it has to do with its levels
             rows = ScoredRows.leave_one_out(coded, coded.counts, smoothing)
         return EvaluationRows(rows, None, "loo", recoded)
-    splits = _splits(coded, evaluation, groups)
+    classes = np.asarray(coded.class_codes)
+    labels = classes if coded.classes is None or not is_splitter(evaluation) else np.asarray(coded.classes)[classes]
+    splits = row_splits(evaluation, labels, groups, seed=seed, weights=coded.weights, name="evaluation")
     recoder, recoded = recoder_for(coded, recode, len(splits))
     rows = ScoredRows.folds(coded, coded.counts, splits, smoothing, recoder=recoder)
     return EvaluationRows(rows, None, f"{len(splits)} folds", recoded)
@@ -123,17 +124,12 @@ def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Crit
     return make_criterion(validation, coded.n_features, coded.classes)
 
 
-def is_splitter(value: Any) -> bool:
-    """Whether this splits rows as scikit-learn's splitters do: texts split, too, and classes are no objects yet."""
-    return hasattr(value, "split") and not isinstance(value, (str, bytes, bytearray, type))
-
-
 def check_evaluation(evaluation: Any) -> None:
     """Raise ValueError unless ``evaluation`` says where to measure."""
     if isinstance(evaluation, str):
         if evaluation in NAMES:
             return
-    elif isinstance(evaluation, Integral) and not isinstance(evaluation, bool):
+    elif is_number_of_folds(evaluation):
         if int(evaluation) >= 2:
             return
     elif is_splitter(evaluation) or (isinstance(evaluation, Iterable) and not isinstance(evaluation, bytes)):
@@ -177,50 +173,3 @@ def hold_out(
         return coded.take(fitted).by_class, coded.take(held).by_class
     fit, rest = recoder.learn(np.flatnonzero(fitted), np.flatnonzero(held))
     return fit.by_class, rest.by_class
-
-
-def _splits(coded: CodedTable, evaluation: Any, groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    classes, weights = np.asarray(coded.class_codes), None
-    if isinstance(evaluation, Integral):
-        weights = coded.weights
-        most = int(np.bincount(classes if coded.weights is None else classes[coded.weights > 0]).max())
-        if int(evaluation) > most:
-            raise ValueError(f"evaluation={evaluation} folds need a class of as many rows, the largest has {most}.")
-        evaluation = StratifiedKFold(int(evaluation))  # as scikit-learn takes a number
-    if is_splitter(evaluation):
-        labels = classes if coded.classes is None else np.asarray(coded.classes)[classes]
-        pairs = pairs_of(evaluation, labels, groups, weights)
-    else:
-        pairs = list(evaluation)
-    are_pairs = all(isinstance(pair, Iterable) for pair in pairs)
-    splits = [tuple(_positions(part, coded.n_rows) for part in pair) for pair in pairs] if are_pairs else []
-    if not splits or any(len(pair) != 2 or not pair[0].size or not pair[1].size for pair in splits):
-        raise ValueError("evaluation must give at least one pair of (train, test) row positions, none of them empty.")
-    return splits  # type: ignore[return-value]
-
-
-def _positions(rows: Any, n_rows: int) -> np.ndarray:
-    rows = np.asarray(rows)
-    if rows.dtype == bool and rows.shape == (n_rows,):
-        return np.flatnonzero(rows)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or (rows.size and not 0 <= rows.min() <= rows.max() < n_rows):
-        raise ValueError(f"evaluation must give row positions from 0 to {n_rows - 1}, got {rows!r}.")
-    return rows.astype(np.int64)
-
-
-def pairs_of(
-    splitter: Any, labels: np.ndarray, groups: Any = None, weights: np.ndarray | None = None
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Positions of training and test rows by a scikit-learn splitter, of rows with these class labels (n_rows,).
-
-    With ``weights``, rows of weight 0 are in no part, as if they were not there.
-    A class smaller than the number of folds is missing from some of them: no reason to warn.
-    """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        if weights is None or np.all(weights):
-            return list(splitter.split(np.zeros((labels.size, 1)), labels, groups))
-        rows = np.flatnonzero(weights)
-        groups = None if groups is None else np.asarray(groups)[rows]
-        pairs = splitter.split(np.zeros((rows.size, 1)), labels[rows], groups)
-        return [(rows[train], rows[test]) for train, test in pairs]

@@ -31,10 +31,10 @@ from bayesieve.selection.evaluation_rows import (
     check_evaluation,
     check_held_out,
     evaluation_rows,
-    is_splitter,
     validation_criterion,
 )
 from bayesieve.selection.ranked_path import check_size
+from bayesieve.selection.row_splits import takes_groups
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.choices import is_choice
 
@@ -59,9 +59,9 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     ----------
     criterion : str or Criterion, default="error_probability"
         Criterion that guides the search: ``"error"``, ``"error_probability"`` ((1/N) sum of 1 - P(true class)),
-        ``"brier"``, ``"log_loss"`` (nats per row), ``"auc"`` (several classes: one against the rest, weighted by class
-        share), ``"balanced_error"``, ``"map"`` (cost (4) of Boulle 2007, nats), or an object: `Recall`, `Precision`,
-        `ExpectedCost`, `Benefit`, or one of your own (`RowLoss`).
+        ``"brier"`` (squared error, summed over classes), ``"log_loss"`` (nats per row), ``"auc"`` (several classes: one
+        against the rest, weighted by class share), ``"balanced_error"``, ``"map"`` (cost (4) of Boulle 2007, nats), or
+        an object: `Recall`, `Precision`, `ExpectedCost`, `Benefit`, or one of your own (`RowLoss`).
     direction : str, default="backward-forward"
         ``"forward"``, ``"backward"``; ``"forward-backward"`` and ``"backward-forward"``, full floating searches: a
         phase runs to its end, the opposite one starts from the best subset met, until a phase finds no better one;
@@ -70,8 +70,9 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         ``"train"``: the rows that the probabilities are learnt from. ``"holdout"``: probabilities are learnt from one
         half of the rows (with the shares of the classes), the criterion is taken on that half, and ``validation`` on
         the other half chooses the subset. ``"loo"``: every row is scored by probabilities learnt from all others. A
-        number of folds (``StratifiedKFold``, not shuffled, as in scikit-learn) or a scikit-learn splitter: test rows
-        are scored by probabilities learnt from the training rows, and the criterion is taken over all of them together.
+        number of folds (stratified and, unlike scikit-learn's, shuffled by ``random_state``) or a scikit-learn
+        splitter, taken as it is: test rows are scored by probabilities learnt from the training rows, and the criterion
+        is taken over all of them together.
     n_features_to_select : "best" or int, default="best"
         "best": the best subset on the path, the smallest among equals. A number: where forward and backward stop; the
         other directions look for the best subset of at most that many.
@@ -189,7 +190,8 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
             Weights multiply counts and losses: a weight of 2 equals the row repeated. Leave-one-out leaves a row out
             with its whole weight.
         groups : array-like, shape (n_rows,), optional
-            For splitters that keep the rows of a group together, such as `sklearn.model_selection.GroupKFold`.
+            A number of folds, and splitters such as `sklearn.model_selection.GroupKFold`, keep the rows of a group
+            together.
 
         Returns
         -------
@@ -203,8 +205,8 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
 
     @property
     def takes_groups(self) -> bool:
-        """Whether ``groups`` make a difference to the search: a splitter may keep them together."""
-        return is_splitter(self.evaluation)
+        """Whether ``groups`` make a difference to the search: folds may keep them together."""
+        return takes_groups(self.evaluation)
 
     @property
     def kernel_families(self) -> Sequence[str]:
@@ -226,8 +228,8 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
             check_consistent_length(np.empty(coded.n_rows), groups)
             if not self.takes_groups:
                 warnings.warn(
-                    f"groups are ignored with evaluation={self.evaluation!r}; pass a splitter that keeps groups "
-                    "together, such as evaluation=GroupKFold().",
+                    f"groups are ignored with evaluation={self.evaluation!r}; pass a number of folds, or a splitter "
+                    "that keeps groups together, such as GroupKFold().",
                     UserWarning,
                     stacklevel=2,
                 )

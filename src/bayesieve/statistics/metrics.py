@@ -36,10 +36,13 @@ def compression_rate(loss: float, entropy: float) -> float:
 
 
 def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Mean over rows of the squared errors of all class probabilities, sum_c (T_c - P_c)^2."""
+    """As `brier_score_loss` of scikit-learn: the mean over rows of the squared errors of all class probabilities,
+    sum_c (T_c - P_c)^2; half of it for two classes, whose errors are the same.
+    """
     error = np.exp(log_proba)
     error[np.arange(codes.size), codes] -= 1.0
-    return float(np.average((error**2).sum(axis=1), weights=weights))
+    scale = 0.5 if log_proba.shape[1] == 2 else 1.0
+    return scale * float(np.average((error**2).sum(axis=1), weights=weights))
 
 
 def auc(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,6 +48,42 @@ class Categories:
     values: list[Scalar]
 
 
+class ValueInRow(ValueError):
+    """A value that a column cannot hold.
+
+    Parameters
+    ----------
+    before, after : what the sentence says before and after the place of the value
+    column : name of the column
+    row : number of the row, from 0, among the rows that were given
+    value : the raw value
+    """
+
+    def __init__(self, before: str, after: str, column: str, row: int, value: Any) -> None:
+        super().__init__(before, after, column, row, value)
+        self.before, self.after, self.column, self.row, self.value = before, after, column, row, value
+
+    def __str__(self) -> str:
+        return self.at(f"row {self.row}")
+
+    def at(self, place: str) -> str:
+        """The sentence with this place of the value."""
+        return f"{self.before}{place}{self.after}"
+
+    def in_row(self, row: int) -> ValueInRow:
+        """The same in another row, in which it is in a larger table."""
+        return ValueInRow(self.before, self.after, self.column, row, self.value)
+
+
+@contextmanager
+def rows_from(first: int) -> Iterator[None]:
+    """Count the rows in errors from the first row of a block of a table."""
+    try:
+        yield
+    except ValueInRow as error:
+        raise error.in_row(first + error.row) from None
+
+
 class Column:
     """One column of a `Table`, converted on first use.
 
@@ -75,7 +111,7 @@ class Column:
         self._library = library
         self._kind = kind
         self._rows = rows
-        self.first_row = 0  # where these rows begin in a table that they are a block of
+        self.row_number: Callable[[int], int] = int  # of a row of the data in the table that it is a block of
 
     def __len__(self) -> int:
         return len(self._data) if self._rows is None else len(self._rows)
@@ -118,7 +154,9 @@ class Column:
         if name == self.name and kind is None:
             return self
         own_kind: Kind | None = self._kind if kind is None else "numeric" if kind == "numeric" else "categorical"
-        return Column(name, self._data, self._library, own_kind, self._rows)
+        column = Column(name, self._data, self._library, own_kind, self._rows)
+        column.row_number = self.row_number
+        return column
 
     def take(self, rows: np.ndarray) -> Column:
         """The same column, of these rows only; the values are gathered when they are converted."""
@@ -126,13 +164,21 @@ class Column:
             self.name, self._data, self._library, self._kind, rows if self._rows is None else self._rows[rows]
         )
         part._natural_type = self._natural_type  # a subset must not change what the column is
+        part.row_number = self.row_number
         return part
 
     def value(self, row: int) -> Any:
         """The raw value of one row, None if missing."""
         with self._reading():
-            value = self._backend.value(self._data, int(row if self._rows is None else self._rows[row]))
+            value = self._backend.value(self._data, self._position(row))
         return None if is_missing(value) else value
+
+    def _position(self, row: int) -> int:
+        return int(row if self._rows is None else self._rows[row])
+
+    def _in_row(self, before: str, row: int, after: str) -> ValueInRow:
+        number = self.row_number(self._position(row))
+        return ValueInRow(before, after, self.name, number, self.value(row))
 
     def numbers(self) -> np.ndarray:
         """The column as float64, NaN = missing; without a copy where the memory allows it.
@@ -339,29 +385,33 @@ class Column:
         categories = self.categories()
         numbers = np.empty(len(categories.values) + 1)
         numbers[-1] = np.nan  # the missing code, -1
+        unreadable = np.zeros(numbers.size, dtype=bool)
         for i, value in enumerate(categories.values):
-            text = canonical_text(value)
             try:
-                numbers[i] = parse_number(text, type_)
+                numbers[i] = parse_number(canonical_text(value), type_)
             except ValueError:
-                raise _unreadable(self, int(np.flatnonzero(categories.codes == i)[0]), type_) from None
+                unreadable[i] = True
+        if unreadable.any():
+            raise _unreadable(self, int(unreadable[categories.codes].argmax()), type_)
         return numbers[categories.codes]
 
     def refuse_infinite(self, values: np.ndarray) -> None:
         """ValueError that names the column and the first row where the numbers of the column are infinite."""
         infinite = np.isinf(values)
         if infinite.any():
-            raise ValueError(
-                f"Column {self.name!r} contains infinity (first in row {self.first_row + int(np.argmax(infinite))}); "
-                f"replace infinite values by a missing value (NaN) or by a finite limit."
+            raise self._in_row(
+                f"Column {self.name!r} contains infinity (first in ",
+                int(np.argmax(infinite)),
+                "); replace infinite values by a missing value (NaN) or by a finite limit.",
             )
 
 
 def _unreadable(column: Column, row: int, type_: str) -> ValueError:
     text = quoted_text(canonical_text(column.value(row)))
-    return ValueError(
-        f"Column {column.name!r} is read as a {type_} but row {column.first_row + row} holds {text}; "
-        f"correct the value or read the column as categorical."
+    return column._in_row(
+        f"Column {column.name!r} is read as a {type_} but ",
+        row,
+        f" holds {text}; correct the value or read the column as categorical.",
     )
 
 

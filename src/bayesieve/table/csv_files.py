@@ -43,9 +43,52 @@ class Text:
 
     def open(self) -> Iterator[list[str]]:
         """The fields of every line, read slowly; used only to locate errors."""
+        for _, row in self.open_numbered():
+            yield row
+
+    def open_numbered(self) -> Iterator[tuple[int, list[str]]]:
+        """As `open`, with the number of the line on which each row begins, from 1."""
         raw = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source.open("rb")
         with io.TextIOWrapper(raw, encoding="utf-8-sig", errors="replace", newline="") as text:
-            yield from _fields(text, self.separator)
+            lines = _Counted(text)
+            begin = 1
+            for row in _fields(lines, self.separator):
+                yield begin, row
+                begin = lines.n_read + 1
+
+
+class _Counted:
+    """Lines that are counted as they are read."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines, self.n_read = iter(lines), 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.n_read += 1
+        return line
+
+
+def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str | None = None) -> int | None:
+    """The line, from 1, on which the first row of a text table begins whose value in a column ``is_it``; None without.
+
+    Rows without a value in the column ``labelled`` do not count.
+    """
+    text = _open(path)
+    names = numbered(text.header)
+    if column not in names:
+        return None
+    at, label = names.index(column), names.index(labelled) if labelled in names else None
+    with contextlib.suppress(csv.Error):
+        rows = text.open_numbered()
+        next(rows, None)  # the header
+        for line, row in rows:
+            if len(row) > at and is_it(row[at].strip()) and (label is None or row[label].strip()):
+                return line
+    return None
 
 
 def read_csv(path: Path, content: bytes | None = None) -> pl.DataFrame:

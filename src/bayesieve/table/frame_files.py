@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
-from bayesieve.table.writing import checked_path, mode_of, sync_folder
+from bayesieve.table.writing import checked_path, lock, mode_of, sync_folder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -103,7 +103,7 @@ class FrameFile:
                 descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode_of(self._target))
                 file = os.fdopen(descriptor, "wb")
                 with contextlib.suppress(OSError):
-                    _lock(file)
+                    lock(file)
                 if self._kind in SEPARATORS:
                     self._writer = _Text(file, SEPARATORS[self._kind], is_zipped(self.path))
                 else:
@@ -131,7 +131,7 @@ class FrameFile:
         """Delete the temporary files of processes that were killed; those of others are locked."""
         for path in self._target.parent.glob(f"{glob.escape(self._prefix)}{'?' * 12}.tmp"):
             with contextlib.suppress(OSError), path.open("r+b") as file:
-                _lock(file)
+                lock(file)
                 path.unlink()
 
     @contextlib.contextmanager
@@ -145,15 +145,6 @@ class FrameFile:
             raise ValueError(
                 f"{self.path} cannot be written ({reason}); check the folder's rights and space."
             ) from error
-
-
-def _lock(file: IO[bytes]) -> None:
-    """Lock an open file; OSError where another process has, or the file system cannot."""
-    try:
-        import fcntl
-    except ImportError:  # Windows, where an open file cannot be deleted
-        return
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class _Text:

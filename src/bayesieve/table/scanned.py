@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.raw_table import Table
 from bayesieve.table.rows import ClassRuns
-from bayesieve.table.sources.base import Piece, Source
+from bayesieve.table.sources.base import CELLS_AHEAD, Piece, Source
 from bayesieve.table.target import Target, as_target
 
 if TYPE_CHECKING:
@@ -27,15 +28,20 @@ if TYPE_CHECKING:
 _LAZY = ("polars_lazyframe", "duckdb_relation", "dask_dataframe", "pyspark_dataframe", "pyspark_connect_dataframe")
 _MOST_CLASSES = 1 << 16
 _BLOCK_CELLS = 1 << 23  # values of a block, 64 MiB of numbers
+_BLOCK_COPIES = 8  # blocks that would fit in the memory for reading: a block, what it is put together of, and sorted
 
 
 @dataclass
 class _Kept:
-    """Rows that stay in memory when their block is read, for those who ask for them later."""
+    """Rows that stay in memory when their block is read, for those who ask for them later; and how much is read at a
+    time.
+    """
 
     wanted: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     frames: list[pl.DataFrame] = field(default_factory=list)
     complete: bool = False
+    block_cells: int = _BLOCK_CELLS
+    cells_ahead: int = CELLS_AHEAD
 
 
 class ScannedTable(Table):
@@ -73,7 +79,12 @@ class ScannedTable(Table):
     @property
     def block_rows(self) -> int:
         """Rows of a block: fewer of wide tables."""
-        return max(1 << 12, min(1 << 18, _BLOCK_CELLS // max(1, self.n_columns)))
+        return max(1 << 12, min(1 << 18, self._kept.block_cells // max(1, self.n_columns)))
+
+    def read_within(self, n_bytes: int) -> None:
+        """Read blocks so small that reading takes no more memory than this."""
+        self._kept.block_cells = min(_BLOCK_CELLS, n_bytes // (8 * _BLOCK_COPIES))
+        self._kept.cells_ahead = min(CELLS_AHEAD, 2 * n_bytes // (8 * _BLOCK_COPIES))
 
     def blocks(self, n_before: int = 0) -> Iterator[tuple[slice, Table]]:
         """The rows of the source, in its order, in blocks: where they are among all, and their values; without the
@@ -137,7 +148,7 @@ class ScannedTable(Table):
         import polars as pl
 
         begin = first_row
-        for frame in self.source.blocks(self.names, self.block_rows, first_row):
+        for frame in self.source.blocks(self.names, self.block_rows, first_row, self._kept.cells_ahead):
             end = begin + frame.height
             yield frame if self.known is None else frame.filter(pl.Series(self.known[begin:end]))
             begin = end
@@ -225,8 +236,13 @@ class ScannedTable(Table):
     def _in_memory(self, frame: pl.DataFrame, first_row: int = 0) -> Table:
         table = _table_of(frame, self._given)
         for i in range(table.n_columns):
-            table.column(i).first_row = first_row
+            table.column(i).row_number = partial(self._row_in_source, first_row)
         return table
+
+    def _row_in_source(self, first_row: int, row: int) -> int:
+        """The number in the source of a row of those that count."""
+        row += first_row
+        return row if self.known is None else int(np.flatnonzero(self.known)[row])
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
         if tuple(names) != self.names:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 from pathlib import Path
+from typing import IO
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -71,12 +72,46 @@ def checked_path(path: object) -> Path:
     return Path(text)
 
 
+HTML = (".html", ".htm")
+_OTHERS = (  # formats that neither a model nor a table of text is
+    *(*HTML, ".svg", ".pdf", ".png", ".jpg", ".jpeg", ".doc", ".docx", ".xls", ".xlsx", ".ods", ".zip", ".gz"),
+    *(".parquet", ".pq", ".arrow", ".feather", ".ipc", ".pkl", ".pickle", ".joblib", ".onnx", ".pmml", ".sql", ".py"),
+)
+
+
+def check_html(path: object) -> None:
+    """ValueError, before any work is done, if a page would get the name of another kind of file."""
+    suffix = checked_path(path).suffix
+    if suffix[1:2].isalpha() and suffix.lower() not in HTML:  # `report-1.2` has no ending
+        raise ValueError(f"A report is an HTML page, {path} ends in {suffix}; end the name in .html.")
+
+
+def refuse_other_format(path: object, format: str, ending: str) -> None:
+    """ValueError if a file of this format would get the name of another format; unknown endings are allowed."""
+    suffix = checked_path(path).suffix
+    if suffix.lower() in {*_OTHERS, ".json", ".csv", ".tsv"} - {ending}:
+        raise ValueError(f"{path} ends in {suffix}, but would hold {format}; end the name in {ending}.")
+
+
 def mode_of(target: Path) -> int:
     """The access rights of the file to be replaced, or those of a new file (which the process's umask then cuts)."""
     try:
         return target.stat().st_mode & 0o777
     except OSError:
         return 0o666
+
+
+def lock(file: IO[bytes] | int) -> bool:
+    """Lock an open file or folder until it is closed or the process ends; False on systems that cannot.
+
+    OSError where another process has locked it, or the file system cannot.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows, where an open file cannot be deleted
+        return False
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return True
 
 
 def _write_through(path: Path, data: bytes, mode: int) -> None:

@@ -123,8 +123,11 @@ def _check(paper: str, repetitions: int | None, seed: int, jobs: int, output: Pa
     if data is not None and not data.is_dir():
         raise CommandError(f"There is no folder {data}; --data must be the folder with the data sets")
     if output is not None:
+        from bayesieve.table.writing import refuse_other_format
+
         if output.suffix == _KEPT:
             raise CommandError(f"{output} is the name of the file for finished folds; end --output in .md")
+        refuse_other_format(output, "Markdown", ".md")
         files.check_file(output)
 
 

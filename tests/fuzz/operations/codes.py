@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 
 import bayesieve as bs
 from tests.fuzz import invariants, options
@@ -49,6 +50,11 @@ _SPOILT = (
         lambda c: c[:, :, None],
         lambda c: None,
         lambda c: c.astype(str).astype("S"),
+    ),
+    *(
+        lambda c: pd.DataFrame(c, columns=["a"] * c.shape[1]),
+        lambda c: pa.table(list(c.T), names=["a"] * c.shape[1]),
+        lambda c: pa.record_batch([pa.array(column) for column in c.T], names=["a"] * c.shape[1]),
     ),
 )
 

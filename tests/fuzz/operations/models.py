@@ -64,6 +64,35 @@ def _others(case: Case, model: Any, table: Drawn, library: str) -> None:
         model.explain(X)
 
 
+@operation(0.5)
+def numbered_rows(case: Case) -> None:
+    """Columns that number rows or give moments are in no pair that nobody named, and are named where they are used."""
+    n, rng = case.integer(100, 600), case.rng
+    at = np.arange(n)
+    marks = {
+        "counter": (at + case.integer(-5, 10**6)) * case.pick((1, -1, 7, 0.0 + 100)),
+        "identifier": rng.permutation(n) + case.integer(0, 10**6),
+        "code": [f"C{k}" for k in rng.permutation(n)],
+        "day": pl.Series(18_000 + rng.permutation(n)).cast(pl.Date),
+        "second": 1_600_000_000 + rng.integers(0, 10**7, n),
+    }
+    late, score = rng.integers(0, 9, n), np.sort(np.exp(rng.normal(9, 1, n)))
+    hidden = case.pick([values for values in marks.values() if not isinstance(values, list)])
+    middle = np.argsort(np.argsort(np.asarray(hidden, dtype=float))) < n / 2
+    y = (middle ^ (late > 4)) ^ (rng.random(n) < 0.1)
+    X = pl.DataFrame({**marks, "late": late, "score": score + y})
+    pairs = case.pick(("auto", 3, [(case.pick(list(marks)), "late")]))
+    with case.step("fit", must=True):
+        model = SelectiveNB(pairs=pairs).fit(X, y)
+    case.check(set(model.encoder_.marks_) == set(marks), "columns that mark rows", model.encoder_.marks_)
+    used = [model.encoder_.levels_[k] for k in model.naive_bayes_.used_.tolist()]
+    parts = {part.name for level in used for part in getattr(level, "parts", ())}
+    case.check(not isinstance(pairs, (str, int)) or parts.isdisjoint(marks), "no mark in an unnamed pair", parts)
+    behind = (parts | {level.name for level in used}) & set(marks)
+    said = {name for caution in model.cautions_ if caution.kind in ("identifier", "dates") for name in caution.columns}
+    case.check(behind <= said, "a caution names each mark that is used", (behind, said))
+
+
 @operation(1.5)
 def odd_options(case: Case) -> None:
     """A model with one option out of any sense is refused, or works."""

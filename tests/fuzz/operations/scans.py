@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,47 @@ from tests.fuzz.libraries import LIBRARIES
 from tests.fuzz.tables import draw_again, draw_table
 
 _TARGET = "the target"
+
+
+_CASTS = (
+    *(
+        lambda s: s.cast(pl.String),
+        lambda s: s.cast(pl.Float64),
+        lambda s: s.cast(pl.Int64),
+        lambda s: s.cast(pl.Boolean),
+    ),
+    *(lambda s: s.cast(pl.String).str.to_uppercase(), lambda s: s.cast(pl.String).cast(pl.Categorical)),
+    *(lambda s: s.cast(pl.Date), lambda s: s.cast(pl.Float32), lambda s: s.cast(pl.Int8)),
+)
+
+
+@operation(1)
+def other_types(case: Case) -> None:
+    """A query whose columns are of other types than in training is predicted as the same rows in memory, or refused."""
+    table = draw_table(case, n_classes=case.integer(2, 3), most_rows=200)
+    rows = LIBRARIES["polars"](case, table.columns)
+    if not isinstance(rows, pl.DataFrame) or not rows.width:
+        return
+    model = SelectiveNB(case.pick(("all", "compression")))
+    with case.step("fit"):
+        model.fit(rows, table.codes)
+    columns = []
+    for column in rows.get_columns():
+        held = column
+        if case.chance(0.6):
+            with contextlib.suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException, NotImplementedError):
+                held = case.pick(_CASTS)(column.alias("")).alias(column.name)
+        columns.append(held)
+    new = pl.DataFrame(columns)
+    case.note(f"{model!r} {rows.schema} -> {new.schema}")
+    if _counts_no_microseconds(new):
+        return
+    with case.attempt("predict rows in memory"):
+        p = model.predict_proba(new)
+        with case.attempt("predict in a query"):
+            found = model.with_predictions(new.lazy()).collect()[:, -p.shape[1] :].to_numpy()
+            sane = ~np.isnan(found).any(axis=1)
+            case.check(np.allclose(found[sane], p[sane], atol=1e-9), "other types", (found, p))
 
 
 @operation(1)
@@ -51,14 +93,19 @@ def files(case: Case) -> None:
     with case.attempt("explain"):
         case.check(len(model.explanation(source).rows) == len(p), "an explanation for each row")
     first = next(bayesieve.scan(source).blocks())
-    dates = [first[name] for name, dtype in first.schema.items() if dtype == pl.Date]
-    if any((date.dt.timestamp("us").is_null() & date.is_not_null()).any() for date in dates):
-        return  # after the year 290,000, which expressions cannot count in microseconds
+    if _counts_no_microseconds(first):
+        return
     with case.attempt("expressions"):
         query = model.with_predictions(first.lazy()).collect(engine="streaming")
         shares = query[:, -p.shape[1] :].to_numpy()
         sane = ~np.isnan(shares).any(axis=1)
         case.check(np.allclose(shares[sane], p[: len(shares)][sane], atol=1e-9), "expressions", (shares, p))
+
+
+def _counts_no_microseconds(frame: pl.DataFrame) -> bool:
+    """Whether there are dates after the year 290,000, which expressions cannot count in microseconds."""
+    dates = [frame[name] for name, dtype in frame.schema.items() if dtype == pl.Date]
+    return any(bool((date.dt.timestamp("us").is_null() & date.is_not_null()).any()) for date in dates)
 
 
 @operation(0.7)

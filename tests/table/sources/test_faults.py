@@ -163,7 +163,7 @@ def test_an_error_ends_the_reading_thread(path: Path, monkeypatch: pytest.Monkey
     blocks = source.blocks(block_rows=50)
     next(blocks)
     blocks.close()
-    monkeypatch.setattr(base, "_CELLS_AHEAD", 1)
+    monkeypatch.setattr(base, "CELLS_AHEAD", 1)
     assert_frame_equal(pl.concat(source.blocks(block_rows=350)), FRAME)
 
 

@@ -16,7 +16,7 @@ from bayesieve.report.figures.bars import (
     stacked_segments,
 )
 from bayesieve.report.figures.cells import CellMap, cell_map
-from bayesieve.report.formats import format_percent, plural
+from bayesieve.report.formats import format_percent, plural, shorten, visible
 
 MAX_TABLE_ROWS = 1000
 MAX_DETAILS = 100
@@ -136,7 +136,10 @@ def kind_label(feature: FeatureSummary) -> str:
     """The kind, with the type where the kind does not already say it, and the direction of monotone evidence."""
     usual = {"numeric": {"number"}, "categorical": {"text", "category"}, "pair": {"pair"}}
     kind = feature.kind if feature.type in usual.get(feature.kind, set()) else f"{feature.kind}, {feature.type}"
-    return kind + {1: ", never falls", -1: ", never rises"}.get(feature.monotone, "")
+    if not feature.monotone:
+        return kind
+    of_class = f" for {shorten(visible(feature.monotone_class), 40)}" if feature.monotone_class else ""
+    return f"{kind}, never {'falls' if feature.monotone > 0 else 'rises'}{of_class}"
 
 
 def _line(index: int, feature: FeatureSummary, detailed: bool, largest: float) -> FeatureLine:

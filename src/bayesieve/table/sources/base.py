@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 1 << 18
 MOST_VALUES = 100_000
-_CELLS_AHEAD = 1 << 25  # read while a block is worked on; at least one piece is
+_FEWEST_ROWS = 1 << 13  # of a part of a piece: its pages are unpacked again for each
+CELLS_AHEAD = 1 << 25
+"""Values read while a block is worked on, but one piece, or part of one, at least."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +46,10 @@ class Piece(ABC):
         ValueError
             If the rows cannot be read, or have changed since the scan; the message names the file.
         """
+
+    def parts(self, most_rows: int) -> Iterator[Piece]:
+        """The same rows in pieces of at most so many rows, where they can be read in parts."""
+        yield self
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +105,11 @@ class Source(ABC):
         """The rows of the pieces at these positions."""
 
     def blocks(
-        self, names: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS, first_row: int = 0
+        self,
+        names: Sequence[str] | None = None,
+        block_rows: int = BLOCK_ROWS,
+        first_row: int = 0,
+        cells_ahead: int | None = None,
     ) -> Iterator[pl.DataFrame]:
         """All rows in order, in blocks of ``block_rows`` rows, the last of fewer, however the pieces are cut.
 
@@ -112,10 +122,14 @@ class Source(ABC):
         block_rows : int
         first_row : int
             Rows before it are left out.
+        cells_ahead : int, optional
+            How many values to read while a block is worked on.
         """
         columns = list(self.names) if names is None else self._checked(names)
         pieces, rest = self._pieces_from(first_row)
-        return cut(without(rest, _read_ahead(pieces, columns)), block_rows)
+        return cut(
+            without(rest, _read_ahead(pieces, columns, CELLS_AHEAD if cells_ahead is None else cells_ahead)), block_rows
+        )
 
     def _pieces_from(self, first_row: int) -> tuple[Sequence[Piece], int]:
         """The pieces with all rows from this one on, and how many rows come before it in them."""
@@ -277,11 +291,12 @@ def _cut(frames: Iterable[pl.DataFrame], block_rows: int) -> Iterator[pl.DataFra
         yield pl.concat(waiting).rechunk()
 
 
-def _read_ahead(pieces: Sequence[Piece], names: Sequence[str]) -> Iterator[pl.DataFrame]:
+def _read_ahead(whole: Sequence[Piece], names: Sequence[str], cells: int) -> Iterator[pl.DataFrame]:
     """These columns of all pieces, the next ones being read in a thread."""
     waiting: deque[Future[pl.DataFrame]] = deque()
     thread = ThreadPoolExecutor(1, thread_name_prefix="bayesieve-reader")
-    most_rows = _CELLS_AHEAD // max(1, len(names))
+    most_rows = cells // max(1, len(names))
+    pieces = [part for piece in whole for part in piece.parts(max(_FEWEST_ROWS, most_rows // 2))]
     n_ahead = first = 0
     try:
         for piece in pieces:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,12 @@ class FilePiece(Piece):
         }
         series |= {name: frame[name].cast(self.schema[name]) for name in inside}
         return pl.DataFrame([series[name].alias(name) for name in columns])
+
+    def parts(self, most_rows: int) -> Iterator[FilePiece]:
+        for begin in range(0, self.n_rows, most_rows):
+            n_rows = min(most_rows, self.n_rows - begin)
+            n_bytes = self.n_bytes * n_rows // self.n_rows
+            yield replace(self, n_rows=n_rows, n_bytes=n_bytes, first_row=self.first_row + begin)
 
     def _rows(self, names: list[str], first: int, n_rows: int) -> pl.DataFrame:
         import polars as pl

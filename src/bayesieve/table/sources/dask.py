@@ -50,7 +50,11 @@ class DaskSource(Pieces):
     runs: tuple[DaskPiece, ...]
 
     def blocks(
-        self, names: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS, first_row: int = 0
+        self,
+        names: Sequence[str] | None = None,
+        block_rows: int = BLOCK_ROWS,
+        first_row: int = 0,
+        cells_ahead: int | None = None,
     ) -> Iterator[pl.DataFrame]:
         columns = list(self.names) if names is None else self._checked(names)
         pieces, rest = self._pieces_from(first_row)

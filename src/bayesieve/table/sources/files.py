@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,17 +32,20 @@ class File:
         Bytes.
     changed : int
         Time of the last change in nanoseconds.
+    touched : int
+        Time of the last change that no program can set, also of rights and name: for caches.
     """
 
     path: Path
     size: int
     changed: int
+    touched: int = field(default=0, compare=False)
 
     @classmethod
     def at(cls, path: Path) -> File:
         """The file as it is now."""
         state = path.stat()
-        return cls(path, state.st_size, state.st_mtime_ns)
+        return cls(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
     def check_unchanged(self) -> None:
         """ValueError if the file is gone or has changed."""

@@ -100,8 +100,7 @@ def from_pandas(frame: Any) -> pl.DataFrame:
 def scan_dataset(dataset: Any, parent: Path | None) -> Pieces:
     """The rows of a dataset of pyarrow: its own files where they are Parquet on this machine, else a copy."""
     import polars as pl
-    from pyarrow import dataset as of_arrow
-    from pyarrow import fs
+    from pyarrow import dataset as of_arrow, fs
 
     is_plain = isinstance(dataset, of_arrow.FileSystemDataset) and not getattr(dataset, "_scan_options", True)
     if is_plain and isinstance(dataset.filesystem, fs.LocalFileSystem) and dataset.format.default_extname == "parquet":

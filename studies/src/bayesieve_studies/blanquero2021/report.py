@@ -32,8 +32,7 @@ from bayesieve_studies.blanquero2021.data import (
 )
 from bayesieve_studies.blanquero2021.examples import Examples
 from bayesieve_studies.blanquero2021.figure import balanced_figure, short, time_figure, unbalanced_figure
-from bayesieve_studies.blanquero2021.finding import reasons, sentences
-from bayesieve_studies.blanquero2021.finding import table as claims_table
+from bayesieve_studies.blanquero2021.finding import reasons, sentences, table as claims_table
 from bayesieve_studies.blanquero2021.results import Results
 from bayesieve_studies.blanquero2021.study import Blanquero2021
 from bayesieve_studies.blanquero2021.two_thirds import UNSMOOTHED, MostProbableNB

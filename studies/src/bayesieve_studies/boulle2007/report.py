@@ -8,8 +8,7 @@ from typing import Any
 
 from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.report.critical_difference import critical_difference_figure
-from bayesieve_studies.boulle2007.claims import NAMES, challenge_findings, findings, sentences
-from bayesieve_studies.boulle2007.claims import table as claims_table
+from bayesieve_studies.boulle2007.claims import NAMES, challenge_findings, findings, sentences, table as claims_table
 from bayesieve_studies.boulle2007.data import BY_OURS, CHALLENGE, METHODS, OURS, TABLE_3, TABLE_4, UCI
 from bayesieve_studies.boulle2007.figure import means_figure
 from bayesieve_studies.boulle2007.results import CRITERIA, TITLES, Group, Readings, of_paper

@@ -33,8 +33,7 @@ class Scorecard(Peer):
         if len(self.classes_) > 2:
             raise ValueError(f"Scorecards need two classes, got {len(self.classes_)}; leave out this classifier.")
         with quiet():
-            from optbinning import BinningProcess
-            from optbinning import Scorecard as OptimalScorecard
+            from optbinning import BinningProcess, Scorecard as OptimalScorecard
         from sklearn.dummy import DummyClassifier
         from sklearn.linear_model import LogisticRegression
 

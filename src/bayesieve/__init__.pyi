@@ -1,0 +1,65 @@
+# The public names, each imported when it is first used: importing the package costs next to nothing.
+from .classifier import (
+    SelectiveNB as SelectiveNB,
+    load as load,
+)
+from .counts import (
+    CodedTable as CodedTable,
+)
+from .decision import (
+    BenefitClassifier as BenefitClassifier,
+    ThresholdTuner as ThresholdTuner,
+    calibration_summary as calibration_summary,
+    gains_curve as gains_curve,
+    profit_curve as profit_curve,
+    total_benefit as total_benefit,
+)
+from .discretize import (
+    EqualFrequencyDiscretizer as EqualFrequencyDiscretizer,
+    EqualWidthDiscretizer as EqualWidthDiscretizer,
+    IndicatorEncoder as IndicatorEncoder,
+    MDLPDiscretizer as MDLPDiscretizer,
+    MODLDiscretizer as MODLDiscretizer,
+    MODLGrouper as MODLGrouper,
+    ParametricScore as ParametricScore,
+    RandomSums as RandomSums,
+    TableEncoder as TableEncoder,
+)
+from .evaluation import (
+    RepeatedFolds as RepeatedFolds,
+    compare as compare,
+    selection_stability as selection_stability,
+)
+from .naive_bayes import (
+    DiscreteNB as DiscreteNB,
+)
+from .report import (
+    gains_figure as gains_figure,
+    path_figure as path_figure,
+    profit_figure as profit_figure,
+    reliability_figure as reliability_figure,
+    stability_figure as stability_figure,
+)
+from .selection import (
+    AccuracySelector as AccuracySelector,
+    AllFeatures as AllFeatures,
+    AUCSelector as AUCSelector,
+    BayesianAveraging as BayesianAveraging,
+    BoostedSelector as BoostedSelector,
+    CFSSelector as CFSSelector,
+    CompressionAveraging as CompressionAveraging,
+    DependenceClusterSelector as DependenceClusterSelector,
+    ImpreciseInformationGainSelector as ImpreciseInformationGainSelector,
+    InformationGainSelector as InformationGainSelector,
+    MAPSelector as MAPSelector,
+    MRMRSelector as MRMRSelector,
+    WrapperSelector as WrapperSelector,
+    pair_statistics as pair_statistics,
+)
+from .table import (
+    FeatureLevels as FeatureLevels,
+)
+from .table.sources import (
+    scan as scan,
+)
+from .version import __version__ as __version__
