@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 
 import bayesieve_studies as studies
-from bayesieve.evaluation import Comparison, Protocol
+from bayesieve.evaluation import Comparison, RepeatedFolds
 from bayesieve_studies import Options, Report, Study
 from bayesieve_studies.rabenoro2015 import study
 from bayesieve_studies.rabenoro2015.study import Rabenoro2015
@@ -120,8 +120,8 @@ class Flowers(Study):
         return {"paper": self.paper}
 
     @property
-    def protocol(self) -> Protocol:
-        return Protocol(3)
+    def protocol(self) -> RepeatedFolds:
+        return RepeatedFolds(3)
 
     def methods(self) -> dict[str, Any]:
         return {"gauss": GaussianNB()}

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bayesieve import Protocol, SelectiveNB, TableEncoder
+from bayesieve import RepeatedFolds, SelectiveNB, TableEncoder
 from bayesieve.classifier import SelectiveNB as Classifier
 from bayesieve.cli import compiling
 from bayesieve.selection import SELECTORS
@@ -63,7 +63,7 @@ def test_the_figures_are_those_of_the_classifier(succeeds: Run, toy: Path, tmp_p
     frame = pl.read_csv(toy)
     X, y, weight = frame.drop("ziel", "weight", "id"), frame["ziel"].to_numpy(), frame["weight"].to_numpy()
     rows = iter(written.rows(named=True))
-    for fold in Protocol(3, 2, 4).split(y):
+    for fold in RepeatedFolds(3, 2, 4).split(y):
         for selector in ("map", "compression"):
             model = SelectiveNB(selector, encoder=TableEncoder(kinds={"noise": "categorical"}), random_state=4)
             model.fit(X[fold.train], y[fold.train], weight[fold.train].astype(float))

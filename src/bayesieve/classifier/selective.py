@@ -136,7 +136,7 @@ class SelectiveNB(Predicting, TableClassifier):
 
     classes_: np.ndarray
     cautions_: tuple[Caution, ...]
-    cells_: TableLevels | None = None  # as in models pickled by earlier versions
+    cells_: TableLevels | None = None
     benefit_rule_: Any = None
 
     def __init__(

@@ -11,7 +11,7 @@ import numpy as np
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.tables import Column, numbers
 from bayesieve.cli.text import counted, listed, quoted, thousands
-from bayesieve.evaluation.standings import standings
+from bayesieve.evaluation.comparison_result import standings
 from bayesieve.report.formats import p_text
 from bayesieve.report.measures import Measure
 from bayesieve.report.sections.comparison_ranks import fewest_data_sets

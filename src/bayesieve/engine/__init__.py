@@ -5,7 +5,7 @@ from bayesieve.engine.cache import Cache
 from bayesieve.engine.cluster import Cluster
 from bayesieve.engine.mapped import Mapped
 from bayesieve.engine.memory import IN_MEMORY, InMemory
-from bayesieve.engine.parallel import effective_jobs, in_abandonable_threads, map_in_threads
+from bayesieve.engine.parallel import effective_jobs, map_in_abandonable_threads, map_in_threads
 
 __all__ = [
     "IN_MEMORY",
@@ -16,6 +16,6 @@ __all__ = [
     "Mapped",
     "Parts",
     "effective_jobs",
-    "in_abandonable_threads",
+    "map_in_abandonable_threads",
     "map_in_threads",
 ]
