@@ -11,7 +11,7 @@ import pytest
 
 from bayesieve.classifier import SelectiveNB as Classifier
 from bayesieve.cli import compiling
-from bayesieve.cli.compared_tables import ComparedTable, table_names
+from bayesieve.cli.compare import ComparedTable, table_names
 from bayesieve.cli.errors import CommandError
 from bayesieve.statistics import average_ranks, critical_difference, friedman
 from tests.cli.conftest import Run
