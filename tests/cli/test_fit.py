@@ -381,9 +381,10 @@ def test_options_that_make_no_sense(fails: Run, options: list[str], message: str
         ([1.0, -2.0], "Negative values in --weight"),
         ([1.0, None], "--weight contains NaN"),
         ([0.0, 0.0], "all weights are zero"),
+        (["2024-05-01", "2024-05-02"], "--weight must hold one number per row"),
     ],
 )
-def test_weights_that_are_none(fails: Run, values: list[float | None], message: str) -> None:
+def test_weights_that_are_none(fails: Run, values: list[Any], message: str) -> None:
     pl.DataFrame({"a": [1, 2] * 9, "w": values * 9, "y": ["u", "v"] * 9}).write_csv("weights.csv")
     assert message in fails("fit", "weights.csv", "-t", "y", "--weight", "w")
 

@@ -193,8 +193,8 @@ def _compared_tables(given: Any) -> list[ComparedTable]:
         if not any(name in header for header in headers):
             raise CommandError(f"None of the {len(paths)} tables has a column {quoted(name)} (--ignore)")
     return [
-        ComparedTable(name, path, own, frames.get(path))
-        for name, path, own in zip(table_names(paths, targets), paths, columns, strict=True)
+        ComparedTable(name, path, own.within(header), frames.get(path))
+        for name, path, own, header in zip(table_names(paths, targets), paths, columns, headers, strict=True)
     ]
 
 

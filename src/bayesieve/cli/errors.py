@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -170,14 +170,7 @@ def _warnings_as_lines() -> Iterator[None]:
         yield
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     typer.echo(f"warning: {sentence(str(message))}", err=True)
 
 

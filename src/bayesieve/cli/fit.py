@@ -122,12 +122,10 @@ def fit(given: Any) -> None:
     Ctrl-C during the search keeps the best model so far.
     """
     from bayesieve import RepeatedFolds
-    from bayesieve.discretize.criterion import PRIORS
     from bayesieve.selection import SELECTORS
 
     require_choice(given.selector, SELECTORS, "selector")
     require_choice(given.calibrate, _CALIBRATIONS, "calibrate")
-    require_choice(given.prior, PRIORS, "prior")
     if given.folds:
         RepeatedFolds(given.folds)  # refuses other numbers
     screen, table, output = Screen(given.quiet), given.table, given.output

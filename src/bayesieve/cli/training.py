@@ -54,6 +54,10 @@ class Columns:
         of_kind = {name: option[2:] for option, names in kinds.items() for name in names if name not in given.ignore}
         return cls(target, given.weight, tuple(given.ignore), of_kind, given.normalize)
 
+    def within(self, names: Sequence[str]) -> Columns:
+        """Without ignored columns that a table lacks."""
+        return replace(self, ignored=tuple(name for name in self.ignored if name in names))
+
     def require_in(self, path: Path, names: Sequence[str], everywhere: bool = True) -> None:
         """Raise CommandError if a table lacks a column, and suggest columns with similar names.
 
@@ -70,7 +74,7 @@ class Columns:
 
     def features(self, path: Path, names: Sequence[str]) -> list[str]:
         """The columns to learn from; CommandError unless there are some, and all that the options name."""
-        self.require_in(path, names, everywhere=False)
+        self.require_in(path, names)
         others = {self.target, self.weight, *self.ignored}
         left = [name for name in names if name not in others]
         if not left:
@@ -96,7 +100,6 @@ class TrainingTable:
     @classmethod
     def of(cls, frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen) -> TrainingTable:
         """The rows of a table; CommandError if the target does not hold classes."""
-        columns.require_in(path, frame.columns)
         names, target = columns.features(path, frame.columns), quoted(columns.target)
         labels = frame[columns.target].alias("")  # polars takes the names * and ^...$ for patterns
         known = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
@@ -219,7 +222,6 @@ class ScannedTraining:
     def of(cls, path: Path, columns: Columns, screen: Screen) -> ScannedTraining:
         """The rows of a file, folder or pattern; CommandError if the target does not hold classes."""
         source = files.open_source(path, screen)
-        columns.require_in(path, source.names)
         names = columns.features(path, source.names)
         own = source.select([name for name in source.names if name not in columns.ignored])
         data = cls(path, columns, names, source, own)
