@@ -153,13 +153,13 @@ def test_mistakes_are_one_line(fails: Run, toy: Path, tmp_path: Path) -> None:
     assert "There is no selector 'mapp'; did you mean 'map'?" in fails("compare", toy, *TOY, "-s", "all,mapp")
     assert "'all', 'map'" in fails("compare", toy, *TOY, "-s", "xyz")
     assert "--selectors is empty" in fails("compare", toy, *TOY, "-s", ", ")
-    assert "--folds must be at least 2, got 1" in fails("compare", toy, "--target", "ziel", "--folds", 1)
+    assert "--folds must be a whole number from 2 up, got 1" in fails("compare", toy, "--target", "ziel", "--folds", 1)
     assert "--folds must be at most the rows of the most frequent class (100), got 101" in fails(
         "compare", toy, "--target", "ziel", "--folds", 101
     )
-    assert "--repeats must be at least 1, got 0" in fails("compare", toy, *TOY, "--repeats", 0)
-    assert "--seed must be a whole number from 0 to 4294967295, got -1" in fails("compare", toy, *TOY, "--seed", -1)
-    assert "--jobs must not be 0" in fails("compare", toy, *TOY, "--jobs", 0)
+    assert "--repeats must be a whole number from 1 up, got 0" in fails("compare", toy, *TOY, "--repeats", 0)
+    assert "--seed must be a whole number from 0 up, got -1" in fails("compare", toy, *TOY, "--seed", -1)
+    assert "--jobs must be a positive number of threads" in fails("compare", toy, *TOY, "--jobs", 0)
     assert "no measure 'acuracy'; did you mean 'accuracy'?" in fails("compare", toy, *TOY, "--measure", "acuracy")
     assert "no column 'zeil'" in fails("compare", toy, "--target", "zeil")
     assert "There is no file nowhere.csv" in fails("compare", "nowhere.csv", *TOY)
