@@ -232,7 +232,7 @@ def test_max_seconds_and_interrupts_keep_the_rounds_so_far(monkeypatch: Any) -> 
         return learn(walk)
 
     monkeypatch.setattr(boosting._AgainstRest, "_learn", interrupted)
-    with pytest.warns(UserWarning, match="interrupted after 3 rounds: BoostedSelector keeps their features"):
+    with pytest.warns(UserWarning, match="interrupted after 19 models: BoostedSelector keeps the best so far"):
         selector = BoostedSelector(encoder=None).fit(codes, y)
     monkeypatch.undo()
     assert not selector.trace_.complete

@@ -173,7 +173,7 @@ def test_in_the_classifier(tmp_path: Any) -> None:
 
 
 def test_bad_search() -> None:
-    with pytest.raises(ValueError, match="search must be one of 'best-first', 'forward', 'backward', got 'beam'"):
+    with pytest.raises(ValueError, match="search must be 'best-first', 'forward' or 'backward', got 'beam'"):
         CFSSelector("beam", encoder=None).fit([[0], [1]], [0, 1])
 
 

@@ -250,11 +250,11 @@ def test_groups_stay_together_or_are_refused() -> None:
     ("options", "message"),
     [
         ({"dependence": "rho"}, "dependence must be one of 'mutual_information'"),
-        ({"n_cuts": 0}, "n_cuts must be a whole number of at least 1, got 0"),
+        ({"n_cuts": 0}, "n_cuts must be a whole number of at least 1 or None, got 0"),
         ({"n_combinations": None}, "n_combinations must be a whole number of at least 1, got None"),
         ({"q": 0}, "q must be 'auto' or a number above 0 and up to 1, got 0"),
         ({"q": "half"}, "q must be 'auto' or"),
-        ({"linkage": "ward"}, "linkage must be one of 'complete', 'average', 'single', 'weighted', got 'ward'"),
+        ({"linkage": "ward"}, "linkage must be 'complete', 'average', 'single' or 'weighted', got 'ward'"),
         ({"diagonal": 1}, "diagonal must be True or False, got 1"),
         ({"refit": "no"}, "refit must be True or False, got 'no'"),
         ({"scoring": "best"}, "scoring: 'best' must be one of 'error', 'accuracy'"),

@@ -156,7 +156,7 @@ def test_in_the_classifier(tmp_path: Any) -> None:
         ({"n_features_to_select": 0}, "n_features_to_select must be 'auto' or a whole number of at least 1, got 0"),
         ({"n_features_to_select": "best"}, "'auto' or a whole number"),
         ({"n_features_to_select": 9}, "n_features_to_select=9 is more than the 2 features"),
-        ({"form": "ratio"}, "form must be one of 'difference', 'quotient', got 'ratio'"),
+        ({"form": "ratio"}, "form must be 'difference' or 'quotient', got 'ratio'"),
         ({"validation_size": 1.0}, "validation_size must lie between 0 and 1"),
         ({"validation": "f1"}, "f1"),
     ],

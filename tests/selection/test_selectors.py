@@ -26,7 +26,7 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.search import SearchState, multi_start
-from bayesieve.selection import SELECTORS, CodedSelector, make_selector, subset_search
+from bayesieve.selection import SELECTORS, CodedSelector, averaging, make_selector
 from tests.criteria.coded_tables import coded_table
 from tests.reference import selective
 
@@ -122,7 +122,7 @@ def test_registry() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_starts": 0}, "n_starts must be a whole number of at least 1, got 0"),
+        ({"n_starts": 0}, "n_starts must be a whole number of at least 1 or None, got 0"),
         ({"n_starts": 2.5}, "n_starts must be a whole number"),
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
         ({"max_iter": None}, "max_iter must be a whole number"),
@@ -256,12 +256,12 @@ def test_auto_enumerates_small_tables_only(monkeypatch: pytest.MonkeyPatch) -> N
     table = coded_table(1, n_rows=50, n_features=8)
     codes, y = table.codes.T.astype(int), table.class_codes
     assert MAPSelector(encoder=None).fit(codes, y).trace_.n_models == 2**7
-    monkeypatch.setattr(subset_search, "_AUTO_WORK", 2**7 * 50 - 1)
+    monkeypatch.setattr(averaging, "_AUTO_WORK", 2**7 * 50 - 1)
     assert MAPSelector(encoder=None).fit(codes, y).trace_.n_starts > 1
     assert MAPSelector(encoder=None, exhaustive=True).fit(codes, y).trace_.n_models == 2**7
-    monkeypatch.setattr(subset_search, "_AUTO_WORK", 2**7 * 50)
+    monkeypatch.setattr(averaging, "_AUTO_WORK", 2**7 * 50)
     assert MAPSelector(encoder=None).fit(codes, y).trace_.n_models == 2**7
-    monkeypatch.setattr(subset_search, "_AUTO_FEATURES", 6)
+    monkeypatch.setattr(averaging, "_AUTO_FEATURES", 6)
     assert MAPSelector(encoder=None).fit(codes, y).trace_.n_starts > 1
     assert CompressionAveraging(encoder=None).fit(codes, y).trace_.n_starts > 1
 

@@ -192,7 +192,7 @@ def test_a_criterion_of_ones_own_that_returns_nonsense() -> None:
         ({"criterion": Precision(7)}, "Precision was asked for the class 7"),
         ({"criterion": ExpectedCost([[0, 1], [1, 0]])}, "costs must be a matrix of 3 x 3 finite numbers"),
         ({"criterion": ExpectedCost([[0, 1, np.nan]] * 3)}, "costs must be a matrix of 3 x 3 .* with NaN or infinity"),
-        ({"direction": "sideways"}, "direction must be one of 'forward', .* got 'sideways'"),
+        ({"direction": "sideways"}, "direction must be 'forward', .* or 'fast', got 'sideways'"),
         ({"evaluation": "test"}, "evaluation must be 'train', 'holdout', 'loo', a number of folds"),
         ({"evaluation": 1}, "evaluation must be .* got 1"),
         ({"evaluation": True}, "evaluation must be .* got True"),
@@ -209,7 +209,7 @@ def test_a_criterion_of_ones_own_that_returns_nonsense() -> None:
         ({"max_seconds": "1"}, "max_seconds must be None or a number"),
         ({"validation_size": 1.0}, "validation_size must lie between 0 and 1, got 1.0"),
         ({"validation": "loss"}, "criterion must be one of"),
-        ({"resume": 3}, "resume must be the trace_ of a search or None, got int"),
+        ({"resume": 3}, "resume must be the trace_ of a search or None, got 3"),
         ({"smoothing": 0}, "smoothing must be 'm-estimate' or a positive number"),
     ],
 )

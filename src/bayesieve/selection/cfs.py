@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,8 +23,8 @@ from bayesieve.search import (
     first_record,
 )
 from bayesieve.search.recorder import Clock
-from bayesieve.selection.base import CodedSelector
-from bayesieve.table.choices import is_choice
+from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector
+from bayesieve.table.choices import Allowed
 
 SEARCHES: dict[str, Search] = {
     "best-first": BestFirst(),
@@ -99,23 +100,20 @@ class CFSSelector(CodedSelector):
     scores = (Score("cfs_merit", "CFS merit", of="subset"),)
     kernel_families = ("pairs",)
 
-    def __init__(
-        self,
-        search: Literal["best-first", "forward", "backward"] | Search = "best-first",
-        *,
-        dependence: str | Dependence = "symmetrical_uncertainty",
-        locally_predictive: bool = False,
-        independent_as_redundant: bool = False,
-        smoothing: Smoothing = "m-estimate",
-        encoder: Any = "modl",
-        n_jobs: int | None = -1,
-    ) -> None:
-        super().__init__(smoothing=smoothing, encoder=encoder)
-        self.search = search
-        self.dependence = dependence
-        self.locally_predictive = locally_predictive
-        self.independent_as_redundant = independent_as_redundant
-        self.n_jobs = n_jobs
+    _allowed = SHARED_OPTIONS | {
+        "search": replace(Allowed.choice(*SEARCHES), types=(Search,)),
+        "locally_predictive": Allowed.choice(True, False),
+        "independent_as_redundant": Allowed.choice(True, False),
+    }
+
+    search: Literal["best-first", "forward", "backward"] | Search = "best-first"
+    _: KW_ONLY
+    dependence: str | Dependence = "symmetrical_uncertainty"
+    locally_predictive: bool = False
+    independent_as_redundant: bool = False
+    smoothing: Smoothing = "m-estimate"
+    encoder: Any = "modl"
+    n_jobs: int | None = -1
 
     def _search(self, coded: CodedTable) -> np.ndarray:
         clock = Clock(None)
@@ -129,16 +127,7 @@ class CFSSelector(CodedSelector):
         self.merit_ = merits.of(selected)
         return selected.astype(float)
 
-    @property
-    def n_features_selected_(self) -> int:
-        return int(np.count_nonzero(self.support_))
-
     def _check_options(self) -> None:
-        if not (is_choice(self.search, tuple(SEARCHES)) or isinstance(self.search, Search)):
-            raise ValueError(f"search must be one of {', '.join(map(repr, SEARCHES))}, got {self.search!r}.")
-        for name in ("locally_predictive", "independent_as_redundant"):
-            if not isinstance(getattr(self, name, False), (bool, np.bool_)):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r:.80}.")
         make_dependence(self.dependence, grows=True)
 
 
