@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.engine.progress import Progress, SearchProgress
+from bayesieve.engine.progress import SearchProgress
 from bayesieve.search import (
     Clock,
     ExhaustiveSearch,
@@ -19,7 +19,6 @@ from bayesieve.search import (
     SubsetProblem,
     TraceRecorder,
 )
-from bayesieve.search.every_subset import evaluate_every_subset, obstacle_to_walk
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
 from bayesieve.table.choices import Allowed
 
@@ -86,7 +85,7 @@ class SubsetSearchSelector(CodedSelector):
         problem = SubsetProblem.of(coded, self.smoothing)
         with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as progress:
             if self._enumerates(problem):
-                trace = self._enumerate(problem, progress)
+                trace = ExhaustiveSearch(self.max_seconds, self.n_jobs).run(problem, progress)
             else:
                 seed = seed_of(self.random_state)
                 search = MultiStart(self.n_starts, self.max_iter, seed, self.max_seconds, self.n_jobs)
@@ -95,13 +94,6 @@ class SubsetSearchSelector(CodedSelector):
         self.trace_ = trace
         self.n_iter_ = trace.n_starts
         return self.weigh(trace)
-
-    def _enumerate(self, problem: SubsetProblem, progress: Progress | None) -> SearchTrace:
-        """Every subset: at once where that is a matter of seconds, else step by step, which can be stopped."""
-        at_once = self.max_seconds is None and _work(problem) <= _AUTO_WORK
-        if at_once and obstacle_to_walk(problem) is None:
-            return evaluate_every_subset(problem, n_jobs=self.n_jobs).trace()
-        return ExhaustiveSearch(self.max_seconds).run(problem, progress)
 
     @abstractmethod
     def weigh(self, trace: SearchTrace) -> np.ndarray:
@@ -112,11 +104,7 @@ class SubsetSearchSelector(CodedSelector):
             return bool(self.exhaustive)
         if problem.candidates.size > _AUTO_FEATURES:
             return False
-        return _work(problem) <= _AUTO_WORK
-
-
-def _work(problem: SubsetProblem) -> float:
-    return 2.0**problem.candidates.size * problem.total * (problem.n_classes - 1)
+        return 2.0**problem.candidates.size * problem.total * (problem.n_classes - 1) <= _AUTO_WORK
 
 
 class MAPSelector(SubsetSearchSelector):
