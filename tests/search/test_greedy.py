@@ -17,7 +17,7 @@ from bayesieve.search import (
     SearchState,
     SearchTrace,
     SubsetProblem,
-    followed,
+    objective,
     scored_rows,
 )
 from bayesieve.search import greedy as module
@@ -128,8 +128,8 @@ def test_neither_threads_nor_rows_left_out_change_anything(
     problem = problem_of(coded, criterion)
     plain = GreedySearch(direction, n_jobs=1, leave_out=False).run(problem)
     chosen = plain.chosen
-    monkeypatch.setattr("bayesieve.search.followed._PARALLEL_WORK", 1)
-    monkeypatch.setattr("bayesieve.search.followed._CANDIDATES_AT_ONCE", 2)
+    monkeypatch.setattr("bayesieve.search.objective._PARALLEL_WORK", 1)
+    monkeypatch.setattr("bayesieve.search.objective._CANDIDATES_AT_ONCE", 2)
     monkeypatch.setattr("bayesieve.criteria.row_ratios._SCANNED_CODES", 0)
     threads = GreedySearch(direction, n_jobs=3).run(problem)
     same = threads.chosen
@@ -252,7 +252,7 @@ def test_work_cut_into_parts_for_many_classes_is_the_same(monkeypatch: pytest.Mo
     coded = coded_table(5, n_rows=200, n_features=6, n_classes=4, strength=0.9)
     whole = GreedySearch("forward-backward").run(problem_of(coded, criterion))
     for module_of, name, value in (
-        *((row_ratios, "MANY_CLASSES", 2), (followed, "MANY_CLASSES", 2), (row_ratios, "_MOST_RATIOS", 100)),
+        *((row_ratios, "MANY_CLASSES", 2), (objective, "MANY_CLASSES", 2), (row_ratios, "_MOST_RATIOS", 100)),
         *((ratio_tables, "_PIECE", 7), (scored_rows, "keeps", lambda *_: False), (ratio_tables, "keeps", lambda *_: 0)),
     ):
         monkeypatch.setattr(module_of, name, value)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bayesieve.engine.progress import Clock
 from bayesieve.search import ExhaustiveSearch, MultiStart, SearchTrace, SubsetProblem, TraceRecorder
-from bayesieve.search.recorder import Clock
 from tests.criteria.coded_tables import coded_table, slow_cost
 
 Subset = frozenset[int]

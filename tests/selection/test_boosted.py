@@ -125,16 +125,6 @@ def test_which_class_comes_first_makes_no_difference() -> None:
     np.testing.assert_allclose(one.moves.cost, other.moves.cost, atol=1e-12)
 
 
-def test_a_row_of_weight_two_is_two_rows() -> None:
-    codes, y = draw(7, 90, 5)
-    weights = np.random.default_rng(7).integers(0, 4, 90)
-    weighted = BoostedSelector(15, encoder=None).fit(codes, y, sample_weight=weights)
-    repeated = BoostedSelector(15, encoder=None).fit(np.repeat(codes, weights, axis=0), np.repeat(y, weights))
-    assert weighted.trace_.moves.feature.tolist() == repeated.trace_.moves.feature.tolist()
-    np.testing.assert_allclose(weighted.trace_.moves.cost, repeated.trace_.moves.cost, atol=1e-12)
-    assert weighted.trace_.ended == repeated.trace_.ended
-
-
 def test_copies_tie_and_the_first_wins() -> None:
     codes, y = draw(11, 100, 6)
     assert not BoostedSelector(20, encoder=None).fit(codes, y).support_[-1]

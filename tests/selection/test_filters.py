@@ -134,15 +134,6 @@ def test_rare_levels_gain_by_chance_only() -> None:
     assert ImpreciseInformationGainSelector(encoder=None).fit(names, y).support_.tolist() == [False]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_weights_repeat_rows(kind: type[FilterSelector]) -> None:
-    times = np.random.default_rng(1).integers(0, 4, N)
-    weighted = kind().fit(FRAME, Y, sample_weight=times)
-    repeated = kind().fit(FRAME[np.repeat(np.arange(N), times)], np.repeat(Y, times))
-    np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(weighted.support_, repeated.support_)
-
-
 def test_a_class_of_weight_zero_is_none() -> None:
     codes, y = np.array([[0], [0], [1], [1], [0]]), np.array([0, 0, 1, 1, 2])
     weighted = ImpreciseInformationGainSelector(encoder=None).fit(codes, y, sample_weight=[1, 1, 1, 1, 0])

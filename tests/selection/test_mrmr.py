@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
 import bayesieve
-from bayesieve import DiscreteNB, MRMRSelector, SelectiveNB
+from bayesieve import DiscreteNB, MRMRSelector
 from bayesieve.counts import CodedTable
 from bayesieve.counts.information import class_information
 from bayesieve.selection import mrmr
@@ -126,28 +126,6 @@ def test_levels_of_one_kind_are_ranked_last_and_not_selected() -> None:
     assert selector.ranking_[-len(silent) :].tolist() == silent
     assert not selector.support_[silent].any()
     assert selector.n_features_selected_ == 32 - len(silent)
-
-
-def test_weight_2_is_a_row_twice() -> None:
-    rng = np.random.default_rng(5)
-    codes, classes = rng.integers(0, 3, (60, 5)), rng.integers(0, 3, 60)
-    weights = rng.integers(0, 4, 60)
-    for form in ("difference", "quotient"):
-        weighted = MRMRSelector(2, form=form, encoder=None).fit(codes, classes, sample_weight=weights)
-        repeated = MRMRSelector(2, form=form, encoder=None).fit(
-            np.repeat(codes, weights, axis=0), np.repeat(classes, weights)
-        )
-        assert weighted.ranking_.tolist() == repeated.ranking_.tolist()
-        np.testing.assert_allclose(weighted.scores_, repeated.scores_, atol=1e-12)
-
-
-def test_in_the_classifier(tmp_path: Any) -> None:
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    model = SelectiveNB("mrmr").fit(X, y)
-    assert model.score(X, y) > 0.9
-    model.save(tmp_path / "model.json")
-    loaded = bayesieve.load(tmp_path / "model.json")
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
 
 @pytest.mark.parametrize(

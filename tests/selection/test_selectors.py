@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import SelectorMixin
 
 from bayesieve import (
     AllFeatures,
@@ -43,21 +39,6 @@ FRAME = pl.DataFrame(
         "same": ["constant"] * N,
     }
 )
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_a_fit_sets(kind: type[CodedSelector]) -> None:
-    selector = kind().fit(FRAME, Y)
-    assert isinstance(selector, SelectorMixin)
-    assert selector.weights_.shape == (4,)
-    assert np.all((selector.weights_ >= 0) & (selector.weights_ <= 1))
-    np.testing.assert_array_equal(selector.support_, selector.weights_ > 0)
-    np.testing.assert_array_equal(selector.get_support(indices=True), np.flatnonzero(selector.weights_))
-    assert selector.weights_[0] > 0.4
-    assert selector.weights_[[1, 3]].tolist() == [0.0, 0.0]  # one level each
-    assert selector.trace_.names == tuple(FRAME.columns)
-    assert selector.n_features_in_ == 4
-    assert selector.feature_names_in_.tolist() == FRAME.columns
 
 
 def test_all_features_weigh_one() -> None:
@@ -162,27 +143,6 @@ def test_models_count_once_or_as_often_as_they_are_evaluated(kind: type[CodedSel
         kind(encoder=None, count="all").fit(codes, y)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_target_with_classes_is_needed(kind: type[CodedSelector]) -> None:
-    for encoder in ("modl", None):
-        X = FRAME if encoder else np.zeros((N, 1), dtype=int)
-        with pytest.raises(ValueError, match="requires y to be passed"):
-            kind(encoder=encoder).fit(X)
-        with pytest.raises(ValueError, match=r"needs at least 2 classes .* got 1 class only \('same'\)"):
-            kind(encoder=encoder).fit(X, ["same"] * N)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_codes_without_an_encoder(kind: type[CodedSelector]) -> None:
-    codes = TableEncoder().fit_transform(FRAME, Y)
-    coded = kind(encoder=None).fit(codes, Y)
-    assert coded.encoder_ is None
-    np.testing.assert_array_equal(coded.weights_, kind().fit(FRAME, Y).weights_)
-    np.testing.assert_array_equal(coded.transform(codes), codes[:, coded.support_])
-    with pytest.raises(ValueError, match="features"):
-        coded.transform(codes[:, :2])
-
-
 def test_an_encoder_with_options() -> None:
     encoder = TableEncoder(numeric="equal-width")
     selector = AllFeatures(encoder=encoder).fit(FRAME, Y)
@@ -285,34 +245,6 @@ def test_an_interrupted_search_warns_and_keeps_the_best_so_far(
         selector.fit(table.codes.T.astype(int), table.class_codes, [2] * 50)  # with weights step by step, not at once
     assert not selector.trace_.complete
     assert np.all(np.isfinite(selector.weights_))
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("kind", SEARCHING)
-def test_the_end_of_the_time_asked_for_is_no_warning(kind: type[CodedSelector]) -> None:
-    selector = kind(max_seconds=0, exhaustive=False).fit(FRAME, Y)
-    assert not selector.trace_.complete
-    assert selector.weights_.shape == (4,)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_integer_weights_equal_repeated_rows(kind: type[CodedSelector]) -> None:
-    times = np.random.default_rng(1).integers(0, 4, N)
-    rows = np.repeat(np.arange(N), times)
-    weighted = kind().fit(FRAME, Y, sample_weight=times)
-    repeated = kind().fit(FRAME[rows], Y[rows])
-    np.testing.assert_allclose(weighted.weights_, repeated.weights_, atol=1e-10)
-    assert weighted.trace_.best_criterion == pytest.approx(repeated.trace_.best_criterion, rel=1e-11)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_pickle_and_clone(kind: type[CodedSelector]) -> None:
-    selector = kind().fit(FRAME, Y)
-    again = pickle.loads(pickle.dumps(selector))
-    np.testing.assert_array_equal(again.weights_, selector.weights_)
-    assert again.trace_.to_frame().equals(selector.trace_.to_frame())
-    with pytest.raises(NotFittedError):
-        clone(selector).transform(FRAME)
 
 
 def test_refitting_on_a_table_of_another_width() -> None:

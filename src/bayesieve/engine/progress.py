@@ -1,17 +1,57 @@
-"""Progress of long searches: a bar on a terminal, plain lines elsewhere, nothing without ``verbose``."""
+"""Time and progress of long searches: a bar on a terminal, plain lines elsewhere, nothing without ``verbose``."""
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
+
+from bayesieve.compiling import compile_seconds
 
 Progress = Callable[[int, int, float], Any]
 """Called with the steps done, the steps in all and the best criterion so far; a true answer ends a greedy search."""
 
 _SECONDS_BETWEEN_LINES = 5.0
+
+
+class Clock:
+    """Seconds since a search began, without those in which kernels were compiled, and whether its time is up."""
+
+    def __init__(self, max_seconds: float | None) -> None:
+        self._begin = time.perf_counter() - compile_seconds()
+        self._max_seconds = max_seconds
+        self.interrupted = False
+
+    @property
+    def seconds(self) -> float:
+        return max(0.0, time.perf_counter() - compile_seconds() - self._begin)
+
+    @property
+    def is_up(self) -> bool:
+        return self.interrupted or (self._max_seconds is not None and self.seconds >= self._max_seconds)
+
+    @contextmanager
+    def ended_by_interrupt(self) -> Iterator[None]:
+        """Let the first Ctrl-C end the time, rather than what runs at that moment, in the block."""
+        default = signal.default_int_handler
+        if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not default:
+            yield
+            return
+
+        def end(*_: Any) -> None:
+            self.interrupted = True
+            signal.signal(signal.SIGINT, default)
+
+        signal.signal(signal.SIGINT, end)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, default)
 
 
 class SearchProgress:

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.probabilities import log_probabilities, smoothed_logs
 from bayesieve.engine.parallel import one_blas_thread
-from bayesieve.search.recorder import Clock
+from bayesieve.engine.progress import Clock
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
 

@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 
 from bayesieve.engine.parallel import one_blas_thread
+from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes.curvature import Curvature, Metric
 from bayesieve.naive_bayes.shapes import Shape
-from bayesieve.search.recorder import Clock
 
 _FIRST_DEVIATION = 0.2
 _MOST_VARIANCE = 9.0

@@ -15,9 +15,8 @@ from bayesieve.counts.contingency import ContingencyCounts, left_over
 from bayesieve.counts.joint_codes import JointCodes
 from bayesieve.counts.probabilities import log_probabilities_of_all
 from bayesieve.engine import Parts
-from bayesieve.engine.progress import Progress
-from bayesieve.search.recorder import Clock, TraceRecorder
-from bayesieve.search.trace import SearchTrace
+from bayesieve.engine.progress import Clock, Progress
+from bayesieve.search.trace import SearchTrace, TraceRecorder
 
 EDGE = "edge"
 _TIE = 1e-12

@@ -13,12 +13,10 @@ import numpy as np
 from bayesieve.counts import CodedTable, Dependence
 from bayesieve.counts.dependence import make_dependence
 from bayesieve.counts.within_classes import strongest_within_classes
-from bayesieve.engine.progress import Progress
-from bayesieve.search.problem import Problem, Search
-from bayesieve.search.recorder import Clock, TraceRecorder
-from bayesieve.search.state import SubsetProblem
+from bayesieve.engine.progress import Clock, Progress
+from bayesieve.search.problem import Search, SubsetProblem
 from bayesieve.search.subset_values import SubsetValues, walk_subsets
-from bayesieve.search.trace import SearchTrace
+from bayesieve.search.trace import SearchTrace, TraceRecorder
 
 LINKAGES = ("complete", "average", "single", "weighted")
 _MOST_CUTS = 100
@@ -205,13 +203,13 @@ class ClusterSearch(Search):
     n_jobs: int | None = -1
     matrix: Any = None
 
-    def run(self, problem: Problem, progress: Progress | None = None) -> SearchTrace:
+    def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         """Search; Ctrl-C or the end of ``max_seconds`` keeps the best so far."""
         return self.explore(problem, progress).trace
 
-    def explore(self, problem: Problem, progress: Progress | None = None) -> ClusterCandidates:
+    def explore(self, problem: SubsetProblem, progress: Progress | None = None) -> ClusterCandidates:
         """As ``run``, with the clusters and the candidates."""
-        problem = SubsetProblem.needed_by(self, problem)
+        problem.rows_for(self)
         clock = Clock(self.max_seconds)
         clusters = FeatureClusters.of(
             self._matrix(problem), problem.candidates, self.linkage, diagonal=bool(self.diagonal)

@@ -9,11 +9,9 @@ import numpy as np
 
 from bayesieve.criteria import AUC, ClassBlock, MAPCost
 from bayesieve.engine import map_in_threads
-from bayesieve.engine.progress import Progress
-from bayesieve.search.problem import Problem, Search, State, first_record
-from bayesieve.search.recorder import Clock, TraceRecorder
-from bayesieve.search.state import SearchState, SubsetProblem
-from bayesieve.search.trace import SearchTrace
+from bayesieve.engine.progress import Clock, Progress
+from bayesieve.search.problem import Search, SearchState, SubsetProblem, first_record
+from bayesieve.search.trace import SearchTrace, TraceRecorder
 
 MAX_FEATURES = 25
 """Features beyond which enumeration is refused: 2^25 subsets fill a trace of some gigabytes."""
@@ -48,11 +46,11 @@ class ExhaustiveSearch(Search):
     max_seconds: float | None = None
     n_jobs: int | None = -1
 
-    def run(self, problem: Problem, progress: Progress | None = None) -> SearchTrace:
+    def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         clock = Clock(self.max_seconds)
         if problem.candidates.size > MAX_FEATURES:
             raise ValueError(f"{_too_many(problem.candidates.size)}; use exhaustive=False.")
-        if isinstance(problem, SubsetProblem) and _is_tree(problem):
+        if _is_tree(problem):
             return evaluate_every_subset(problem, n_jobs=self.n_jobs, progress=progress, clock=clock).trace()
         state = problem.state()
         recorder = first_record(state)
@@ -65,7 +63,7 @@ class ExhaustiveSearch(Search):
         return problem.trace([recorder], complete=complete, seconds=clock.seconds)
 
 
-def _walk(state: State, recorder: TraceRecorder, clock: Clock, progress: Progress | None) -> bool:
+def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock, progress: Progress | None) -> bool:
     """Whether the walk came to its end."""
     problem = state.problem
     candidates, sign = problem.candidates, problem.sign
@@ -91,8 +89,10 @@ def _walk(state: State, recorder: TraceRecorder, clock: Clock, progress: Progres
         recorder.record(features, adding, sign * costs, accepted, key ^ bit[moves], clock.seconds, *values)
         for flip in flips:
             key ^= bit[flip]
-        shown = progress is not None and step % _MOVES_AT_ONCE == 0
-        if (shown and progress(step, n_steps, sign * best)) or clock.is_up:
+        stopped = False
+        if progress is not None and step % _MOVES_AT_ONCE == 0:
+            stopped = bool(progress(step, n_steps, sign * best))
+        if stopped or clock.is_up:
             return step == n_steps
     return True
 
@@ -214,7 +214,7 @@ def evaluate_every_subset(
     if obstacle is not None:
         raise ValueError(obstacle)
     clock = Clock(None) if clock is None else clock
-    block, depth = problem.blocks[0].here, k - _cut(problem)
+    block, depth = problem.rows.blocks[0].here, k - _cut(problem)
     factors = _row_factors(problem, block)
     start = np.repeat(problem.rows.priors.T, np.diff(block.offsets), axis=1)
     losses, wrong, sizes = np.full(1 << k, np.nan), np.zeros(1 << k, dtype=np.int64), _bit_counts(k)
@@ -250,9 +250,9 @@ def obstacle_to_walk(problem: SubsetProblem) -> str | None:
     k = problem.candidates.size
     if k > MAX_FEATURES:
         return f"{_too_many(k)}."
-    if len(problem.blocks) > 1 or problem.blocks[0].weights.size:
+    if len(problem.rows.blocks) > 1 or problem.rows.blocks[0].weights.size:
         return "Subsets of weighted rows, or rows in several blocks, are enumerated by ExhaustiveSearch."
-    reach = sum(float(np.abs(problem.tables.log_factors(int(f))).max(initial=0.0)) for f in problem.candidates)
+    reach = sum(float(np.abs(problem.rows.tables.log_factors(int(f))).max(initial=0.0)) for f in problem.candidates)
     if reach > _LARGEST_LOG:
         return f"Ratios of probabilities of up to e^{reach:.0f} exceed the range of numbers; use ExhaustiveSearch."
     return None
@@ -262,7 +262,7 @@ def _is_tree(problem: SubsetProblem) -> bool:
     """Whether one walk through the tree evaluates a problem, in the memory that there is."""
     if not isinstance(problem.criterion, MAPCost) or problem.constrained or problem.validated:
         return False
-    n_bytes = 8 * problem.candidates.size * problem.n_rows * (problem.n_classes - 1)
+    n_bytes = 8 * problem.candidates.size * problem.rows.n_rows * (problem.rows.n_classes - 1)
     return n_bytes <= _MOST_BYTES and obstacle_to_walk(problem) is None
 
 
@@ -272,7 +272,7 @@ def _too_many(k: int) -> str:
 
 def _cut(problem: SubsetProblem) -> int:
     """Features whose subsets are pieces of the walk, 2^cut of them."""
-    k, row_work = problem.candidates.size, problem.n_rows * (problem.n_classes - 1)
+    k, row_work = problem.candidates.size, problem.rows.n_rows * (problem.rows.n_classes - 1)
     return min(k, max(_FEWEST_PIECES, k + math.ceil(math.log2(max(1, row_work) / _PIECE_WORK))))
 
 
@@ -283,9 +283,9 @@ def _gray(numbers: np.ndarray) -> np.ndarray:
 
 def _row_factors(problem: SubsetProblem, block: ClassBlock) -> np.ndarray:
     """(n_candidates, n_classes - 1, n_rows): what a feature multiplies the ratios of each row by."""
-    factors = np.empty((problem.candidates.size, problem.n_classes - 1, block.n_rows))
+    factors = np.empty((problem.candidates.size, problem.rows.n_classes - 1, block.n_rows))
     for at, feature in enumerate(problem.candidates.tolist()):
-        table, levels = np.exp(problem.tables.log_factors(feature)), block.level_codes(feature)
+        table, levels = np.exp(problem.rows.tables.log_factors(feature)), block.level_codes(feature)
         for segment in range(block.n_segments):
             rows = slice(block.offsets[segment], block.offsets[segment + 1])
             factors[at, :, rows] = np.take(table[segment], levels[rows], axis=1)

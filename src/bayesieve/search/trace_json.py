@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.plain_values import Damaged, count, list_of, member, number_to_json, numbers, numbers_from_json, optional
-from bayesieve.search.recorder import Moves
-from bayesieve.search.trace import SearchTrace, WalkStart, or_none
+from bayesieve.search.trace import Moves, SearchTrace, WalkStart, or_none
 
 _KEYS = {
     *("null_criterion", "best_criterion", "n_starts", "n_models", "complete", "seconds"),

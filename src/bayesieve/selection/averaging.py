@@ -104,7 +104,7 @@ class SubsetSearchSelector(CodedSelector):
             return bool(self.exhaustive)
         if problem.candidates.size > _AUTO_FEATURES:
             return False
-        return 2.0**problem.candidates.size * problem.total * (problem.n_classes - 1) <= _AUTO_WORK
+        return 2.0**problem.candidates.size * problem.objective.total * (problem.rows.n_classes - 1) <= _AUTO_WORK
 
 
 class MAPSelector(SubsetSearchSelector):

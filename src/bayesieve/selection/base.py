@@ -85,7 +85,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if any(kind in ("KW_ONLY", "dataclasses.KW_ONLY", KW_ONLY) for kind in inspect.get_annotations(cls).values()):
+        if any(kind is KW_ONLY or str(kind).endswith("KW_ONLY") for kind in inspect.get_annotations(cls).values()):
             dataclass(eq=False, repr=False)(cls)
         with_shared_docs(cls)
 

@@ -324,7 +324,7 @@ class NestedPath:
             state.add(feature)
             values.append(state.cost)
         measured = problem.criterion
-        return cls(problem.sign * np.array(values), measured.name, measured.lower_is_better, problem.total)
+        return cls(problem.sign * np.array(values), measured.name, measured.lower_is_better, objective.total)
 
 
 def ranking_trace(

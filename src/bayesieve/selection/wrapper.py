@@ -127,7 +127,7 @@ class SubsetSelector(CodedSelector):
     ) -> np.ndarray:
         """Search, set ``trace_`` and ``feasible_``, and return the weights."""
         name = type(self).__name__
-        with SearchProgress(f"{name}: searching", self.verbose, problem.criterion_name) as progress:
+        with SearchProgress(f"{name}: searching", self.verbose, problem.criterion.name) as progress:
             trace = run(problem, progress if tasks is None else tasks.after(progress))
         advice = "; pass its trace_ as resume= to go on" if hasattr(self, "resume") else ""
         self._warn_if_interrupted(trace, max_seconds, advice)
