@@ -20,11 +20,15 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 
 class Clock:
-    """Seconds since a search began, without those in which kernels were compiled, and whether its time is up."""
+    """Seconds since a search began, without those in which kernels were compiled, and whether it is to end early: its
+    time is up, the progress asks for it, or Ctrl-C was pressed in a block ``with clock:``, which ends with it.
+    """
 
-    def __init__(self, max_seconds: float | None) -> None:
+    def __init__(self, max_seconds: float | None, progress: Progress | None = None) -> None:
         self._begin = time.perf_counter() - compile_seconds()
         self._max_seconds = max_seconds
+        self._progress = progress
+        self._stopped = False
         self.interrupted = False
 
     @property
@@ -34,6 +38,29 @@ class Clock:
     @property
     def is_up(self) -> bool:
         return self.interrupted or (self._max_seconds is not None and self.seconds >= self._max_seconds)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing has ended the search early."""
+        return not (self._stopped or self.interrupted)
+
+    def stops(self) -> bool:
+        """Whether the search is to end here, with something left to do."""
+        self._stopped = self.is_up
+        return self._stopped
+
+    def show(self, done: int, total: int, best: float) -> None:
+        """Show the progress; the search ends if that asks for it."""
+        if self._progress is not None and self._progress(done, total, best):
+            self.interrupted = True
+
+    def __enter__(self) -> Clock:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        ended = kind is not None and issubclass(kind, KeyboardInterrupt)
+        self.interrupted = self.interrupted or ended
+        return ended
 
     @contextmanager
     def ended_by_interrupt(self) -> Iterator[None]:

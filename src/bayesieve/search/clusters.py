@@ -210,7 +210,7 @@ class ClusterSearch(Search):
     def explore(self, problem: SubsetProblem, progress: Progress | None = None) -> ClusterCandidates:
         """As ``run``, with the clusters and the candidates."""
         problem.rows_for(self)
-        clock = Clock(self.max_seconds)
+        clock = Clock(self.max_seconds, progress)
         clusters = FeatureClusters.of(
             self._matrix(problem), problem.candidates, self.linkage, diagonal=bool(self.diagonal)
         )
@@ -218,7 +218,7 @@ class ClusterSearch(Search):
         drawn, cut = clusters.draw(self.n_cuts, int(self.n_combinations), q, np.random.default_rng(self.seed))
         first = np.sort(np.unique(np.packbits(drawn, axis=1), axis=0, return_index=True)[1])
         subsets, cut = drawn[first], cut[first]
-        values = walk_subsets(problem, subsets, n_jobs=self.n_jobs, clock=clock, progress=progress)
+        values = walk_subsets(problem, subsets, n_jobs=self.n_jobs, clock=clock)
         met = np.flatnonzero(values.evaluated)
         facts = zip(values.values[met], subsets[met], values.validations[met], values.violations[met], strict=True)
         walks = [TraceRecorder(float(v), np.flatnonzero(s), float(w), float(x)) for v, s, w, x in facts]

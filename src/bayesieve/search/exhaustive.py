@@ -47,24 +47,21 @@ class ExhaustiveSearch(Search):
     n_jobs: int | None = -1
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
-        clock = Clock(self.max_seconds)
+        clock = Clock(self.max_seconds, progress)
         if problem.candidates.size > MAX_FEATURES:
             raise ValueError(f"{_too_many(problem.candidates.size)}; use exhaustive=False.")
         if _is_tree(problem):
-            return evaluate_every_subset(problem, n_jobs=self.n_jobs, progress=progress, clock=clock).trace()
+            return evaluate_every_subset(problem, n_jobs=self.n_jobs, clock=clock).trace()
         state = problem.state()
         recorder = first_record(state)
-        complete = True
-        try:
+        with clock:
             if problem.candidates.size:
-                complete = _walk(state, recorder, clock, progress)
-        except KeyboardInterrupt:
-            complete = False
-        return problem.trace([recorder], complete=complete, seconds=clock.seconds)
+                _walk(state, recorder, clock)
+        return problem.trace([recorder], complete=clock.complete, seconds=clock.seconds)
 
 
-def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock, progress: Progress | None) -> bool:
-    """Whether the walk came to its end."""
+def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock) -> None:
+    """From the empty subset through all others, one feature flipped at a time."""
     problem = state.problem
     candidates, sign = problem.candidates, problem.sign
     bit = np.uint64(1) << np.arange(candidates.size, dtype=np.uint64)
@@ -89,12 +86,10 @@ def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock, progress: P
         recorder.record(features, adding, sign * costs, accepted, key ^ bit[moves], clock.seconds, *values)
         for flip in flips:
             key ^= bit[flip]
-        stopped = False
-        if progress is not None and step % _MOVES_AT_ONCE == 0:
-            stopped = bool(progress(step, n_steps, sign * best))
-        if stopped or clock.is_up:
-            return step == n_steps
-    return True
+        if step % _MOVES_AT_ONCE == 0:
+            clock.show(step, n_steps, sign * best)
+        if step < n_steps and clock.stops():
+            return
 
 
 @dataclass(frozen=True)
@@ -184,13 +179,12 @@ def evaluate_every_subset(
     *,
     areas: bool = False,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
     clock: Clock | None = None,
 ) -> EverySubset:
     """Evaluate all subsets of the candidate features on the rows that guide the search.
 
     2^19 subsets of 3,500 rows of three classes take 6 seconds on one core, 24 with areas. Ctrl-C, the end of the time
-    of ``clock`` or a true answer of ``progress`` end the walk early.
+    of ``clock`` or a true answer of its progress end the walk early.
 
     Parameters
     ----------
@@ -200,8 +194,6 @@ def evaluate_every_subset(
         Whether to bound the AUC of each, too.
     n_jobs : int or None
         Threads; results do not depend on it.
-    progress : callable, optional
-        Called with the pieces of the walk that are done, their number and the lowest cost so far.
     clock : Clock, optional
 
     Raises
@@ -234,14 +226,11 @@ def evaluate_every_subset(
         return problem.criterion.values(losses[:, None], sizes, problem.rows.class_totals)
 
     pieces, done = _gray(np.arange(1 << (k - depth))), 0  # those done are then the first part of one walk
-    try:
-        while done < pieces.size:
+    with clock:
+        while done < pieces.size and not (done and clock.stops()):
             map_in_threads(piece, pieces[done : done + _AT_ONCE].tolist(), n_jobs)
             done = min(done + _AT_ONCE, pieces.size)
-            if (progress is not None and progress(done, pieces.size, np.nanmin(costs()))) or clock.is_up:
-                break
-    except KeyboardInterrupt:
-        pass
+            clock.show(done, pieces.size, float(np.nanmin(costs())))
     return EverySubset(problem, costs(), wrong, np.stack([lower, upper]), sizes, done << depth, clock.seconds)
 
 

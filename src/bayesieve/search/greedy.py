@@ -85,12 +85,9 @@ class GreedySearch(Search):
             trace.chosen = trace.best_on_path(self.n_features)
             return trace
         run = _Run(self, problem, progress)
-        interrupted = False
-        try:
+        with run.clock:
             run.search()
-        except KeyboardInterrupt:
-            interrupted = True
-        return run.trace(complete=not interrupted and not run.stopped)
+        return run.trace()
 
 
 class _Run:
@@ -99,8 +96,7 @@ class _Run:
     def __init__(self, options: GreedySearch, problem: SubsetProblem, progress: Progress | None) -> None:
         self._options = options
         self._problem = problem
-        self._progress = progress
-        self._clock = Clock(options.max_seconds)
+        self.clock = Clock(options.max_seconds, progress)
         self._state = problem.state(leave_out=options.leave_out, n_jobs=options.n_jobs)
         self._steps = StepRecorder(problem) if options.every_move else None
         self._sign = problem.sign
@@ -110,7 +106,6 @@ class _Run:
         self._walks: list[TraceRecorder] = []
         self._resumed = _Resumed(options.resume, problem.names)
         self._best: tuple[Point, np.ndarray] | None = None
-        self.stopped = False
 
     def search(self) -> None:
         direction = self._options.direction
@@ -121,7 +116,7 @@ class _Run:
         while True:
             before = self._best
             self._phase(adding, subset)
-            if direction in ("forward", "backward") or self.stopped or self._best is None:
+            if direction in ("forward", "backward") or not self.clock.complete or self._best is None:
                 return
             if before is not None and self._best is before:
                 return
@@ -140,8 +135,7 @@ class _Run:
             features = self._problem.candidates[state.selected[self._problem.candidates] != adding]
             if features.size == 0 or self._at_limit(adding) or self._at_best():
                 return
-            if self._clock.is_up:
-                self.stopped = True
+            if self.clock.stops():
                 return
             known = self._resumed.next_move()
             if known is None:
@@ -156,14 +150,14 @@ class _Run:
                 rank = float(state.ranks(np.array([feature]), np.array([cost]))[0])
             if options.tol is not None and not self._worth_it(adding, rank):
                 if self._steps is not None and known is None:
-                    self._steps.record(recorder, state.selected, features, costs, -1, self._clock.seconds)
+                    self._steps.record(recorder, state.selected, features, costs, -1, self.clock.seconds)
                 return
             # Recorded only once it is made: an interrupt in between leaves the record as it was.
             before = state.selected.copy() if self._steps is not None else state.selected
             state.flip(feature, cost)
             value = state.validation() if validation is None else validation
             violation = state.violation()
-            seconds = self._clock.seconds + self._resumed.seconds
+            seconds = self.clock.seconds + self._resumed.seconds
             if self._steps is not None and known is None:
                 self._steps.record(recorder, before, features, costs, best, seconds, value, violation)
             else:
@@ -178,10 +172,8 @@ class _Run:
                     violation,
                 )
             self._look(value, violation)
-            if self._progress is not None and self._progress(
-                state.n_selected, self._problem.candidates.size, self._sign * state.cost
-            ):
-                self.stopped = True
+            self.clock.show(state.n_selected, self._problem.candidates.size, self._sign * state.cost)
+            if self.clock.interrupted:
                 return
 
     def _at_limit(self, adding: bool) -> bool:
@@ -222,12 +214,12 @@ class _Run:
     def _chosen(self) -> np.ndarray:
         return self._state.selected.copy() if self._best is None else self._best[1]
 
-    def trace(self, *, complete: bool) -> SearchTrace:
+    def trace(self) -> SearchTrace:
         return self._problem.trace(
             self._walks,
             self._chosen(),
-            complete=complete,
-            seconds=self._clock.seconds + self._resumed.seconds,
+            complete=self.clock.complete,
+            seconds=self.clock.seconds + self._resumed.seconds,
             null_criterion=self._null,
             n_models=self._n_models + self._resumed.n_models if self._steps is None else None,
         )
@@ -299,18 +291,15 @@ class BestFirst(Search):
     n_jobs: int | None = -1
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
-        clock, steps = Clock(self.max_seconds), StepRecorder(problem)
+        clock, steps = Clock(self.max_seconds, progress), StepRecorder(problem)
         state = problem.state(n_jobs=self.n_jobs)
         null = problem.sign * state.cost
         best, best_rank = state.selected.copy(), state.rank
         waiting = [(best_rank, best)]
         walks: list[TraceRecorder] = []
-        stale, complete = 0, True
-        try:
-            while stale < self.n_stale and waiting:
-                if clock.is_up:
-                    complete = False
-                    break
+        stale = 0
+        with clock:
+            while stale < self.n_stale and waiting and not clock.stops():
                 subset = waiting.pop(0)[1]
                 state.go_to(subset)
                 walk, at = first_record(state), -1
@@ -331,14 +320,9 @@ class BestFirst(Search):
                     stale += 1
                 steps.record(walk, subset, moves, costs, at, clock.seconds, state.validation(), state.violation())
                 walks.append(walk)
-                criterion = problem.sign * state.cost
-                if progress is not None and progress(state.n_selected, problem.candidates.size, criterion):
-                    complete = False
-                    break
-        except KeyboardInterrupt:
-            complete = False
+                clock.show(state.n_selected, problem.candidates.size, problem.sign * state.cost)
         chosen = None if problem.validated else best
-        return problem.trace(walks, chosen, complete=complete, seconds=clock.seconds, null_criterion=null)
+        return problem.trace(walks, chosen, complete=clock.complete, seconds=clock.seconds, null_criterion=null)
 
 
 def flipped(subset: np.ndarray, feature: int) -> np.ndarray:

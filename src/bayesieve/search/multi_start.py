@@ -41,7 +41,7 @@ class MultiStart(Search):
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         """Search, and return all evaluated subsets; Ctrl-C or the end of ``max_seconds`` keeps those so far."""
-        rows, clock = problem.rows_for(self), Clock(self.max_seconds)
+        rows, clock = problem.rows_for(self), Clock(self.max_seconds, progress)
         size = problem.n_features * problem.objective.total
         n_starts = int(self.n_starts or 0) or max(1, math.ceil(math.log2(max(2.0, size))))
         rng = np.random.default_rng(self.seed)
@@ -78,8 +78,7 @@ class MultiStart(Search):
                 for result in finished:
                     known.update(result.known)
                     walks.append(result.recorder)
-                if progress is not None:
-                    progress(len(walks), n_starts, problem.sign * min(known.values(), default=np.inf))
+                clock.show(len(walks), n_starts, problem.sign * min(known.values(), default=np.inf))
             except KeyboardInterrupt:
                 interrupted = True
             if interrupted or clock.is_up:

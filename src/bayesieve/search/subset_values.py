@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesieve.criteria.subset_steps import most_subsets
 from bayesieve.engine import effective_jobs, map_in_threads
-from bayesieve.engine.progress import Clock, Progress
+from bayesieve.engine.progress import Clock
 from bayesieve.search.objective import Objective
 from bayesieve.search.problem import SubsetProblem
 
@@ -89,12 +89,11 @@ def walk_subsets(
     *,
     n_jobs: int | None = None,
     clock: Clock | None = None,
-    progress: Progress | None = None,
 ) -> SubsetValues:
     """As `evaluate_subsets`, of a whole problem, until the time of ``clock`` is up or the user interrupts; the first
     subset is evaluated in any case.
     """
-    guide = problem.objective
+    guide, clock = problem.objective, clock or Clock(None)
     facts = np.full((3, len(subsets)), np.nan)
     measured = np.full((len(subsets), len(guide.constraints)), np.nan)
     work = problem.rows.n_rows * problem.n_features * len(subsets)
@@ -108,22 +107,18 @@ def walk_subsets(
             summed = of_sums
             measured[number] = state.measures()
             facts[:, number] = guide.sign * state.cost, state.validation(), state.violation(measured[number])
-            if clock is not None and clock.is_up:
+            if clock.is_up:
                 break
         return summed
 
-    try:
+    with clock:
         pieces = _pieces(problem, subsets, walk(np.arange(1)), at_once) if len(subsets) else []
         for at in range(-at_once, len(pieces), at_once):
             map_in_threads(walk, pieces[max(0, at) : at + at_once], at_once)
             done = int(np.count_nonzero(~np.isnan(facts[0])))
-            stopped = progress is not None and progress(
-                done, len(subsets), guide.sign * np.nanmin(guide.sign * facts[0])
-            )
-            if stopped or (clock is not None and clock.is_up):
+            clock.show(done, len(subsets), guide.sign * np.nanmin(guide.sign * facts[0], initial=np.inf))
+            if clock.is_up:
                 break
-    except KeyboardInterrupt:
-        pass
     values, validations, violations = facts
     judge, judged = (guide, values) if problem.validation is None else (problem.validation, validations)
     sizes = subsets.sum(axis=1)
