@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sklearn.base import clone
-
 from bayesieve.parts import Registry, Score
 from bayesieve.selection.averaging import AllFeatures, BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.selection.base import CodedSelector
@@ -59,6 +57,8 @@ SELECTORS: Registry[type[CodedSelector]] = Registry(
 def make_selector(selector: str | CodedSelector) -> CodedSelector:
     """A fresh selector from its name, or a clone of the one given; ValueError for a name that does not exist."""
     if isinstance(selector, CodedSelector):
+        from sklearn.base import clone  # before the modules above, it would make the start slower
+
         return clone(selector)
     if isinstance(selector, str) and selector in SELECTORS:
         return SELECTORS[selector]()
