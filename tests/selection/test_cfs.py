@@ -149,11 +149,6 @@ def test_nothing_to_select() -> None:
         assert not selector.support_.any()
 
 
-def test_bad_search() -> None:
-    with pytest.raises(ValueError, match="search must be 'best-first', 'forward' or 'backward', got 'beam'"):
-        CFSSelector("beam", encoder=None).fit([[0], [1]], [0, 1])
-
-
 @pytest.mark.parametrize("search", [MultiStart(), ClusterSearch()])
 def test_a_search_that_evaluates_models(search: Search) -> None:
     with pytest.raises(ValueError, match=f"{type(search).__name__} evaluates naive Bayes"):

@@ -100,31 +100,11 @@ def test_registry() -> None:
             make_selector(wrong)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_starts": 0}, "n_starts must be a whole number of at least 1 or None, got 0"),
-        ({"n_starts": 2.5}, "n_starts must be a whole number"),
-        ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
-        ({"max_iter": None}, "max_iter must be a whole number"),
-        ({"exhaustive": "yes"}, "exhaustive must be True, False or 'auto', got 'yes'"),
-        ({"max_seconds": -1}, "max_seconds must be None or a number of seconds of at least 0, got -1"),
-        ({"max_seconds": "1"}, "max_seconds must be None or a number of seconds"),
-        ({"max_seconds": float("nan")}, "max_seconds must be None or a number of seconds"),
-        ({"smoothing": 0}, "smoothing must be 'm-estimate' or a positive number"),
-        ({"encoder": "mdl"}, "encoder must be 'modl', a TableEncoder, an IndicatorEncoder, or None for codes"),
-        ({"n_jobs": 0, "exhaustive": False}, "n_jobs must be a positive number of threads"),
-        (
-            {"random_state": "x", "exhaustive": False},
-            "random_state must be None, a whole number from 0 to 4294967295, .* got 'x'",
-        ),
-    ],
-)
-def test_options_are_checked(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], message: str) -> None:
+def test_the_number_of_threads_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multi_start, "_PARALLEL_WORK", 0)
     for kind in SEARCHING:
-        with pytest.raises(ValueError, match=message):
-            kind(**options).fit(FRAME, Y)
+        with pytest.raises(ValueError, match="n_jobs must be a positive number of threads"):
+            kind(n_jobs=0, exhaustive=False).fit(FRAME, Y)
 
 
 @pytest.mark.parametrize("kind", [BayesianAveraging, CompressionAveraging])
@@ -139,8 +119,6 @@ def test_models_count_once_or_as_often_as_they_are_evaluated(kind: type[CodedSel
     for count in weights:  # nothing is evaluated twice
         selector = kind(encoder=None, exhaustive=True, count=count).fit(codes, y)
         np.testing.assert_allclose(selector.weights_, kind(encoder=None, exhaustive=True).fit(codes, y).weights_)
-    with pytest.raises(ValueError, match="count must be 'distinct' or 'evaluations', got 'all'"):
-        kind(encoder=None, count="all").fit(codes, y)
 
 
 def test_an_encoder_with_options() -> None:
