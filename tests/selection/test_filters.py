@@ -166,8 +166,6 @@ def test_options_without_meaning(selector: FilterSelector, told: str) -> None:
 @pytest.mark.parametrize(
     "selector",
     [
-        "information-gain",
-        "imprecise-information-gain",
         InformationGainSelector(alpha=0.1),
         ImpreciseInformationGainSelector(s=2.0, level_probabilities="maximum-entropy"),
     ],
