@@ -15,10 +15,10 @@ import pytest
 from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
+from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes import calibration, evidence, shapes
 from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
 from bayesieve.naive_bayes.shapes import Shape
-from bayesieve.search.recorder import Clock
 from tests.reference.evidence import optimum, penalised_loss
 
 APART = Shape.apart_only(5)

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from bayesieve.engine.progress import Clock
 from bayesieve.search import ExhaustiveSearch, MultiStart, SearchTrace, SubsetProblem, TraceRecorder
-from bayesieve.search.recorder import Clock
 from tests.criteria.coded_tables import coded_table, slow_cost
 
 Subset = frozenset[int]

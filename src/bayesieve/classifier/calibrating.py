@@ -15,13 +15,13 @@ from bayesieve.classifier.model_parts import is_averaged, wanted_fit
 from bayesieve.classifier.surfaces import Surface, SurfaceFinder, SurfacePart, add_surfaces, makes_a_difference
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import coarser_codes
+from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.naive_bayes.calibration import Calibration, CalibrationRows, LeaveOneOutLoss, calibrate
 from bayesieve.naive_bayes.evidence import EvidenceProblem, FittedEvidence, fit_evidence
 from bayesieve.naive_bayes.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.naive_bayes.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
 from bayesieve.naive_bayes.sparsity import worth_keeping
-from bayesieve.search.recorder import Clock
 from bayesieve.selection.base import seed_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import smallest_unsigned

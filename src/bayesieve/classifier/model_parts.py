@@ -20,10 +20,10 @@ from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.scanned_columns import ReadingTooSlow
 from bayesieve.engine import Engine
 from bayesieve.engine.memory_limit import bytes_of
+from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes.calibration import drawn_rows, rows_to_keep
 from bayesieve.naive_bayes.shapes import leaves_room
 from bayesieve.parts import arguments
-from bayesieve.search.recorder import Clock
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels, Table

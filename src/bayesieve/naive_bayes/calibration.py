@@ -14,7 +14,7 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.probabilities import log_probabilities, smoothed_logs
 from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
 from bayesieve.engine.parallel import one_blas_thread
-from bayesieve.search.recorder import Clock
+from bayesieve.engine.progress import Clock
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
 

@@ -15,9 +15,9 @@ from scipy.special import expit, softmax
 
 from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
 from bayesieve.engine.parallel import map_in_threads, one_blas_thread
+from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes.curvature import Curvature, Metric
 from bayesieve.naive_bayes.shapes import Shape
-from bayesieve.search.recorder import Clock
 
 _FIRST_DEVIATION = 0.2
 _MOST_VARIANCE = 9.0

@@ -8,8 +8,7 @@ import msgspec
 import numpy as np
 
 from bayesieve.plain_values import Count, Damaged, Number, converted, number, number_to_json
-from bayesieve.search.recorder import Moves
-from bayesieve.search.trace import SearchTrace, WalkStart, or_none
+from bayesieve.search.trace import Moves, SearchTrace, WalkStart, or_none
 
 Positions = list[Annotated[int, msgspec.Meta(ge=0, lt=2**31)]]
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e300)]

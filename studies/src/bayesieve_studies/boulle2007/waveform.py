@@ -19,7 +19,7 @@ from bayesieve.evaluation.comparison import time_left
 from bayesieve.evaluation.fold_run import fold_measures
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import SubsetProblem
-from bayesieve.search.every_subset import EverySubset, evaluate_every_subset
+from bayesieve.search.exhaustive import EverySubset, evaluate_every_subset
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.table import as_target, write_atomically
 from bayesieve.table.frames import take_rows
