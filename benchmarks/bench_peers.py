@@ -13,7 +13,7 @@ import polars as pl
 from measuring import ROOT, Report, markdown_table, options
 
 from bayesieve import SelectiveNB
-from bayesieve.evaluation import Comparison, Protocol, compare_many
+from bayesieve.evaluation import Comparison, RepeatedFolds, compare_many
 from bayesieve.statistics import average_ranks, wilcoxon_holm, wins_and_losses
 from bayesieve_studies.data_sets import DataSets
 from bayesieve_studies.peers import PEERS
@@ -89,7 +89,7 @@ def main() -> None:
     comparison = compare_many(
         methods,
         {name: partial(data_sets.load, name) for name in names},
-        Protocol(n_folds=folds),
+        RepeatedFolds(n_folds=folds),
         results=arguments.results,
         verbose=1,
     )
@@ -136,7 +136,7 @@ def warm_up(methods: dict[str, Any]) -> None:
     rng = np.random.default_rng(0)
     X = pl.DataFrame({"number": rng.normal(size=200), "word": rng.choice(["a", "b", "c"], 200)})
     for n_classes in (2, 3):
-        compare_many(methods, {"warm": (X, rng.integers(0, n_classes, 200))}, Protocol(n_folds=2))
+        compare_many(methods, {"warm": (X, rng.integers(0, n_classes, 200))}, RepeatedFolds(n_folds=2))
 
 
 def write(report: Report, comparison: Comparison, data_sets: DataSets) -> None:

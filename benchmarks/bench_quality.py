@@ -19,10 +19,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from threadpoolctl import threadpool_limits
 
 from bayesieve import RepeatedFolds, SelectiveNB
-from bayesieve.evaluation.comparison_file import ComparisonFile, Key
+from bayesieve.evaluation.comparison_file import ComparisonFile, Key, describe, fingerprint
 from bayesieve.evaluation.fold_run import DataSet, FoldRun
 from bayesieve.evaluation.folds import FixedSplit, Fold
-from bayesieve.evaluation.identity import describe, fingerprint
 from bayesieve.table import as_target
 from bayesieve_studies import boulle2007
 from bayesieve_studies.data_sets import DataSets
@@ -127,7 +126,8 @@ def main() -> None:
     _forget(results, again)
     described = {name: _described(name, model.model) for name, model in models.items()}
     try:
-        file = ComparisonFile(results, {"folds": FOLDS.n_folds, "seed": FOLDS.seed}, {}, described)
+        file = ComparisonFile(results)
+        file.go_on({"folds": FOLDS.n_folds, "seed": FOLDS.seed}, {}, described)
         with threadpool_limits(1):
             _run(models, names, data_sets, file, arguments.folds)
     except ValueError as error:

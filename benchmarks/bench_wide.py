@@ -54,7 +54,7 @@ def measure(folder: str, name: str, method: str, most_folds: int) -> dict[str, A
     import numpy as np
     from sklearn.model_selection import StratifiedKFold
 
-    from bayesieve.evaluation import take_rows
+    from bayesieve.table.frames import take_rows
 
     X, y = load(Path(folder), name)
     loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -84,7 +84,7 @@ def _few(X: Any, y: Any) -> tuple[Any, Any]:
     import numpy as np
     import polars as pl
 
-    from bayesieve.evaluation import take_rows
+    from bayesieve.table.frames import take_rows
 
     rows = np.unique(np.concatenate([np.flatnonzero(y == label)[:20] for label in np.unique(y)]))
     columns = X[:, :20] if isinstance(X, pl.DataFrame) else X.tocsc()[:, :20]

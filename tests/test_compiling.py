@@ -11,7 +11,7 @@ import pytest
 
 from bayesieve import compiling
 from bayesieve.compiling import kernel_sources
-from bayesieve.search.recorder import Clock
+from bayesieve.engine.progress import Clock
 
 READ_ONLY = """
 import warnings

@@ -31,7 +31,7 @@ def public_objects() -> dict[str, Any]:
     report = report_data(model, X, y, cv=2)
     stability = b.selection_stability("map", X[:, :40], y, cv=5)
     methods = {name: b.SelectiveNB(name) for name in ("all", "map", "mrmr")}
-    comparison = b.compare(methods, X[:, :5], y, b.Protocol(10))
+    comparison = b.compare(methods, X[:, :5], y, b.RepeatedFolds(10))
     objects = [
         *(model, model.trace_, model.encoder_, model.selector_, model.naive_bayes_, model.encoder_.levels_),
         *(

@@ -26,7 +26,6 @@ from .discretize import (
     TableEncoder as TableEncoder,
 )
 from .evaluation import (
-    Protocol as Protocol,
     RepeatedFolds as RepeatedFolds,
     compare as compare,
     selection_stability as selection_stability,

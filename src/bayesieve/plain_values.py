@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Iterable
 from itertools import chain
 from types import NoneType
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
+import msgspec
 import numpy as np
 
 Result = TypeVar("Result")
@@ -21,6 +22,10 @@ _WORDS: dict[type, str] = {
     bool: "true or false",
     NoneType: "null",
 }
+_LARGEST = float(np.finfo(float).max)
+Number = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)] | Literal["inf", "-inf"] | None
+"""A float as `number_to_json` writes it."""
+Count = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 _NOT_FINITE: dict[Any, float] = {"inf": math.inf, "-inf": -math.inf, None: math.nan}
 
 
@@ -40,25 +45,12 @@ def member(data: Any, key: str, *types: type) -> Any:
     return value
 
 
-def optional(data: dict[str, Any], key: str, *types: type) -> Any:
-    """A part of an object, of one of these types, or None where it is missing or null."""
-    return member(data, key, *types, NoneType) if key in data else None
-
-
 def count(data: Any, key: str) -> int:
     """A positive whole number."""
     value = member(data, key)
     if type(value) is not int or not 1 <= value < 2**63:
         raise Damaged(f"{key} is not a positive whole number")
     return value
-
-
-def list_of(data: Any, key: str, kind: type) -> np.ndarray:
-    """A list of whole numbers or of booleans, as an array."""
-    values = member(data, key, list)
-    if set(map(type, values)) <= {kind} and (kind is bool or all(abs(value) < 2**63 for value in values)):
-        return np.array(values, dtype=kind)
-    raise Damaged(f"{key!r} is not a list of {'booleans' if kind is bool else 'whole numbers'}")
 
 
 def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
@@ -87,7 +79,23 @@ def shares(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     return numbers(values, shape, what, 0.0, 1.0)
 
 
-def number_to_json(value: float) -> float | str | None:
+def converted(data: Any, kind: type[Result], what: str) -> Result:
+    """Plain values as a msgspec type, with all its types and ranges."""
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        problem, _, place = " ".join(str(error).replace("`", "").split()).partition(" - at ")
+        raise Damaged(f"its {what}: {problem[:100]}" + (f" - at {place[:100]}" if place else "")) from None
+    except UnicodeEncodeError:
+        raise Damaged(f"its {what} holds half a character, which is not text") from None
+
+
+def number(value: Any) -> float:
+    """The float written by `number_to_json`."""
+    return _NOT_FINITE.get(value, value)
+
+
+def number_to_json(value: float) -> Any:
     """A number that JSON has: infinity as text, NaN as null."""
     return value if math.isfinite(value) else None if math.isnan(value) else str(value)
 

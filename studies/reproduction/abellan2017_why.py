@@ -20,7 +20,7 @@ from bayesieve import (
     EqualFrequencyDiscretizer,
     ImpreciseInformationGainSelector,
     InformationGainSelector,
-    Protocol,
+    RepeatedFolds,
     SelectiveNB,
     TableEncoder,
 )
@@ -121,7 +121,7 @@ def main() -> None:
             methods = {name: SelectiveNB(selector, **options) for name, selector in SELECTORS.items()}
         else:
             methods = {name: MixedNB(None if name == "NB" else selector) for name, selector in SELECTORS.items()}
-        comparison = compare_many(methods, study.data(), Protocol(10, arguments.repetitions, 0), n_jobs=-1)
+        comparison = compare_many(methods, study.data(), RepeatedFolds(10, arguments.repetitions, 0), n_jobs=-1)
         for data, method, n, error in comparison.errors():
             print(f"{data}, {method}: {n} folds failed: {error}")
         accuracy, n_features = 100 * comparison.matrix("accuracy"), comparison.matrix("n_features")

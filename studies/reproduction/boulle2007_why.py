@@ -26,10 +26,10 @@ from sklearn.base import clone
 from bayesieve import CompressionAveraging, SelectiveNB
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation.fold_measures import log_probabilities
-from bayesieve.evaluation.protocol import take_rows
+from bayesieve.evaluation.fold_run import log_probabilities
 from bayesieve.selection.base import CodedSelector
 from bayesieve.statistics import metrics
+from bayesieve.table.frames import take_rows
 from bayesieve_studies import Options
 from bayesieve_studies.boulle2007.data import METHODS, TABLE_3, UCI
 from bayesieve_studies.boulle2007.study import Boulle2007

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 
 from bayesieve import SelectiveNB
-from bayesieve.evaluation import Comparison, Protocol
-from bayesieve.evaluation.fold_measures import log_probabilities
+from bayesieve.evaluation import Comparison, RepeatedFolds
+from bayesieve.evaluation.fold_run import log_probabilities
 from bayesieve.statistics import metrics
 from bayesieve_studies import Options
 from bayesieve_studies.boulle2007 import waveform
@@ -67,7 +67,7 @@ def made_up(values: dict[str, np.ndarray], n_folds: int = 4) -> Comparison:
                 row |= dict.fromkeys(metrics.MEASURES, figure)
                 row |= {"n_features": 2, "fit_seconds": 0.5, "predict_seconds": 0.25}
                 rows.append({**row, "figures": {FLOORED: figure}, "error": None if figure is not None else "failed"})
-    return Comparison(tuple(values), (*METHODS, OURS), Protocol(n_folds), tuple(rows))
+    return Comparison(tuple(values), (*METHODS, OURS), RepeatedFolds(n_folds), tuple(rows))
 
 
 def descending(step: float = 0.01, first: float = 0.9) -> np.ndarray:

@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from bayesieve import CompressionAveraging, DiscreteNB, MAPSelector, SelectiveNB, TableEncoder
 from bayesieve.criteria import AUC
 from bayesieve.search import SearchState, SubsetProblem
-from bayesieve.search.every_subset import evaluate_every_subset
+from bayesieve.search.exhaustive import evaluate_every_subset
 from bayesieve_studies.boulle2007 import waveform_report as report
 from bayesieve_studies.boulle2007.data import OURS
 from bayesieve_studies.boulle2007.waveform import (

@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 
-from bayesieve.evaluation import Comparison, Protocol
+from bayesieve.evaluation import Comparison, RepeatedFolds
 from bayesieve_studies import PAPERS, Options, Report, Study, make_study
 from bayesieve_studies.claims import Claim, ClaimedPair, compare, in_words
 from bayesieve_studies.tables import TextTable, mean_and_spread, p_text
@@ -30,8 +30,8 @@ class Flowers(Study):
         return {"paper": self.paper, "seed": self.options.seed}
 
     @property
-    def protocol(self) -> Protocol:
-        return Protocol(3, seed=self.options.seed)
+    def protocol(self) -> RepeatedFolds:
+        return RepeatedFolds(3, seed=self.options.seed)
 
     def methods(self) -> dict[str, Any]:
         return {"gauss": Counting()}

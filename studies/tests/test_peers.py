@@ -19,7 +19,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder
 
-from bayesieve import Protocol, compare
+from bayesieve import RepeatedFolds, compare
 from bayesieve_studies.peers import PEERS, BoostedTrees, L1Logistic, OneHotGaussianNB, QuantileNB
 from bayesieve_studies.peers.installed import quiet
 
@@ -126,10 +126,10 @@ def test_all_stand_in_a_comparison() -> None:
     X, y = mixed(90)
     y[:2] = "rare"  # in one fold or the other it is missing from training
     methods = {name: PEERS[name](kinds={"whole": "categorical"}, random_state=0) for name in PLAIN}
-    found = compare(methods, X, y, Protocol(n_folds=3), n_jobs=2)
+    found = compare(methods, X, y, RepeatedFolds(n_folds=3), n_jobs=2)
     assert found.errors() == []
     assert (found.matrix("accuracy") > 0.7).all()
-    alone = compare(methods, X, y, Protocol(n_folds=3))
+    alone = compare(methods, X, y, RepeatedFolds(n_folds=3))
     np.testing.assert_array_equal(found.matrix("log_loss"), alone.matrix("log_loss"))
 
 

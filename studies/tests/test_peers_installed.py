@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from bayesieve import Protocol, SelectiveNB, compare
+from bayesieve import RepeatedFolds, SelectiveNB, compare
 from bayesieve_studies.peers import PEERS
 from bayesieve_studies.peers.installed import quiet
 from bayesieve_studies.peers.khiops_nb import khiops_classifier, start_khiops
@@ -97,7 +97,7 @@ def test_in_a_comparison_whose_folds_lack_a_class(name: str) -> None:
     methods = {"ours": SelectiveNB("map"), name: peer(name, random_state=1)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ours may warn; theirs are looked at elsewhere
-        found = compare(methods, X, y, Protocol(n_folds=2), n_jobs=2)
+        found = compare(methods, X, y, RepeatedFolds(n_folds=2), n_jobs=2)
     assert found.errors() == []
     assert (found.matrix("accuracy") > 0.8).all()
 
@@ -198,10 +198,10 @@ def test_a_scorecard_of_three_classes_is_a_sentence() -> None:
 
 def test_a_scorecard_in_a_comparison() -> None:
     X, y = awkward()
-    found = compare({"scorecard": peer("scorecard")}, X, y, Protocol(n_folds=3), n_jobs=2)
+    found = compare({"scorecard": peer("scorecard")}, X, y, RepeatedFolds(n_folds=3), n_jobs=2)
     assert found.errors() == []
     assert (found.matrix("auc") > 0.7).all()
-    alone = compare({"scorecard": peer("scorecard")}, X, y, Protocol(n_folds=3))
+    alone = compare({"scorecard": peer("scorecard")}, X, y, RepeatedFolds(n_folds=3))
     np.testing.assert_array_equal(found.folds("log_loss"), alone.folds("log_loss"))
 
 

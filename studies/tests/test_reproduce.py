@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 
 import bayesieve_studies as studies
-from bayesieve.evaluation import Comparison, Protocol
+from bayesieve.evaluation import Comparison, RepeatedFolds
 from bayesieve_studies import Options, Report, Study
 from bayesieve_studies.rabenoro2015 import study
 from bayesieve_studies.rabenoro2015.study import Rabenoro2015
@@ -120,8 +120,8 @@ class Flowers(Study):
         return {"paper": self.paper}
 
     @property
-    def protocol(self) -> Protocol:
-        return Protocol(3)
+    def protocol(self) -> RepeatedFolds:
+        return RepeatedFolds(3)
 
     def methods(self) -> dict[str, Any]:
         return {"gauss": GaussianNB()}
@@ -193,7 +193,7 @@ def test_mistakes_are_one_line(fails: Run, tmp_path: Path) -> None:
     assert "'levels', 'quantiles'" in fails(*known, "--grid", "deciles")
     assert "--repetitions must be at least 1, got 0" in fails(*known, "--repetitions", 0)
     assert "--seed must be at least 0, got -1" in fails(*known, "--seed", -1)
-    assert "--jobs must not be 0" in fails(*known, "--jobs", 0)
+    assert "--jobs must be a positive number of threads" in fails(*known, "--jobs", 0)
     assert "--smoothing must be a positive number or m-estimate, got 'much'" in fails(*known, "--smoothing", "much")
     assert "--smoothing must be a positive number or m-estimate, got '0'" in fails(*known, "--smoothing", 0)
     assert "no folder nowhere" in fails(*known, "--data", "nowhere")

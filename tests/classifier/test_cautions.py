@@ -16,7 +16,7 @@ import scipy.sparse
 
 import bayesieve
 from bayesieve import IndicatorEncoder, MAPSelector, SelectiveNB, TableEncoder, compare, selection_stability
-from bayesieve.evaluation import Protocol
+from bayesieve.evaluation import RepeatedFolds
 
 N = 600
 RNG = np.random.default_rng(7)
@@ -117,7 +117,7 @@ def test_folds_warn_once_of_weights_and_of_nothing_else() -> None:
             {"map": SelectiveNB("map"), "scaled": SelectiveNB("map", normalize=True)},
             X,
             Y,
-            Protocol(2),
+            RepeatedFolds(2),
             sample_weight=weights,
         )
     assert [str(warning.message)[:31] for warning in seen] == ["The row weights have a mean of "]
@@ -135,7 +135,7 @@ def test_compared_models_scale_their_own_weights() -> None:
                 {"one": SelectiveNB("map", normalize=normalize)},
                 table(job=JOB.astype(str)),
                 Y,
-                Protocol(2),
+                RepeatedFolds(2),
                 sample_weight=w,
             ).rows
             for normalize, w in ((True, weights), (False, weights))

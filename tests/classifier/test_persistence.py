@@ -14,15 +14,9 @@ import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from sklearn.base import clone
 
 import bayesieve
 from bayesieve import (
-    CFSSelector,
-    ImpreciseInformationGainSelector,
-    InformationGainSelector,
-    MAPSelector,
-    MRMRSelector,
     SelectiveNB,
     TableEncoder,
 )
@@ -77,16 +71,6 @@ def test_everything_told_about_a_model_survives(tmp_path: Path) -> None:
         again.predict(frame().drop("bruit"))
 
 
-def test_a_second_round_changes_nothing(tmp_path: Path) -> None:
-    reload(fitted(), tmp_path)
-    first = (tmp_path / "model.json").read_bytes()
-    bayesieve.load(tmp_path / "model.json").save(tmp_path / "again.json")
-    one, two = json.loads(first), json.loads((tmp_path / "again.json").read_bytes())
-    for part in ("classes", "class_count", "class_log_prior", "features", "search", "named", "n_rows", "weight_factor"):
-        assert one[part] == two[part]
-    check_same(bayesieve.load(tmp_path / "again.json"), fitted(), frame())
-
-
 def test_a_loaded_model_reports_and_measures(tmp_path: Path) -> None:
     again = reload(fitted("map"), tmp_path)
     performance = again.report(tmp_path / "report.html", frame(), labels(), held_out=True)
@@ -133,18 +117,6 @@ def test_numbers_that_decimal_texts_could_spoil(tmp_path: Path) -> None:
 def test_a_model_that_found_nothing(tmp_path: Path) -> None:
     model = SelectiveNB().fit(frame().select("bruit"), labels())
     check_same(reload(model, tmp_path), model, frame().select("bruit"))
-
-
-def test_smoothing_of_any_numeric_type(tmp_path: Path) -> None:
-    for smoothing in (1, 0.5, np.float64(0.5), np.float32(0.5), np.int64(2)):
-        model = SelectiveNB("map", smoothing=smoothing, random_state=np.int64(4)).fit(frame(), labels())
-        check_same(reload(model, tmp_path), model, frame())
-
-
-def test_options_of_a_selector_object(tmp_path: Path) -> None:
-    model = SelectiveNB(MAPSelector(n_starts=2, exhaustive=False, random_state=np.random.RandomState(0)))
-    model.fit(frame(), labels())
-    check_same(reload(model, tmp_path), model, frame())
 
 
 class Mine(CodedSelector):
@@ -211,11 +183,11 @@ def check_message(message: str, path: Path) -> None:
         ('{"format": "bayesieve.SelectiveNB"}', "has model version unknown"),
         (
             '{"format": "bayesieve.SelectiveNB", "version": 3}',
-            "has model version 3, this bayesieve reads versions 1 to 2",
+            "has model version 3, this bayesieve reads version 2; update bayesieve or fit again",
         ),
         ('{"format": "bayesieve.SelectiveNB", "version": true}', "has model version true"),
         ('{"format": "bayesieve.SelectiveNB", "version": "1"}', "has model version 1, this"),
-        ('{"format": "bayesieve.SelectiveNB", "version": 1}', "is damaged: 'parameters' is missing"),
+        ('{"format": "bayesieve.SelectiveNB", "version": 1}', "has model version 1, this"),
         ('{"format": "bayesieve.SelectiveNB", "version": NaN}', "holds NaN"),
         ('{"format": "bayesieve.SelectiveNB", "version": 1, "x": -Infinity}', "holds -Infinity"),
         ('{"format": "bayesieve.SelectiveNB", "version": 2}', "checksum does not fit"),
@@ -352,14 +324,6 @@ ODD = [
 ]
 
 
-def test_files_of_models_whose_smoothing_was_never_calibrated(tmp_path: Path) -> None:
-    path = tmp_path / "model.json"
-    path.write_text(changed(("calibrated_smoothing",), None, delete=True), "utf-8")
-    assert bayesieve.load(path).smoothing_ == "m-estimate"
-    for wrong in (None, "laplace", -1, []):
-        refused(path, changed(("calibrated_smoothing",), wrong), "smoothing must be")
-
-
 def test_calibrated_smoothing_comes_back(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (40, 4)).astype(str)
@@ -377,12 +341,10 @@ def test_any_value_in_any_place(tmp_path: Path, data: st.DataObject) -> None:
     load_or_refuse(tmp_path / "model.json", content.encode())
 
 
-def test_cautions_are_checked_and_may_be_lacking(tmp_path: Path) -> None:
+def test_cautions_are_checked(tmp_path: Path) -> None:
     path, known = tmp_path / "model.json", {"kind": "a", "columns": ["b"], "sentence": "c", "warns": True}
     path.write_text(changed(("cautions",), [known]), "utf-8")
     assert [caution.sentence for caution in bayesieve.load(path).cautions_] == ["c"]
-    path.write_text(changed(("cautions",), None, delete=True), "utf-8")
-    assert bayesieve.load(path).cautions_ == fitted("all").cautions_
     for wrong in (
         *({}, "x", None, [1], [{}]),
         *([known | part] for part in ({"columns": "b"}, {"kind": 1}, {"warns": 1})),
@@ -436,15 +398,13 @@ def test_paths_that_are_none(path: Any) -> None:
 TOP = sorted(json.loads(text_of_a_model()))
 
 
-@pytest.mark.parametrize(
-    "key", [key for key in TOP if key not in ("written_by", "calibrated_smoothing", "cautions", "sha256")]
-)
+@pytest.mark.parametrize("key", [key for key in TOP if key not in ("written_by", "sha256")])
 def test_no_part_may_be_missing_or_of_another_type(tmp_path: Path, key: str) -> None:
     path = tmp_path / "model.json"
     refused(path, changed((key,), None, delete=True))
     old = json.loads(text_of_a_model())[key]
     for value in ([], {}, "x", 1.5):
-        if key == "target" and isinstance(value, str):
+        if (key, value) in (("target", "x"), ("calibrated_smoothing", 1.5)):  # valid
             continue
         if type(value) is not type(old) or key in ("search", "parameters", "encoder", "features"):
             refused(path, changed((key,), value))
@@ -458,6 +418,7 @@ def test_no_part_may_be_missing_or_of_another_type(tmp_path: Path, key: str) -> 
         (("parameters", "selector"), ["map"], "."),
         (("parameters", "smoothing"), "laplace", "smoothing must be"),
         (("parameters", "smoothing"), -1, "smoothing must be"),
+        (("calibrated_smoothing",), [], "smoothing must be"),
         (("parameters", "calibrate"), "maybe", "calibrate"),
         (("parameters", "monotone"), {"mapping": [["x0", 2]]}, "monotone must be"),
         (("parameters", "random_state"), "dice", "random_state"),
@@ -570,28 +531,6 @@ def test_the_file_is_plain_json_without_nan(tmp_path: Path) -> None:
     assert content["written_by"] == bayesieve.__version__
     assert all(math.isfinite(value) for value in content["class_count"])
     assert "âge (années)" in text_of_a_model()  # readable, not \u00e2
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        SelectiveNB(MAPSelector(n_starts=2, exhaustive=False, max_iter=1, smoothing=0.5), calibrate=True),
-        SelectiveNB("bayesian", max_seconds=30.0, random_state=3),
-        SelectiveNB("all", smoothing=2),
-        SelectiveNB(InformationGainSelector(alpha=0.02)),
-        SelectiveNB(InformationGainSelector(n_features_to_select="auto", validation="brier", validation_size=0.4)),
-        SelectiveNB(ImpreciseInformationGainSelector(s=2.0, threshold=0.01, level_probabilities="maximum-entropy")),
-        SelectiveNB(MRMRSelector(2, form="quotient")),
-        SelectiveNB(CFSSelector("backward", locally_predictive=True, independent_as_redundant=True)),
-    ],
-)
-def test_a_loaded_model_fits_again_as_the_saved_one_would(tmp_path: Path, model: SelectiveNB) -> None:
-    model = clone(model).fit(frame(), labels())
-    model.save(tmp_path / "model.json")
-    again = clone(bayesieve.load(tmp_path / "model.json")).fit(frame(), labels())
-    np.testing.assert_array_equal(again.predict_proba(frame()), model.predict_proba(frame()))
-    assert again.selector_.get_params() == model.selector_.get_params()
-    assert again.max_seconds == model.max_seconds
 
 
 @pytest.mark.parametrize("selector", ["information-gain", "imprecise-information-gain", "mrmr", "cfs"])

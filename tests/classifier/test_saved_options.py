@@ -214,7 +214,7 @@ SEARCHES: dict[type, dict[str, st.SearchStrategy[Any]]] = {
         "n_jobs": jobs,
         "tol": st.sampled_from([0.0, 1e-3]),
     },
-    s.ExhaustiveSearch: {"max_seconds": limits},
+    s.ExhaustiveSearch: {"max_seconds": limits, "n_jobs": jobs},
     s.ClusterSearch: {
         "dependence": measures,
         "linkage": st.sampled_from(["complete", "average", "single", "weighted"]),

@@ -35,9 +35,9 @@ from bayesieve import (
     load,
 )
 from bayesieve.classifier import selective
+from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes import calibration
 from bayesieve.search import SearchState
-from bayesieve.search.recorder import Clock
 from bayesieve.table.cautions import silenced
 from tests.classifier.mixed_data import N, data, fitted, frame, labels
 

@@ -85,17 +85,17 @@ def test_benefits_stay_with_the_model_and_can_be_replaced(succeeds: Run) -> None
     ("rule", "message"),
     [
         ("{", "loans.json does not hold valid JSON"),
-        ([], 'it is not an object with the key "benefit"'),
-        (RULE | {"costs": 1}, "it has the key 'costs', which is none of"),
+        ([], "its rule: Expected object, got array"),
+        (RULE | {"costs": 1}, "its rule: Object contains unknown field costs"),
         (RULE | {"classes": ["bad", "fine"]}, "its classes are not those of the model, ['bad', 'good']"),
-        (RULE | {"benefit": [[1, 2]]}, "benefit has 1 rows but there are 2 decisions"),
-        (RULE | {"benefit": [[1, 2], [3]]}, "benefit is not a list of a row for each decision with 2 numbers each"),
-        (RULE | {"benefit": [[1, "x"], [0, 0]]}, "benefit is not a list"),
-        (RULE | {"amount_benefit": [[1, 2]]}, "amount_benefit is not a list of 2 rows"),
+        (RULE | {"benefit": [[1, 2]]}, "benefit needs a row for each of 2 decisions, with 2 numbers"),
+        (RULE | {"benefit": [[1, 2], [3]]}, "benefit needs a row for each of 2 decisions"),
+        (RULE | {"benefit": [[1, "x"], [0, 0]]}, "Expected float, got str - at $.benefit[0][1]"),
+        (RULE | {"amount_benefit": [[1, 2]]}, "amount_benefit needs a row for each of 2 decisions"),
         (RULE | {"amount_benefit": None}, "amount and amount_benefit need each other"),
         (RULE | {"decisions": ["a", "a"]}, "decisions has a name twice"),
         (RULE | {"class_prior": {"bad": 0.1, "good": 0.8}}, "class_prior does not give every class a positive share"),
-        (RULE | {"amount": 3}, "amount is not the name of a column"),
+        (RULE | {"amount": 3}, "got int - at $.amount"),
         (RULE | {"amount": "credit_amout"}, "the amount of the benefits; it has 'credit_amount'"),
         (RULE | {"amount": "purpose"}, "does not hold numbers"),
     ],
@@ -141,4 +141,4 @@ def test_damaged_benefits_of_a_model_are_refused(fails: Run, succeeds: Run) -> N
     del data["sha256"]
     data["benefit_rule"]["benefit"] = [[1]]
     path.write_text(json.dumps(data | {"sha256": checksum(data)}), encoding="utf-8")
-    assert "is damaged: benefit is not a list" in fails("predict", path, GERMAN)
+    assert "is damaged: benefit needs a row for each of 2 decisions" in fails("predict", path, GERMAN)

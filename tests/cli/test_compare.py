@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bayesieve import Protocol, SelectiveNB, TableEncoder
+from bayesieve import RepeatedFolds, SelectiveNB, TableEncoder
 from bayesieve.classifier import SelectiveNB as Classifier
 from bayesieve.cli import compiling
 from bayesieve.selection import SELECTORS
@@ -63,7 +63,7 @@ def test_the_figures_are_those_of_the_classifier(succeeds: Run, toy: Path, tmp_p
     frame = pl.read_csv(toy)
     X, y, weight = frame.drop("ziel", "weight", "id"), frame["ziel"].to_numpy(), frame["weight"].to_numpy()
     rows = iter(written.rows(named=True))
-    for fold in Protocol(3, 2, 4).split(y):
+    for fold in RepeatedFolds(3, 2, 4).split(y):
         for selector in ("map", "compression"):
             model = SelectiveNB(selector, encoder=TableEncoder(kinds={"noise": "categorical"}), random_state=4)
             model.fit(X[fold.train], y[fold.train], weight[fold.train].astype(float))
@@ -153,13 +153,13 @@ def test_mistakes_are_one_line(fails: Run, toy: Path, tmp_path: Path) -> None:
     assert "There is no selector 'mapp'; did you mean 'map'?" in fails("compare", toy, *TOY, "-s", "all,mapp")
     assert "'all', 'map'" in fails("compare", toy, *TOY, "-s", "xyz")
     assert "--selectors is empty" in fails("compare", toy, *TOY, "-s", ", ")
-    assert "--folds must be at least 2, got 1" in fails("compare", toy, "--target", "ziel", "--folds", 1)
+    assert "--folds must be a whole number from 2 up, got 1" in fails("compare", toy, "--target", "ziel", "--folds", 1)
     assert "--folds must be at most the rows of the most frequent class (100), got 101" in fails(
         "compare", toy, "--target", "ziel", "--folds", 101
     )
-    assert "--repeats must be at least 1, got 0" in fails("compare", toy, *TOY, "--repeats", 0)
-    assert "--seed must be a whole number from 0 to 4294967295, got -1" in fails("compare", toy, *TOY, "--seed", -1)
-    assert "--jobs must not be 0" in fails("compare", toy, *TOY, "--jobs", 0)
+    assert "--repeats must be a whole number from 1 up, got 0" in fails("compare", toy, *TOY, "--repeats", 0)
+    assert "--seed must be a whole number from 0 up, got -1" in fails("compare", toy, *TOY, "--seed", -1)
+    assert "--jobs must be a positive number of threads" in fails("compare", toy, *TOY, "--jobs", 0)
     assert "no measure 'acuracy'; did you mean 'accuracy'?" in fails("compare", toy, *TOY, "--measure", "acuracy")
     assert "no column 'zeil'" in fails("compare", toy, "--target", "zeil")
     assert "There is no file nowhere.csv" in fails("compare", "nowhere.csv", *TOY)

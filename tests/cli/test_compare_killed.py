@@ -73,7 +73,7 @@ def test_nothing_stays_of_a_run_without_a_finished_fold(
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(10)
 
-    monkeypatch.setattr("bayesieve.evaluation.data_source.DataSource.fold", interrupted)
+    monkeypatch.setattr("bayesieve.evaluation.comparison._Source.fold", interrupted)
     (tmp_path / "a").mkdir() if there or command == "reproduce" else None
     before = sorted(tmp_path.rglob("*"))
     what = (toy, "--target", "ziel", "--selectors", "all", "--output", "a/b")

@@ -11,7 +11,7 @@ import pytest
 
 from bayesieve.classifier import SelectiveNB as Classifier
 from bayesieve.cli import compiling
-from bayesieve.cli.compared_tables import ComparedTable, table_names
+from bayesieve.cli.compare import ComparedTable, table_names
 from bayesieve.cli.errors import CommandError
 from bayesieve.statistics import average_ranks, critical_difference, friedman
 from tests.cli.conftest import Run
@@ -116,6 +116,12 @@ def test_a_target_for_each_table(succeeds: Run, tmp_path: Path) -> None:
     frame = pl.read_csv(tmp_path / "a" / "folds.csv")
     assert frame["error"].null_count() == 4
     assert frame["n_features"].max() <= 2
+
+
+def test_an_ignored_column_need_not_be_in_every_table(succeeds: Run, three: list[Path], tmp_path: Path) -> None:
+    pl.read_csv(three[1]).drop("x2").write_csv(three[1])
+    succeeds("compare", *three, "-t", "y", "--folds", 2, "-s", "all", "--ignore", "x2", "-o", "a")
+    assert pl.read_csv(tmp_path / "a" / "folds.csv")["error"].null_count() == 6
 
 
 def test_kept_results_of_a_table_that_changed_are_refused(run: Run, succeeds: Run, three: list[Path]) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from bayesieve import SelectiveNB, compiling
-from bayesieve.cli.compile import FAMILIES
+from bayesieve.cli.compiling import FAMILIES
 from bayesieve.selection import SELECTORS, make_selector
 from tests.cli.conftest import GERMAN, Run
 

@@ -102,7 +102,7 @@ def test_classes_of_any_type(succeeds: Run) -> None:
         ("p.xlsx", "p.xlsx has no known file extension"),
         ("model.json/p", "cannot be created, because part of it is a file"),
         ("p.parquet.gz", "no known file extension"),
-        ("nowhere/p.csv", "There is no folder nowhere to write p.csv in"),
+        ("nowhere/p.csv", "nowhere to write p.csv in; create it first"),
         ("folder.csv", "folder.csv is a folder"),
     ],
 )
@@ -253,7 +253,7 @@ def test_a_folder_of_files_with_columns_to_keep(
     succeeds("predict", model, "parts", "-o", "all.csv", "--keep", "all")
     assert pl.read_csv("all.csv").columns == [*german.columns, *expected.columns]
     assert "There is no column 'agee'" in fails("predict", model, "parts", "-o", "new", "--keep", "agee")
-    assert "memory_limit must be" in fails("predict", model, "parts", "-o", "new", "--memory-limit", "1")
+    assert "--memory-limit must be" in fails("predict", model, "parts", "-o", "new", "--memory-limit", "1")
     assert "overlaps with the folder that is read" in fails("predict", model, "parts", "-o", "parts")
     Path("scored/notes.txt").write_text("mine", encoding="utf-8")
     assert "name an empty folder" in fails("predict", model, "parts", "-o", "scored")

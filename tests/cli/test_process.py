@@ -17,7 +17,7 @@ from bayesieve.cli import compiling, main
 from bayesieve.cli.screen import Screen
 from tests.cli.conftest import GERMAN
 
-SOURCES = str(Path(__file__).parents[2] / "src")
+SOURCES = os.pathsep.join(str(Path(__file__).parents[2] / folder) for folder in ("src", "studies/src"))
 
 
 def surroundings(**changes: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bayesieve.cli.tables import Column, plain_table, rich_table
+from bayesieve.cli.screen import Column, drawn_table, plain_table
 from bayesieve.cli.text import counted, listed, quoted, sentence, similar, thousands, visible
 from tests.cli.conftest import GERMAN, Run
 
@@ -20,12 +20,12 @@ def drawn(room: int) -> list[str]:
 
     console = Console(width=room, force_terminal=True, color_system=None)
     with console.capture() as capture:
-        console.print(rich_table(COLUMNS, ROWS, (), room))
+        console.print(drawn_table(COLUMNS, ROWS, (), room))
     return capture.get().splitlines()
 
 
 def test_plain_lines_cut_nothing() -> None:
-    assert plain_table(COLUMNS, ROWS) == [
+    assert plain_table(COLUMNS, ROWS).split("\n") == [
         "name                                       n",
         "short                                   1.25",
         "色 of a rather long name that goes on  -10.5",

@@ -78,7 +78,7 @@ def test_blocks_of_rows_add_up(problem: tuple[CodedTable, list[int]], n_blocks: 
         several.flip(feature)
         np.testing.assert_allclose(several.candidates(features), one.candidates(features), rtol=1e-10, atol=1e-10)
         assert several.cost == pytest.approx(one.cost, rel=1e-10, abs=1e-10)
-    assert parts.n_rows == whole.n_rows
+    assert parts.rows.n_rows == whole.rows.n_rows
 
 
 @settings(max_examples=20)
@@ -87,7 +87,7 @@ def test_tables_built_when_asked_for(problem: tuple[CodedTable, list[int]]) -> N
     coded, moves = problem
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ratio_tables, "_PRECOMPUTED_BYTES", 0)
-        assert SubsetProblem.of(coded).tables._flat is None
+        assert SubsetProblem.of(coded).rows.tables._flat is None
         walk_and_check(coded, moves)
 
 
@@ -231,7 +231,7 @@ def test_log_factors_by_hand() -> None:
         class_codes=np.array([0, 0, 1, 1, 1, 2, 2, 2], dtype=np.uint8),
         classes=np.arange(3),
     )
-    factors = SubsetProblem.of(coded, 1.0).tables.log_factors(0)
+    factors = SubsetProblem.of(coded, 1.0).rows.tables.log_factors(0)
     assert factors.shape == (3, 2, 3)
     probability = np.array([2 / 4, 2 / 5, 2 / 5])  # of level 0
     np.testing.assert_allclose(np.exp(factors[1, :, 0]), [probability[0] / 0.4, probability[2] / 0.4])

@@ -280,22 +280,6 @@ def test_methods_have_figures_of_their_own(tmp_path: Path) -> None:
         found.figure("rows", "iris")
 
 
-def test_files_from_before_there_were_figures_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "found.jsonl"
-    X, y = load_iris(return_X_y=True)
-    found = compare(METHODS, X, y, THREE, results=path)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert sorted(lines[0]["comparison"]) == ["bayesieve", "folds", "seed"]
-    for line in lines:
-        line.get("result", {}).pop("figures", None)
-        line.pop("crc32", None)
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    again = compare({**METHODS, "told": Told()}, X, y, THREE, results=path)
-    assert again.frame.filter(again.frame["method"] != "told").equals(found.frame)
-    np.testing.assert_array_equal(again.figure("rows")[:, 2], [50, 50, 50])
-    assert np.isnan(again.figure("rows")[:, :2]).all()
-
-
 def test_rows_and_classes_without_weight_are_not_compared() -> None:
     X, y = load_iris(return_X_y=True)
     weights = (np.arange(150) % 7 != 2) & (y < 2)

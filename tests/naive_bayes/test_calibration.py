@@ -39,7 +39,7 @@ def table(seed: int, n_rows: int, n_features: int, n_classes: int, weights: np.n
 
 def loss_of(coded: CodedTable, smoothing: Smoothing = "m-estimate") -> LeaveOneOutLoss:
     model = DiscreteNB(smoothing=smoothing).fit(coded)
-    rows = CalibrationRows(coded, np.arange(coded.n_features), coded.n_classes)
+    rows = CalibrationRows(coded, np.arange(coded.n_features), coded.n_classes).few
     return LeaveOneOutLoss(rows, model.feature_count_, model.class_log_prior_, smoothing)
 
 
@@ -264,7 +264,7 @@ def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> N
     rows = CalibrationRows(coded, np.arange(5), 2)
     assert list(rows.counts_of_folds) == [0, 1, 2, 3]  # numbers keep the levels of all rows
     assert all(len(tables) == calibration.FOLDS for tables in rows.counts_of_folds.values())
-    folds = calibration._folds(coded)
+    folds = calibration._folds(coded, np.arange(5))
     loss = LeaveOneOutLoss(rows, [coded.counts.feature(k) for k in range(5)], np.log([0.5, 0.5]), 1.0)
     expected = np.zeros((y.size, 2))
     for number in range(calibration.FOLDS):

@@ -6,6 +6,7 @@ import tracemalloc
 import warnings
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ import pytest
 from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
+from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes import calibration, evidence, shapes
 from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
 from bayesieve.naive_bayes.shapes import Shape
-from bayesieve.search.recorder import Clock
 from tests.reference.evidence import optimum, penalised_loss
 
 APART = Shape.apart_only(5)
@@ -33,10 +34,22 @@ def problem(seed: int, n_classes: int, *, n_rows: int = 40, shapes: Any = None, 
     return EvidenceProblem(codes, shapes, offset, classes, np.ones(n_rows) if weights is None else weights)
 
 
+def rows_of(of: EvidenceProblem) -> Any:
+    """The rows of a problem of one block."""
+    (rows,) = of._blocks
+    return rows
+
+
+def known(of: EvidenceProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The log joint that deviations are added to, classes and weights of the rows."""
+    rows = rows_of(of)
+    return of.of_classes(rows.offset), rows.classes, rows.weights
+
+
 def designs(of: EvidenceProblem) -> list[np.ndarray]:
     """(n_rows, n_directions) of each feature; cells that deviate on their own are directions."""
     matrices = []
-    for codes, shape in zip(of._codes, of.shapes, strict=True):
+    for codes, shape in zip(rows_of(of).codes, of.shapes, strict=True):
         lines = np.concatenate([shape.basis(), np.eye(shape.n_cells)], axis=1) if shape.apart else shape.basis()
         matrices.append(np.concatenate([lines, np.zeros((1, lines.shape[1]))])[codes])
     return matrices
@@ -54,8 +67,9 @@ def precisions(of: EvidenceProblem, variances: np.ndarray) -> list[np.ndarray]:
 
 def log_joint(of: EvidenceProblem, point: np.ndarray) -> np.ndarray:
     """(n_rows, n_classes) at these parameters."""
-    joint = of._log_joint + of.of_classes(point[of.intercept])
-    for codes, table in zip(of._codes, of.tables(point), strict=True):
+    rows = rows_of(of)
+    joint = of.of_classes(rows.offset + point[of.intercept])
+    for codes, table in zip(rows.codes, of.tables(point), strict=True):
         joint = joint + np.append(table, np.zeros((1, of.n_classes)), axis=0)[codes]
     return joint
 
@@ -79,8 +93,8 @@ def test_the_optimum_is_that_of_a_slow_fit(n_classes: int) -> None:
     of = problem(10 + n_classes, n_classes)
     variances = np.array([0.3, 0.05, 1.0, 0.2])[: of.n_groups]
     point = np.zeros((of.n_parameters, of.n_numbers))
-    point = of.descend(point, variances, of.metric(of.curvature(point), variances), 200)
-    wanted, joint = optimum(designs(of), precisions(of, variances), of._log_joint, of._classes, of._weights)
+    point = of.descend(point, variances, of.metric(of.curvature(point), variances), 200, 1e-4)
+    wanted, joint = optimum(designs(of), precisions(of, variances), *known(of))
     assert of.loss(point)[0] + of.penalty(point, variances)[0] == pytest.approx(wanted, abs=1e-5)
     np.testing.assert_allclose(log_joint(of, point), joint, atol=2e-3)
 
@@ -94,7 +108,7 @@ def test_curvatures_of_two_classes_are_exact() -> None:
     def loss(numbers: np.ndarray) -> float:
         deviations = np.split(numbers[:, None] * [[-0.5, 0.5]], [3, 5])
         each = [np.ones(3) / variances[0], np.ones(2) / variances[1]]
-        parts = (designs(of), deviations[:2], deviations[2][0], each, of._log_joint, of._classes, of._weights)
+        parts = (designs(of), deviations[:2], deviations[2][0], each, *known(of))
         return penalised_loss(*parts)
 
     at, step, n = point[:, 0], 1e-4, of.n_parameters
@@ -110,13 +124,13 @@ def test_a_narrowed_problem_has_the_loss_of_deviations_of_nought() -> None:
     of = problem(6, 3, shapes=[CURVE, Shape.free(3), replace(CURVE, apart=True), APART])
     worth = np.array([False, True, False, True, False, True, True])
     rest, kept = of.narrowed(worth)
-    assert list(rest.features) == [0, 2, 3]
+    assert len(rest.shapes) == 3
     assert rest.n_groups == 4
     point = np.random.default_rng(0).normal(size=(of.n_parameters, 3)) * kept[:, None]
     (loss, gradient), (wanted, whole) = rest.loss(point[kept]), of.loss(point)
     assert loss == pytest.approx(wanted, abs=1e-10)
     np.testing.assert_allclose(gradient, whole[kept], atol=1e-10)
-    for table, k in zip(rest.tables(point[kept]), rest.features, strict=True):
+    for table, k in zip(rest.tables(point[kept]), (0, 2, 3), strict=True):
         np.testing.assert_allclose(table, of.tables(point)[k], atol=1e-12)
     nothing, kept = rest.narrowed(np.zeros(4, dtype=bool))
     assert nothing.tables(np.zeros((1, 3))) == []
@@ -146,12 +160,13 @@ def test_the_factor_on_all_evidence_is_the_share_of_what_rows_save_beyond_the_fi
     of = problem(3, 2, n_rows=300)
     fitted = fit_evidence(of)
     joint = log_joint(of, fitted.point)
-    own = log_softmax(joint, axis=1)[np.arange(300), of._classes]
+    own = log_softmax(joint, axis=1)[np.arange(300), rows_of(of).classes]
     assert fitted.loss == pytest.approx(-own.sum(), rel=1e-6)
-    numbers = fitted.effective.sum() + 4
-    assert fitted.factor(fitted.loss + 5 * numbers) == pytest.approx(0.9)
-    assert fitted.factor(fitted.loss + 1e9) == pytest.approx(1.0)
-    assert fitted.factor(fitted.loss - 1.0) == fitted.factor(fitted.loss) == 0.3
+    used = np.array([True, True, False, True])
+    numbers = fitted.effective[used].sum() / 2 + 3
+    assert fitted.factor(fitted.loss + 5 * numbers, used) == pytest.approx(0.9)
+    assert fitted.factor(fitted.loss + 1e9, used) == pytest.approx(1.0)
+    assert fitted.factor(fitted.loss - 1.0, used) == fitted.factor(fitted.loss, used) == 0.3
 
 
 def test_small_tables_are_predicted_with_less_confidence_and_better(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +202,7 @@ def frame(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
 
 
 def test_contributions_add_up_and_evidence_is_that_of_the_levels() -> None:
-    X, y = frame(0, 600)
+    X, y = frame(5, 2400)
     model = SelectiveNB(calibrate="levels").fit(X, y)
     predictor = model.naive_bayes_
     assert set(predictor.fitted_) == set(np.flatnonzero(model.feature_weights_).tolist())
@@ -195,11 +210,13 @@ def test_contributions_add_up_and_evidence_is_that_of_the_levels() -> None:
     np.testing.assert_array_equal(explanation.joint_log_proba(), model.predict_joint_log_proba(X))
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     counted = SelectiveNB(calibrate="weights").fit(X, y)
-    np.testing.assert_array_equal(counted.feature_weights_, model.feature_weights_)
+    kept = model.feature_weights_ > 0
+    assert kept.sum() > 2
+    assert (counted.feature_weights_[kept] > 0).all()
     proba = model.predict_proba(X)
     classes = np.searchsorted(model.classes_, y)
-    fitted_loss = -np.log(proba[np.arange(600), classes]).mean()
-    counted_loss = -np.log(counted.predict_proba(X)[np.arange(600), classes]).mean()
+    fitted_loss = -np.log(proba[np.arange(2400), classes]).mean()
+    counted_loss = -np.log(counted.predict_proba(X)[np.arange(2400), classes]).mean()
     assert fitted_loss < counted_loss
 
 
@@ -373,7 +390,7 @@ def test_a_class_may_be_absent_from_the_sample_that_evidence_is_fitted_to(
     y[0] = 2
     sampled = []
 
-    def without_the_last(coded: Any, most: int) -> np.ndarray:
+    def without_the_last(coded: Any, *_: Any) -> np.ndarray:
         sampled.append(coded.n_rows)
         return np.flatnonzero(coded.class_codes != 2)
 
@@ -393,7 +410,7 @@ def test_the_problem_without_some_features_is_that_of_the_others() -> None:
     fitted = fit_evidence(every, roughly=True)
     smaller, (point, deviations) = every.without(fitted, kept, offset)
     shapes = [shape for shape, stays in zip(every.shapes, kept, strict=True) if stays]
-    direct = EvidenceProblem(every._codes[kept], shapes, offset, every._classes, every._weights)
+    direct = EvidenceProblem(rows_of(every).codes[kept], shapes, offset, *known(every)[1:])
     assert point.shape == (direct.n_parameters, 3)
     assert deviations.size == direct.n_groups
     tables = [table for table, stays in zip(fitted.tables, kept, strict=True) if stays]
@@ -460,6 +477,116 @@ def test_the_report_shows_single_values_that_differ_from_their_group(tmp_path: A
     assert differences == sorted(differences, reverse=True)
     model.report(tmp_path / "report.html", X, y, cv=0)
     assert "Single values with evidence of their own" in (tmp_path / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_sums_over_blocks_are_those_over_all_rows_whatever_the_threads(
+    monkeypatch: pytest.MonkeyPatch, n_classes: int
+) -> None:
+    shapes = [Shape.free(3), APART, CURVE]
+    whole = problem(8, n_classes, n_rows=500, shapes=shapes)
+    rows, point = rows_of(whole), np.random.default_rng(9).normal(size=(whole.n_parameters, whole.n_numbers))
+    kept, (offset, classes, weights) = np.array([True, False, True]), known(whole)
+    wanted, steepness, rough = whole.loss(point), whole.curvature(point), fit_evidence(whole, roughly=True)
+    smaller, start = whole.without(rough, kept, offset)
+    monkeypatch.setattr(evidence, "_BLOCK_ROWS", 64)
+    one, two = (EvidenceProblem(rows.codes, shapes, offset, classes, weights, n_jobs) for n_jobs in (1, 2))
+    assert len(one._blocks) == 8
+    for ours, theirs in ((one.loss(point), two.loss(point)), (one.slopes(point), two.slopes(point))):
+        for mine, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(mine, other)
+    assert one.loss(point)[0] == pytest.approx(wanted[0], rel=1e-12)
+    np.testing.assert_allclose(one.loss(point)[1], wanted[1], atol=1e-9)
+    np.testing.assert_allclose(one.curvature(point).apart, steepness.apart, rtol=1e-9)
+    np.testing.assert_allclose(one.curvature(point).dense, steepness.dense, rtol=1e-4, atol=1e-4)
+    fewer, _ = one.without(rough, kept, offset)
+    assert len(fewer._blocks) == 8
+    assert fewer.loss(start[0])[0] == pytest.approx(smaller.loss(start[0])[0], rel=1e-12)
+
+
+def test_the_rows_of_the_curvature_do_not_depend_on_the_order_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "_CURVATURE_ROWS", 50)
+    rng = np.random.default_rng(0)
+    codes, classes = rng.integers(0, 3, (2, 400)).astype(np.uint8), rng.integers(0, 2, 400)
+    order = rng.permutation(400)
+    shapes, zeros, ones = [Shape.free(3)] * 2, np.zeros((400, 2)), np.ones(400)
+    one = EvidenceProblem(codes, shapes, zeros, classes, ones)
+    other = EvidenceProblem(codes[:, order], shapes, zeros, classes[order], ones)
+    point = rng.normal(size=(one.n_parameters, 1))
+    np.testing.assert_allclose(one.curvature(point).dense, other.curvature(point).dense, rtol=1e-5)
+
+
+def test_what_does_not_deviate_among_all_features_may_do_so_among_those_that_stay() -> None:
+    """The second of two copies has nothing to add, until the first is left out."""
+    rng = np.random.default_rng(1)
+    one = rng.integers(0, 4, 4000).astype(np.uint8)
+    odds = np.array([-1.0, 1.0, -1.0, 1.0])[one]
+    classes = (rng.random(4000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
+    both = EvidenceProblem(np.stack([one, one]), [Shape.free(4)] * 2, np.zeros((4000, 2)), classes, np.ones(4000))
+    rough = fit_evidence(both, roughly=True)
+    flat = replace(rough, deviations=np.array([rough.deviations[0], 0.0]), point=rough.point * 0.0)
+    alone, start = both.without(flat, np.array([False, True]), np.zeros((4000, 2)))
+    contrast = np.diff(fit_evidence(alone, start=start).tables[0], axis=1)[:, 0]
+    np.testing.assert_allclose(contrast - contrast.mean(), [-1, 1, -1, 1], atol=0.25)
+
+
+def wavy(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
+    """Curves, values and a column of noise."""
+    rng = np.random.default_rng(seed)
+    a, b, k = rng.normal(size=n_rows), rng.exponential(size=n_rows), rng.integers(0, 60, n_rows)
+    odds = np.sin(2 * a) + np.log1p(b) + 0.7 * np.random.default_rng(99).normal(size=60)[k] - 0.7
+    y = (rng.random(n_rows) < 1 / (1 + np.exp(-odds))).astype(int)
+    return pl.DataFrame({"a": a, "b": b, "k": [f"k{i}" for i in k], "noise": rng.normal(size=n_rows)}), y
+
+
+def test_evidence_is_fitted_to_all_rows_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = wavy(0, 20_000)
+    new, truth = wavy(1, 20_000)
+
+    def log_loss(model: SelectiveNB) -> float:
+        return -float(model.predict_log_proba(new)[np.arange(truth.size), truth].mean())
+
+    whole = SelectiveNB().fit(X, y)
+    monkeypatch.setattr(calibration, "_MOST_ROWS", 1500)
+    every = SelectiveNB().fit(X, y)
+    assert all(counts.sum() == y.size for counts in every.naive_bayes_.evidence_count_)
+    monkeypatch.setattr(calibration, "_MOST_LAST_ROWS", 1500)
+    few = SelectiveNB().fit(X, y)
+    assert log_loss(every) < log_loss(few) - 0.002
+    assert log_loss(every) < log_loss(whole) + 0.001
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_more_rows_predict_no_worse(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(calibration, "_MOST_ROWS", 2000)  # so that the larger tables are sampled
+    X, y = wavy(10 + seed, 16_000)
+    new, truth = wavy(20 + seed, 20_000)
+    losses = []
+    for n_rows in (1000, 2000, 4000, 16_000):
+        own = -SelectiveNB().fit(X[:n_rows], y[:n_rows]).predict_log_proba(new)[np.arange(truth.size), truth]
+        losses.append(own)
+    for fewer, more in pairwise(losses):
+        noise = float((more - fewer).std() / np.sqrt(truth.size))
+        assert more.mean() < fewer.mean() + 3 * noise
+
+
+def test_what_is_dropped_gives_its_weight_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(0, 6, (2, 4000))
+    y = (rng.random(4000) < 1 / (1 + np.exp(-0.6 * (a - 2.5) - 0.5 * (b - 2.5)))).astype(int)
+    X = pl.DataFrame({"a": [f"a{i}" for i in a], "b": [f"b{i}" for i in b]})
+    shared = SelectiveNB(pairs=[("a", "b")], calibrate="weights").fit(X, y)
+    alone = SelectiveNB(pairs=0, calibrate="weights").fit(X, y)
+    assert shared.feature_weights_[2] > 0.1  # the pair takes the weight of its columns
+
+    def without_the_pair(contributions: np.ndarray, *_: Any) -> np.ndarray:
+        return np.arange(len(contributions)) < 2
+
+    monkeypatch.setattr("bayesieve.classifier.calibrating.worth_keeping", without_the_pair)
+    model = SelectiveNB(pairs=[("a", "b")]).fit(X, y)
+    assert model.feature_weights_[2] == 0
+    assert (model.feature_weights_[:2] > shared.feature_weights_[:2] + 0.05).all()
+    np.testing.assert_allclose(model.feature_weights_[:2], alone.feature_weights_[:2], atol=0.15)
 
 
 def test_shapes_of_very_many_cells_take_memory_for_their_entries_only() -> None:

@@ -16,7 +16,7 @@ from bayesieve.naive_bayes.evidence import EvidenceProblem
 from bayesieve.naive_bayes.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.naive_bayes.shapes import Shape
 from bayesieve.table import FeatureLevels
-from tests.naive_bayes.test_evidence import CURVE, designs, log_joint, precisions, problem
+from tests.naive_bayes.test_evidence import CURVE, designs, known, log_joint, precisions, problem
 from tests.reference.evidence import optimum
 
 
@@ -99,11 +99,11 @@ def test_the_optimum_is_that_of_a_slow_constrained_fit(sign: int) -> None:
     variances = np.array([0.3, 0.5, 1.0, 0.2])
     point = np.zeros((of.n_parameters, 1))
     for _ in range(5):
-        point = of.descend(point, variances, of.metric(of.curvature(point), variances), 50)
+        point = of.descend(point, variances, of.metric(of.curvature(point), variances), 50, 1e-4)
     rising = [
         (k, s.basis()[s.rising], np.diff(s.counted[s.rising])[:, 0]) for k, s in enumerate(shapes) if s.rising.size
     ]
-    fit = (designs(of), precisions(of, variances), of._log_joint, of._classes, of._weights)
+    fit = (designs(of), precisions(of, variances), *known(of))
     wanted, joint = optimum(*fit, rising=rising)
     loss = of.loss(point)[0] + of.penalty(point, variances)[0]
     assert wanted - 0.05 < loss <= wanted + 1e-6

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesieve.report import PathStep, SearchSummary
 from bayesieve.search import SearchTrace
-from bayesieve.search.recorder import TraceRecorder
+from bayesieve.search.trace import TraceRecorder
 
 
 def wrapper_trace(

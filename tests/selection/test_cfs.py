@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from sklearn.datasets import load_breast_cancer
 
 import bayesieve
-from bayesieve import CFSSelector, SelectiveNB
+from bayesieve import CFSSelector
 from bayesieve.search import ClusterSearch, MultiStart, Search
 from tests import golden
 from tests.reference import information
@@ -149,40 +148,7 @@ def test_nothing_to_select() -> None:
         assert not selector.support_.any()
 
 
-def test_weight_2_is_a_row_twice() -> None:
-    rng = np.random.default_rng(2)
-    classes = rng.integers(0, 2, 80)
-    codes = classes[:, None] ^ (rng.random((80, 5)) < 0.3)
-    weights = rng.integers(0, 4, 80)
-    weighted = CFSSelector(encoder=None).fit(codes, classes, sample_weight=weights)
-    repeated = CFSSelector(encoder=None).fit(np.repeat(codes, weights, axis=0), np.repeat(classes, weights))
-    assert weighted.merit_ == pytest.approx(repeated.merit_, abs=1e-11)
-    np.testing.assert_array_equal(weighted.support_, repeated.support_)
-
-
-def test_in_the_classifier(tmp_path: Any) -> None:
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    model = SelectiveNB("cfs").fit(X, y)
-    assert model.score(X, y) > 0.9
-    assert 0 < model.n_features_selected_ < 30
-    model.save(tmp_path / "model.json")
-    loaded = bayesieve.load(tmp_path / "model.json")
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    model.report(tmp_path / "report.html", X, y)
-
-
-def test_bad_search() -> None:
-    with pytest.raises(ValueError, match="search must be one of 'best-first', 'forward', 'backward', got 'beam'"):
-        CFSSelector("beam", encoder=None).fit([[0], [1]], [0, 1])
-
-
 @pytest.mark.parametrize("search", [MultiStart(), ClusterSearch()])
 def test_a_search_that_evaluates_models(search: Search) -> None:
     with pytest.raises(ValueError, match=f"{type(search).__name__} evaluates naive Bayes"):
         CFSSelector(search, encoder=None).fit([[0, 1], [1, 0]], [0, 1])
-
-
-@pytest.mark.parametrize("option", ["locally_predictive", "independent_as_redundant"])
-def test_a_switch_is_true_or_false(option: str) -> None:
-    with pytest.raises(ValueError, match=rf"{option} must be True or False, got array"):
-        CFSSelector(encoder=None, **{option: np.array([1, 2])}).fit([[0], [1]], [0, 1])

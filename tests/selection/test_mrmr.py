@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from sklearn.datasets import load_breast_cancer
 
 import bayesieve
-from bayesieve import DiscreteNB, MRMRSelector, SelectiveNB
+from bayesieve import DiscreteNB, MRMRSelector
 from bayesieve.counts import CodedTable
 from bayesieve.counts.information import class_information
 from bayesieve.selection import mrmr
@@ -127,36 +127,10 @@ def test_levels_of_one_kind_are_ranked_last_and_not_selected() -> None:
     assert selector.n_features_selected_ == 32 - len(silent)
 
 
-def test_weight_2_is_a_row_twice() -> None:
-    rng = np.random.default_rng(5)
-    codes, classes = rng.integers(0, 3, (60, 5)), rng.integers(0, 3, 60)
-    weights = rng.integers(0, 4, 60)
-    for form in ("difference", "quotient"):
-        weighted = MRMRSelector(2, form=form, encoder=None).fit(codes, classes, sample_weight=weights)
-        repeated = MRMRSelector(2, form=form, encoder=None).fit(
-            np.repeat(codes, weights, axis=0), np.repeat(classes, weights)
-        )
-        assert weighted.ranking_.tolist() == repeated.ranking_.tolist()
-        np.testing.assert_allclose(weighted.scores_, repeated.scores_, atol=1e-12)
-
-
-def test_in_the_classifier(tmp_path: Any) -> None:
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    model = SelectiveNB("mrmr").fit(X, y)
-    assert model.score(X, y) > 0.9
-    model.save(tmp_path / "model.json")
-    loaded = bayesieve.load(tmp_path / "model.json")
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_features_to_select": 0}, "n_features_to_select must be 'auto' or a whole number of at least 1, got 0"),
-        ({"n_features_to_select": "best"}, "'auto' or a whole number"),
         ({"n_features_to_select": 9}, "n_features_to_select=9 is more than the 2 features"),
-        ({"form": "ratio"}, "form must be one of 'difference', 'quotient', got 'ratio'"),
-        ({"validation_size": 1.0}, "validation_size must lie between 0 and 1"),
         ({"validation": "f1"}, "f1"),
     ],
 )

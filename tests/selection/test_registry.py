@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bayesieve.cli.choices import SELECTOR_TITLES
+from bayesieve.cli.fit import SELECTOR_TITLES
 from bayesieve.criteria.registry import CRITERIA
 from bayesieve.selection import SELECTORS, CodedSelector
 

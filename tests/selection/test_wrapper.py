@@ -192,7 +192,6 @@ def test_a_criterion_of_ones_own_that_returns_nonsense() -> None:
         ({"criterion": Precision(7)}, "Precision was asked for the class 7"),
         ({"criterion": ExpectedCost([[0, 1], [1, 0]])}, "costs must be a matrix of 3 x 3 finite numbers"),
         ({"criterion": ExpectedCost([[0, 1, np.nan]] * 3)}, "costs must be a matrix of 3 x 3 .* with NaN or infinity"),
-        ({"direction": "sideways"}, "direction must be one of 'forward', .* got 'sideways'"),
         ({"evaluation": "test"}, "evaluation must be 'train', 'holdout', 'loo', a number of folds"),
         ({"evaluation": 1}, "evaluation must be .* got 1"),
         ({"evaluation": True}, "evaluation must be .* got True"),
@@ -205,15 +204,8 @@ def test_a_criterion_of_ones_own_that_returns_nonsense() -> None:
             "evaluation must give test rows as positions from 0 to",
         ),
         ({"evaluation": [(np.arange(5), np.array([], int))]}, "and some in every fold"),
-        ({"n_features_to_select": 0}, "n_features_to_select must be 'best' or a whole number of at least 1, got 0"),
-        ({"n_features_to_select": "all"}, "n_features_to_select must be 'best'"),
         ({"n_features_to_select": 9}, "n_features_to_select=9 is more than the 5 features"),
-        ({"tol": -1}, "tol must be None or a number that is not negative, got -1"),
-        ({"max_seconds": "1"}, "max_seconds must be None or a number"),
-        ({"validation_size": 1.0}, "validation_size must lie between 0 and 1, got 1.0"),
         ({"validation": "loss"}, "criterion must be one of"),
-        ({"resume": 3}, "resume must be the trace_ of a search or None, got int"),
-        ({"smoothing": 0}, "smoothing must be 'm-estimate' or a positive number"),
     ],
 )
 def test_bad_options_say_what_to_do(options: dict[str, Any], message: str) -> None:
@@ -315,9 +307,6 @@ def test_in_a_pipeline_and_in_cross_validation() -> None:
 @pytest.mark.parametrize(
     "selector",
     [
-        "wrapper",
-        "accuracy",
-        "auc",
         WrapperSelector("brier", direction="forward", evaluation=5, n_features_to_select=2, tol=0.001),
         WrapperSelector(Recall("yes"), evaluation=StratifiedKFold(3), validation=Recall("no")),
     ],
@@ -331,9 +320,7 @@ def test_in_the_classifier_saved_and_loaded(selector: Any, tmp_path: Any) -> Non
     np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
     assert loaded.trace_.to_frame().equals(model.trace_.to_frame())
     assert loaded.trace_.lower_is_better == model.trace_.lower_is_better
-    if isinstance(selector, str):
-        assert loaded.selector_.get_params() == model.selector_.get_params()
-    elif isinstance(selector.criterion, str):
+    if isinstance(selector.criterion, str):
         for name in ("criterion", "direction", "evaluation", "n_features_to_select", "tol"):
             assert getattr(loaded.selector_, name) == getattr(selector, name)
     assert model.report(tmp_path / "report.html", frame, y, cv=2) is not None

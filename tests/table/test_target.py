@@ -175,6 +175,7 @@ def test_weights() -> None:
         ([[1, 1, 1]], "Sample weights must be 1D array or scalar"),
         (["a", "b", "c"], "sample_weight must hold one number per row"),
         ([1j, 1.0, 2.0], "sample_weight must hold one number per row"),
+        (np.array(["2024-05-01"] * 3, dtype="datetime64[D]"), "sample_weight must hold one number per row"),
         ([0, 0, 0], "at least one non-zero number; all weights are zero"),
         ([1, 1e19, 1], r"add up to 1e\+19; scale them so that their sum is between 1e-100 and 1e\+18"),
         ([1e308, 1e308, 1e308], "add up to inf; scale them"),

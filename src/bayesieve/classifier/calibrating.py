@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,14 @@ from bayesieve.classifier.model_parts import is_averaged, wanted_fit
 from bayesieve.classifier.surfaces import Surface, SurfaceFinder, SurfacePart, add_surfaces, makes_a_difference
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import coarser_codes
+from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.naive_bayes.calibration import Calibration, CalibrationRows, LeaveOneOutLoss, calibrate
 from bayesieve.naive_bayes.evidence import EvidenceProblem, FittedEvidence, fit_evidence
 from bayesieve.naive_bayes.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.naive_bayes.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
 from bayesieve.naive_bayes.sparsity import worth_keeping
-from bayesieve.search.recorder import Clock
+from bayesieve.selection.base import seed_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective deviation, or
 _LEAST_SHARE = 3e-4  # of what all features could save, if that is less
 _NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the features that it is the best of
+_LEAST_DEVIATION = 0.03  # of evidence that did not deviate in fewer rows
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
 
 
@@ -51,10 +53,11 @@ def calibrated_predictor(
     wanted, cells = wanted_fit(model), None
     if wanted is None or not weights.any():
         return predictor, 1.0, None
-    calibration = _calibrated(coded, predictor, clock)
+    calibration = _calibrated(coded, predictor, clock, seed_of(model.random_state))
+    factor = calibration.factor
     predictor.set_params(smoothing=calibration.smoothing, feature_weights=calibration.weights).update()
     if calibration.loss is not None and wanted != "weights" and calibration.weights.any():
-        cells = _set_fitted_evidence(model, predictor, coded, calibration.loss, clock, signs)
+        cells, factor = _set_fitted_evidence(model, predictor, coded, calibration, weights, clock, signs)
     if signs:
         of_cells = levels if cells is None else cells
         rising = {k: rising_cells(of_cells[k], sign) for k, sign in signs.items() if k in predictor.used_}
@@ -63,13 +66,13 @@ def calibrated_predictor(
             evidence[k] = predictor.feature_weights_[k] * merged_evidence(predictor.feature_log_prob_[k], rising[k])
         lines = {k: monotone(evidence[k], line, counts[k].sum(axis=1)) for k, line in rising.items()}
         predictor.replace_evidence(lines)
-    return predictor, calibration.factor, cells
+    return predictor, factor, cells
 
 
-def _calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock) -> Calibration:
+def _calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock, seed: int) -> Calibration:
     """The weights of a predictor calibrated, with a warning where that was ended early."""
     counts, log_prior = predictor.feature_count_, predictor.class_log_prior_
-    calibration = calibrate(coded, counts, log_prior, predictor.feature_weights_, predictor.smoothing, clock)
+    calibration = calibrate(coded, counts, log_prior, predictor.feature_weights_, predictor.smoothing, clock, seed)
     if not calibration.complete:
         factor = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
         _warn_of_end(
@@ -87,14 +90,16 @@ def _set_fitted_evidence(
     model: SelectiveNB,
     predictor: DiscreteNB,
     coded: CodedTable,
-    loss: LeaveOneOutLoss,
+    calibration: Calibration,
+    averaged: np.ndarray,
     clock: Clock,
     signs: Mapping[int, int],
-) -> TableLevels | None:
-    """Let a calibrated predictor predict with evidence fitted to the rows of calibration, with a warning where that was
-    ended early. Returns the cells that it reads in place of levels, None where it reads levels.
+) -> tuple[TableLevels | None, float]:
+    """Let a calibrated predictor predict with evidence fitted to the rows, with a warning where that was ended early.
+    Returns the cells that it reads in place of levels, None where it reads levels; and the common factor on weights.
     """
-    rows, weights = loss.rows, predictor.feature_weights_
+    assert calibration.loss is not None
+    rows, weights = calibration.loss.rows, predictor.feature_weights_
     cells: dict[int, FeatureLevels] = {}
     if wanted_fit(model) == "cells" and coded.recoder is not None and coded.levels is not None:
         features, cells, codes = _cells(coded, weights, rows)
@@ -109,84 +114,135 @@ def _set_fitted_evidence(
     counts = [_counts(own, line.size, coded.n_classes, rows) for own, line in zip(codes, of_level, strict=True)]
     recoded = set(rows.features[list(rows.counts_of_folds)].tolist())  # their groups know the rows
     shapes = _shapes(features.tolist(), cells, of_level, counts, recoded, weights, coded.n_classes)
-    counted = [weights[k] * predictor.feature_log_prob_[k][line] for k, line in zip(features, of_level, strict=True)]
+    counted = [predictor.feature_log_prob_[k][line] for k, line in zip(features, of_level, strict=True)]
     corrections: dict[int, np.ndarray] = {}
     for i, k in enumerate(features.tolist()):
         if k in signs:
             level = model.encoder_.levels_[k]
             merged = merged_evidence(predictor.feature_log_prob_[k], rising_cells(level, signs[k]))
-            before, counted[i] = counted[i], weights[k] * merged[of_level[i]]
-            corrections[i] = counted[i] - before
-            rising = rising_cells(cells.get(k, level), signs[k])
-            shapes[i] = replace(shapes[i], rising=rising, counted=counted[i])
+            before, counted[i] = counted[i], merged[of_level[i]]
+            corrections[k] = counted[i] - before
+            shapes[i] = replace(shapes[i], rising=rising_cells(cells.get(k, level), signs[k]))
     parts = {
         i: SurfacePart.of(k, coded.levels[k], cells.get(k), of_level[i], counts[i].sum(axis=1))  # type: ignore[index]
         for i, k in enumerate(features.tolist())
         if cells and not (k in signs or k in recoded)
     }
-    fit = _EvidenceFit(features, codes, shapes, corrections, weights, loss)
-    fit, fitted, kept = fit.run(clock, SurfaceFinder.of(model, parts), drop=is_averaged(model))
-    dropped = features[~kept[: features.size]]
-    if dropped.size:
-        weights = weights.copy()
-        weights[dropped] = 0.0
+    source = _Source(coded, cells, calibration, averaged, model.n_jobs)
+    fit = _EvidenceFit(source, features, codes, shapes, counted, corrections, calibration.loss, calibration.factor)
+    fit = fit.weighted(weights)
+    fit, fitted = fit.run(clock, SurfaceFinder.of(model, parts), drop=is_averaged(model))
+    if not np.array_equal(fit.weights[: weights.size], weights):
+        weights = fit.weights[: weights.size]
         predictor.set_params(feature_weights=weights).update_weights()
-    tables = dict(zip(np.flatnonzero(kept).tolist(), fitted.tables, strict=True))
-    factor = fitted.factor(_null(rows))
+    rows = fit.loss.rows
+    counts = [
+        _counts(own, len(table), coded.n_classes, rows) for own, table in zip(fit.codes, fitted.tables, strict=True)
+    ]
+    used = np.array([makes_a_difference(*one) for one in zip(fitted.tables, counts, strict=True)])
+    used[: len(fit.counted)] |= weights[fit.features[: len(fit.counted)]] > 0
+    factor = fitted.factor(_null(rows), used)
     evidence, finer = {}, {}
-    for i, (k, count) in enumerate(zip(features.tolist(), counts, strict=True)):
-        if kept[i] and (weights[k] > 0 or makes_a_difference(tables[i], count)):
-            evidence[k] = factor * (counted[i] + tables[i])
+    for i, k in enumerate(fit.features[: len(fit.counted)].tolist()):
+        if used[i]:
+            evidence[k] = factor * (weights[k] * fit.counted[i] + fitted.tables[i])
             if k in cells:
-                finer[k] = count
+                finer[k] = counts[i]
     surfaces = {
-        surface: (factor * tables[i], _counts(fit.codes[i], len(tables[i]), coded.n_classes, rows))
-        for i, surface in enumerate(fit.surfaces, features.size)
-        if kept[i]
+        surface: (factor * fitted.tables[i], counts[i])
+        for i, surface in enumerate(fit.surfaces, len(fit.counted))
+        if used[i]
     }
     evidence |= add_surfaces(model, predictor, surfaces)
     predictor.set_evidence(evidence, predictor.class_log_prior_ + factor * fitted.intercept, finer)
     if not fitted.complete:
         _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
-    if not finer:
-        return None
     levels = enumerate(model.encoder_.levels_)
-    return TableLevels.of([replace(cells[k], counts=finer[k]) if k in finer else level for k, level in levels])
+    of_cells = [replace(cells[k], counts=finer[k]) if k in finer else level for k, level in levels] if finer else None
+    return None if of_cells is None else TableLevels.of(of_cells), fit.factor
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What evidence is fitted from.
+
+    Parameters
+    ----------
+    coded : the rows.
+    cells : of the features that have finer ones than their levels.
+    calibration : of the weights.
+    averaged : (n_features,) weights of the search.
+    n_jobs : threads.
+    """
+
+    coded: CodedTable
+    cells: Mapping[int, FeatureLevels]
+    calibration: Calibration
+    averaged: np.ndarray
+    n_jobs: int | None
+
+    @property
+    def every(self) -> CalibrationRows:
+        """The rows that evidence is fitted to in the end."""
+        assert self.calibration.every is not None
+        return self.calibration.every
+
+    def codes(self, features: Sequence[int]) -> dict[int, np.ndarray]:
+        """Codes of the cells of features in `every` row."""
+        positions, fine = self.every.positions, [k for k in features if k in self.cells]
+        whole = [k for k in features if k not in self.cells]
+        codes = dict(zip(whole, self.coded.codes_at(whole, positions), strict=True))
+        if fine:
+            assert self.coded.recoder is not None
+            recoder = self.coded.recoder.select(np.array(fine)).take(positions)
+            codes |= dict(zip(fine, recoder.code([self.cells[k] for k in fine]).stored, strict=True))
+        return codes
 
 
 @dataclass(frozen=True)
 class _EvidenceFit:
-    """Evidence to be fitted to the rows of calibration.
+    """Evidence to be fitted to rows.
 
     Parameters
     ----------
-    features : their positions in the table, ascending.
+    source : the rows and cells.
+    features : positions in the table, ascending; those of surfaces come after all features of the table.
     codes : (features, rows) codes of their cells.
     shapes : how each may deviate.
-    corrections : by position among ``features``, (n_cells, n_classes) counted beyond ``loss``.
-    weights : of all features of the table.
+    counted : of each but the surfaces (n_cells, n_classes) counted evidence, without weights.
+    corrections : by position in the table, what of it is beyond ``loss``.
     loss : what counting predicts of each row from all others.
+    factor : common factor on the weights.
+    weights : of all features of the table, and of surfaces.
     surfaces : the last of the shapes are theirs.
     """
 
+    source: _Source
     features: np.ndarray
     codes: np.ndarray
     shapes: list[Shape]
+    counted: list[np.ndarray]
     corrections: Mapping[int, np.ndarray]
-    weights: np.ndarray
     loss: LeaveOneOutLoss
+    factor: float
+    weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
     surfaces: Sequence[Surface] = ()
 
-    def run(
-        self, clock: Clock, finder: SurfaceFinder, *, drop: bool
-    ) -> tuple[_EvidenceFit, FittedEvidence, np.ndarray]:
-        """With surfaces that the rows pay for, the fitted evidence of the features that stay, which are marked; all do,
-        and there are no surfaces, unless ``drop`` is True.
+    def weighted(self, weights: np.ndarray) -> _EvidenceFit:
+        """With other weights of the features."""
+        shapes = list(self.shapes)
+        for i, (k, counted) in enumerate(zip(self.features.tolist(), self.counted, strict=False)):
+            if shapes[i].rising.size:
+                shapes[i] = replace(shapes[i], counted=weights[k] * counted)
+        return replace(self, weights=weights, shapes=shapes)
+
+    def run(self, clock: Clock, finder: SurfaceFinder, *, drop: bool) -> tuple[_EvidenceFit, FittedEvidence]:
+        """With surfaces that the rows pay for, the features that stay and their evidence, fitted to all rows in the
+        end; all features stay, and there are no surfaces, unless ``drop`` is True.
         """
-        rows, every = self.loss.rows, np.ones(len(self.shapes), dtype=bool)
-        problem = EvidenceProblem(self.codes, self.shapes, self._offset(every), rows.classes, rows.weights)
-        if not drop or every.size == 1:
-            return self, fit_evidence(problem, clock), every
+        problem = self.problem()
+        if not drop or len(self.shapes) == 1:
+            return self._on_every_row(fit_evidence(problem, clock), clock)
         rough = fit_evidence(problem, clock, roughly=True)
         surfaces = finder.find(problem, rough.point, self.codes) if rough.complete else {}
         if surfaces:
@@ -194,6 +250,19 @@ class _EvidenceFit:
             problem, start = problem.followed_by(rough, more.codes, more.shapes)
             return more._without_the_worthless(problem, fit_evidence(problem, clock, start, roughly=True), clock)
         return self._without_the_worthless(problem, rough, clock)
+
+    def offset(self) -> np.ndarray:
+        """(rows, n_classes) log joint of the counted evidence."""
+        offset = self.loss.joint(self.weights)
+        for i, k in enumerate(self.features.tolist()):
+            if k in self.corrections:
+                offset += self.weights[k] * _lines(self.corrections[k], self.codes[i])
+        return offset
+
+    def problem(self) -> EvidenceProblem:
+        """To be solved by the evidence."""
+        rows = self.loss.rows
+        return EvidenceProblem(self.codes, self.shapes, self.offset(), rows.classes, rows.weights, self.source.n_jobs)
 
     def _with(self, surfaces: Mapping[Surface, np.ndarray]) -> _EvidenceFit:
         """With ``surfaces``, and their codes of the rows, after the other features."""
@@ -211,39 +280,67 @@ class _EvidenceFit:
 
     def _without_the_worthless(
         self, problem: EvidenceProblem, rough: FittedEvidence, clock: Clock
-    ) -> tuple[_EvidenceFit, FittedEvidence, np.ndarray]:
+    ) -> tuple[_EvidenceFit, FittedEvidence]:
         """Fitted to the end without the features that do not save their price."""
-        rows, every = self.loss.rows, np.ones(len(self.shapes), dtype=bool)
         if not rough.complete:
-            return self, rough, every
-        some = _spread(problem.some, _MOST_CONTRIBUTIONS // (every.size * problem.n_classes))
+            return self, rough
+        n = len(self.shapes)
+        rows = self.loss.rows
+        some = _spread(np.arange(rows.classes.size), _MOST_CONTRIBUTIONS // (n * problem.n_classes))
         weights = rows.weights[some] * (rows.weights.sum() / rows.weights[some].sum())
         prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + rough.effective), _LEAST_SHARE * _null(rows))
-        of_surfaces = slice(every.size - len(self.surfaces), None)
-        prices[of_surfaces] = 1.0 + rough.effective[of_surfaces] + _NATS_PER_CHOICE * np.log(every.size)
+        of_surfaces = slice(n - len(self.surfaces), None)
+        prices[of_surfaces] = 1.0 + rough.effective[of_surfaces] + _NATS_PER_CHOICE * np.log(n)
         contributions = self._contributions(rough.tables, some)
         joint = contributions.sum(axis=0) + self.loss.log_prior + rough.intercept
         kept = worth_keeping(contributions, joint, rows.classes[some], weights, prices)
-        problem, start = problem.without(rough, kept, self._offset(kept))
-        return self, fit_evidence(problem, clock, start), kept
+        del contributions, joint
+        fit = self._only(kept)
+        fewer, start = problem.without(rough, kept, fit.offset())
+        return fit._on_every_row(fit_evidence(fewer.shaped(fit.shapes), clock, start), clock)
 
-    def _offset(self, kept: np.ndarray) -> np.ndarray:
-        """(rows, n_classes) log joint of the counted evidence of the features that stay."""
-        weights = self.weights.copy()
-        weights[self.features[~kept]] = 0.0
-        offset = self.loss.joint(weights)
-        for i, correction in self.corrections.items():
-            if kept[i]:
-                offset += _lines(correction, self.codes[i])
-        return offset
+    def _only(self, kept: np.ndarray) -> _EvidenceFit:
+        """Without some features, whose weight goes to those that are left."""
+        fit = replace(
+            self,
+            features=self.features[kept],
+            codes=self.codes[kept],
+            shapes=[shape for shape, stays in zip(self.shapes, kept, strict=True) if stays],
+            counted=[own for own, stays in zip(self.counted, kept, strict=False) if stays],
+            surfaces=[own for own, stays in zip(self.surfaces, kept[len(self.counted) :], strict=True) if stays],
+        )
+        if not self.weights[self.features[~kept]].any():
+            return fit
+        averaged = np.zeros_like(self.weights)
+        left = fit.features[: len(fit.counted)]
+        averaged[left] = self.source.averaged[left]
+        weights, factor = self.loss.refitted(averaged)
+        return replace(fit, factor=factor).weighted(weights)
+
+    def _on_every_row(self, fitted: FittedEvidence, clock: Clock) -> tuple[_EvidenceFit, FittedEvidence]:
+        """Fitted once more, to the rows that were not looked at so far, too."""
+        every = self.source.every
+        if not fitted.complete or every.positions.size == self.loss.rows.positions.size:
+            return self, fitted
+        of_table = self.features[: len(self.counted)].tolist()
+        parts = {part.feature for surface in self.surfaces for part in (surface.first, surface.second)}
+        codes = self.source.codes(sorted(parts.union(of_table)))
+        grids = [s.codes(*(part.bins(codes[part.feature]) for part in (s.first, s.second))) for s in self.surfaces]
+        kind = max((own.dtype for own in self.codes), key=lambda dtype: dtype.itemsize)
+        of_every = np.array([*(codes[k] for k in of_table), *grids], dtype=kind)
+        weighing = np.flatnonzero(self.weights[every.features])
+        fit = replace(self, codes=of_every, loss=self.loss.over(every, weighing))
+        start = fitted.point, np.maximum(fitted.deviations, _LEAST_DEVIATION)
+        following = fit_evidence(fit.problem(), clock, start, nearby=True)
+        return (fit, following) if following.complete else (self, fitted)
 
     def _contributions(self, deviations: Sequence[np.ndarray], some: np.ndarray) -> np.ndarray:
         """(features, some rows, n_classes): counted evidence and deviations."""
         position = {k: at for at, k in enumerate(self.loss.rows.features.tolist())}
         result = np.empty((len(deviations), some.size, deviations[0].shape[1]), dtype=np.float32)
         for i, k in enumerate(self.features.tolist()):
-            added = deviations[i] + self.corrections.get(i, 0.0)
-            result[i] = _lines(added, self.codes[i, some])
+            added = deviations[i] + self.weights[k] * self.corrections.get(k, 0.0)
+            result[i] = _lines(added, self.codes[i][some])
             if self.weights[k] > 0:
                 result[i] += self.weights[k] * self.loss.evidence_of(position[k], some)
         return result

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.selection.boosted import BoostedSelector
-from bayesieve.selection.ranked_path import RankedSelector
+from bayesieve.selection.filters import RankedSelector
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.words import listed, plural

@@ -36,7 +36,7 @@ def encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
         options = options_of(encoder)
         kinds = options.pop("kinds")
         if options["sums"] is None:
-            del options["sums"]  # as in files of earlier versions
+            del options["sums"]
         if options["n_quantiles"] == QUANTILES:
             del options["n_quantiles"]
         written = None if kinds is None else {str(name): str(kind) for name, kind in kinds.items()}
@@ -105,14 +105,14 @@ def _table_encoder(options: Mapping[str, Any], levels: tuple[FeatureLevels, ...]
     for kind, coder in coders.items():
         if getattr(coder, "kind", kind) != kind or not isinstance(coder, (str, ColumnCoder)):
             raise Damaged(f"{kind} is not a coder of {kind} columns")
-    pairs = option_from_json(options.get("pairs", 0))  # files of the first versions have none
+    pairs = option_from_json(member(options, "pairs"))
     read_by(check_pairs, pairs)
     sums = option_from_json(options["sums"]) if "sums" in options else None
     if not (sums is None or isinstance(sums, RandomSums)):
         raise Damaged("sums are not random sums")
     # Kinds as they were read: a text column of a CSV file must not turn numeric because new rows happen to hold digits
     # only.
-    prior = options.get("prior", "published")  # files of the first versions have no other
+    prior = member(options, "prior")
     read_by(check_prior, prior)
     own: dict[str, Any] = {"n_quantiles": count(options, "n_quantiles")} if "n_quantiles" in options else {}
     own |= {"missing": options["missing"], "n_jobs": _n_jobs(options)}
@@ -120,8 +120,7 @@ def _table_encoder(options: Mapping[str, Any], levels: tuple[FeatureLevels, ...]
 
 
 def _n_jobs(options: Mapping[str, Any]) -> int | None:
-    """The threads of the encoder; files of version 0.1 hold none of indicators."""
-    n_jobs = options.get("n_jobs", -1)
+    n_jobs = member(options, "n_jobs")
     if n_jobs is not None and (type(n_jobs) is not int or n_jobs == 0):
         raise Damaged("n_jobs is neither null nor a number of threads")
     return n_jobs

@@ -26,9 +26,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         state: dict[str, Any] = super().__getstate__()
         return state if isinstance(state.get("engine", MEMORY), str) else {**state, "engine": MEMORY}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({"engine": MEMORY, **state})  # models pickled by earlier versions lack it
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "naive_bayes_")
 

@@ -34,7 +34,7 @@ def labels_from_json(data: dict[str, Any]) -> np.ndarray:
         raise Damaged("its classes are not at least two labels of one kind")
     if sorted(set(values)) != values:
         raise Damaged("its classes are not in order")
-    type_ = data.get("type")  # files of version 0.1 have none
+    type_ = data.get("type")
     if type_ is not None and (type(type_) is not str or type_ not in _TYPES.get(kind, ())):
         raise Damaged("its classes are of an unknown type")
     try:

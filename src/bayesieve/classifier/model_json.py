@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from numbers import Integral
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bayesieve.classifier.cautions import model_cautions
 from bayesieve.classifier.encoder_json import encoder_from_json, encoder_to_json, levels_from_json
 from bayesieve.classifier.evidence_json import LEAST_LOG, check_range, evidence_to_json, set_evidence_from_json
 from bayesieve.classifier.label_json import labels_from_json, labels_to_json
@@ -42,22 +40,13 @@ from bayesieve.plain_values import (
     table,
 )
 from bayesieve.search import SearchTrace
-from bayesieve.selection import SELECTORS, CodedSelector, CompressionAveraging
-from bayesieve.selection.evaluation_rows import NAMES as EVALUATIONS
+from bayesieve.selection import SELECTORS, CodedSelector
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution
 from bayesieve.table.estimator_input import copy_features
 from bayesieve.table.pair_levels import features_to_json
 
 _MOST_WEIGHT = 1e100  # of counts beyond which sums could overflow: no table has them
-
-_RESTORED_0_1 = (
-    *("n_starts", "max_iter", "exhaustive", "max_seconds", "random_state", "smoothing"),
-    *("criterion", "direction", "evaluation", "n_features_to_select", "tol", "validation", "validation_size"),
-    *("threshold", "alpha", "s", "level_probabilities"),
-    *("form", "search", "locally_predictive", "independent_as_redundant"),
-)
-"""Options of selectors that files of version 1 hold as they were; others are there as text, for the record only."""
 
 
 def model_to_json(model: SelectiveNB) -> dict[str, Any]:
@@ -99,10 +88,10 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
     }
 
 
-def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
+def model_from_json(data: dict[str, Any]) -> SelectiveNB:
     """The model whose parts `model_to_json` gave; `Damaged` if they are not such, or contradict each other."""
     parameters = member(data, "parameters", dict)
-    model = (_unfitted_0_1 if version == 1 else _unfitted)(parameters)
+    model = _unfitted(parameters)
     selector = new_selector_of(model)
     classes = labels_from_json(member(data, "classes", dict))
     model.classes_ = classes
@@ -121,22 +110,19 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     selector.n_features_in_ = len(levels)
     model.weight_factor_ = float(shares(member(data, "weight_factor"), (), "weight factor"))
     selector.trace_ = SearchTrace.from_json(member(data, "search", dict), names)
-    # Files of the first versions have no smoothing but the model's.
-    smoothing = _smoothing(option_from_json(data.get("calibrated_smoothing", parameters["smoothing"])))
+    smoothing = option_from_json(member(data, "calibrated_smoothing"))
+    read_by(check_smoothing, smoothing)
     predictor = _predictor(data, levels, classes, smoothing, weights)
     encoder = encoder_from_json(options, levels, classes, named=member(data, "named", bool))
     copy_features(model, encoder)
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
-    plain = TableEncoder(prior="published", n_jobs=encoder.n_jobs)
-    by_default = version == 1 and encoder.get_params() == plain.get_params()
     model.cells_ = set_evidence_from_json(predictor, data, levels)
-    if not (by_default or (version > 1 and member(parameters, "encoder_by_name", bool))):
+    if not member(parameters, "encoder_by_name", bool):
         model.encoder = clone(encoder)
     model._adopt(predictor)
     if "benefit_rule" in data:
         model.benefit_rule_ = BenefitRule.from_json(data["benefit_rule"], classes)
-    listed = member(data, "cautions", list) if "cautions" in data else None  # files of the first versions have none
-    model.cautions_ = model_cautions(model) if listed is None else tuple(map(_caution, listed))
+    model.cautions_ = tuple(map(_caution, member(data, "cautions", list)))
     return model
 
 
@@ -196,17 +182,9 @@ def _unfitted(parameters: dict[str, Any]) -> SelectiveNB:
     if not member(parameters, "selector_by_name", bool):
         selector.set_params(**_known(type(selector), member(parameters, "selector_options", dict)))
         read_by(selector.check_options)
-    if "prior" not in options:
-        options |= _first_versions(options.get("calibrate", "auto"), selector)
     model = SelectiveNB(parameters["selector"] if parameters["selector_by_name"] else selector, **options)
     read_by(check_options, model)
     return model
-
-
-def _first_versions(calibrate: Any, selector: CodedSelector) -> dict[str, Any]:
-    """Options of `SelectiveNB` by which models of the first versions were fitted, where these had no choice."""
-    averaged = isinstance(selector, CompressionAveraging)
-    return {"pairs": 0, "prior": "published", "calibrate": averaged if calibrate == "auto" else calibrate}
 
 
 def _known(kind: type, options: dict[str, Any]) -> dict[str, Any]:
@@ -223,43 +201,6 @@ def _selector_of(parameters: dict[str, Any]) -> CodedSelector:
             f"it names the unknown selector {str(name)[:40]!r}, or a package that registers it is not installed"
         )
     return SELECTORS[name]()
-
-
-def _unfitted_0_1(parameters: dict[str, Any]) -> SelectiveNB:
-    """From the parameters of version 1, which hold all but numbers and names as text."""
-    calibrate = member(parameters, "calibrate", bool, str)
-    state = member(parameters, "random_state", int, NoneType)
-    usable = state is not None and 0 <= state < 2**32
-    selector = _selector_of(parameters)
-    known = selector.get_params(deep=False)
-    options = {
-        key: math.inf if value == "inf" else value
-        for key, value in member(parameters, "selector_options", dict).items()
-        if key in _RESTORED_0_1 and key in known
-    }
-    if isinstance(options.get("evaluation"), str) and options["evaluation"] not in EVALUATIONS:
-        del options["evaluation"]  # a splitter, kept as text only
-    if isinstance(options.get("random_state"), str):
-        del options["random_state"]
-    if any(type(value) not in (int, float, bool, str, NoneType) for value in options.values()):
-        raise Damaged("the options of its selector are not plain values")
-    selector.set_params(**options)
-    read_by(selector.check_options)
-    by_name = member(parameters, "selector_by_name", bool)
-    model = SelectiveNB(
-        parameters["selector"] if by_name else selector,
-        smoothing=_smoothing(member(parameters, "smoothing")),
-        **_first_versions(calibrate, selector),
-        max_seconds=options.get("max_seconds") if by_name else None,
-        random_state=state if usable else None,
-    )
-    read_by(check_options, model)
-    return model
-
-
-def _smoothing(value: Any) -> Any:
-    read_by(check_smoothing, value)
-    return value
 
 
 def _predictor(

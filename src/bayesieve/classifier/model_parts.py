@@ -20,10 +20,10 @@ from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.scanned_columns import ReadingTooSlow
 from bayesieve.engine import Engine
 from bayesieve.engine.memory_limit import bytes_of
-from bayesieve.naive_bayes.calibration import drawn_rows
+from bayesieve.engine.progress import Clock
+from bayesieve.naive_bayes.calibration import drawn_rows, rows_to_keep
 from bayesieve.naive_bayes.shapes import leaves_room
 from bayesieve.parts import arguments
-from bayesieve.search.recorder import Clock
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels, Table
@@ -186,7 +186,10 @@ def rows_to_fit(model: SelectiveNB, X: Any, y: Any, weights: Any, groups: Any) -
 def _keep_rows(table: ScannedTable, target: Target, weights: np.ndarray | None) -> None:
     counted = slice(None) if weights is None else np.flatnonzero(weights)
     runs = ClassRuns(target.codes[counted], target.n_classes)
-    asked, drawn = rows_in_question(runs.codes.size), runs.in_source(drawn_rows(runs.codes.size))
+    asked, drawn = (
+        rows_in_question(runs.codes.size),
+        runs.in_source(drawn_rows(runs.codes.size, rows_to_keep(table.n_columns, target.n_classes))),
+    )
     wanted = np.union1d(asked if weights is None else runs.in_source(asked), drawn)
     table.keep(wanted if weights is None else counted[wanted])  # type: ignore[index]
 

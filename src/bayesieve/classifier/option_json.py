@@ -85,7 +85,7 @@ def option_from_json(data: Any) -> Any:
         if part is not None:
             options = {key: option_from_json(item) for key, item in member(data, "options", dict).items()}
             try:
-                return part(**getattr(part, "earlier_options", {}) | options)
+                return part(**options)
             except Exception:  # whatever the constructors of two packages raise
                 raise Damaged(f"the options of its {data[kind]} cannot be used") from None
     raise Damaged("an option in it is neither a plain value nor a known part")

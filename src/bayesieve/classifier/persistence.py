@@ -17,7 +17,6 @@ from bayesieve.table.writing import checked_path, refuse_other_format, write_ato
 
 FORMAT = "bayesieve.SelectiveNB"
 VERSION = 2
-"""Version 1, without a checksum and with options as text, is still read."""
 
 CHECKSUM = "sha256"
 """The name of the checksum in a file."""
@@ -33,7 +32,7 @@ def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
     data = {"format": FORMAT, "version": VERSION, "written_by": __version__, **model_to_json(model)}
     try:
         text = _to_text(data)
-        again = model_from_json(data, VERSION)
+        again = model_from_json(data)
     except (Damaged, RecursionError) as error:
         raise ValueError(f"This model cannot be saved as JSON: {error}; pickle it.") from None
     for ours, read in zip(_numbers_of(model), _numbers_of(again), strict=True):
@@ -96,17 +95,17 @@ def _from_text(content: bytes, file: Path) -> SelectiveNB:
             "wrote."
         )
     version = data.get("version", "unknown")
-    if type(version) is not int or not 1 <= version <= VERSION:
+    if type(version) is not int or version != VERSION:
         written = version if isinstance(version, str) else json.dumps(version)
         raise ValueError(
-            f"{file} has model version {written[:20]}, this bayesieve reads versions 1 to {VERSION}; "
+            f"{file} has model version {written[:20]}, this bayesieve reads version {VERSION}; "
             "update bayesieve or fit again."
         )
     sum_in_file = data.pop(CHECKSUM, None)
-    if sum_in_file != checksum(data) and (version > 1 or sum_in_file is not None):
+    if sum_in_file != checksum(data):
         raise Damaged("its checksum does not fit its content")
     try:
-        return model_from_json(data, version)
+        return model_from_json(data)
     except Damaged:
         raise
     except Exception:  # Python's own messages would not help the reader of a damaged file

@@ -20,10 +20,9 @@ from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import Prior
-from bayesieve.engine.progress import stage
+from bayesieve.engine.progress import Clock, stage
 from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.explanation import importances_of
-from bayesieve.search.recorder import Clock
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
 from bayesieve.shared_docs import with_shared_docs
@@ -136,7 +135,7 @@ class SelectiveNB(Predicting, TableClassifier):
 
     classes_: np.ndarray
     cautions_: tuple[Caution, ...]
-    cells_: TableLevels | None = None  # as in models pickled by earlier versions
+    cells_: TableLevels | None = None
     benefit_rule_: Any = None
 
     def __init__(

@@ -197,10 +197,9 @@ def add_surfaces(
     """
     names, pairs, evidence = TableLevels.of(model.encoder_.levels_).names, list[PairLevels](), {}
     for surface, (table, counts) in surfaces.items():
-        if makes_a_difference(table, counts):
-            pair, with_rows = surface.levels(counts, {*names, *(pair.name for pair in pairs)})
-            evidence[len(names) + len(pairs)] = table[with_rows]
-            pairs.append(pair)
+        pair, with_rows = surface.levels(counts, {*names, *(pair.name for pair in pairs)})
+        evidence[len(names) + len(pairs)] = table[with_rows]
+        pairs.append(pair)
     if pairs:
         predictor.add_features([np.asarray(pair.counts) for pair in pairs])
         add_pairs(model, pairs)

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
+from typing import Annotated
 
 import typer
 
-from bayesieve.cli.choices import ListsSelectors
 from bayesieve.cli.compare import compare
-from bayesieve.cli.compile import compile_kernels
+from bayesieve.cli.compiling import compile_kernels
 from bayesieve.cli.errors import NO_STUDIES, CommandError, Commands
 from bayesieve.cli.explain import explain
 from bayesieve.cli.fit import fit
 from bayesieve.cli.info import info
-from bayesieve.cli.options import Debug, Version
+from bayesieve.cli.options import DEBUG, command, plugins
 from bayesieve.cli.predict import predict
+
+
+@command({})
+def reproduce(_: object) -> None:
+    """Reproduce the results of papers (after pip install bayesieve-studies)."""
+    raise CommandError(NO_STUDIES.format("reproduce"))
+
+
+def _show_version(is_given: bool) -> None:
+    if is_given:
+        from bayesieve.version import __version__
+
+        typer.echo(f"bayesieve {__version__}")
+        raise typer.Exit
+
 
 app = typer.Typer(
     cls=Commands,
@@ -23,22 +37,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-app.command(cls=ListsSelectors)(fit)
-for command in (predict, explain, info, compare):
-    app.command()(command)
+for function in (fit, predict, explain, info, compare):
+    app.command()(function)
 app.command("compile")(compile_kernels)
-for point in entry_points(group="bayesieve.commands"):
+added = plugins("commands")
+for point in added:
     app.command(point.name)(point.load())
-if not any(command.name == "reproduce" for command in app.registered_commands):
-
-    @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-    def reproduce(context: typer.Context, debug: Debug = False) -> None:
-        """Reproduce the results of papers (after pip install bayesieve-studies)."""
-        raise CommandError(NO_STUDIES.format("reproduce"))
+if "reproduce" not in [point.name for point in added]:
+    app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(reproduce)
 
 
 @app.callback(invoke_without_command=True)
-def bayesieve(context: typer.Context, version: Version = False, debug: Debug = False) -> None:
+def bayesieve(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help=DEBUG.help)] = False,
+) -> None:
     """Selective naive Bayes: a raw table becomes a small, calibrated and explained classifier.
 
     Tables are CSV, TSV, Parquet or Arrow files with numbers, categories, dates and missing values mixed.

@@ -2,74 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from functools import partial
-from importlib.metadata import entry_points
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from bayesieve.cli import compiling, files, options
-from bayesieve.cli.choices import names_in, require_at_least, require_choice, require_jobs, require_seed
-from bayesieve.cli.compared_tables import ComparedTable, compared_tables
 from bayesieve.cli.errors import NO_STUDIES, CommandError, interruptible
+from bayesieve.cli.options import Option, command, names_in, plugins, require_choice
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import listed, quoted, shown, visible
+from bayesieve.cli.text import counted, listed, quoted, shown, visible
+from bayesieve.cli.training import Columns, TrainingTable
 
 _KEPT, _FOLDS, _PAGE = "results.jsonl", "folds.csv", "comparison.html"
-method_option = partial(typer.Option, rich_help_panel="Methods and folds")
 
-
-def compare(
-    tables: options.TableFiles,
-    target: Annotated[
-        list[str],
-        options.columns_option(
-            "--target",
-            "-t",
-            metavar="NAME",
-            help="Column to predict; may be repeated, once for each TABLE.",
-            show_default=False,
-        ),
+OPTIONS = {
+    "": [options.TABLES],
+    "Columns": [
+        Option("--target -t NAME", "Column to predict; may be repeated, once for each TABLE.", ..., list[str]),
+        *options.COLUMNS,
     ],
-    weight: options.Weight = None,
-    normalize: options.Normalize = False,
-    ignore: options.Ignore = [],  # noqa: B006
-    numeric: options.Numeric = [],  # noqa: B006
-    categorical: options.Categorical = [],  # noqa: B006
-    prior: options.Prior = "sizes",
-    selectors: Annotated[
-        str | None,
-        method_option("--selectors", "-s", metavar="A,B,...", help="Selectors to compare.", show_default="all"),
-    ] = None,
-    peers: Annotated[
-        str | None,
-        method_option(
-            metavar="A,B,...",
-            help="Other classifiers to include, on the raw columns: hist-gradient-boosting, categorical-nb, "
+    "Methods and folds": [
+        Option("--selectors -s A,B,...", "Selectors to compare.", default_in_words="all"),
+        Option(
+            "--peers A,B,...",
+            "Other classifiers to include, on the raw columns: hist-gradient-boosting, categorical-nb, "
             "gaussian-nb, l1-logistic (scikit-learn's), khiops, khiops-trees-pairs, ebm, scorecard (if installed).",
-            show_default="none",
+            default_in_words="none",
         ),
-    ] = None,
-    folds: Annotated[int, method_option(metavar="N", help="Folds of each repeat.")] = 10,
-    repeats: Annotated[int, method_option(metavar="N", help="Repeats, each with a different shuffle.")] = 1,
-    seed: Annotated[int, method_option(metavar="N", help="Seed of the folds and of the searches.")] = 0,
-    measure: Annotated[
-        str,
-        method_option(
-            metavar="NAME",
-            help="Measure to order, rank and test methods by: accuracy, auc, compression_rate, log_loss, brier or "
+        Option("--folds N", "Folds of each repeat.", 10),
+        Option("--repeats N", "Repeats, each with a different shuffle.", 1),
+        Option("--seed N", "Seed of the folds and of the searches.", 0),
+        Option(
+            "--measure NAME",
+            "Measure to order, rank and test methods by: accuracy, auc, compression_rate, log_loss, brier or "
             "balanced_accuracy.",
+            "accuracy",
         ),
-    ] = "accuracy",
-    jobs: Annotated[
-        int, method_option("--jobs", "-j", metavar="N", help="Folds run in parallel; -1 is one per core.")
-    ] = -1,
-    output: options.OutputFolder = Path("bayesieve-comparison"),
-    quiet: options.QuietOutput = False,
-    debug: options.Debug = False,
-) -> None:
+        Option("--jobs -j N", "Folds run in parallel; -1 is one per core.", -1),
+    ],
+    "Output": [options.folder("bayesieve-comparison"), options.QUIET],
+}
+
+
+@command(OPTIONS)
+def compare(given: Any) -> None:
     """Compare selectors on one TABLE or several by repeated stratified cross-validation.
 
     Writes comparison.html, folds.csv and results.jsonl, and prints a ranking of the methods; for several tables also
@@ -78,48 +55,55 @@ def compare(
     Run an interrupted command again to continue where it stopped.
     """
     from bayesieve.discretize.criterion import PRIORS
-    from bayesieve.evaluation import RepeatedFolds
+    from bayesieve.evaluation import RepeatedFolds, compare_many
     from bayesieve.statistics.metrics import MEASURES
 
-    require_at_least("--folds", folds, 2)
-    require_at_least("--repeats", repeats, 1)
-    require_seed(seed)
-    require_jobs(jobs)
-    require_choice(measure, MEASURES, "measure")
-    require_choice(prior, PRIORS, "prior")
-    chosen = _method_names(selectors, peers)
-    screen = Screen(quiet)
+    folds = RepeatedFolds(given.folds, given.repeats, given.seed)
+    require_choice(given.measure, MEASURES, "measure")
+    require_choice(given.prior, PRIORS, "prior")
+    methods = _methods(given)
+    screen, output, results = Screen(given.quiet), given.output, given.output / _KEPT
     files.check_folder(output)
-    compared = compared_tables(tables, target, weight, ignore, numeric, categorical, normalize, folds)
-    methods = _methods(*chosen, compared[0].columns.kinds, prior, seed, jobs)
+    tables = _compared_tables(given)
     # Errors in a single table show before a folder is made; several tables are read one by one later.
-    data = {table.name: table.read(screen) if len(compared) == 1 else table for table in compared}
-    comparison = _measured(
-        methods, compared, data, RepeatedFolds(folds, repeats, seed), output, weight is not None, jobs, screen
-    )
-    written = _write(comparison, compared, measure, output)
+    data = {table.name: table.read(screen) if len(tables) == 1 else table for table in tables}
+    with interruptible(lambda: files.finished_in(results)), compiling.announced(screen):
+        compiling.warm_up(methods.values(), given.weight is not None)
+        with files.opened_folder(output):
+            comparison = compare_many(
+                methods, data, folds, results=results, n_jobs=given.jobs, verbose=int(not given.quiet)
+            )
+        for table in tables:
+            if not table.was_read:  # all its results were saved: still the same table?
+                compare_many(methods, {table.name: table()}, folds, results=results)
+    written = _write(comparison, tables, given.measure, output)
 
     from bayesieve.cli.comparison_summary import show_comparison
 
-    show_comparison(screen, comparison, measure, written)
+    show_comparison(screen, comparison, given.measure, written)
 
 
-def _method_names(selectors: str | None, peers: str | None) -> tuple[list[str], list[str]]:
-    """Names of the selectors and the peers, each once."""
+def _methods(given: Any) -> dict[str, Any]:
+    """Classifiers by name; a peer whose package is missing raises here, before any work is done."""
+    from bayesieve import SelectiveNB, TableEncoder
     from bayesieve.selection import SELECTORS
 
-    ours = list(SELECTORS) if selectors is None else _names(selectors, SELECTORS, "selector")
-    if peers is None:
-        return ours, []
-    known = _peers()
-    if not known:
-        raise CommandError(NO_STUDIES.format("--peers"))
-    return ours, _names(peers, known, "peer")
+    selectors = list(SELECTORS) if given.selectors is None else _names(given.selectors, SELECTORS, "selector")
+    known = _peers() if given.peers is not None else {}
+    peers = _names(given.peers, known, "peer") if known else []
+    kinds = Columns.given(given, given.target[0]).kinds
+    encoder = TableEncoder(kinds=kinds, n_jobs=given.jobs) if kinds else "modl"
+    common: dict[str, Any] = {"encoder": encoder, "prior": given.prior, "random_state": given.seed}
+    ours = {name: SelectiveNB(name, **common, n_jobs=given.jobs) for name in selectors}
+    return ours | {name: known[name](kinds=kinds or None, random_state=given.seed) for name in peers}
 
 
 def _peers() -> dict[str, Any]:
-    """Other classifiers by name, from the entry points of installed packages."""
-    return {name: make for point in entry_points(group="bayesieve.peers") for name, make in point.load().items()}
+    """Other classifiers by name, from installed packages."""
+    packages = [point.load() for point in plugins("peers")]
+    if not packages:
+        raise CommandError(NO_STUDIES.format("--peers"))
+    return {name: make for package in packages for name, make in package.items()}
 
 
 def _names(text: str, known: Collection[str], what: str) -> list[str]:
@@ -129,45 +113,6 @@ def _names(text: str, known: Collection[str], what: str) -> list[str]:
     for name in names:
         require_choice(name, known, what)
     return names
-
-
-def _methods(
-    selectors: list[str], peers: list[str], kinds: dict[str, str], prior: str, seed: int, jobs: int
-) -> dict[str, Any]:
-    """Classifiers by name; a peer whose package is missing raises here, before any work is done."""
-    from bayesieve import SelectiveNB, TableEncoder
-
-    encoder = TableEncoder(kinds=kinds, n_jobs=jobs) if kinds else "modl"
-    options: dict[str, Any] = {"encoder": encoder, "prior": prior, "random_state": seed, "n_jobs": jobs}
-    ours = {name: SelectiveNB(name, **options) for name in selectors}
-    known = _peers() if peers else {}
-    return ours | {name: known[name](kinds=kinds or None, random_state=seed) for name in peers}
-
-
-def _measured(
-    methods: dict[str, Any],
-    tables: Sequence[ComparedTable],
-    data: Mapping[str, Any],
-    protocol: Any,
-    output: Path,
-    weighted: bool,
-    jobs: int,
-    screen: Screen,
-) -> Any:
-    """Run all folds that the file of results lacks."""
-    from bayesieve.evaluation import compare_many
-
-    results = output / _KEPT
-    with interruptible(lambda: files.finished_in(results)), compiling.announced(screen):
-        compiling.warm_up(methods.values(), weighted)
-        with files.opened_folder(output):
-            comparison = compare_many(
-                methods, data, protocol, results=results, n_jobs=jobs, verbose=0 if screen.quiet else 1
-            )
-        for table in tables:
-            if not table.was_read:  # all its results were saved: still the same table?
-                compare_many(methods, {table.name: table()}, protocol, results=results)
-    return comparison
 
 
 def _write(comparison: Any, tables: Sequence[ComparedTable], measure: str, output: Path) -> list[tuple[str, Path]]:
@@ -182,3 +127,98 @@ def _write(comparison: Any, tables: Sequence[ComparedTable], measure: str, outpu
         title = f"Methods compared on {len(tables)} tables"
     comparison.report(output / _PAGE, title=title, measure=measure)
     return [("report", output / _PAGE), ("folds", output / _FOLDS), ("results", output / _KEPT)]
+
+
+@dataclass
+class ComparedTable:
+    """A table to compare on, read when called for; `name` identifies it in results."""
+
+    name: str
+    path: Path
+    columns: Columns
+    frame: Any = None  # content of a stream, which cannot be read again
+    was_read: bool = False
+
+    def read(self, screen: Screen) -> tuple[Any, Any, Any]:
+        """Features, labels and row weights; CommandError if they cannot be split into folds."""
+        self.was_read = True
+        frame = files.read_table(self.path, screen) if self.frame is None else self.frame
+        data = TrainingTable.of(frame, self.columns, self.path, screen)
+        with files.locating(self.path, self.columns.target):
+            data.check_kinds()
+        if lacking := data.too_few_classes():
+            raise CommandError(f"Cross-validation needs {lacking}")
+        return data.X, data.y, data.weights
+
+    def __call__(self) -> tuple[Any, Any, Any]:
+        """As `read`, perhaps while other tables are processed: messages name the file."""
+        path = shown(self.path)
+        try:
+            return self.read(_Naming(quiet=True, name=path))
+        except CommandError as error:
+            text = str(error)
+            raise ValueError(text if text.startswith(path) else f"{path}: {text}") from error
+
+
+@dataclass(frozen=True)
+class _Naming(Screen):
+    """A screen whose warnings name the file."""
+
+    name: str = ""
+
+    def warn(self, text: str) -> None:
+        super().warn(f"{self.name}: {text}")
+
+
+def _compared_tables(given: Any) -> list[ComparedTable]:
+    """The tables with their options, checked against the headers of all files.
+
+    Ignored columns may be absent from some tables; the weight column and columns with a given kind must be in all.
+    """
+    from bayesieve.table.reading import is_stream, read_table
+
+    paths, targets = given.table, list(given.target)
+    if len(targets) not in (1, len(paths)):
+        raise CommandError(
+            f"--target is given {counted(len(targets), 'time')} for {counted(len(paths), 'table')}; give it once for "
+            "all tables, or once per table, in the same order"
+        )
+    targets *= len(paths) // len(targets)
+    columns = [Columns.given(given, target) for target in targets]
+    frames = {path: read_table(path) for path in paths if is_stream(path)}
+    headers = [frames[path].columns if path in frames else files.header_of(path) for path in paths]
+    for path, header, own in zip(paths, headers, columns, strict=True):
+        own.require_in(path, header, everywhere=len(paths) == 1)
+    for name in given.ignore:
+        if not any(name in header for header in headers):
+            raise CommandError(f"None of the {len(paths)} tables has a column {quoted(name)} (--ignore)")
+    return [
+        ComparedTable(name, path, own.within(header), frames.get(path))
+        for name, path, own, header in zip(table_names(paths, targets), paths, columns, headers, strict=True)
+    ]
+
+
+def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:
+    """Names of the tables: the file name without its extension, extended until it is unique.
+
+    Examples
+    --------
+    >>> table_names([Path("old/heart.csv"), Path("new/heart.csv"), Path("iris.csv.gz")], ["y"] * 3)
+    ['old/heart.csv', 'new/heart.csv', 'iris']
+    """
+    files = [Path(shown(path)).resolve() for path in paths]
+    for place, path in enumerate(paths):
+        if (files[place], targets[place]) in zip(files[:place], targets[:place], strict=True):
+            raise CommandError(f"{shown(path)} is given twice with the target {quoted(targets[place])}; give it once")
+    names = []
+    for file, target in zip(files, targets, strict=True):
+        others = {form for other in files if other != file for form in _forms(other)}
+        name = next(form for form in _forms(file) if form not in others)
+        names.append(name if files.count(file) == 1 else f"{name}, target {target}")
+    return names
+
+
+def _forms(file: Path) -> list[str]:
+    """Names of a file, from the shortest to its whole path."""
+    short = Path(file.stem).stem if file.suffix.lower() == ".gz" else file.stem
+    return [short, *("/".join(file.parts[-n:]) for n in range(1, len(file.parts))), str(file)]

@@ -1,18 +1,163 @@
-"""Announces the compilation on the first run after an installation, and keeps it out of measured seconds."""
+"""Kernels: `bayesieve compile`, which compiles them ahead of the first fit, and what else says so or waits for it."""
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bayesieve.cli import options
+from bayesieve.cli.errors import CommandError
+from bayesieve.cli.options import Option, command, require_choice
 from bayesieve.cli.screen import Screen
 
 COMPILING = "Compiling the kernels of coding, search and prediction, once after installation: about 10 seconds ..."
 _TRIAL_ROWS = 60
 _PATIENCE = 1.0  # seconds, so that a command that fails at once shows its error only
+
+OPTIONS = {
+    "": [Option("[FAMILY]...", "Kernels to compile; all by default.", type=list[str])],
+    "Output": [options.QUIET],
+}
+
+
+@command(OPTIONS)
+def compile_kernels(given: Any) -> None:
+    """Compile ahead of the first fit, in one process for each core.
+
+    Without it, a fit compiles kernels when it needs them, once after an installation or an update.
+    """
+    from bayesieve import compiling
+
+    for family in given.family or []:
+        require_choice(family, FAMILIES, "family")
+    screen = Screen(given.quiet)
+    if compiling.stamp("columns") is None:
+        raise CommandError(
+            "Compiled code cannot be saved, as no cache folder can be written; set NUMBA_CACHE_DIR to one that can"
+        )
+    chosen = given.family or list(FAMILIES)
+    if len(chosen) == 1:
+        FAMILIES[chosen[0]]()
+        _compiled(chosen[0])
+        return
+    begin = time.perf_counter()
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(partial(_compile_elsewhere, screen), chosen))
+    screen.line(f"compiled in {time.perf_counter() - begin:.0f} s")
+
+
+def _compile_elsewhere(screen: Screen, family: str) -> None:
+    from bayesieve import compiling
+
+    screen.note(f"Compiling kernels of {family} ...")
+    if compiling.start(family).wait():
+        raise CommandError(f"The kernels of {family} cannot be compiled; see `bayesieve compile {family} --debug`")
+
+
+def _compiled(family: str) -> None:
+    from bayesieve import compiling
+
+    file = compiling.stamp(family)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+
+
+def _columns() -> None:
+    """Coding of numbers, words and their pairs, of few and of many rows."""
+    import numpy as np
+    import polars as pl
+
+    from bayesieve import TableEncoder
+
+    rng = np.random.default_rng(0)
+    for n_rows in (60, 6000):
+        numbers = rng.normal(size=n_rows)
+        words = rng.choice(np.array(["red", "green", "blue"]), n_rows)
+        places = rng.integers(0, 20, n_rows).astype(str)
+        frame = pl.DataFrame({"number": numbers, "few": np.round(4 * numbers) / 4, "word": words, "place": places})
+        for target in (numbers > 0, np.digitize(numbers, [-0.5, 0.5])):
+            encoder = TableEncoder(pairs="auto").fit(frame, target)
+            encoder.transform(frame)
+            TableEncoder(numeric="equal-frequency").fit(frame, target)  # as cells within levels
+
+
+def _fit() -> None:
+    """The default search among codes of two classes, and all that `SelectiveNB` makes of it."""
+    import numpy as np
+
+    from bayesieve import DiscreteNB
+    from bayesieve.naive_bayes.calibration import calibrate
+    from bayesieve.selection import make_selector
+
+    coded = _coded(3)
+    weights = make_selector("compression").set_params(encoder=None).fit_coded(coded).weights_
+    predictor = DiscreteNB(feature_weights=weights).fit(coded)
+    calibrate(coded, predictor.feature_count_, predictor.class_log_prior_, weights, "m-estimate")
+    predictor.predict_proba(coded)
+    DiscreteNB().fit(coded.take(np.arange(coded.n_rows)[::-1]))  # rows that are not listed class after class
+
+
+def _search(name: str, *n_levels: int) -> None:
+    """The search of a selector among codes of two classes."""
+    from bayesieve.selection import make_selector
+
+    for n in n_levels:
+        make_selector(name).set_params(encoder=None).fit_coded(_coded(n))
+
+
+def _auc(n_levels: int, n_selected: int) -> None:
+    """The order of rows by subsets of up to 8 features. Counting rows belongs to other families."""
+    import numpy as np
+
+    from bayesieve.criteria import AUC, ClassBlock, RatioTables
+
+    block = ClassBlock.of(_coded(n_levels))
+    logs = np.random.default_rng(0).normal(size=2 * int(block.n_codes.sum()))
+    tables = RatioTables(logs, block.n_codes, block.n_segments, 2)
+    criterion = AUC()
+    scores = criterion.start(block, tables, np.ones((block.n_segments, 1)))
+    for feature in range(8):
+        scores.multiply(tables, feature, True)
+        if feature >= n_selected:
+            criterion.sums(scores, tables, np.arange(8, 12), np.ones(4, dtype=bool))
+
+
+def _coded(n_levels: int) -> Any:
+    import numpy as np
+
+    from bayesieve.counts import CodedTable
+
+    n_features, n_rows = 12, 300
+    rng = np.random.default_rng(0)
+    classes = np.sort(rng.integers(0, 2, n_rows)).astype(np.uint8)
+    codes = np.where(rng.random((n_features, n_rows)) < 0.4, classes, rng.integers(0, n_levels, (n_features, n_rows)))
+    return CodedTable(
+        codes=codes.astype(np.uint8),
+        n_levels=np.full(n_features, n_levels),
+        names=tuple(f"x{k}" for k in range(n_features)),
+        class_codes=classes,
+        classes=np.arange(2),
+    )
+
+
+# Runs the kernels of each family. Levels decide how AUC counts pairs, so it is compiled in two processes.
+FAMILIES: dict[str, Callable[[], None]] = {
+    "columns": _columns,
+    "search": _fit,
+    "wrapper": partial(_search, "wrapper", 3),
+    "auc": partial(_auc, 2, 0),
+    "auc-levels": partial(_auc, 6, 3),
+    "pairs": partial(_search, "mrmr", 3),
+    "clusters": partial(_search, "clusters", 2, 3),
+}
 
 
 def kernels_are_compiled() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -11,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -124,7 +125,7 @@ def _explained(error: Exception) -> tuple[str, int]:
     if isinstance(error, CommandError):
         return str(error), BAD_INPUT
     if isinstance(error, ValueError) and _raised_by_bayesieve(error.__traceback__):
-        return str(error), BAD_INPUT
+        return _PARAMETER.sub(_its_option, str(error)), BAD_INPUT
     if isinstance(error, FileNotFoundError) and error.errno is not None and error.filename is None:
         return "The working folder does not exist any more; change to another one", BAD_INPUT
     if isinstance(error, OSError):  # the system's have a number, the library's a sentence
@@ -133,6 +134,17 @@ def _explained(error: Exception) -> tuple[str, int]:
         return f"Not enough memory{f' ({error})' if str(error) else ''}; use fewer rows or columns", INTERNAL
     what = "".join(traceback.format_exception_only(error)).strip().splitlines()[0]
     return f"Internal error ({what[:200]}); please report it with what --debug shows", INTERNAL
+
+
+# Parameters of the library that begin a sentence, or are row weights, and options that have other names.
+_OPTIONS = {"random_state": "seed", "sample_weight": "weight", "n_features": "sums"}
+_KNOWN = r"n_\w+|random_state|seed|max_seconds|memory_limit|engine|pairs|monotone|prior|calibrate|repetitions"
+_PARAMETER = re.compile(rf"^({_KNOWN})(?= (must|names|needs) )|(?<![\w'])sample_weight(?![\w'])")
+
+
+def _its_option(match: re.Match[str]) -> str:
+    name = match[0]
+    return "--" + _OPTIONS.get(name, name.removeprefix("n_")).replace("_", "-")
 
 
 def _named(filename: object) -> str:
@@ -158,14 +170,7 @@ def _warnings_as_lines() -> Iterator[None]:
         yield
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     typer.echo(f"warning: {sentence(str(message))}", err=True)
 
 

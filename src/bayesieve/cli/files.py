@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import shown, thousands
+from bayesieve.cli.text import listed, shown, thousands
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,17 +34,16 @@ def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
     from bayesieve.classifier.own_columns import levels_of_columns
     from bayesieve.table import reading
 
-    if is_several(path):
+    source = open_source(path, screen, model) if is_several(path) else None
+    if source is not None and source.n_rows * len(source.names) * _BYTES_OF_VALUE > _memory():
+        size = f"{thousands(source.n_rows)} rows of {thousands(len(source.names))} columns"
+        raise CommandError(f"{shown(path)} holds {size}, more than memory does; name a part of the files")
+    with screen.working(f"Reading {shown(path)} ..."):
+        if source is None:
+            return reading.read_table(path, None if model is None else levels_of_columns(model))
         import polars as pl
 
-        source = open_source(path, screen, model)
-        if source.n_rows * len(source.names) * _BYTES_OF_VALUE > _memory():
-            size = f"{thousands(source.n_rows)} rows of {thousands(len(source.names))} columns"
-            raise CommandError(f"{shown(path)} holds {size}, more than memory does; name a part of the files")
-        with screen.working(f"Reading {shown(path)} ..."):
-            return pl.concat(list(source.blocks()))
-    with screen.working(f"Reading {shown(path)} ..."):
-        return reading.read_table(path, None if model is None else levels_of_columns(model))
+        return pl.concat(list(source.blocks()))
 
 
 @contextmanager
@@ -101,18 +100,34 @@ def header_of(path: Path) -> list[str]:
     return list(scan(path).names) if is_several(path) else read_header(path)
 
 
-def open_source(path: Path, screen: Screen, model: Any) -> Source:
-    """The rows of a file, folder or pattern, to be read block by block; text by the model's levels, a single file of it
-    at once.
-    """
+def open_source(path: Path, screen: Screen, model: Any = None) -> Source:
+    """The rows of a file, folder or pattern, to be read block by block; with a model, text by the model's levels."""
     from bayesieve.classifier.own_columns import scan_for
-    from bayesieve.table.frame_files import ARROW, PARQUET
     from bayesieve.table.sources import scan
 
-    if not is_several(path) and path.suffix.lower() not in (*PARQUET, *ARROW):
-        return scan(read_table(path, screen, model))
     with screen.working(f"Looking at {shown(path)} ..."):
         return scan(path) if model is None else scan_for(model, path)
+
+
+def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen) -> Source:
+    """The rows to be scored, read block by block unless they are in a single text file; CommandError unless they have
+    the columns that the model needs, and are not to be overwritten.
+    """
+    from bayesieve.classifier.own_columns import columns_needed
+    from bayesieve.classifier.scored_files import refuse_own_file
+    from bayesieve.table.frame_files import ARROW, PARQUET
+    from bayesieve.table.reading import is_stream
+    from bayesieve.table.sources import scan
+
+    in_blocks = is_several(path) or path.suffix.lower() in (*PARQUET, *ARROW)
+    source = open_source(path, screen, model) if in_blocks else scan(read_table(path, screen, model))
+    if output is not None and not to_stdout(output) and not is_stream(path):
+        refuse_own_file(output, path, source)
+    lacking = [name for name in columns_needed(model)[1] if name not in source.names]
+    if lacking:
+        column = "a column" if len(lacking) == 1 else "columns"
+        raise CommandError(f"{shown(path)} lacks {column} that the model needs: {listed(lacking)}")
+    return source
 
 
 def _memory() -> int:
@@ -151,21 +166,15 @@ def opened_folder(path: Path) -> Iterator[None]:
     """Make a folder for the block to write into; where it writes nothing, the folder goes again."""
     new = [part for part in (path, *path.parents) if not part.exists()]
     try:
-        open_folder(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CommandError(f"{path} cannot be created ({error.strerror}); choose another --output") from error
         yield
     finally:
         with contextlib.suppress(OSError):  # the first that is not empty
             for part in new:
                 part.rmdir()
-
-
-def open_folder(path: Path) -> None:
-    """Make a folder to write into, unless it is there."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        check_folder(path)  # says it where part of the path is a file
-        raise CommandError(f"{path} cannot be created ({error.strerror}); choose another --output") from error
 
 
 def finished_in(results: Path | None) -> str:
@@ -179,42 +188,12 @@ def to_stdout(path: Path | None) -> bool:
     return path is None or str(path) == "-"
 
 
-def check_output(path: Path | None, *, folders: bool = False) -> bool:
-    """Refuse a file, or a folder where that can be, that could not be written in the end before any work is done.
+def check_output(path: Path | None) -> None:
+    """Refuse a file of a table that could not be written in the end, before any work is done."""
+    from bayesieve.table.frame_files import FrameFile
 
-    Whether it is a folder.
-    """
-    if to_stdout(path):
-        return False
-    assert path is not None
-    from bayesieve.table.frame_files import ARROW, PARQUET, SEPARATORS, is_folder, is_zipped, kind_of
-
-    if folders and is_folder(path):
-        check_folder(path)
-        return True
-    kind = kind_of(path)
-    if kind not in (*SEPARATORS, *PARQUET, *ARROW) or (is_zipped(path) and kind not in SEPARATORS):
-        endings = ".csv, .tsv, .parquet or .arrow"
-        raise CommandError(f"{path} has no known file extension; end the name in {endings}")
-    check_file(path)
-    return False
-
-
-def check_file(path: Path) -> None:
-    """Refuse a file whose name is that of a folder, or whose folder does not exist."""
-    if path.is_dir():
-        raise CommandError(f"{path} is a folder; give the name of a file to write")
-    if not path.parent.is_dir():
-        raise CommandError(f"There is no folder {path.parent} to write {path.name} in; create it first")
-
-
-def refuse_input(output: Path | None, table: Path, source: Source) -> None:
-    """ValueError where the output is one of the files that are read."""
-    from bayesieve.classifier.scored_files import refuse_own_file
-    from bayesieve.table.reading import is_stream
-
-    if output is not None and not to_stdout(output) and not is_stream(table):
-        refuse_own_file(output, table, source)
+    if path is not None and not to_stdout(path):
+        FrameFile(path)
 
 
 @contextmanager

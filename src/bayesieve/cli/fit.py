@@ -2,194 +2,246 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from functools import partial
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import Any
 
 from bayesieve.cli import compiling, files, options
-from bayesieve.cli.benefit import amounts_of, deciding
-from bayesieve.cli.choices import (
-    CALIBRATIONS,
-    changed_options,
-    pairs_in,
-    require_choice,
-    require_jobs,
-    require_seed,
-    signs_in,
-)
+from bayesieve.cli.benefit import deciding
 from bayesieve.cli.errors import CommandError, interruptible
-from bayesieve.cli.fit_summary import show_summary
-from bayesieve.cli.scanned import check_target, is_scanned, scanned_training
+from bayesieve.cli.info import show_summary
+from bayesieve.cli.options import Option, command, plugins, require_choice
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import counted
-from bayesieve.cli.training import TrainingTable, columns_of, training_table
+from bayesieve.cli.text import counted, quoted
+from bayesieve.cli.training import Columns, ScannedTraining, TrainingTable
 
-if TYPE_CHECKING:
-    from bayesieve import SelectiveNB
+SELECTOR_TITLES = {
+    "all": "every feature",
+    "map": "the most probable subset",
+    "bayesian": "average of models by posterior probability",
+    "compression": "average of models by compression",
+    "wrapper": "search by the classifier's own performance",
+    "boosted": "boosted search by confident features",
+    "clusters": "search in clusters of dependent features",
+    "accuracy": "forward search by training accuracy",
+    "auc": "forward search by training AUC",
+    "information-gain": "filter by information gain",
+    "imprecise-information-gain": "filter by imprecise information gain",
+    "mrmr": "filter by minimal redundancy, maximal relevance",
+    "cfs": "filter by correlations",
+}
+"""Title of each selector of bayesieve. The help shows them without importing the selectors, which takes a second."""
 
-search_option = partial(typer.Option, rich_help_panel="Search")
+_SELECTORS = [f"{name} ({title})" for name, title in SELECTOR_TITLES.items()]
+_SELECTORS += sorted(point.name for point in plugins("selectors"))
+_CALIBRATIONS = ("auto", "weights", "levels", "cells", "none")
 
-
-def fit(
-    table: options.TableFile,
-    target: options.Target,
-    weight: options.Weight = None,
-    normalize: options.Normalize = False,
-    ignore: options.Ignore = [],  # noqa: B006
-    numeric: options.Numeric = [],  # noqa: B006
-    categorical: options.Categorical = [],  # noqa: B006
-    prior: options.Prior = "sizes",
-    selector: Annotated[
-        str, search_option("--selector", "-s", metavar="NAME", help="Method to weigh features: {selectors}.")
-    ] = "compression",
-    constraint: Annotated[
-        list[str],
-        search_option(
-            metavar="MEASURE=BOUND",
-            help="Bound that a measure must beat, such as recall:bad=0.85; may be repeated; for the selectors clusters "
-            "and wrapper.",
+OPTIONS = {
+    "": [options.TABLE],
+    "Columns": [
+        options.TARGET,
+        *options.COLUMNS,
+        Option(
+            "--pairs PAIRS",
+            "Pairs of columns as further features: auto, a number of pairs at most, or the pairs as A:B,C:D.",
+            "auto",
         ),
-    ] = [],  # noqa: B006
-    refit: Annotated[
-        bool,
-        search_option(
+        Option("--sums N", "Sums of two columns of numbers, chosen at random, to try as further features.", 0),
+        Option(
+            "--quantiles N",
+            "Quantiles in which numbers of over 100,000 different values are counted, in pieces.",
+            65_535,
+        ),
+    ],
+    "Search": [
+        Option("--selector -s NAME", f"Method to weigh features: {'; '.join(_SELECTORS)}.", "compression"),
+        Option(
+            "--constraint MEASURE=BOUND",
+            "Bound that a measure must beat, such as recall:bad=0.85; may be repeated; for the selectors clusters "
+            "and wrapper.",
+            [],
+        ),
+        Option(
             "--refit",
-            help="Learn the probabilities again from all rows, not only from the two thirds that the search learnt "
+            "Learn the probabilities again from all rows, not only from the two thirds that the search learnt "
             "from; for the selector clusters.",
         ),
-    ] = False,
-    pairs: options.Pairs = "auto",
-    sums: options.Sums = 0,
-    quantiles: options.Quantiles = 65_535,
-    max_seconds: Annotated[
-        float | None,
-        search_option(
-            metavar="SECONDS",
-            help="Time limit of the search, which then returns its best result so far, and of the reading before it: "
+        Option(
+            "--max-seconds SECONDS",
+            "Time limit of the search, which then returns its best result so far, and of the reading before it: "
             "where time is short, fewer pieces of TABLE are read.",
-            show_default=False,
+            type=float,
         ),
-    ] = None,
-    calibrate: Annotated[
-        str,
-        search_option(metavar="NAME", help=f"What is fitted to the rows after the search: {', '.join(CALIBRATIONS)}."),
-    ] = "auto",
-    monotone: Annotated[
-        list[str],
-        search_option(
-            metavar="COLUMN=SIGN",
-            help="Evidence of the second of two classes, in the order of the alphabet or of numbers, never falls over "
+        Option(
+            "--calibrate NAME",
+            f"What is fitted to the rows after the search: {', '.join(_CALIBRATIONS)}.",
+            "auto",
+        ),
+        Option(
+            "--monotone COLUMN=SIGN",
+            "Evidence of the second of two classes, in the order of the alphabet or of numbers, never falls over "
             "the numbers of COLUMN (+1), or never rises (-1); may be repeated; for fitted evidence.",
+            [],
         ),
-    ] = [],  # noqa: B006
-    seed: Annotated[int, search_option(metavar="N", help="Seed of the search.")] = 0,
-    jobs: Annotated[int, search_option("--jobs", "-j", metavar="N", help="Threads; -1 is one per core.")] = -1,
-    engine: Annotated[
-        str,
-        search_option(
-            metavar="WHERE",
-            help="Where the rows live: memory, disk, or with a Dask cluster, such as dask://host:8786.",
+        Option("--seed N", "Seed of the search.", 0),
+        Option("--jobs -j N", "Threads; -1 is one per core.", -1),
+        Option(
+            "--engine WHERE",
+            "Where the rows live: memory, disk, or with a Dask cluster, such as dask://host:8786.",
+            "memory",
         ),
-    ] = "memory",
-    cache: Annotated[
-        Path | None,
-        search_option(
-            metavar="DIR",
-            help="Folder for the coded rows, which then take no memory; later fits of TABLE use them again.",
-            show_default=False,
+        Option(
+            "--cache DIR",
+            "Folder for the coded rows, which then take no memory; later fits of TABLE use them again.",
+            type=Path,
         ),
-    ] = None,
-    memory_limit: Annotated[
-        str | None,
-        search_option(
-            metavar="SIZE",
-            help="Read TABLE in pieces, and keep within so much memory, such as 4GiB; a folder or pattern always is.",
-            show_default=False,
+        Option(
+            "--memory-limit SIZE",
+            "Read TABLE in pieces, and keep within so much memory, such as 4GiB; a folder or pattern always is.",
         ),
-    ] = None,
-    dry_run: Annotated[
-        bool, search_option("--dry-run", help="Print what a fit in pieces would read, write and take, and end.")
-    ] = False,
-    benefit: options.Benefit = None,
-    output: options.OutputFolder = Path("bayesieve-output"),
-    folds: Annotated[
-        int, options.output_option(metavar="N", help="Cross-validation folds for the report's measures; 0: none.")
-    ] = 5,
-    no_report: Annotated[bool, options.output_option("--no-report", help="Skip report.html and its measures.")] = False,
-    quiet: options.QuietOutput = False,
-    debug: options.Debug = False,
-) -> None:
+        Option("--dry-run", "Print what a fit in pieces would read, write and take, and end."),
+    ],
+    "Options": [options.BENEFIT],
+    "Output": [
+        options.folder("bayesieve-output"),
+        Option("--folds N", "Cross-validation folds for the report's measures; 0: none.", 5),
+        Option("--no-report", "Skip report.html and its measures."),
+        options.QUIET,
+    ],
+}
+
+
+@command(OPTIONS)
+def fit(given: Any) -> None:
     """Learn a model from TABLE.
 
     Writes model.json, features.csv and report.html, and prints a summary.
 
     Ctrl-C during the search keeps the best model so far.
     """
-    from bayesieve import RandomSums, SelectiveNB, TableEncoder
-    from bayesieve.discretize.criterion import PRIORS
-    from bayesieve.discretize.scanned_columns import QUANTILES
+    from bayesieve import RepeatedFolds
     from bayesieve.selection import SELECTORS
 
-    require_choice(selector, SELECTORS, "selector")
-    require_choice(calibrate, CALIBRATIONS, "calibrate")
-    require_choice(prior, PRIORS, "prior")
-    _check_numbers(max_seconds, seed, jobs, folds)
-    screen = Screen(quiet)
-    columns = columns_of(target, weight, ignore, numeric, categorical, normalize)
+    require_choice(given.selector, SELECTORS, "selector")
+    require_choice(given.calibrate, _CALIBRATIONS, "calibrate")
+    if given.folds:
+        RepeatedFolds(given.folds)  # refuses other numbers
+    screen, table, output = Screen(given.quiet), given.table, given.output
+    columns = Columns.given(given, given.target)
     files.check_folder(output)
-    data: Any
-    if is_scanned(table, memory_limit, dry_run or engine != "memory"):
-        if sums:
-            raise CommandError("--sums needs all rows in memory; give one file, without --memory-limit and --engine")
-        data = scanned_training(table, columns, screen)
-        check_target(data, screen)
-    else:
-        data = training_table(files.read_table(table, screen), columns, table, screen)
-    with files.locating(table, target):
-        rule = data.rule_in(benefit, table)
-    made = RandomSums(sums, random_state=seed) if sums else None
-    changed = changed_options(selector, SELECTORS[selector], constraint, refit)
-    model = SelectiveNB(
-        SELECTORS[selector](**changed) if changed else selector,
-        encoder=TableEncoder(kinds=columns.kinds or None, sums=made, n_quantiles=quantiles, n_jobs=jobs)
-        if columns.kinds or made or quantiles != QUANTILES
-        else "modl",
-        calibrate=False if calibrate == "none" else calibrate,  # type: ignore[arg-type]
-        monotone=signs_in(monotone, data.names) or None,
-        pairs=pairs_in(pairs, data.names),
-        prior=prior,  # type: ignore[arg-type]
-        max_seconds=max_seconds,
-        random_state=seed,
-        n_jobs=jobs,
-        verbose=0 if quiet else 1,
-        engine=engine,
-        cache=cache,
-        memory_limit=memory_limit,
-    )
-    if dry_run:
+    data = _training(given, columns, screen)
+    with files.locating(table, given.target):
+        rule = data.rule_in(given.benefit)
+    model = _model(given, data)
+    if given.dry_run:
         with compiling.announced(screen), screen.working("Trying a few rows ..."):
             plan = data.plan(model)
         screen.pairs(plan)
         return
-    with files.locating(table, target):
+    with files.locating(table, given.target):
         _learn(model, data, screen)
-    model.target_name_, model.benefit_rule_ = target, rule
+    model.target_name_, model.benefit_rule_ = given.target, rule
     model.set_params(verbose=0, engine="memory", cache=None, memory_limit=None)
-    files.open_folder(output)
-    written = [("model", output / "model.json"), ("features", output / "features.csv")]
-    model.save(output / "model.json")
-    files.write_frame(model.summary(), output / "features.csv")
-    performance = None
-    if not no_report:
-        performance = _write_report(model, data.measured(model), output / "report.html", folds, screen, table)
-        written.append(("report", output / "report.html"))
+    with files.opened_folder(output):
+        written = [("model", output / "model.json"), ("features", output / "features.csv")]
+        model.save(output / "model.json")
+        files.write_frame(model.summary(), output / "features.csv")
+        performance = None
+        if not given.no_report:
+            performance = _write_report(model, data.measured(model), output / "report.html", given.folds, screen)
+            written.append(("report", output / "report.html"))
     show_summary(screen, model, performance, written)
 
 
-def _learn(model: SelectiveNB, data: Any, screen: Screen) -> None:
+def _training(given: Any, columns: Columns, screen: Screen) -> Any:
+    """The rows: in pieces from a folder or a pattern, or where a limit, a plan or a cluster asks for it."""
+    in_pieces = given.memory_limit is not None or given.dry_run or given.engine != "memory"
+    if not files.is_several(given.table) and not in_pieces:
+        return TrainingTable.of(files.read_table(given.table, screen), columns, given.table, screen)
+    if given.sums:
+        raise CommandError("--sums needs all rows in memory; give one file, without --memory-limit and --engine")
+    return ScannedTraining.of(given.table, columns, screen)
+
+
+def _model(given: Any, data: Any) -> Any:
+    """The classifier, not fitted yet."""
+    from bayesieve import RandomSums, SelectiveNB, TableEncoder
+    from bayesieve.discretize.scanned_columns import QUANTILES
+    from bayesieve.selection import SELECTORS
+
+    selector, encoder = SELECTORS[given.selector], {"kinds": data.columns.kinds or None, "n_quantiles": given.quantiles}
+    changed = _changed_options(selector, given)
+    sums = RandomSums(given.sums, random_state=given.seed) if given.sums else None
+    is_usual = not data.columns.kinds and sums is None and given.quantiles == QUANTILES
+    return SelectiveNB(
+        selector(**changed) if changed else given.selector,
+        encoder="modl" if is_usual else TableEncoder(**encoder, sums=sums, n_jobs=given.jobs),
+        calibrate=False if given.calibrate == "none" else given.calibrate,
+        monotone=_signs_in(given.monotone, data.names) or None,
+        pairs=_pairs_in(given.pairs, data.names),
+        prior=given.prior,
+        max_seconds=given.max_seconds,
+        random_state=given.seed,
+        n_jobs=given.jobs,
+        verbose=0 if given.quiet else 1,
+        engine=given.engine,
+        cache=given.cache,
+        memory_limit=given.memory_limit,
+    )
+
+
+def _changed_options(selector: type, given: Any) -> dict[str, Any]:
+    """Options of a selector that --constraint and --refit change; CommandError unless it has them."""
+    known = inspect.signature(selector).parameters
+    if given.constraint and "constraints" not in known:
+        raise CommandError(f"--constraint needs --selector clusters or wrapper, got {quoted(given.selector)}")
+    if given.refit and "refit" not in known:
+        raise CommandError(f"--refit needs --selector clusters, got {quoted(given.selector)}")
+    changed: dict[str, Any] = {"refit": True} if given.refit else {}
+    if given.constraint:
+        changed["constraints"] = {}
+    for text in given.constraint:
+        measure, _, bound = (part.strip() for part in text.rpartition("="))
+        try:
+            changed["constraints"][measure] = float(bound)
+        except ValueError:
+            measure = ""
+        if not measure:
+            example = "such as recall:bad=0.85"
+            raise CommandError(f"--constraint must be a measure and its bound, {example}, got {quoted(text)}")
+    return changed
+
+
+def _pairs_in(text: str, names: Collection[str]) -> Any:
+    """The value of --pairs: "auto", a number, or lists of two names of columns; CommandError for anything else."""
+    if text == "auto":
+        return text
+    if text.isdecimal() and len(text) < 10:
+        return int(text)
+    pairs = [[name.strip() for name in part.split(":")] for part in text.split(",")]
+    for pair in pairs:
+        if len(pair) != 2:
+            raise CommandError(f"--pairs must be auto, a number, or pairs such as A:B,C:D, got {quoted(text)}")
+        for name in pair:
+            require_choice(name, names, "column", " of --pairs")
+    return pairs
+
+
+def _signs_in(given: list[str], names: Collection[str]) -> dict[str, int]:
+    """Signs by column from texts such as income=+1; CommandError for anything else."""
+    signs = {}
+    for text in given:
+        name, _, sign = (part.strip() for part in text.rpartition("="))
+        if sign not in ("+1", "1", "-1"):
+            raise CommandError(f"--monotone must be a column and +1 or -1, such as income=+1, got {quoted(text)}")
+        require_choice(name, names, "column", " of --monotone")
+        signs[name] = int(sign)
+    return signs
+
+
+def _learn(model: Any, data: Any, screen: Screen) -> None:
     """Fit the model, and say so where the search was interrupted."""
     if screen.shows_progress:
         screen.note(f"Fitting {counted(data.n_rows, 'row')} of {counted(len(data.names), 'feature')} ...")
@@ -204,16 +256,7 @@ def _learn(model: SelectiveNB, data: Any, screen: Screen) -> None:
         )
 
 
-def _check_numbers(max_seconds: float | None, seed: int, jobs: int, folds: int) -> None:
-    if max_seconds is not None and not max_seconds >= 0:
-        raise CommandError(f"--max-seconds must be at least 0, got {max_seconds:g}")
-    require_seed(seed)
-    require_jobs(jobs)
-    if folds < 0 or folds == 1:
-        raise CommandError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")
-
-
-def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, screen: Screen, table: Path) -> Any:
+def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, screen: Screen) -> Any:
     """Write the report, with measures where possible; Ctrl-C ends it, searches included."""
     if folds and (lacking := data.too_few_classes()):
         screen.warn(f"Nothing is measured by cross-validation: it needs {lacking}")
@@ -221,8 +264,6 @@ def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, scree
     folds = min(folds, int(data.y.value_counts()["count"].max()))  # type: ignore[arg-type]
     what = f"Measuring by {folds}-fold cross-validation" if folds else "Writing the report"
     left = f"model.json and features.csv are in {path.parent}; the report was not written"
-    rule, benefit = model.benefit_rule_, None
-    if rule is not None:
-        benefit = deciding(rule, model, data.X, amounts_of(rule, data.frame, table))
+    benefit = None if model.benefit_rule_ is None else deciding(model, data.X, data.frame, data.path)
     with interruptible(left), screen.working(f"{what} ..."):
         return model.report(path, data.X, data.y, sample_weight=data.weights, benefit=benefit, cv=folds)

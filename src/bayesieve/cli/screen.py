@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,11 +11,32 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bayesieve.cli.tables import Column, plain_table, rich_table
 from bayesieve.cli.text import sentence, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+_BAR_CELLS, _LONGEST_TEXT, _READABLE_TEXT = 12, 40, 14
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a printed table.
+
+    The texts of a `number` column are right-aligned and never cut. A `bar` column holds numbers, drawn as bars coloured
+    by their sign; it repeats another column and is dropped if it does not fit.
+    """
+
+    title: str
+    number: bool = False
+    bar: bool = False
+
+
+def numbers(*titles: str) -> list[Column]:
+    """Columns of numbers with these titles."""
+    return [Column(title, number=True) for title in titles]
 
 
 @dataclass(frozen=True)
@@ -56,10 +78,9 @@ class Screen:
         if self.quiet:
             return
         if self.out.is_terminal:
-            self.out.print(rich_table(columns, rows, strong, self.out.width))
+            self.out.print(drawn_table(columns, rows, strong, self.out.width))
         else:
-            for line in plain_table(columns, rows):
-                typer.echo(line)
+            typer.echo(plain_table(columns, rows))
 
     def warn(self, text: str) -> None:
         """Print a warning on the error stream, also when quiet."""
@@ -72,15 +93,10 @@ class Screen:
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
-        """Show a spinner on a terminal while the block runs."""
-        if not self.shows_progress:
-            yield
-            return
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        """Show a running clock on a terminal while the block runs."""
+        from bayesieve.engine.progress import stage
 
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        with Progress(*columns, console=self.err, transient=True) as progress:
-            progress.add_task(visible(text), total=None)
+        with stage(visible(text), verbose=int(self.shows_progress)):
             yield
 
 
@@ -93,3 +109,69 @@ def _show(console: Console, *parts: tuple[str, str]) -> None:
         console.print(line, soft_wrap=True)
     else:
         typer.echo(line.plain.rstrip(), err=console.stderr)
+
+
+def plain_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> str:
+    """The lines of a table, without bars and with nothing cut."""
+    from rich.console import Console
+    from rich.table import Table
+
+    texts = [i for i, column in enumerate(columns) if not column.bar]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for i in texts:
+        table.add_column(_text(columns[i].title), justify="right" if columns[i].number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(_text(row[i]) for i in texts))
+    file = io.StringIO()
+    Console(file=file, width=1 << 30, color_system=None, force_terminal=False).print(table)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+
+def drawn_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]], strong: Sequence[int], room: int) -> Table:
+    """A table for a terminal `room` cells wide: bars are dropped where texts have little room, texts are cut."""
+    from rich import box
+    from rich.table import Table
+
+    widths = [_BAR_CELLS if column.bar else _width(column.title, *_column(rows, i)) for i, column in enumerate(columns)]
+    is_text = [not column.number and not column.bar for column in columns]
+    needed = sum(min(width, _READABLE_TEXT) if text else width for width, text in zip(widths, is_text, strict=True))
+    has_room = needed + 2 * (len(columns) - 1) <= room
+    shown = [i for i, column in enumerate(columns) if has_room or not column.bar]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    for i in shown:
+        if columns[i].number or columns[i].bar:
+            table.add_column(_text(columns[i].title), justify="right" if columns[i].number else "left", width=widths[i])
+        else:
+            table.add_column(_text(columns[i].title), max_width=_LONGEST_TEXT)
+    for number, row in enumerate(rows):
+        cells = [_bar(row[i], _column(rows, i)) if columns[i].bar else _text(row[i]) for i in shown]
+        table.add_row(*cells, style="bold" if number in strong else None)
+    return table
+
+
+def _column(rows: Sequence[Sequence[Any]], i: int) -> list[Any]:
+    return [row[i] for row in rows]
+
+
+def _width(*texts: object) -> int:
+    from rich.cells import cell_len
+
+    return max(cell_len(visible(text)) for text in texts)
+
+
+def _text(content: object) -> Text:
+    from rich.text import Text
+
+    return Text(visible(content), no_wrap=True, overflow="ellipsis")
+
+
+def _bar(value: float | None, others: Sequence[float | None]) -> Text:
+    """A bar as long as a number is large among others, in eighths of a cell; empty for None."""
+    from rich.text import Text
+
+    largest = max(abs(other or 0) for other in others)
+    if value is None or largest == 0:
+        return Text()
+    eighths = round(8 * _BAR_CELLS * abs(value) / largest)
+    blocks = "█" * (eighths // 8) + ("", *"▏▎▍▌▋▊▉")[eighths % 8]
+    return Text(blocks, style="green" if value > 0 else "red")

@@ -1,14 +1,18 @@
-"""Training data for the classifier from a table and the options of `fit`."""
+"""Training data of a command: the roles of the columns, and the rows, in memory or in files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.cli.benefit import amounts_of, benefit_rule
+from bayesieve.cli import files
+from bayesieve.cli.benefit import amounts_of
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.text import counted, listed, quoted, shown, similar, thousands
@@ -17,10 +21,13 @@ if TYPE_CHECKING:
     import polars as pl
 
     from bayesieve.decision.benefit_rule import BenefitRule
+    from bayesieve.table.sources import Source
 
 _MOST_NUMERIC_CLASSES = 100
 _FEWEST_ROWS_PER_CLASS = 2  # on average; a text column with fewer is an identifier
 _SMALL = 20  # classes up to which any number of rows is accepted
+_MEASURED_ROWS = 50_000
+_TRIED_ROWS = (20_000, 50_000, 200_000)  # to compile, and to see how time grows
 
 
 @dataclass(frozen=True)
@@ -31,44 +38,114 @@ class Columns:
     weight: str | None
     ignored: tuple[str, ...]
     kinds: dict[str, str]
-    normalize: bool = False
+    normalize: bool
+
+    @classmethod
+    def given(cls, given: Any, target: str) -> Columns:
+        """The options that name columns, checked against each other."""
+        kinds = {"--numeric": given.numeric, "--categorical": given.categorical}
+        roles = {"--target": [target], "--weight": [given.weight], **kinds, "--ignore": given.ignore}
+        for (option, names), (other, others) in combinations(roles.items(), 2):
+            both = [name for name in names if name in others]
+            if both and not (other == "--ignore" and option in kinds):
+                raise CommandError(f"Column {quoted(both[0])} cannot be both {option} and {other}; choose one")
+        if given.normalize and given.weight is None:
+            raise CommandError("--normalize scales row weights; name their column by --weight")
+        of_kind = {name: option[2:] for option, names in kinds.items() for name in names if name not in given.ignore}
+        return cls(target, given.weight, tuple(given.ignore), of_kind, given.normalize)
+
+    def within(self, names: Sequence[str]) -> Columns:
+        """Without ignored columns that a table lacks."""
+        return replace(self, ignored=tuple(name for name in self.ignored if name in names))
+
+    def require_in(self, path: Path, names: Sequence[str], everywhere: bool = True) -> None:
+        """Raise CommandError if a table lacks a column, and suggest columns with similar names.
+
+        Ignored columns are required only if ``everywhere``.
+        """
+        roles = [(self.target, "--target"), *((name, f"--{kind}") for name, kind in self.kinds.items())]
+        roles += [(self.weight, "--weight")] if self.weight is not None else []
+        roles += [(name, "--ignore") for name in self.ignored if everywhere]
+        for name, option in roles:
+            if name not in names:
+                meant = similar(name, names)
+                hint = f"did you mean {' or '.join(map(quoted, meant))}?" if meant else f"it has {listed(names)}"
+                raise CommandError(f"{shown(path)} has no column {quoted(name)} ({option}); {hint}")
+
+    def features(self, path: Path, names: Sequence[str]) -> list[str]:
+        """The columns to learn from; CommandError unless there are some, and all that the options name."""
+        self.require_in(path, names)
+        others = {self.target, self.weight, *self.ignored}
+        left = [name for name in names if name not in others]
+        if not left:
+            besides = listed(sorted(filter(None, others)))
+            raise CommandError(f"{shown(path)} has no column left to learn from besides {besides}")
+        return left
 
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Features, labels (a series without a name) and row weights of the rows whose target is known."""
+    """Rows in memory whose target is known.
 
-    X: pl.DataFrame
-    y: pl.Series
-    weights: Any
-    frame: pl.DataFrame  # the same rows with all columns
-    positions: pl.Series | None = None  # of these rows in the table
+    ``frame`` has all their columns, ``names`` are those to learn from, ``positions`` are those of the rows in the
+    table.
+    """
+
+    path: Path
+    columns: Columns
+    names: list[str]
+    frame: pl.DataFrame
+    positions: pl.Series | None = None
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen) -> TrainingTable:
+        """The rows of a table; CommandError if the target does not hold classes."""
+        names, target = columns.features(path, frame.columns), quoted(columns.target)
+        labels = frame[columns.target].alias("")  # polars takes the names * and ^...$ for patterns
+        known = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
+        if not known.any():
+            raise CommandError(f"The target {target} is missing in all rows")
+        if not known.all():
+            rows = f"{counted(frame.height - int(known.sum()), 'row')} of {thousands(frame.height)}"
+            screen.warn(f"The target {target} is missing in {rows}, which are left out")
+        table = cls(path, columns, names, frame.filter(known), known.arg_true())
+        refuse_other_than_classes(table.y, target, table.n_rows)
+        return table
 
     @property
-    def names(self) -> list[str]:
-        """The features."""
-        return self.X.columns
+    def X(self) -> pl.DataFrame:
+        return self.frame[self.names]
+
+    @property
+    def y(self) -> pl.Series:
+        return self.frame[self.columns.target].alias("")
+
+    @property
+    def weights(self) -> Any:
+        from bayesieve.table.target import normalized_weights
+
+        weights = None if self.columns.weight is None else self.frame[self.columns.weight].alias("")
+        return normalized_weights(weights) if self.columns.normalize else weights
 
     @property
     def n_rows(self) -> int:
-        return self.X.height
+        return self.frame.height
 
     def fit(self, model: Any) -> None:
         """Fit the model to all rows."""
-        with self._numbered():
+        with self.numbered():
             model.fit(self.X, self.y, self.weights)
 
-    def check_kinds(self, kinds: Mapping[str, str]) -> None:
+    def check_kinds(self) -> None:
         """ValueInRow if a column that is to be read as numbers holds something else."""
         from bayesieve.table import as_table
 
-        numeric = [name for name, kind in kinds.items() if kind == "numeric" and name in self.names]
-        with self._numbered():
-            for name in numeric:
-                as_table(self.X[[name]], kinds={name: "numeric"}).column(0).numbers()
+        with self.numbered():
+            for name in [name for name, kind in self.columns.kinds.items() if kind == "numeric"]:
+                as_table(self.frame[[name]], kinds={name: "numeric"}).column(0).numbers()
 
     @contextmanager
-    def _numbered(self) -> Iterator[None]:
+    def numbered(self) -> Iterator[None]:
         """Rows in errors are those of the table."""
         from bayesieve.table.columns import ValueInRow
 
@@ -83,14 +160,15 @@ class TrainingTable:
         """The rows that a report measures."""
         return self
 
-    def rule_in(self, path: Path | None, table: Path) -> BenefitRule | None:
+    def rule_in(self, file: Path | None) -> BenefitRule | None:
         """The benefits in a file; CommandError unless every row has an amount."""
+        from bayesieve.decision.benefit_rule import BenefitRule
         from bayesieve.table import as_target
 
-        rule = benefit_rule(path, as_target(self.y).classes)
+        rule = None if file is None else BenefitRule.read(file, as_target(self.y).classes)
         if rule is not None:
-            with self._numbered():
-                amounts_of(rule, self.frame, table)
+            with self.numbered():
+                amounts_of(rule, self.frame, self.path)
         return rule
 
     def too_few_classes(self) -> str:
@@ -103,124 +181,171 @@ class TrainingTable:
         return f"at least two classes with two rows each; {listed(lone)} {have} only one"
 
 
-def columns_of(
-    target: str,
-    weight: str | None,
-    ignored: list[str],
-    numeric: list[str],
-    categorical: list[str],
-    normalize: bool = False,
-) -> Columns:
-    """The options that name columns, checked against each other."""
-    both = [name for name in numeric if name in categorical]
-    if both:
-        raise CommandError(f"Column {quoted(both[0])} is given as --numeric and as --categorical; choose one")
-    if weight == target:
-        raise CommandError(f"Column {quoted(target)} cannot be both --target and --weight")
-    for name, option in ((target, "--target"), (weight, "--weight")):
-        for others, other in ((ignored, "--ignore"), (numeric, "--numeric"), (categorical, "--categorical")):
-            if name in others:
-                raise CommandError(f"Column {quoted(name)} cannot be both {option} and {other}")
-    if normalize and weight is None:
-        raise CommandError("--normalize scales row weights; name their column by --weight")
-    kinds = dict.fromkeys(numeric, "numeric") | dict.fromkeys(categorical, "categorical")
-    return Columns(
-        target, weight, tuple(ignored), {name: kind for name, kind in kinds.items() if name not in ignored}, normalize
-    )
-
-
-def require_columns(path: Path, names: Sequence[str], columns: Columns, everywhere: bool = True) -> None:
-    """Raise CommandError if a table lacks a column, and suggest columns with similar names.
-
-    Ignored columns are required only if ``everywhere``.
-    """
-    for name, option in (
-        (columns.target, "--target"),
-        *(((columns.weight, "--weight"),) if columns.weight is not None else ()),
-        *((name, "--ignore") for name in columns.ignored if everywhere),
-        *((name, f"--{kind}") for name, kind in columns.kinds.items()),
-    ):
-        if name not in names:
-            meant = similar(name, names)
-            close = f"did you mean {' or '.join(map(quoted, meant))}?"
-            hint = close if meant else f"it has {listed(names)}"
-            raise CommandError(f"{shown(path)} has no column {quoted(name)} ({option}); {hint}")
-
-
-def training_table(frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen) -> TrainingTable:
-    """Split a table into features, target and weights; CommandError if the target does not hold classes."""
-    require_columns(path, frame.columns, columns)
-    known = _known_labels(frame, columns.target, screen)
-    frame, positions = frame.filter(known), known.arg_true()
-    y = frame[columns.target].alias("")  # polars takes the names * and ^...$ for patterns
-    refuse_other_than_classes(y, quoted(columns.target), len(y))
-    left_out = {columns.target, columns.weight, *columns.ignored}
-    names = [name for name in frame.columns if name not in left_out]
-    if not names:
-        others = listed(sorted(filter(None, left_out)))
-        raise CommandError(f"{shown(path)} has no column left to learn from besides {others}")
-    X = frame[names]
-    if columns.weight is None:
-        return TrainingTable(X, y, None, frame, positions)
-    from bayesieve.table.target import normalized_weights
-
-    weights = _weights(frame[columns.weight].alias(""), quoted(columns.weight))
-    return TrainingTable(X, y, normalized_weights(weights) if columns.normalize else weights, frame, positions)
-
-
-def _known_labels(frame: pl.DataFrame, target: str, screen: Screen) -> pl.Series:
-    """Which rows have a target, (n_rows,) bool."""
-    labels = frame[target].alias("")
-    known = labels.is_not_null()
-    if labels.dtype.is_float():
-        known &= labels.is_not_nan().fill_null(False)
-    dropped = frame.height - int(known.sum())
-    if dropped == frame.height:
-        raise CommandError(f"The target {quoted(target)} is missing in all rows")
-    if dropped:
-        rows = f"{counted(dropped, 'row')} of {thousands(frame.height)}"
-        screen.warn(f"The target {quoted(target)} is missing in {rows}, which are left out")
-    return known
-
-
 def refuse_other_than_classes(y: pl.Series, name: str, n_rows: int) -> None:
     """CommandError unless the labels, or the distinct ones of so many rows, are classes."""
     import polars as pl
 
     kind, n_classes = y.dtype, y.n_unique()
+    wrong = ""
     if n_classes == 1:
-        raise CommandError(f"The target {name} has only one class ({quoted(y[0])}); at least two are needed")
-    if kind.is_float() and not (y.is_finite().all() and (y == y.round()).all()):
-        raise CommandError(f"The target {name} holds continuous numbers, not classes; cut it into classes first")
-    if kind.is_numeric() and n_classes > _MOST_NUMERIC_CLASSES:
-        raise CommandError(
-            f"The target {name} holds {thousands(n_classes)} different numbers, more than the {_MOST_NUMERIC_CLASSES} "
-            "that may be classes; cut it into classes first"
+        wrong = f"has only one class ({quoted(y[0])}); at least two are needed"
+    elif kind.is_float() and not (y.is_finite().all() and (y == y.round()).all()):
+        wrong = "holds continuous numbers, not classes; cut it into classes first"
+    elif kind.is_numeric() and n_classes > _MOST_NUMERIC_CLASSES:
+        wrong = (
+            f"holds {thousands(n_classes)} different numbers, more than the {_MOST_NUMERIC_CLASSES} that may be "
+            "classes; cut it into classes first"
         )
-    if kind.is_temporal() or kind.is_nested() or kind == pl.Object:
-        raise CommandError(f"The target {name} holds {_called(kind)}, not classes; choose another column")
-    if n_classes > _SMALL and n_classes * _FEWEST_ROWS_PER_CLASS > n_rows:
-        raise CommandError(
-            f"The target {name} has {thousands(n_classes)} different values in {counted(n_rows, 'row')}: it is an "
-            "identifier, not a class; choose another column"
+    elif kind.is_temporal() or kind.is_nested() or kind == pl.Object:
+        what = "dates or times" if kind.is_temporal() else "lists or structures"
+        wrong = f"holds {what}, not classes; choose another column"
+    elif n_classes > _SMALL and n_classes * _FEWEST_ROWS_PER_CLASS > n_rows:
+        wrong = (
+            f"has {thousands(n_classes)} different values in {counted(n_rows, 'row')}: it is an identifier, not a "
+            "class; choose another column"
         )
+    if wrong:
+        raise CommandError(f"The target {name} {wrong}")
 
 
-def _called(kind: pl.DataType) -> str:
-    if not kind.is_temporal():
-        return "lists or structures"
-    return {"Date": "dates", "Datetime": "dates", "Duration": "durations"}.get(type(kind).__name__, "times")
+@dataclass(frozen=True)
+class ScannedTraining:
+    """Rows in files; ``whole`` has all columns, ``source`` those that are not ignored."""
+
+    path: Path
+    columns: Columns
+    names: list[str]
+    whole: Source
+    source: Source
+
+    @classmethod
+    def of(cls, path: Path, columns: Columns, screen: Screen) -> ScannedTraining:
+        """The rows of a file, folder or pattern; CommandError if the target does not hold classes."""
+        source = files.open_source(path, screen)
+        names = columns.features(path, source.names)
+        own = source.select([name for name in source.names if name not in columns.ignored])
+        data = cls(path, columns, names, source, own)
+        with screen.working(f"Reading {quoted(columns.target)} ..."):
+            target = data._rows.target
+        refuse_other_than_classes(_series(target.classes), quoted(columns.target), target.codes.size)
+        return data
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.source.n_rows)
+
+    def fit(self, model: Any) -> None:
+        """Fit the model to all rows."""
+        columns = self.columns
+        model.set_params(normalize=columns.normalize).fit(self.source, columns.target, columns.weight)
+
+    def measured(self, model: Any) -> TrainingTable:
+        """Rows drawn at random that a report measures, in memory; a caution of the model says so."""
+        from bayesieve.naive_bayes.calibration import drawn_rows
+        from bayesieve.table.cautions import Caution
+
+        rows = self._rows
+        drawn = drawn_rows(rows.table.n_rows, _MEASURED_ROWS)
+        amount = getattr(model.benefit_rule_, "amount", None)
+        names = dict.fromkeys(filter(None, [*self.names, amount, self.columns.weight, self.columns.target]))
+        if drawn.size < rows.table.n_rows:
+            sentence = (
+                f"Performance is that of models of {thousands(drawn.size)} rows drawn at random from "
+                f"{thousands(rows.table.n_rows)}; the model itself is learnt from all of them."
+            )
+            model.cautions_ = (*model.cautions_, Caution("sample", (), sentence, warns=False))
+        as_given = replace(self.columns, normalize=False)  # the model does so
+        return TrainingTable(self.path, as_given, self.names, self._columns(list(names)).frame(drawn))
+
+    def rule_in(self, file: Path | None) -> BenefitRule | None:
+        """The benefits in a file; CommandError unless every row has an amount."""
+        import polars as pl
+
+        from bayesieve.decision.benefit_rule import BenefitRule
+
+        rule = None if file is None else BenefitRule.read(file, self._rows.target.classes)
+        if rule is not None and rule.amount is not None:
+            amounts_of(rule, pl.DataFrame(schema=self.whole.schema), self.path)
+            first = 0
+            for frame in self._columns([rule.amount]).frames():
+                amounts_of(rule, frame, self.path, first)
+                first += frame.height
+        return rule
+
+    def _columns(self, names: Sequence[str]) -> Any:
+        """Columns of the rows whose target is known."""
+        from bayesieve.table.scanned import ScannedTable
+
+        return ScannedTable(self.whole.select(names), self._rows.table.known)
+
+    @cached_property
+    def _rows(self) -> Any:
+        from bayesieve.table.cautions import silenced
+        from bayesieve.table.scanned import scanned_rows
+
+        with silenced():
+            return scanned_rows(self.source, self.columns.target, self.columns.weight)
+
+    def plan(self, model: Any) -> list[tuple[str, str]]:
+        """What a fit reads, writes and takes."""
+        from bayesieve.discretize.scanned_columns import QUANTILES
+        from bayesieve.engine.memory_limit import bytes_of
+
+        n_columns, size = len(self.names), _size(self.source.n_bytes)
+        target = quoted(self.columns.target)
+        quantiles = getattr(model.encoder, "n_quantiles", QUANTILES)
+        n_classes = self._rows.target.n_classes
+        n_bytes = 4 * n_columns * self.n_rows + 2 * 16 * (n_classes - 1) * self.n_rows
+        return [
+            (
+                "table",
+                f"{counted(self.n_rows, 'row')} of {counted(n_columns, 'feature')}, {size}",
+            ),
+            ("target", f"{target}, {counted(n_classes, 'class', 'classes')}"),
+            ("pass 1", f"{target} alone"),
+            ("pass 2", "all columns: values are counted, and noted by number on disk"),
+            ("pass 3", f"columns of over 100,000 distinct numbers, where there are any: {quantiles:,} quantiles"),
+            ("then", "codes and search on disk, class after class; no further pass"),
+            ("on disk", f"up to {_size(n_bytes)} while it runs, in {model.cache or 'the folder for temporary files'}"),
+            ("memory", f"up to {_size(bytes_of(model.memory_limit))}"),
+            ("time", f"about {_duration(self._seconds(model))}, judged by {thousands(_TRIED_ROWS[-1])} rows at most"),
+        ]
+
+    def _seconds(self, model: Any) -> float:
+        """How long a fit may take, from fits of some of the first rows."""
+        from sklearn.base import clone
+
+        from bayesieve.table.cautions import silenced
+        from bayesieve.table.sources import scan
+
+        began = time.perf_counter()
+        frame = next(self.source.blocks())
+        reading = (time.perf_counter() - began) / frame.height
+        taken = []
+        with silenced():
+            for n_rows in _TRIED_ROWS:
+                part = replace(self, source=scan(frame.head(n_rows)))
+                began = time.perf_counter()
+                part.fit(clone(model).set_params(cache=None, verbose=0))
+                taken.append((part.n_rows, time.perf_counter() - began))
+        (some, short), (more, long) = taken[-2:]
+        per_row = max(long - short, 0.1 * long) / (more - some) if more > some else long / more
+        return long + max(0, self.n_rows - more) * (per_row + reading)
 
 
-def _weights(column: pl.Series, name: str) -> Any:
-    if not column.dtype.is_numeric():
-        raise CommandError(f"The --weight column {name} does not hold numbers")
-    values = column.cast(float)
-    bad = ~(values.is_finite() & (values >= 0)).fill_null(False)
-    if bad.any():
-        first = values[int(bad.arg_true()[0])]
-        what = "a missing value" if first is None else f"the value {first:g}"
-        raise CommandError(f"The --weight column {name} holds {what}; weights must be numbers of at least 0")
-    if not values.sum() > 0:
-        raise CommandError(f"The --weight column {name} holds only zeros")
-    return values.to_numpy()
+def _series(labels: Any) -> pl.Series:
+    import polars as pl
+
+    return pl.Series("", labels.tolist() if labels.dtype == object else labels)
+
+
+def _size(n_bytes: float) -> str:
+    for unit in ("bytes", "KB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:,.3g} GB"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"

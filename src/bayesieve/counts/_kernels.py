@@ -168,3 +168,24 @@ def cumulate_families(histogram, starts, n_thresholds, family_of, threshold_of, 
             counts[offsets[k] + 1, j] = above[at + 1, j]
             if n_levels[k] == 3:
                 counts[offsets[k] + 2, j] = histogram[starts[f] + n_thresholds[f] + 1, j]
+
+
+@jit_inner
+def _mixed(number):
+    """A number that looks random (the finaliser of SplitMix64)."""
+    mixed = number + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+@jit
+def mix_in(numbers, salt, in_order, keys):
+    """Mix the numbers of a column into the keys of the rows: ``in_order``, after those of the columns before, else as
+    a sum, in which columns are told apart by their salts only.
+    """
+    for i in range(numbers.size):
+        if in_order:
+            keys[i] = _mixed(keys[i] ^ numbers[i])
+        else:
+            keys[i] += _mixed(numbers[i] ^ salt)

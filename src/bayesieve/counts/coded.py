@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts, count_features
 from bayesieve.counts.families import Families
+from bayesieve.counts.row_content import Content
 from bayesieve.engine import IN_MEMORY, Engine, Parts
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table.levels import FeatureLevels
@@ -34,8 +35,15 @@ class Recoder(Protocol):
     def with_columns(self, columns: Mapping[str, np.ndarray]) -> Recoder:
         """The same with further columns of `Rows`, each of shape (n_rows, ...)."""
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the raw values are at hand, and need not be read from a source."""
+
     def fingerprints(self) -> np.ndarray:
         """(n_rows,) numbers that are equal where all raw values are, whatever the order of the rows."""
+
+    def content(self, classes: np.ndarray) -> Content:
+        """The rows with these classes by their values in all columns that are not constant."""
 
     def numbers(self) -> list[np.ndarray | None]:
         """(n_rows,) values of each feature of numbers, NaN where missing; None for the others."""

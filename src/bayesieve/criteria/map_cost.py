@@ -11,8 +11,8 @@ from bayesieve.criteria.losses import LogLoss
 class MAPCost(LogLoss):
     """cost(M) = log(K + 1) + log C(K + K_m - 1, K_m) - sum_n log P_M(y_n | x_n), in nats; lower is better.
 
-    K is the number of features of the table, informative or not; K_m the number selected. Additive over rows but for
-    the prior.
+    K is the number of features of the table, informative or not, without constant columns; K_m the number selected.
+    Additive over rows but for the prior.
 
     References
     ----------

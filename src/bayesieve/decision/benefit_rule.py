@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from bayesieve.decision.benefit_classifier import BenefitClassifier
-from bayesieve.plain_values import Damaged
+from bayesieve.plain_values import Damaged, converted
 from bayesieve.table.writing import checked_path
 
-_KEYS = ("benefit", "classes", "decisions", "amount", "amount_benefit", "class_prior")
-Matrix = tuple[tuple[float, ...], ...]
+_Number = Annotated[float, msgspec.Meta(ge=-1e300, le=1e300)]
+_Name = str | int | bool
+Matrix = tuple[tuple[_Number, ...], ...]
+
+
+class _Written(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A rule as JSON; without names, classes are those of the model, and decisions the classes."""
+
+    benefit: Matrix
+    classes: Annotated[tuple[_Name, ...], msgspec.Meta(min_length=1)] | None = None
+    decisions: Annotated[tuple[_Name, ...], msgspec.Meta(min_length=1)] | None = None
+    amount: str | None = None
+    amount_benefit: Matrix | None = None
+    class_prior: dict[str, Annotated[float, msgspec.Meta(gt=0.0)]] | None = None
 
 
 @dataclass(frozen=True)
@@ -56,43 +69,32 @@ class BenefitRule:
     def from_json(cls, data: Any, classes: Any) -> BenefitRule:
         """The rule that plain values describe; `Damaged` with half a sentence otherwise."""
         known = tuple(str(label) for label in classes)
-        if type(data) is not dict or "benefit" not in data:
-            raise Damaged('it is not an object with the key "benefit"')
-        strange = [key for key in data if key not in _KEYS]
-        if strange:
-            raise Damaged(f"it has the key {strange[0]!r:.60}, which is none of {', '.join(_KEYS)}")
-        order = _texts(data.get("classes", list(known)), "classes")
-        if set(order) != set(known) or len(order) != len(known):
+        written = converted(data, _Written, "rule")
+        order = _names(written.classes, known, "classes")
+        decisions = _names(written.decisions, order, "decisions")
+        slope, prior = written.amount_benefit, written.class_prior
+        if set(order) != set(known):
             raise Damaged(f"its classes are not those of the model, {list(known)!r:.80}")
-        benefit = _matrix(data["benefit"], "benefit", None, len(order))
-        decisions = _texts(data.get("decisions", list(order)), "decisions")
-        if len(decisions) != len(benefit):
-            raise Damaged(f"benefit has {len(benefit)} rows but there are {len(decisions)} decisions")
-        amount, slope, prior = data.get("amount"), data.get("amount_benefit"), data.get("class_prior")
-        if amount is not None and type(amount) is not str:
-            raise Damaged("amount is not the name of a column")
-        if (amount is None) != (slope is None):
+        for name, matrix in (("benefit", written.benefit), ("amount_benefit", slope)):
+            if matrix is not None and (len(matrix) != len(decisions) or {len(row) for row in matrix} != {len(order)}):
+                raise Damaged(
+                    f"{name} needs a row for each of {len(decisions)} decisions, with {len(order)} numbers, one for "
+                    "each class"
+                )
+        if (written.amount is None) != (slope is None):
             raise Damaged("amount and amount_benefit need each other")
-        return cls(
-            benefit,
-            order,
-            decisions,
-            amount,
-            None if slope is None else _matrix(slope, "amount_benefit", len(benefit), len(order)),
-            None if prior is None else _shares(prior, order),
-        )
+        if prior is not None and (set(prior) != set(order) or abs(sum(prior.values()) - 1) > 1e-6):
+            raise Damaged("class_prior does not give every class a positive share, with a sum of 1")
+        shares = None if prior is None else tuple(prior[name] for name in order)
+        return cls(written.benefit, order, decisions, written.amount, slope, shares)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` takes."""
-        values = {
-            "benefit": self.benefit,
-            "classes": self.classes,
-            "decisions": self.decisions,
-            "amount": self.amount,
-            "amount_benefit": self.amount_benefit,
-            "class_prior": None if self.class_prior is None else dict(zip(self.classes, self.class_prior, strict=True)),
-        }
-        return json.loads(json.dumps({key: value for key, value in values.items() if value is not None}))
+        prior = None if self.class_prior is None else dict(zip(self.classes, self.class_prior, strict=True))
+        written = _Written(
+            self.benefit, self.classes, self.decisions, self.amount, self.amount_benefit, class_prior=prior
+        )
+        return json.loads(json.dumps(msgspec.to_builtins(written)))
 
     def around(self, model: Any, class_count: Any) -> BenefitClassifier:
         """A classifier that decides by this rule, around a model trained on so many rows of each class."""
@@ -112,30 +114,8 @@ class BenefitRule:
 _EXAMPLE = '"benefit": [[0, 0], [-1, 5]], "classes": ["no", "yes"], "decisions": ["leave", "call"]'
 
 
-def _matrix(value: Any, name: str, n_rows: int | None, n_columns: int) -> Matrix:
-    rows = value if type(value) is list and value else [None]
-    fits = [type(row) is list and len(row) == n_columns and all(map(_is_number, row)) for row in rows]
-    if not all(fits) or n_rows not in (None, len(rows)):
-        of = "a row for each decision" if n_rows is None else f"{n_rows} rows"
-        raise Damaged(f"{name} is not a list of {of} with {n_columns} numbers each, one for each class")
-    return tuple(tuple(map(float, row)) for row in value)
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) < 1e300 and math.isfinite(value)
-
-
-def _texts(value: Any, name: str) -> tuple[str, ...]:
-    if type(value) is not list or not value or any(type(item) not in (str, int, bool) for item in value):
-        raise Damaged(f"{name} is not a list of names")
-    texts = tuple(str(item) for item in value)
-    if len(set(texts)) != len(texts):
-        raise Damaged(f"{name} has a name twice")
-    return texts
-
-
-def _shares(value: Any, classes: tuple[str, ...]) -> tuple[float, ...]:
-    valid = type(value) is dict and set(value) == set(classes) and all(_is_number(s) and s > 0 for s in value.values())
-    if not valid or abs(sum(value.values()) - 1) > 1e-6:
-        raise Damaged("class_prior does not give every class a positive share, with a sum of 1")
-    return tuple(float(value[name]) for name in classes)
+def _names(given: tuple[str | int | bool, ...] | None, default: tuple[str, ...], what: str) -> tuple[str, ...]:
+    names = default if given is None else tuple(map(str, given))
+    if len(set(names)) != len(names):
+        raise Damaged(f"{what} has a name twice")
+    return names

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.criterion import part_cost
 from bayesieve.discretize.intervals import TooManyBlocks
 from bayesieve.discretize.partition import Intervals
 from bayesieve.discretize.value_counts import LEAST_HASHED, ValueBlocks, ValueCounts
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _BLOCK_CELLS = 1 << 18  # numbers in a block, 2 MiB: it stays in the cache
 _PARALLEL_ROWS = 20_000  # from which starting threads to code columns pays
 _PARALLEL_CELLS = 2_000_000  # and in tables of fewer rows
+_SAME_COST = 1e-9  # nats
 _MOST_BLOCK_ROWS = 20_000  # beyond, one column at a time is as fast
 
 
@@ -246,7 +248,17 @@ def _join(
         made={i: grouped for i, (_, grouped) in zip(first, parts, strict=False) if grouped is not None},
         sums=sums,
     )
+    levels.n_constant = sum(_n_constant(*part) for part in parts)
     return FittedColumns(levels, intervals.costs, intervals.null_costs)
+
+
+def _n_constant(intervals: Intervals, grouped: FeatureLevels | None) -> int:
+    """Columns with one value: a single part costs nothing but its labels, by sizes."""
+    if grouped is not None:
+        return int(grouped.n_values <= 1)
+    single = intervals.n_levels == 1
+    of_labels = part_cost(intervals.counts[np.repeat(single, intervals.n_levels)])
+    return int(np.count_nonzero(intervals.null_costs[single] - of_labels < _SAME_COST))
 
 
 def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:

@@ -32,6 +32,7 @@ _MANY_COUNTS = 500  # beyond, whole counts are looked up in the table
 _TOLERANCE = 1e-9  # nats
 _EXACT_PARTITIONS = 25  # values up to which the numbers of partitions are summed exactly
 _FREE_CUTS = 5.0  # by chance, in all columns together
+_BY_CHANCE, _FALSE_SHARE = 0.1, 1.0
 _table = np.zeros(0)
 _table_lock = threading.Lock()
 
@@ -66,6 +67,21 @@ def price_of_cuts(n_columns: int, n_rows: float) -> float:
     cross-validation (benchmarks/results/priors.md).
     """
     return max(0.0, 2.0 * math.log(min(n_columns, n_rows) / (_FREE_CUTS * math.sqrt(n_rows))))
+
+
+def doubtful(gains: np.ndarray, n_rows: float) -> np.ndarray:
+    """Positions of columns, ascending, that may well be cut by chance, from the nats that the parts of each save.
+
+    Costs are code lengths, and chance cuts a column that says nothing with a probability of about 1 / sqrt(N): of K it
+    makes K exp(-t) / sqrt(N) save t nats or more. A list of the k best columns that save t nats or more so has a share
+    of exp(-t) K / (k sqrt(N)) by chance (Benjamini and Hochberg 1995). Unless that share of some list is `_BY_CHANCE`
+    at most, all columns are doubtful; else those after the longest list with `_FALSE_SHARE`.
+    """
+    order = np.argsort(-gains, kind="stable")
+    shares = np.exp(-gains[order]) * gains.size / (np.arange(1, gains.size + 1) * math.sqrt(n_rows))
+    if not (shares <= _BY_CHANCE).any():
+        return np.arange(gains.size)
+    return np.sort(order[1 + int(np.flatnonzero(shares <= _FALSE_SHARE).max()) :])
 
 
 def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:

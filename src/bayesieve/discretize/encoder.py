@@ -24,7 +24,7 @@ from bayesieve.discretize.column_blocks import (
     fit_useful,
 )
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
-from bayesieve.discretize.criterion import Prior, check_prior
+from bayesieve.discretize.criterion import Prior, check_prior, doubtful
 from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.pairs import NumbersApart, PairFinder, check_pairs, grouper_of
@@ -219,6 +219,8 @@ class TableEncoder(TableCoder):
             summed, known = _with_useful(drawn, table, numeric, order, self.missing, self.n_jobs)
             fitted, codes = fit(summed, [*coders, *[numeric] * len(summed.sums)], known)
             marked = marks(table, fitted.levels, counted)
+            if all(getattr(coder, "prior", None) == "sizes" for coder in coders):
+                fitted.levels.doubtful = doubtful(fitted.null_costs - fitted.costs, float(order.total))
             if not self.pairs:
                 return fitted.levels, codes
             of_values = PairFinder if values is None else values.pair_finder

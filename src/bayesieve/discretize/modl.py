@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -23,9 +23,6 @@ many intervals as values, so that few values may be worth an interval each.
 
 class _MODLCoder(ColumnCoder):
     """Options of both coders."""
-
-    earlier_options: ClassVar[dict[str, Any]] = {"prior": "published"}
-    """Options that files of the first versions lack."""
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from scipy.special import xlogy
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
+from bayesieve.counts.row_content import drawn_by_content, keys_of
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder
@@ -294,12 +295,9 @@ class PairFinder:
         """(most, 2) positions of the pairs whose columns say most about each other within the classes, beyond what
         they say without and by chance, the best first; pairs of two marked in ``number`` are last.
         """
-        rows = self.rows
-        taken: Any = slice(None)
-        n_rows = len(np.asarray(rows.class_codes))
-        if n_rows > _MOST_RANKED_ROWS:
-            taken = np.sort(np.random.default_rng(0).choice(n_rows, _MOST_RANKED_ROWS, replace=False, shuffle=False))
-            taken = taken if rows.runs is None else rows.runs.by_class(taken)
+        rows, taken = self.rows, slice(None)
+        if len(np.asarray(rows.class_codes)) > _MOST_RANKED_ROWS:
+            taken = self._ranked_rows(parts, _MOST_RANKED_ROWS)
             rows = rows.take(taken)
         n_levels = np.array([part.n_levels for part in parts])
         names = [part.levels.names[part.at] for part in parts]
@@ -319,6 +317,10 @@ class PairFinder:
             best = np.argsort(-scores, kind="stable")[:most]
             first, second, scores = first[best], second[best], scores[best]
         return np.stack([first, second], axis=1)
+
+    def _ranked_rows(self, parts: Sequence[_Part], most: int) -> Any:
+        """Positions of the rows by which pairs are ranked, drawn by what they contain."""
+        return drawn_by_content(keys_of((part.codes for part in parts), np.asarray(self.rows.class_codes)), most)
 
     def _codes_at(self, parts: Sequence[_Part], rows: Any) -> np.ndarray:
         """Codes of some rows, positions or a slice, (n, n_rows)."""

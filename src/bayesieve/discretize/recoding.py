@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 import numpy as np
 
 from bayesieve.counts import CodedTable
+from bayesieve.counts.row_content import Content, keys_of
 from bayesieve.discretize.cells import cells_of
 from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_columns
@@ -17,14 +17,12 @@ from bayesieve.discretize.pairs import PairFinder
 from bayesieve.table import FeatureLevels, Rows, Table
 from bayesieve.table.columns import Column
 from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.table_levels import TableLevels
-from bayesieve.table.values import canonical_text
 
 if TYPE_CHECKING:
     from bayesieve.discretize.column_coder import ColumnCoder
     from bayesieve.discretize.modl import MODLGrouper
-
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: every bit of a value has a say in the high bits
 
 
 @dataclass(frozen=True)
@@ -97,22 +95,37 @@ class TableRecoder:
                 of_table[name][self.rows] = column
         return replace(self, known=replace(self.known, columns={**self.known.columns, **of_table}))
 
+    @property
+    def in_memory(self) -> bool:
+        return not isinstance(self.table, ScannedTable)
+
     def fingerprints(self) -> np.ndarray:
+        if self.rows is None or 2 * self.rows.size < self.table.n_rows:
+            columns, _ = self._values()
+            return keys_of(columns, np.zeros(self.table.n_rows if self.rows is None else self.rows.size, np.uint8))
+        columns, _ = replace(self, rows=None)._values()  # a list of most rows takes longer than their values
+        return keys_of(columns, np.zeros(self.table.n_rows, np.uint8))[self.rows]
+
+    def content(self, classes: np.ndarray) -> Content:
+        columns, kinds = self._values()
+        numbered, ordered = [], []
+        for column, kind in zip(columns, kinds, strict=True):
+            values, codes = np.unique(column, return_inverse=True)
+            if values.size > 1:
+                numbered.append(codes)
+                ordered.append(int(np.count_nonzero(~np.isnan(values))) if kind == "numeric" else 0)
+        return Content(numbered, ordered, classes)
+
+    def _values(self) -> tuple[Iterator[np.ndarray], Sequence[str]]:
+        """The values of each raw column, numbers or codes that do not depend on the order of the rows; and its kind."""
         table = self.table if self.rows is None else self.table.take(self.rows)
-        prints = np.zeros(table.n_rows, dtype=np.uint64)
-        for i, kind in enumerate(table.kinds()):
-            column = table.column(i)
-            if kind == "numeric":
-                numbers = column.numbers() + 0.0  # one zero
-                numbers[np.isnan(numbers)] = np.nan  # and one NaN
-                own = numbers.view(np.uint64)
-            else:
-                categories = column.categories()
-                texts = [crc32(canonical_text(value).encode("utf-8", "surrogatepass")) for value in categories.values]
-                own = np.array([*texts, 1 << 32], dtype=np.uint64)[categories.codes]
-            prints = (prints ^ own) * _MULTIPLIER
-            prints ^= prints >> np.uint64(29)
-        return prints
+        kinds = table.kinds()
+        columns = (table.column(i) for i in range(table.n_columns))
+        values = (
+            column.numbers() if kind == "numeric" else column.categories().codes
+            for column, kind in zip(columns, kinds, strict=True)
+        )
+        return values, kinds
 
     def numbers(self) -> list[np.ndarray | None]:
         table = self.table if self.rows is None else self.table.take(self.rows)

@@ -186,6 +186,12 @@ class _Cells:
 class RemotePairFinder(PairFinder):
     """As `PairFinder`; workers count the cells of pairs, and code them."""
 
+    def _ranked_rows(self, parts: Sequence[Any], most: int) -> Any:
+        """Drawn by position: what the rows contain stays with the workers."""
+        n_rows, runs = len(np.asarray(self.rows.class_codes)), self.rows.runs
+        taken = np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False, shuffle=False))
+        return taken if runs is None else runs.by_class(taken)
+
     def _codes_at(self, parts: Sequence[Any], rows: Any) -> np.ndarray:
         columns: list[RemoteColumn] = [part.codes for part in parts]
         n_rows = columns[0].codes.shape[1] if isinstance(rows, slice) else len(rows)

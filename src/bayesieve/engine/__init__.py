@@ -4,7 +4,7 @@ from bayesieve.engine.base import IN_MEMORY, Engine, InMemory, Parts
 from bayesieve.engine.cache import Cache
 from bayesieve.engine.cluster import Cluster
 from bayesieve.engine.mapped import Mapped
-from bayesieve.engine.parallel import effective_jobs, in_abandonable_threads, map_in_threads
+from bayesieve.engine.parallel import effective_jobs, map_in_abandonable_threads, map_in_threads
 
 __all__ = [
     "IN_MEMORY",
@@ -15,6 +15,6 @@ __all__ = [
     "Mapped",
     "Parts",
     "effective_jobs",
-    "in_abandonable_threads",
+    "map_in_abandonable_threads",
     "map_in_threads",
 ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
+from multiprocessing import TimeoutError
+from multiprocessing.pool import IMapIterator, ThreadPool
 from numbers import Integral
-from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -18,6 +19,7 @@ from threadpoolctl import ThreadpoolController
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _POLL = 0.1  # seconds
+_PATIENCE = 1.0  # seconds a running call may take to end after an error or Ctrl-C before it is abandoned
 
 
 def effective_jobs(n_jobs: int | None) -> int:
@@ -63,50 +65,44 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
             raise
 
 
-def in_abandonable_threads(
-    function: Callable[[Item], None], items: Iterable[Item], n_jobs: int, stopped: threading.Event, patience: float
+def map_in_abandonable_threads(
+    function: Callable[[Item], None],
+    items: Sequence[Item],
+    n_jobs: int,
+    stopped: threading.Event,
+    is_idle: Callable[[], bool],
 ) -> None:
     """Call ``function`` for every item in threads that an error or Ctrl-C can abandon.
 
-    An error or Ctrl-C sets ``stopped`` and waits ``patience`` seconds for running calls; calls that still run then
-    continue in the background and end with the process.
+    An error or Ctrl-C sets ``stopped``, upon which ``function`` should return, and waits up to a second for
+    ``is_idle``; calls that still run then continue in the background and end with the process.
     """
-    waiting: SimpleQueue[Item] = SimpleQueue()
-    ended: SimpleQueue[BaseException | None] = SimpleQueue()
-    n_items = 0
-    for item in items:
-        waiting.put(item)
-        n_items += 1
 
-    def work() -> None:
-        while not stopped.is_set():
-            try:
-                item = waiting.get_nowait()
-            except Empty:
-                return
-            try:
-                function(item)
-                ended.put(None)
-            except BaseException as error:
-                ended.put(error)
+    def attempt(item: Item) -> BaseException | None:
+        try:
+            function(item)
+        except BaseException as error:  # a KeyboardInterrupt would end the thread, and the pool would wait for ever
+            return error
+        return None
 
-    workers = min(effective_jobs(n_jobs), n_items)
-    threads = [threading.Thread(target=work, name=f"abandonable {i}", daemon=True) for i in range(workers)]
-    try:
-        for thread in threads:
-            thread.start()
-        while n_items:
-            try:  # an endless wait misses Ctrl-C once a library (polars) has installed its own signal handler
-                error = ended.get(timeout=_POLL)
-            except Empty:
-                continue
-            if error is not None:
-                raise error
-            n_items -= 1
-    except BaseException:
-        stopped.set()
-        deadline = time.perf_counter() + patience
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join(max(0.0, deadline - time.perf_counter()))
-        raise
+    with ThreadPool(min(effective_jobs(n_jobs), len(items)) or 1) as pool:  # ended without waiting for its threads
+        ended = pool.imap_unordered(attempt, items)
+        try:
+            for _ in items:
+                if (error := _polled(ended)) is not None:
+                    raise error
+        except BaseException:
+            stopped.set()
+            deadline = time.perf_counter() + _PATIENCE
+            while time.perf_counter() < deadline and not is_idle():
+                time.sleep(_POLL / 10)
+            raise
+
+
+def _polled(results: IMapIterator[Result]) -> Result:
+    """The next result; an endless wait misses Ctrl-C once a library (polars) has installed its own signal handler."""
+    while True:
+        try:
+            return results.next(_POLL)
+        except TimeoutError:
+            continue

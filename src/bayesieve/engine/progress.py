@@ -1,13 +1,16 @@
-"""Progress of long searches: a bar on a terminal, plain lines elsewhere, nothing without ``verbose``."""
+"""Time and progress of long searches: a bar on a terminal, plain lines elsewhere, nothing without ``verbose``."""
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from bayesieve.compiling import compile_seconds
 
 Progress = Callable[[int, int, float], Any]
 """Called with the steps done, the steps in all and the best criterion so far; a true answer ends a greedy search."""
@@ -100,6 +103,68 @@ def elapsed(began: float) -> str:
     minutes, seconds = divmod(int(time.perf_counter() - began), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}"
+
+
+class Clock:
+    """Seconds since a search began, without those in which kernels were compiled, and whether it is to end early: its
+    time is up, the progress asks for it, or Ctrl-C was pressed in a block ``with clock:``, which ends with it.
+    """
+
+    def __init__(self, max_seconds: float | None, progress: Progress | None = None) -> None:
+        self._begin = time.perf_counter() - compile_seconds()
+        self._max_seconds = max_seconds
+        self._progress = progress
+        self._stopped = False
+        self.interrupted = False
+
+    @property
+    def seconds(self) -> float:
+        return max(0.0, time.perf_counter() - compile_seconds() - self._begin)
+
+    @property
+    def is_up(self) -> bool:
+        return self.interrupted or (self._max_seconds is not None and self.seconds >= self._max_seconds)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing has ended the search early."""
+        return not (self._stopped or self.interrupted)
+
+    def stops(self) -> bool:
+        """Whether the search is to end here, with something left to do."""
+        self._stopped = self.is_up
+        return self._stopped
+
+    def show(self, done: int, total: int, best: float) -> None:
+        """Show the progress; the search ends if that asks for it."""
+        if self._progress is not None and self._progress(done, total, best):
+            self.interrupted = True
+
+    def __enter__(self) -> Clock:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        ended = kind is not None and issubclass(kind, KeyboardInterrupt)
+        self.interrupted = self.interrupted or ended
+        return ended
+
+    @contextmanager
+    def ended_by_interrupt(self) -> Iterator[None]:
+        """Let the first Ctrl-C end the time, rather than what runs at that moment, in the block."""
+        default = signal.default_int_handler
+        if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not default:
+            yield
+            return
+
+        def end(*_: Any) -> None:
+            self.interrupted = True
+            signal.signal(signal.SIGINT, default)
+
+        signal.signal(signal.SIGINT, end)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, default)
 
 
 class SearchProgress:

@@ -2,14 +2,12 @@
 
 from bayesieve.evaluation.comparison import compare, compare_many
 from bayesieve.evaluation.comparison_result import Comparison
-from bayesieve.evaluation.folds import FixedSplit, Protocol, RepeatedFolds
-from bayesieve.evaluation.protocol import out_of_fold_log_proba
+from bayesieve.evaluation.folds import FixedSplit, RepeatedFolds, out_of_fold_log_proba
 from bayesieve.evaluation.stability import SelectionStability, selection_stability
 
 __all__ = [
     "Comparison",
     "FixedSplit",
-    "Protocol",
     "RepeatedFolds",
     "SelectionStability",
     "compare",

@@ -9,21 +9,24 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
-from bayesieve.engine import effective_jobs, in_abandonable_threads
+import numpy as np
+from sklearn.utils.validation import check_consistent_length
+
+from bayesieve.engine import effective_jobs, map_in_abandonable_threads
 from bayesieve.engine.progress import SearchProgress
-from bayesieve.evaluation.comparison_file import ComparisonFile
+from bayesieve.evaluation.comparison_file import ComparisonFile, describe
 from bayesieve.evaluation.comparison_result import Comparison
-from bayesieve.evaluation.data_source import DataSource
-from bayesieve.evaluation.fold_run import FoldRun, check_methods
-from bayesieve.evaluation.folds import FixedSplit, RepeatedFolds, Split
-from bayesieve.evaluation.identity import describe
-from bayesieve.evaluation.selector_folds import quiet_clone, was_interrupted
+from bayesieve.evaluation.fold_run import DataSet, FoldRun, check_methods, one_line, quiet_clone
+from bayesieve.evaluation.folds import FixedSplit, Fold, RepeatedFolds, Split
+from bayesieve.table import as_sample_weight, as_table, as_target
+from bayesieve.table.backends.arrays import as_array
+from bayesieve.table.cautions import issue, weights_caution
+from bayesieve.table.scanned import is_scan, scanned_rows
+from bayesieve.version import __version__
 
 _TEN_FOLDS = RepeatedFolds()
-_PATIENCE = 1.0  # seconds a running fit may take to end after Ctrl-C before it is abandoned
-_Job = tuple[DataSource, tuple[int, int], list[str]]  # methods still to run on a fold
 
 
 def compare(
@@ -132,61 +135,55 @@ def compare_many(
         raise ValueError(f"protocol must be a RepeatedFolds or a FixedSplit, got {protocol!r}.")
     if not isinstance(data, Mapping) or not data:
         raise ValueError("data must be a mapping from names to (X, y), with at least one of them.")
+    file = ComparisonFile(results)
     sources = []
     for name, content in data.items():
         try:
-            sources.append(DataSource(name, content, protocol))
+            sources.append(_Source(name, content, protocol, file))
         except ValueError as error:
             raise ValueError(str(error) if len(data) == 1 else f"Data set {name!r}: {error}") from error
-    finished = _results(estimators, sources, protocol, results)
+    if results is not None:
+        fingerprints = {source.name: source.opened[0].fingerprint for source in sources if source.opened is not None}
+        methods = {name: describe(estimator) for name, estimator in estimators.items()}
+        file.go_on({**protocol.settings, "bayesieve": __version__}, fingerprints, methods)
     quiet = {name: quiet_clone(estimator, n_jobs) for name, estimator in estimators.items()}
-    complete = _run(quiet, sources, finished, n_jobs, verbose)
-    return Comparison.of(data, estimators, protocol, finished.rows, complete)
-
-
-def _results(estimators: Mapping[str, Any], sources: Sequence[DataSource], split: Split, path: Any) -> ComparisonFile:
-    from bayesieve.version import __version__
-
-    if path is None:
-        return ComparisonFile(None, {}, {}, {})
-    tables = {source.name: source.fingerprint for source in sources if not source.is_lazy}
-    methods = {name: describe(estimator) for name, estimator in estimators.items()}
-    return ComparisonFile(path, {**split.settings, "bayesieve": __version__}, tables, methods)
+    return Comparison.of(data, estimators, protocol, file.rows, _run(quiet, sources, file, n_jobs, verbose))
 
 
 def _run(
     estimators: Mapping[str, Any],
-    sources: Sequence[DataSource],
-    finished: ComparisonFile,
+    sources: Sequence[_Source],
+    file: ComparisonFile,
     n_jobs: int | None,
     verbose: int,
 ) -> bool:
     """Run the missing folds; False if Ctrl-C ended the run."""
     jobs: list[_Job] = []
     for source in sources:
-        missing = {
-            place: [m for m in estimators if (source.name, m, *place) not in finished.rows] for place in source.places
-        }
-        jobs += [(source, place, methods) for place, methods in missing.items() if methods]
-        source.expected = sum(map(bool, missing.values()))
-    n_wanted = sum(len(missing) for *_, missing in jobs)
+        missing = [
+            (place, [m for m in estimators if (source.name, m, *place) not in file.rows]) for place in source.places
+        ]
+        jobs += [_Job(source, place, methods) for place, methods in missing if methods]
+        source.n_waiting = sum(bool(methods) for _, methods in missing)
+    n_wanted = sum(len(job.methods) for job in jobs)
     n_known = sum(len(source.places) for source in sources) * len(estimators) - n_wanted
     if verbose and n_known:
         sys.stderr.write(f"{n_known} of {n_known + n_wanted} folds of methods were already finished.\n")
     stopped, abandoned = threading.Event(), threading.Event()
 
     def run(job: _Job) -> None:
-        source, place, missing = job
-        with source.fold(place, finished) as (data, fold):
+        if stopped.is_set():
+            return
+        with job.source.fold(job.place) as (data, fold):
             on_fold = FoldRun(data, fold)
-            for method in missing:
+            for method in job.methods:
                 if stopped.is_set():
                     return
-                with standing.at(f"{method} on {source.name}, fold {source.places.index(place) + 1}"):
-                    row = on_fold(method, estimators[method], _raise_if_interrupted)
+                with standing.at(f"{method} on {job.source.name}, fold {job.source.places.index(job.place) + 1}"):
+                    row = on_fold(method, estimators[method])
                 if abandoned.is_set():
                     return  # the comparison has ended without it
-                finished.append(row)
+                file.append(row)
                 standing.one_more()
 
     progress = SearchProgress("Comparison: folds of methods", verbose, time_left)
@@ -197,10 +194,10 @@ def _run(
                 for job in jobs:
                     run(job)
             else:
-                in_abandonable_threads(run, jobs, n_jobs, stopped, _PATIENCE)
+                map_in_abandonable_threads(run, jobs, n_jobs, stopped, lambda: not standing.running)
         except KeyboardInterrupt:
-            left = standing.running()
-            behind = f"; fits still running in the background ({', '.join(left)}) are not" if left else ""
+            left = ", ".join(list(standing.running.values()))
+            behind = f"; fits still running in the background ({left}) are not" if left else ""
             warnings.warn(
                 f"Interrupted: {standing.done} of {n_wanted} folds of methods were finished and are kept{behind}.",
                 UserWarning,
@@ -212,9 +209,95 @@ def _run(
     return True
 
 
-def _raise_if_interrupted(model: Any) -> None:
-    if was_interrupted(model):
-        raise KeyboardInterrupt  # the search returned its best subset so far, but the fold is not finished
+class _Source:
+    """A data set and its folds.
+
+    ``content`` is ``(X, y)``, ``(X, y, sample_weight)``, or a callable without arguments that returns one of these: it
+    is called for the first fold, and its result is released after the last of ``n_waiting``. A ValueError is raised if
+    the name is not a text, or the content cannot be loaded or split.
+    """
+
+    def __init__(self, name: str, content: Any, split: Split, file: ComparisonFile) -> None:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"Names of data sets must be texts, got {name!r}.")
+        self.name = name
+        self.n_waiting = 0
+        self.places = [(repeat, fold) for repeat in range(split.n_repeats) for fold in range(split.n_folds)]
+        self._content, self._split, self._file = content, split, file
+        self._lock = threading.Lock()
+        self._failure: Exception | None = None
+        self.opened = None if callable(content) else self._folds_of(content)
+
+    @contextmanager
+    def fold(self, place: tuple[int, int]) -> Iterator[tuple[DataSet, Fold]]:
+        """The data set and one of its folds, by repeat and fold, while the block runs."""
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure  # to all threads that waited
+            try:
+                self.opened = self.opened or self._loaded()
+            except Exception as error:
+                self._failure = error
+                raise
+            data, folds = self.opened
+        try:
+            yield data, folds[self.places.index(place)]
+        finally:
+            with self._lock:
+                self.n_waiting -= 1
+                if callable(self._content) and self.n_waiting <= 0:
+                    self.opened = None
+
+    def _loaded(self) -> tuple[DataSet, list[Fold]]:
+        try:
+            parts = self._content()
+        except Exception as error:
+            raise ValueError(f"Data set {self.name!r} cannot be loaded: {one_line(error)}") from error
+        try:
+            opened = self._folds_of(parts)
+        except ValueError as error:
+            raise ValueError(f"Data set {self.name!r}: {error}") from error
+        if self._file.path is not None:
+            self._file.add_data(self.name, opened[0].fingerprint)
+        return opened
+
+    def _folds_of(self, parts: Any) -> tuple[DataSet, list[Fold]]:
+        if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
+            raise ValueError("A data set is a pair (X, y), or (X, y, sample_weight).")
+        X, y, weight = (*parts, None) if len(parts) == 2 else parts
+        if is_scan(X, y):  # folds are cut in memory
+            table, y, weight, _ = scanned_rows(X, y, weight)
+            X = table.frame(np.arange(table.n_rows))
+        target = as_target(y)
+        if target.n_classes < 2:
+            raise ValueError(
+                f"The target has only one class ({target.classes.tolist()[0]!r}); at least two are needed."
+            )
+        X = as_array(X) if isinstance(X, (list, tuple)) else X
+        check_consistent_length(as_table(X), target.codes)
+        weights = as_sample_weight(weight, target.codes.size)
+        issue([weights_caution(weights)])
+        data = DataSet(self.name, X, target.codes.astype(np.int64), np.asarray(target.classes), weights)
+        if isinstance(self._split, RepeatedFolds) and weights is not None and not weights.all():
+            data = _without_uncounted_rows(data, weights)
+        return data, self._split.split(data.codes)
+
+
+def _without_uncounted_rows(data: DataSet, weights: np.ndarray) -> DataSet:
+    """Without rows of weight 0, which must not fill a fold, and classes that only such rows have."""
+    left = data.take(np.flatnonzero(weights))
+    present, codes = np.unique(left.codes, return_inverse=True)
+    if present.size < 2:
+        raise ValueError(f"The target has only one class ({data.classes[present[0]]!r}) in rows of positive weight.")
+    return DataSet(data.name, left.X, codes, data.classes[present], as_sample_weight(left.weights, left.n_rows))
+
+
+class _Job(NamedTuple):
+    """The methods still to run on a fold, by repeat and fold."""
+
+    source: _Source
+    place: tuple[int, int]
+    methods: list[str]
 
 
 class _Standing:
@@ -222,28 +305,24 @@ class _Standing:
 
     def __init__(self, progress: SearchProgress | None, total: int) -> None:
         self.done = 0
+        self.running: dict[int, str] = {}
         self._progress, self._total = progress, total
         self._began = time.perf_counter()
         self._lock = threading.Lock()
-        self._running: dict[int, str] = {}
 
     @contextmanager
     def at(self, fit: str) -> Iterator[None]:
         """Show a fit as running in this thread while the block runs."""
         me = threading.get_ident()
         with self._lock:
-            self._running[me] = fit
+            self.running[me] = fit
             if self._progress is not None:
-                self._progress.doing(self._total, "; ".join(self._running.values()))
+                self._progress.doing(self._total, "; ".join(self.running.values()))
         try:
             yield
         finally:
             with self._lock:
-                del self._running[me]
-
-    def running(self) -> list[str]:
-        with self._lock:
-            return list(self._running.values())
+                del self.running[me]
 
     def one_more(self) -> None:
         """Count a finished fold of a method."""

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import time
+import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length
 
-from bayesieve.engine import effective_jobs
-from bayesieve.evaluation.selector_folds import run_folds
+from bayesieve.engine import effective_jobs, map_in_threads
+from bayesieve.engine.progress import Progress, SearchProgress
+from bayesieve.evaluation.fold_run import quiet_clone, raise_if_interrupted
 from bayesieve.selection import make_selector
 from bayesieve.selection.base import seed_of
 from bayesieve.selection.row_splits import row_splits
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import as_sample_weight, as_target
-from bayesieve.table.cautions import issue, weights_caution
+from bayesieve.table.cautions import issue, silenced, weights_caution
+from bayesieve.table.frames import take_rows
 
 
 @dataclass(frozen=True, repr=False)
@@ -194,7 +201,23 @@ def selection_stability(
     check_consistent_length(*(part for part in (X, labels, weights, groups) if part is not None))
     splits = row_splits(cv, labels, groups, seed=seed_of(random_state), weights=weights, with_tests=False)
     folds = [train for train, _ in splits]
-    fitted, complete = run_folds(selector, X, labels, weights, groups, folds, n_jobs)
+    quiet = quiet_clone(selector, n_jobs)
+
+    def select(rows: np.ndarray) -> _Fold:
+        began = time.perf_counter()
+        model = clone(quiet)
+        options = {} if weights is None else {"sample_weight": weights[rows]}
+        takes_groups = "groups" in inspect.signature(model.fit).parameters and getattr(model, "takes_groups", True)
+        if groups is not None and takes_groups:
+            options["groups"] = np.asarray(groups)[rows]
+        with silenced():
+            model.fit(take_rows(X, rows), labels[rows], **options)
+        raise_if_interrupted(model)
+        return _Fold(*_selection(model), time.perf_counter() - began, rows.size)
+
+    what, verbose = f"{type(selector).__name__}: folds", int(getattr(selector, "verbose", 0) or 0)
+    with SearchProgress(what, verbose, "features selected") as progress:
+        fitted, complete = _run_folds(select, folds, n_jobs, progress)
     names = fitted[0].names
     different = next((fold for fold in fitted if fold.names != names), None)
     if different is not None:
@@ -211,6 +234,60 @@ def selection_stability(
         selector=type(selector).__name__,
         complete=complete,
     )
+
+
+class _Fold(NamedTuple):
+    """Selection from the training rows of one fold."""
+
+    names: tuple[str, ...]
+    weights: np.ndarray
+    trace: Any
+    seconds: float
+    n_rows: int
+
+
+def _run_folds(
+    select: Callable[[np.ndarray], _Fold], folds: list[np.ndarray], n_jobs: int | None, progress: Progress | None
+) -> tuple[list[_Fold], bool]:
+    """The finished folds, in order, and whether these are all."""
+    finished: dict[int, _Fold] = {}
+
+    def run(position: int) -> None:
+        try:
+            finished[position] = fold = select(folds[position])
+        except ValueError as error:
+            raise ValueError(f"Fold {position + 1} of {len(folds)}: {error}") from error
+        if progress is not None:
+            progress(len(finished), len(folds), int((fold.weights > 0).sum()))
+
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
+            map_in_threads(run, range(len(folds)), n_jobs)
+    except KeyboardInterrupt:
+        if not finished:
+            raise
+        message = f"Interrupted: {len(finished)} of {len(folds)} folds were finished and are kept."
+        warnings.warn(message, UserWarning, stacklevel=3)
+    return [finished[position] for position in sorted(finished)], len(finished) == len(folds)
+
+
+def _selection(model: Any) -> tuple[tuple[str, ...], np.ndarray, Any]:
+    """Names and weights of all features, and the trace if there is one."""
+    weights = getattr(model, "weights_", getattr(model, "feature_weights_", None))
+    if weights is None:
+        if not hasattr(model, "get_support"):
+            raise ValueError(f"{type(model).__name__} has no weights_ and no get_support: it selects no features.")
+        weights = model.get_support()
+    weights = np.asarray(weights, dtype=float)
+    trace, encoder = getattr(model, "trace_", None), getattr(model, "encoder_", None)
+    if trace is not None:
+        names: Iterable[Any] = trace.names
+    elif encoder is not None:
+        names = (level.name for level in encoder.levels_)
+    else:
+        names = getattr(model, "feature_names_in_", [f"x{k}" for k in range(weights.size)])
+    return tuple(map(str, names)), weights, trace
 
 
 def stability_estimate(support: np.ndarray) -> tuple[float, float]:

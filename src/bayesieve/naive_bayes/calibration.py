@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 from scipy.optimize import minimize
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.probabilities import log_probabilities, smoothed_logs
+from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
 from bayesieve.engine.parallel import one_blas_thread
-from bayesieve.search.recorder import Clock
+from bayesieve.engine.progress import Clock
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
 
@@ -24,14 +26,16 @@ SMOOTHINGS: tuple[Smoothing, ...] = ("m-estimate", 0.1, 0.25, 0.5, 1.0)
 """Smoothings that calibration chooses from. With the m-estimate, a level never seen with a class is next to impossible:
 right for a hundred thousand rows, overconfident for a hundred."""
 
-LEAST_ROWS_PER_VALUE = 10
-"""Groups of values with fewer rows on average describe the rows they were learnt from: they are learnt again, for the
-rows of each of `FOLDS` folds from the other folds."""
+LEAST_ROWS_PER_VALUE = 100
+"""Groups of values with fewer rows on average, of two classes of equal size, describe the rows they were learnt from:
+they are learnt again, for the rows of each of `FOLDS` folds from the other folds. It takes eight times as many rows
+where one class has 3 % of them."""
 FOLDS = 5
 """Number of folds for levels with few rows; see `LEAST_ROWS_PER_VALUE`."""
 
 _MOST_ROWS = 50_000  # larger tables are sampled
 _MOST_TERMS = 40_000_000  # rows x features x classes of one evaluation
+_MOST_LAST_ROWS = 2_000_000  # that evidence is fitted to in the end
 _LEAST_FACTOR, _SAME_FACTOR = 1e-3, 1e-4
 _MOST_STEPS = 50  # halving alone gets there in 14
 
@@ -41,7 +45,8 @@ class Calibration:
     """Weights (n_features,) in [0, 1], the common factor that their prior is centred on, and the smoothing of the
     probabilities that they belong to; ``complete`` is False where the user or the end of the time ended the fit early.
 
-    A complete one has the ``loss`` that it minimised, over rows with the features of positive weight.
+    A complete one has the ``loss`` that it minimised, over rows with the features of positive weight, and ``every`` row
+    that these were drawn from.
     """
 
     weights: np.ndarray
@@ -49,6 +54,7 @@ class Calibration:
     smoothing: Smoothing
     complete: bool = True
     loss: LeaveOneOutLoss | None = None
+    every: CalibrationRows | None = None
 
 
 class _TimeUp(Exception):
@@ -62,6 +68,7 @@ def calibrate(
     averaged: np.ndarray,
     smoothing: Smoothing,
     clock: Clock | None = None,
+    seed: int = 0,
 ) -> Calibration:
     """Refit the weights to leave-one-out predictions of the rows.
 
@@ -77,6 +84,7 @@ def calibrate(
     smoothing : smoothing of the probabilities.
     clock : time limit; when it is over, as after Ctrl-C, the best weights so far are returned: the averaged ones,
         possibly times a common factor.
+    seed : of the sample that stands for more rows than are looked at.
     """
     clock = Clock(None) if clock is None else clock
     best = Calibration(averaged, 1.0, smoothing, complete=False)
@@ -84,7 +92,7 @@ def calibrate(
         return best
     try:
         with one_blas_thread():
-            for best in _improved(coded, counts, log_prior, averaged, smoothing, clock):  # noqa: B007
+            for best in _improved(coded, counts, log_prior, averaged, smoothing, clock, seed):  # noqa: B007
                 if clock.is_up:
                     break
     except (KeyboardInterrupt, _TimeUp):
@@ -99,10 +107,12 @@ def _improved(
     averaged: np.ndarray,
     smoothing: Smoothing,
     clock: Clock,
+    seed: int,
 ) -> Iterator[Calibration]:
     """Successively better weights: a common factor for each smoothing in turn, then individual weights."""
     free = np.flatnonzero(averaged)
-    rows = CalibrationRows(coded, free, log_prior.size)
+    every = CalibrationRows(coded, free, log_prior.size, seed)
+    rows = every.few
     kept = [counts[k] for k in free.tolist()]
     least = np.nan
     for choice in SMOOTHINGS if smoothing == "m-estimate" else (smoothing,):
@@ -112,16 +122,15 @@ def _improved(
             least, loss, factor, best = value, candidate, by, choice
         yield Calibration(factor * averaged, factor, best, complete=False)
     weights = np.zeros_like(averaged)
-    deviation = PRIOR_DEVIATION * min(1.0, rows.total / (ROWS_PER_WEIGHT * max(1, free.size)))
-    weights[free] = fit_weights(loss, averaged[free], factor, deviation, clock)
-    yield Calibration(weights, factor, best, loss=loss)
+    weights[free] = fit_weights(loss, averaged[free], factor, prior_deviation(rows), clock)
+    yield Calibration(weights, factor, best, loss=loss, every=every)
 
 
 class CalibrationRows:
     """Codes of some features, classes and weights of (a sample of) coded rows.
 
-    Of more than 50,000 rows, or fewer where they are wide, a random sample (always the same) stands for all. Each row
-    of it is believed as one row, and stands for ``n_stood_for`` rows where rows are shown.
+    Of more than `most_last_rows`, a sample, drawn by ``seed``, stands for all. Each row of it is believed as one row,
+    and stands for ``n_stood_for`` rows where rows are shown.
 
     Raises
     ------
@@ -129,23 +138,60 @@ class CalibrationRows:
         If the rows have no classes.
     """
 
-    def __init__(self, coded: CodedTable, features: np.ndarray, n_classes: int) -> None:
+    def __init__(self, coded: CodedTable, features: np.ndarray, n_classes: int, seed: int = 0) -> None:
         if coded.class_codes is None:
             raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
-        rows = _sampled_rows(coded, min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * n_classes))))
-        self.positions, self.features, self.n_classes = rows, features, n_classes
-        self.codes = coded.codes_at(features, rows)
+        n_columns = coded.levels.n_columns if isinstance(coded.levels, TableLevels) else coded.n_features
+        self._most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * n_classes)))
+        self._keys = cache(partial(_row_keys, coded, seed))
+        rows = _sampled_rows(coded, max(self._most_few, most_last_rows(n_columns, n_classes)), self._keys)
+        self._coded, self.positions, self.features, self.n_classes = coded, rows, features, n_classes
         self.classes = coded.class_codes[rows].astype(np.int64)
         self.weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]
         self.total = float(coded.n_rows if coded.weights is None else coded.weights.sum())
+        self._measure()
+        self.counts_of_folds: dict[int, list[np.ndarray]] = {}  # of the features at these positions in ``codes``
+        self._learnt_again: dict[int, np.ndarray] = {}  # codes of all rows of these
+        rare = _rare_values(coded, features)
+        if rare.size:
+            self._learn_again(coded, features, rare)
+
+    def _measure(self) -> None:
         # What leaving a row out takes from the counts: one of the rows that a weight of several stands for, so that a
         # weight of 2 equals the row repeated; all of it where weights are below 1.
         self.left_out = min(1.0, float(self.weights.mean()))
-        self.n_stood_for = 1.0 if rows.size == coded.n_rows else self.total / float(self.weights.sum())
-        self.counts_of_folds: dict[int, list[np.ndarray]] = {}  # of the features at these positions in ``codes``
-        rare = _rare_values(coded, features)
-        if rare.size:
-            self._learn_again(coded, features, rare, rows)
+        self.n_stood_for = 1.0 if self.positions.size == self._coded.n_rows else self.total / float(self.weights.sum())
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """(n_features, n_rows)."""
+        codes = self._coded.codes_at(self.features, self.positions)
+        highest = max((int(own.max()) for own in self._learnt_again.values()), default=0)
+        codes = codes.astype(max(codes.dtype, smallest_unsigned(highest)), copy=False)
+        for k, own in self._learnt_again.items():
+            codes[k] = own[self.positions]
+        return codes
+
+    @cached_property
+    def few(self) -> CalibrationRows:
+        """Some of these rows, enough to choose by: 50,000, or fewer where they are wide."""
+        few = copy(self)
+        vars(few).pop("codes", None)
+        few.positions = _sampled_rows(self._coded, self._most_few, self._keys, self.positions)
+        drawn = np.searchsorted(self.positions, few.positions)
+        few.classes, few.weights = self.classes[drawn], self.weights[drawn]
+        few._measure()
+        return few
+
+    def of_features(self, kept: np.ndarray) -> CalibrationRows:
+        """The same rows with some of the features only, at these ascending positions."""
+        other, at = copy(self), {k: i for i, k in enumerate(kept.tolist())}
+        for derived in ("codes", "few", "codes_of_classes"):
+            vars(other).pop(derived, None)
+        other.features = self.features[kept]
+        other.counts_of_folds = {at[k]: own for k, own in self.counts_of_folds.items() if k in at}
+        other._learnt_again = {at[k]: own for k, own in self._learnt_again.items() if k in at}
+        return other
 
     @cached_property
     def codes_of_classes(self) -> np.ndarray:
@@ -154,10 +200,10 @@ class CalibrationRows:
         codes: np.ndarray = self.codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
         return codes
 
-    def _learn_again(self, coded: CodedTable, features: np.ndarray, rare: np.ndarray, rows: np.ndarray) -> None:
+    def _learn_again(self, coded: CodedTable, features: np.ndarray, rare: np.ndarray) -> None:
         """Code features for each fold by the levels of the other folds, those of one fold after those of another."""
         assert coded.recoder is not None
-        fold = _folds(coded)
+        fold = _folds(coded, features)
         recoder = coded.recoder.select(features[rare])
         codes = np.empty((rare.size, coded.n_rows), dtype=np.int64)
         first = np.zeros((rare.size, 1), dtype=np.int64)
@@ -172,8 +218,7 @@ class CalibrationRows:
             codes[:, own] = np.where(known, first + rest.codes, -1)
             first = first + fit.n_levels[:, None]
         codes = np.where(codes < 0, first, codes)  # the code of no level
-        self.codes = self.codes.astype(max(self.codes.dtype, smallest_unsigned(int(first.max()))), copy=False)
-        self.codes[rare] = codes[:, rows]
+        self._learnt_again = dict(zip(rare.tolist(), codes.astype(smallest_unsigned(int(first.max()))), strict=True))
 
 
 class LeaveOneOutLoss:
@@ -194,8 +239,8 @@ class LeaveOneOutLoss:
     def __init__(
         self, rows: CalibrationRows, counts: Sequence[np.ndarray], log_prior: np.ndarray, smoothing: Smoothing
     ) -> None:
-        self.rows = rows
-        self.log_prior = log_prior
+        self.rows, self.log_prior = rows, log_prior
+        self._counts, self._smoothing = counts, smoothing
         whole = [log_probabilities(table, rows.total, smoothing) for table in counts]
         without = [_without_a_row(table, rows.left_out, rows.total, smoothing) for table in counts]
         for k, tables in rows.counts_of_folds.items():
@@ -272,6 +317,18 @@ class LeaveOneOutLoss:
             result[known, classes[known]] += self._own[at + classes[known]]
         return result
 
+    def over(self, rows: CalibrationRows, kept: np.ndarray) -> LeaveOneOutLoss:
+        """The same over other rows, with some of the features, at these ascending positions, only."""
+        counts = [self._counts[k] for k in kept.tolist()]
+        return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing)
+
+    def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
+        """Weights of all features of the table from these averaged ones, and the common factor on them."""
+        free, weights = self.rows.features, np.zeros_like(averaged)
+        _, factor = self.least_by_factor(averaged[free])
+        weights[free] = fit_weights(self, averaged[free], factor, prior_deviation(self.rows))
+        return weights, factor
+
     def least_by_factor(self, weights: np.ndarray) -> tuple[float, float]:
         """Minimum of the loss over a common factor in (0, 1] on all ``weights``, and that factor.
 
@@ -295,6 +352,11 @@ class LeaveOneOutLoss:
         return float(loss), float(factor)
 
 
+def prior_deviation(rows: CalibrationRows) -> float:
+    """Standard deviation of the prior on the weights of the features of these rows."""
+    return PRIOR_DEVIATION * min(1.0, rows.total / (ROWS_PER_WEIGHT * max(1, rows.features.size)))
+
+
 def fit_weights(
     loss: LeaveOneOutLoss,
     averaged: np.ndarray,
@@ -310,7 +372,7 @@ def fit_weights(
 
     Parameters
     ----------
-    averaged : (n_features,) positive weights a_k of the free features, in [0, 1].
+    averaged : (n_features,) weights a_k in [0, 1]; weights of 0 stay 0.
     factor : g, from `LeaveOneOutLoss.least_by_factor`.
     deviation : s, the standard deviation of the prior.
     clock : time limit, which ends the fit with an exception.
@@ -325,7 +387,8 @@ def fit_weights(
         return value + 0.5 * float(away @ away), gradient + away / deviation
 
     options = {"maxiter": 100, "ftol": 1e-7, "gtol": 1e-2}
-    best = minimize(posterior, centre, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * centre.size, options=options)
+    bounds = [(0.0, float(weight > 0)) for weight in centre.tolist()]
+    best = minimize(posterior, centre, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return np.clip(best.x, 0.0, 1.0)
 
 
@@ -341,7 +404,10 @@ def _rare_values(coded: CodedTable, features: np.ndarray) -> np.ndarray:
     """Positions in ``features`` of groups of values with few rows each, where they can be learnt again."""
     if coded.recoder is None or coded.levels is None:
         return np.zeros(0, dtype=np.int64)
-    n_rows = coded.n_rows if coded.weights is None else coded.weights.sum()  # a weight of 2 is two rows
+    shares = coded.counts.class_counts / coded.counts.class_counts.sum()
+    n_classes = np.count_nonzero(shares)
+    # A weight of 2 is two rows; of a rare class, few rows tell values apart.
+    n_rows = coded.counts.class_counts.sum() * (1.0 - shares @ shares) * n_classes / max(1, n_classes - 1)
     types = coded.levels.types if isinstance(coded.levels, TableLevels) else None
     rare = []
     for k in features.tolist():
@@ -351,32 +417,69 @@ def _rare_values(coded: CodedTable, features: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.array(rare, dtype=bool))
 
 
-def _folds(coded: CodedTable) -> np.ndarray:
-    """(n_rows,) fold of every row, -1 without weight: the distinct rows of each class are dealt out in turn, so that
-    neither the order of the rows nor writing a weight as repeated rows makes a difference.
+def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray:
+    """(n_rows,) fold of every row, -1 without weight: the distinct rows of each class are dealt out in turn.
+
+    They are listed by what the columns of these features tell of them, so that columns that say nothing, units, names
+    and orders of columns, classes and rows, and writing a weight as repeated rows make no difference. What these
+    columns cannot tell apart is listed by all columns.
     """
     assert coded.recoder is not None
     fold = np.full(coded.n_rows, -1)
     counted = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
-    prints, classes = coded.recoder.fingerprints()[counted], np.asarray(coded.class_codes)[counted]
-    order = np.lexsort((prints, classes))
-    new = (prints[order][1:] != prints[order][:-1]) | (classes[order][1:] != classes[order][:-1])
-    fold[counted[order]] = np.concatenate([[0], np.cumsum(new)]) % FOLDS
+    recoder, classes = coded.recoder.take(counted), np.asarray(coded.class_codes)[counted]
+    prints = recoder.fingerprints()
+    _, first, distinct = np.unique(prints ^ mixed(classes.astype(np.uint64)), return_index=True, return_inverse=True)
+    prints, classes, recoder = prints[first], classes[first], recoder.take(first)
+    content = recoder.select(features).content(classes)
+    keys = [content.of_rows, classes, content.of_classes[classes]]
+    if np.unique(content.of_rows).size < first.size:
+        keys = [prints, recoder.content(classes).of_rows, *keys]
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.lexsort(keys)] = np.arange(first.size)
+    fold[counted] = rank[distinct] % FOLDS
     return fold
 
 
-def _sampled_rows(coded: CodedTable, most: int) -> np.ndarray:
-    """Row numbers, ascending, of positive weight; ``most`` of them at random where there are more."""
-    rows = None if coded.weights is None else np.flatnonzero(coded.weights)
-    n_rows = coded.n_rows if rows is None else rows.size
-    if n_rows <= most:
-        return np.arange(n_rows) if rows is None else rows
-    drawn = drawn_rows(n_rows, most)
-    return drawn if rows is None else rows[drawn]
+def _row_keys(coded: CodedTable, seed: int) -> np.ndarray | None:
+    """(n_rows,) keys of all rows by the seed and by what they contain; None where reading that takes another pass over
+    a source.
+    """
+    if coded.recoder is None:
+        columns = [coded.codes_at([k], slice(None))[0] for k in range(coded.n_features)]
+    elif coded.recoder.in_memory:
+        columns = [coded.recoder.fingerprints()]
+    else:
+        return None
+    return keys_of(columns, np.asarray(coded.class_codes), seed)
+
+
+def _sampled_rows(
+    coded: CodedTable, most: int, keys: Callable[[], np.ndarray | None], among: np.ndarray | None = None
+) -> np.ndarray:
+    """Row numbers, ascending, of positive weight, or ``among`` these; ``most`` of them where there are more, drawn by
+    their keys or, without, by position.
+    """
+    if among is None:
+        among = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
+    if among.size <= most:
+        return among
+    known = keys()
+    return among[drawn_rows(among.size, most) if known is None else drawn_by_content(known[among], most)]
+
+
+def most_last_rows(n_columns: int, n_classes: int) -> int:
+    """How many rows of a table the evidence is fitted to in the end: fewer where they are wide."""
+    return min(_MOST_LAST_ROWS, max(1000, _MOST_TERMS // max(1, n_columns * n_classes)))
+
+
+def rows_to_keep(n_columns: int, n_classes: int) -> int:
+    """How many rows of a table with these columns are looked at again after the search."""
+    return max(_MOST_ROWS, most_last_rows(n_columns, n_classes))
 
 
 def drawn_rows(n_rows: int, most: int = _MOST_ROWS) -> np.ndarray:
-    """Positions of the rows that stand for so many, ascending."""
+    """Positions of the rows of a source that stand for so many, ascending."""
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False, shuffle=False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import spotrf, strtri
+from scipy.linalg.lapack import get_lapack_funcs
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Curvature:
         of all classes add up to nothing.
         """
         n_dense = self.dense.shape[1]
-        spread, of_apart = np.sqrt(variances[:n_dense]).astype(np.float32), variances[n_dense:, None]
+        spread, of_apart = np.sqrt(variances[:n_dense]).astype(self.dense.dtype), variances[n_dense:, None]
         steps = np.empty_like(self.dense)
         effective = np.zeros(n_dense)
         for j, of_loss in enumerate(self.dense):
@@ -64,18 +64,19 @@ class Metric:
         """Parameters (n_parameters, n_numbers) of unit curvature as parameters, or a gradient the other way round."""
         n = self.steps.shape[1]
         steps = self.steps.transpose(0, 2, 1) if transposed else self.steps
-        dense = np.matmul(steps, values[:n].T[:, :, None].astype(np.float32))[:, :, 0].T
+        dense = np.matmul(steps, values[:n].T[:, :, None].astype(steps.dtype))[:, :, 0].T
         return np.concatenate([dense, values[n:] * self.apart])
 
 
 def _inverse_root(matrix: np.ndarray) -> np.ndarray:
     """Inverse of the lower triangular factor of a positive definite matrix that rounding may have made indefinite."""
     diagonal = np.diag_indices_from(matrix)
+    factorized, inverted = get_lapack_funcs(("potrf", "trtri"), (matrix,))
     for share in (0.0, 1e-5, 1e-3):
         stable = matrix.copy()
         stable[diagonal] *= 1.0 + share
-        factor, failed = spotrf(stable.T, lower=1, clean=1, overwrite_a=1)
+        factor, failed = factorized(stable.T, lower=1, clean=1, overwrite_a=1)
         if not failed:
-            inverse, _ = strtri(factor, lower=1, overwrite_c=1)
+            inverse, _ = inverted(factor, lower=1, overwrite_c=1)
             return np.asarray(inverse)
     return np.diag(1.0 / np.sqrt(matrix[diagonal]))

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 
-from bayesieve.engine.parallel import one_blas_thread
+from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
+from bayesieve.engine.parallel import map_in_threads, one_blas_thread
+from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes.curvature import Curvature, Metric
 from bayesieve.naive_bayes.shapes import Shape
-from bayesieve.search.recorder import Clock
 
 _FIRST_DEVIATION = 0.2
 _MOST_VARIANCE = 9.0
 _NEGLIGIBLE_VARIANCE = 1e-4  # of deviations of 0.01
 _SAME_LOGARITHM = 0.1  # of a variance in two rounds
 _MOST_ROUNDS, _ROUGH_ROUNDS = 10, 4
-_STEPS_OF_ROUND, _LAST_STEPS = 4, 30
+_STEPS_OF_ROUND, _STEPS_NEARBY, _LAST_STEPS = 4, 2, 30
 _LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
 _MOST_CHANGE = 5.0  # factor on a variance in one round, as deviations are not at their optimum yet
 _INTERCEPT_PRECISION = 1.0
 _LEAST_FACTOR = 0.3  # on all evidence
 _STIFFNESS = 10.0  # curvature per row of the price of evidence that falls where it must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
+_BLOCK_ROWS = 1 << 16  # that are summed over in one go, whatever the number of threads
+_LAST_SLOPE, _SLOPE_NEARBY = 1e-9, 1e-2  # standard errors that a parameter is from its optimum
+_SETTLING_STEPS = 50  # without a line search
+_MOST_IN_DOUBLE = 250_000  # entries of the curvatures of all classes
 _NEIGHBOURS = (slice(-1), slice(1, None))
 _SIDES = np.array([-0.5, 0.5])
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -49,21 +57,24 @@ class FittedEvidence:
     point: np.ndarray
     loss: float
 
-    def factor(self, null: float) -> float:
+    def factor(self, null: float, used: np.ndarray) -> float:
         """By how much to shrink all evidence, so that other rows are predicted with no more confidence than is right; 1
         after an early end.
 
-        What the rows seem to save includes about half a nat for each number fitted to them: the effective deviations
-        and a weight for each feature. The expected slope of a new fit to the evidence is 1 less the share of these (van
-        Houwelingen and le Cessie 1990, the heuristic shrinkage factor).
+        What the rows seem to save includes about half a nat for each number fitted to them. The expected slope of a new
+        fit to the evidence is 1 less the share of these (van Houwelingen and le Cessie 1990, the heuristic shrinkage
+        factor). Each feature and, as priors have shrunk them, each second deviation count for every class but one. That
+        keeps the slope on new rows near 1 (benchmarks/results/evidence_rows.md).
 
         Parameters
         ----------
         null : log loss of the rows without any feature, in nats.
+        used : (n_features,) bool, those that make a difference.
         """
         if not self.complete:
             return 1.0
-        fitted = float(self.effective.sum()) + self.effective.size
+        n_classes = self.intercept.size
+        fitted = (n_classes - 1) * (np.count_nonzero(used) + 0.5 * float(self.effective[used].sum()))
         return min(max(1.0 - 0.5 * fitted / max(null - self.loss, 1e-300), _LEAST_FACTOR), 1.0)
 
 
@@ -72,7 +83,12 @@ Start = tuple[np.ndarray, np.ndarray]
 
 
 def fit_evidence(
-    problem: EvidenceProblem, clock: Clock | None = None, start: Start | None = None, *, roughly: bool = False
+    problem: EvidenceProblem,
+    clock: Clock | None = None,
+    start: Start | None = None,
+    *,
+    roughly: bool = False,
+    nearby: bool = False,
 ) -> FittedEvidence:
     """Deviations with the highest posterior probability, under priors with the highest evidence.
 
@@ -85,15 +101,16 @@ def fit_evidence(
     ----------
     problem : rows, offsets and shapes.
     clock : time limit; when it is over, as after Ctrl-C, the deviations so far are returned.
-    start : from `EvidenceProblem.without`.
+    start : from `EvidenceProblem.without` or `followed_by`.
     roughly : a few of the rounds, enough to see which features matter; a fit with a ``start`` has the others left.
+    nearby : the ``start`` is where a fit to some of the rows ended: fewer steps lead from there.
     """
     n_rounds = _ROUGH_ROUNDS if roughly else _MOST_ROUNDS if start is None else _MOST_ROUNDS - _ROUGH_ROUNDS
     if start is None:
         start = np.zeros((problem.n_parameters, problem.n_numbers)), np.full(problem.n_groups, _FIRST_DEVIATION)
     rest, groups, parameters = problem, np.arange(problem.n_groups), np.arange(problem.n_parameters)
     point, variances = start[0], start[1] ** 2
-    effective = np.zeros(problem.n_groups)
+    effective, slope = np.zeros(problem.n_groups), _SLOPE_NEARBY if nearby else _LAST_SLOPE
     complete = False
     curvature: Curvature | None = None
 
@@ -111,7 +128,7 @@ def fit_evidence(
                 if curvature is None or number <= 2 or number % 2 == 0:  # in one later round it changes little
                     curvature = rest.curvature(point)
                 metric = rest.metric(curvature, variances)
-                point = rest.descend(point, variances, metric, _STEPS_OF_ROUND)
+                point = rest.descend(point, variances, metric, _STEPS_NEARBY if nearby else _STEPS_OF_ROUND, slope)
                 of_groups = rest.by_group(metric.effective)
                 following = rest.better_variances(point, variances, of_groups)
                 effective[:] = 0.0
@@ -125,7 +142,7 @@ def fit_evidence(
             complete = clock is None or not clock.is_up
             if complete and not roughly:
                 curvature = rest.curvature(point) if curvature is None else curvature
-                point = rest.descend(point, variances, rest.metric(curvature, variances), _LAST_STEPS)
+                point = rest.descend(point, variances, rest.metric(curvature, variances), _LAST_STEPS, slope)
         except KeyboardInterrupt:
             complete = False
     deviations, at = np.zeros(problem.n_groups), np.zeros((problem.n_parameters, problem.n_numbers))
@@ -133,6 +150,32 @@ def fit_evidence(
     intercept, of_features = problem.of_classes(at[problem.intercept]), problem.by_feature(effective)
     loss, _ = rest.loss(point)
     return FittedEvidence(problem.tables(at), intercept, deviations, complete, of_features, at, loss)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some rows of a problem: codes (n_features, n_rows), offset (n_rows, n_numbers), classes and weights (n_rows,)."""
+
+    codes: np.ndarray
+    offset: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, codes: np.ndarray, offset: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> _Block:
+        return cls(np.ascontiguousarray(codes), offset, classes, weights)
+
+    @classmethod
+    def joined(cls, blocks: Sequence[_Block]) -> _Block:
+        """The rows of several blocks, one after the other."""
+        codes = np.concatenate([block.codes for block in blocks], axis=1)
+        offset, classes, weights = (
+            np.concatenate([getattr(block, name) for block in blocks]) for name in ("offset", "classes", "weights")
+        )
+        return cls.of(codes, offset, classes, weights)
+
+    def take(self, rows: np.ndarray) -> _Block:
+        return _Block.of(self.codes[:, rows], self.offset[rows], self.classes[rows], self.weights[rows])
 
 
 class EvidenceProblem:
@@ -148,7 +191,7 @@ class EvidenceProblem:
     offset : (n_rows, n_classes) log joint of the counted evidence, best with every row predicted from all others.
     classes : (n_rows,) int.
     weights : (n_rows,).
-    features : what to call the features; by default 0, 1, ...
+    n_jobs : threads that sum over blocks of rows; results do not depend on it.
     """
 
     def __init__(
@@ -158,21 +201,34 @@ class EvidenceProblem:
         offset: np.ndarray,
         classes: np.ndarray,
         weights: np.ndarray,
-        features: Sequence[int] | None = None,
+        n_jobs: int | None = None,
     ) -> None:
-        self._codes, self.shapes, self._log_joint = np.ascontiguousarray(codes), shapes, offset
-        self._classes, self._weights = classes, weights
-        self.features = range(len(shapes)) if features is None else features
         self.n_classes = offset.shape[1]
         self.n_numbers = 1 if self.n_classes == 2 else self.n_classes
-        self._offset = np.diff(offset, axis=1) if self.n_numbers == 1 else offset
         self._square = 0.5 if self.n_numbers == 1 else 1.0  # of the deviations of the classes that a number of 1 means
+        self._n_jobs, self._n_rows, self._total = n_jobs, classes.size, float(weights.sum())
+        offset = np.diff(offset, axis=1) if self.n_numbers == 1 else offset
+        cuts = [slice(at, at + _BLOCK_ROWS) for at in range(0, max(1, classes.size), _BLOCK_ROWS)]
+        self._blocks = [_Block.of(codes[:, own], offset[own], classes[own], weights[own]) for own in cuts]
+        self._take_shapes(shapes)
+
+    def _take_shapes(self, shapes: Sequence[Shape]) -> None:
+        self.shapes = shapes
         self._n_cells = np.array([shape.n_cells for shape in shapes], dtype=np.int64)
         self._first_cell = np.concatenate([[0], np.cumsum(self._n_cells)])
         self._starts = self._first_cell[:-1] * self.n_numbers
         self._number_groups()
         self._last: tuple[np.ndarray, float, np.ndarray] | None = None
         self._order_cells()
+
+    def _with(self, shapes: Sequence[Shape], codes: Callable[[_Block, int], np.ndarray]) -> EvidenceProblem:
+        """The same rows with other features, by the codes of each block, whose number is given, too."""
+        other = copy(self)
+        for derived in ("_some", "_design"):
+            vars(other).pop(derived, None)
+        other._blocks = [replace(block, codes=codes(block, k)) for k, block in enumerate(self._blocks)]
+        other._take_shapes(shapes)
+        return other
 
     def _number_groups(self) -> None:
         """Number parameters and the groups that share a variance; the deviation of each cell by each parameter."""
@@ -200,20 +256,40 @@ class EvidenceProblem:
         self._basis = csr_array((lines, (cells, parameters)), shape=(int(self._first_cell[-1]), self.n_parameters))
         self._transposed = self._basis.T.tocsr()
 
+    @property
+    def _precision(self) -> type[np.floating[Any]]:
+        """Of the curvature: double where that takes no time to speak of, so that the order of sums makes no difference
+        to be seen.
+        """
+        return np.float64 if self.n_numbers * (self.intercept + 1) ** 2 <= _MOST_IN_DOUBLE else np.float32
+
     @cached_property
-    def some(self) -> np.ndarray:
+    def _salts(self) -> np.ndarray:
+        """(n_features,) numbers by which the rows of its cells tell a feature from others."""
+
+        def rows_of_cells(block: _Block) -> np.ndarray:
+            return self._by_cell(np.repeat(block.weights[:, None], self.n_numbers, axis=1), block)[:, 0]
+
+        rows = reduce(np.add, self._in_blocks(rows_of_cells)) + 0.0  # one zero
+        salts: np.ndarray = np.add.reduceat(mixed(rows.view(np.uint64)), self._first_cell[:-1])
+        return salts
+
+    @cached_property
+    def _some(self) -> _Block:
         """The rows whose curvature is looked at."""
-        n_rows = self._classes.size
-        if n_rows <= _CURVATURE_ROWS:
-            return np.arange(n_rows)
-        return np.sort(np.random.default_rng(0).choice(n_rows, _CURVATURE_ROWS, replace=False, shuffle=False))
+        rows = np.arange(self._n_rows)
+        if rows.size > _CURVATURE_ROWS:
+            keys = self._in_blocks(lambda block: keys_of(block.codes, np.zeros(block.classes.size), 0, self._salts))
+            rows = drawn_by_content(np.concatenate(keys), _CURVATURE_ROWS)
+        of_block = [rows[rows // _BLOCK_ROWS == k] % _BLOCK_ROWS for k in range(len(self._blocks))]
+        return _Block.joined([block.take(own) for block, own in zip(self._blocks, of_block, strict=True)])
 
     @cached_property
     def _design(self) -> np.ndarray:
         """Those rows written out direction by direction."""
-        design = np.ones((self.some.size, self.intercept + 1), dtype=np.float32)
+        design = np.ones((self._some.classes.size, self.intercept + 1), dtype=self._precision)
         directed = np.flatnonzero(np.diff(self._first))
-        codes = self._codes[np.ix_(directed, self.some)].T.astype(np.int64)
+        codes = self._some.codes[directed].T.astype(np.int64)
         row, at = np.nonzero(codes < self._n_cells[directed])
         cells = (codes + self._first_cell[directed])[row, at]
         ends = np.append(0, np.cumsum(np.bincount(row, minlength=len(codes))))
@@ -229,7 +305,7 @@ class EvidenceProblem:
         none = np.zeros(0, dtype=np.int64)
         self._lower, self._upper = (np.concatenate([none, *(cells[part] for cells in rising)]) for part in _NEIGHBOURS)
         self._counted_rise = np.concatenate([none, *(np.diff(s.counted[s.rising] @ [-1.0, 1.0]) for s in self.shapes)])
-        self._stiffness = _STIFFNESS * float(self._weights.sum())
+        self._stiffness = _STIFFNESS * self._total
         self._rises = (self._basis[self._upper] - self._basis[self._lower])[:, : self.intercept + 1].toarray()
 
     def narrowed(self, worth: np.ndarray) -> tuple[EvidenceProblem, np.ndarray]:
@@ -245,18 +321,14 @@ class EvidenceProblem:
             if apart or some.any():
                 shapes.append(shape.narrowed(some, apart=apart))
                 stays.append(k)
-        features = [self.features[k] for k in stays]
-        rows = (self._log_joint, self._classes, self._weights)
-        fewer = EvidenceProblem(self._codes[stays], shapes, *rows, features)
-        fewer.some, fewer._design = self.some, np.compress(kept[: self.intercept + 1], self._design, axis=1)
+        if len(stays) == len(self.shapes):
+            fewer = self._with(shapes, lambda block, _: block.codes)
+            fewer._some = self._some
+        else:
+            fewer = self._with(shapes, lambda block, _: block.codes[stays])
+            fewer._some = replace(self._some, codes=self._some.codes[stays])
+        fewer._design = np.compress(kept[: self.intercept + 1], self._design, axis=1)
         return fewer, kept
-
-    def without(self, fitted: FittedEvidence, kept: np.ndarray, offset: np.ndarray) -> tuple[EvidenceProblem, Start]:
-        """The problem of the features marked in ``kept`` alone, with another offset, and where its fit may start."""
-        of_group = kept[self._feature]
-        shapes = [shape for shape, stays in zip(self.shapes, kept, strict=True) if stays]
-        fewer = EvidenceProblem(self._codes[kept], shapes, offset, self._classes, self._weights)
-        return fewer, (fitted.point[np.append(of_group, True)[self._group]], fitted.deviations[of_group])
 
     def followed_by(
         self, fitted: FittedEvidence, codes: np.ndarray, shapes: Sequence[Shape]
@@ -264,11 +336,34 @@ class EvidenceProblem:
         """The problem with further features after its own, which ``codes`` and ``shapes`` begin with; and where its fit
         may start.
         """
-        more = EvidenceProblem(codes, shapes, self._log_joint, self._classes, self._weights)
+
+        def of_block(_: _Block, number: int) -> np.ndarray:
+            return np.ascontiguousarray(codes[:, number * _BLOCK_ROWS : (number + 1) * _BLOCK_ROWS])
+
+        more = self._with(shapes, of_block)
         added = more.intercept - self.intercept
         point = np.zeros((more.n_parameters, self.n_numbers))
         point[np.r_[: self.intercept, more.intercept : self.n_parameters + added]] = fitted.point
         return more, (point, np.append(fitted.deviations, [_FIRST_DEVIATION] * (more.n_groups - self.n_groups)))
+
+    def without(self, fitted: FittedEvidence, kept: np.ndarray, offset: np.ndarray) -> tuple[EvidenceProblem, Start]:
+        """The problem of the features marked in ``kept`` alone, with another offset, and where its fit may start: what
+        does not deviate among all features may do so among these.
+        """
+        of_group = kept[self._feature]
+        fewer = self.shaped([shape for shape, stays in zip(self.shapes, kept, strict=True) if stays], kept)
+        offset = np.diff(offset, axis=1) if self.n_numbers == 1 else offset
+        fewer._blocks = [
+            replace(block, offset=offset[k * _BLOCK_ROWS : (k + 1) * _BLOCK_ROWS])
+            for k, block in enumerate(fewer._blocks)
+        ]
+        deviations = fitted.deviations[of_group]
+        deviations = np.where(deviations > 0, deviations, _FIRST_DEVIATION)
+        return fewer, (fitted.point[np.append(of_group, True)[self._group]], deviations)
+
+    def shaped(self, shapes: Sequence[Shape], kept: np.ndarray | None = None) -> EvidenceProblem:
+        """The same with other shapes, of the features marked in ``kept``."""
+        return self._with(shapes, lambda block, _: block.codes if kept is None else block.codes[kept])
 
     def by_group(self, of_parameters: np.ndarray) -> np.ndarray:
         """Sums over the parameters of each group."""
@@ -290,20 +385,24 @@ class EvidenceProblem:
         """How much evidence falls between neighbours that must not fall, at deviations (cells, 1); <= 0."""
         return np.minimum(self._counted_rise + table[self._upper, 0] - table[self._lower, 0], 0.0)
 
-    def _joint(self, table: np.ndarray, point: np.ndarray) -> np.ndarray:
+    def _in_blocks(self, function: Callable[[_Block], Result]) -> list[Result]:
+        """What a function returns for each block of rows."""
+        return map_in_threads(function, self._blocks, self._n_jobs)
+
+    def _joint(self, table: np.ndarray, point: np.ndarray, block: _Block) -> np.ndarray:
         from bayesieve.naive_bayes._kernels import add_log_probabilities
 
-        joint = self._offset + point[self.intercept]
+        joint = block.offset + point[self.intercept]
         lines = np.append(table.ravel(), np.zeros(self.n_numbers))
-        add_log_probabilities(self._codes, self._n_cells, self._starts, lines, joint)
+        add_log_probabilities(block.codes, self._n_cells, self._starts, lines, joint)
         return joint
 
-    def _by_cell(self, values: np.ndarray) -> np.ndarray:
-        """Sums of ``values`` (n_rows, n_numbers) over the rows of each cell."""
+    def _by_cell(self, values: np.ndarray, block: _Block) -> np.ndarray:
+        """Sums of ``values`` (n_rows, n_numbers) over the rows of each cell in a block."""
         from bayesieve.naive_bayes._kernels import sum_by_level
 
         sums = np.zeros((int(self._first_cell[-1]) + 1, self.n_numbers))
-        sum_by_level(self._codes, self._n_cells, self._starts, values, sums.ravel())
+        sum_by_level(block.codes, self._n_cells, self._starts, values, sums.ravel())
         return sums[:-1]
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
@@ -315,16 +414,22 @@ class EvidenceProblem:
         if self._last is not None and np.array_equal(self._last[0], point):  # where the last descent ended
             return self._last[1:]
         table = self._basis @ point
-        residual = self._joint(table, point)
-        loss = residuals(residual, self._classes, self._weights)
-        sums = self._by_cell(residual)
+
+        def of_block(block: _Block) -> tuple[float, np.ndarray, np.ndarray]:
+            residual = self._joint(table, point, block)
+            loss = residuals(residual, block.classes, block.weights)
+            return loss, self._by_cell(residual, block), residual.sum(axis=0)
+
+        (loss, sums, of_intercept), *others = self._in_blocks(of_block)
+        for other in others:  # in their order
+            loss, sums, of_intercept = loss + other[0], sums + other[1], of_intercept + other[2]
         if self._lower.size:
             falls = self._falls(table)
             loss += 0.5 * self._stiffness * float(falls @ falls)
             sums[self._upper, 0] += self._stiffness * falls
             sums[self._lower, 0] -= self._stiffness * falls
         gradient = self._transposed @ sums
-        gradient[self.intercept] = residual.sum(axis=0)
+        gradient[self.intercept] = of_intercept
         self._last = point, loss, gradient
         return loss, gradient
 
@@ -341,18 +446,21 @@ class EvidenceProblem:
         """The curvature of the loss. Curvatures between classes are left out and made up for by J / (J - 1), which is
         exact for two classes.
         """
-        table = self._basis @ point
-        of_rows = self._curvature(self._joint(table, point))
-        own = self._by_cell(of_rows)[self._own_cells] if self._own_cells.size else np.zeros((0, self.n_numbers))
-        dense = np.empty((self.n_numbers, *[self.intercept + 1] * 2), dtype=np.float32)
-        scale = float(self._weights.sum() / self._weights[self.some].sum())
-        for block, of_class in zip(dense, of_rows[self.some].T, strict=True):
+        table, some = self._basis @ point, self._some
+        of_rows = self._curvature(self._joint(table, point, some), some)
+        own = np.zeros((0, self.n_numbers))
+        if self._own_cells.size:
+            of_blocks = self._in_blocks(lambda b: self._by_cell(self._curvature(self._joint(table, point, b), b), b))
+            own = reduce(np.add, of_blocks)[self._own_cells]
+        dense = np.empty((self.n_numbers, *[self.intercept + 1] * 2), dtype=self._precision)
+        scale = self._total / float(some.weights.sum())
+        for block, of_class in zip(dense, of_rows.T, strict=True):
             largest = max(float(of_class.max()), 1e-300)  # so that single precision holds any weight
-            design = self._design * np.sqrt(of_class / largest).astype(np.float32)[:, None]
-            np.multiply(design.T @ design, np.float32(scale * largest), out=block)
+            design = self._design * np.sqrt(of_class / largest).astype(self._precision)[:, None]
+            np.multiply(design.T @ design, self._precision(scale * largest), out=block)
             if self._lower.size:
                 steep = self._rises[self._falls(table) < 0]
-                block += (self._stiffness * (steep.T @ steep)).astype(np.float32)
+                block += (self._stiffness * (steep.T @ steep)).astype(self._precision)
         return Curvature(dense, own)
 
     def metric(self, curvature: Curvature, variances: np.ndarray) -> Metric:
@@ -363,22 +471,30 @@ class EvidenceProblem:
         """Gradient and curvature of the loss of each row by its number of each class, (n_rows, n_numbers)."""
         from bayesieve.naive_bayes._kernels import residuals
 
-        joint = self._joint(self._basis @ point, point)
-        curvature = self._curvature(joint)
-        residuals(joint, self._classes, self._weights)
+        table = self._basis @ point
+
+        def of_block(block: _Block) -> tuple[np.ndarray, np.ndarray]:
+            joint = self._joint(table, point, block)
+            curvature = self._curvature(joint, block)
+            residuals(joint, block.classes, block.weights)
+            return joint, curvature
+
+        joint, curvature = map(np.concatenate, zip(*self._in_blocks(of_block), strict=True))
         return joint, curvature
 
-    def _curvature(self, joint: np.ndarray) -> np.ndarray:
+    def _curvature(self, joint: np.ndarray, block: _Block) -> np.ndarray:
         """Of the loss of each row by the number of each class, (n_rows, n_numbers)."""
         if self.n_numbers == 1:
             probability = expit(joint)
-            return probability * (1.0 - probability) * self._weights[:, None]
+            return probability * (1.0 - probability) * block.weights[:, None]
         probability = softmax(joint, axis=1)
         factor = self.n_classes / (self.n_classes - 1)
-        return probability * (1.0 - probability) * (factor * self._weights)[:, None]
+        return probability * (1.0 - probability) * (factor * block.weights)[:, None]
 
-    def descend(self, point: np.ndarray, variances: np.ndarray, metric: Metric, steps: int) -> np.ndarray:
-        """At most so many ``steps`` towards the optimum, by L-BFGS in the metric of the curvature."""
+    def descend(self, point: np.ndarray, variances: np.ndarray, metric: Metric, steps: int, slope: float) -> np.ndarray:
+        """At most ``steps`` towards the optimum, by L-BFGS in the metric of the curvature, until no parameter is more
+        than ``slope`` of its standard errors away.
+        """
 
         def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
             at = point + metric.move(flat.reshape(point.shape))
@@ -386,9 +502,22 @@ class EvidenceProblem:
             penalty, push = self.penalty(at, variances)
             return loss + penalty, metric.move(gradient + push, transposed=True).ravel()
 
-        options = {"maxiter": steps, "ftol": 1e-10, "gtol": 1e-4}
+        options = {"maxiter": steps, "ftol": 0.0, "gtol": slope}
         best = minimize(objective, np.zeros(point.size), jac=True, method="L-BFGS-B", options=options)
-        return point + metric.move(best.x.reshape(point.shape))
+        if steps < _LAST_STEPS:
+            return point + metric.move(best.x.reshape(point.shape))
+        # Rounding of the loss hides the last digits from a line search, but not from the gradient.
+        flat, gradient, share = best.x, best.jac, 1.0
+        for _ in range(_SETTLING_STEPS):
+            if np.abs(gradient).max() <= slope:
+                break
+            following = flat - share * (best.hess_inv @ gradient)
+            _, slopes = objective(following)
+            if slopes @ slopes < gradient @ gradient:
+                flat, gradient = following, slopes
+            else:
+                share /= 2.0
+        return point + metric.move(flat.reshape(point.shape))
 
     def better_variances(self, point: np.ndarray, variances: np.ndarray, effective: np.ndarray) -> np.ndarray:
         """Sum of squares of the deviations of each group over their effective number, and somewhat further."""

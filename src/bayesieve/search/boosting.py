@@ -15,9 +15,8 @@ from bayesieve.counts.contingency import ContingencyCounts, left_over
 from bayesieve.counts.joint_codes import JointCodes
 from bayesieve.counts.probabilities import log_probabilities_of_all
 from bayesieve.engine import Parts
-from bayesieve.engine.progress import Progress
-from bayesieve.search.recorder import Clock, TraceRecorder
-from bayesieve.search.trace import SearchTrace
+from bayesieve.engine.progress import Clock, Progress
+from bayesieve.search.trace import SearchTrace, TraceRecorder
 
 EDGE = "edge"
 _TIE = 1e-12
@@ -54,39 +53,35 @@ class Boosting:
         candidates : positions of the features that may win
         progress : called after every round
         """
-        clock, coded = Clock(self.max_seconds), coded.by_class
+        clock, coded = Clock(self.max_seconds, progress), coded.by_class
         targets = _targets(coded)
         walks = []
         if targets:
             weights = coded.parts(_Weights, targets)
             walks = [_AgainstRest(coded, weights, *target, self.smoothing) for target in enumerate(targets)]
-        try:
-            complete = self._boost(walks, candidates, clock, progress)
-        except KeyboardInterrupt:
-            complete = False
+        with clock:
+            self._boost(walks, candidates, clock)
         chosen = np.zeros(coded.n_features, dtype=bool)
         chosen[list(_winners(walks))] = True
         return SearchTrace.of(
             coded.names,
             [walk.recorder for walk in walks] or [TraceRecorder(1.0)],
-            complete=complete,
+            complete=clock.complete,
             seconds=clock.seconds,
             n_models=1 + sum(walk.n_rounds for walk in walks) * candidates.size,
             criterion_name=EDGE,
             lower_is_better=False,
             chosen=chosen,
-            ended=_reasons(walks, coded) if complete else None,
+            ended=_reasons(walks, coded) if clock.complete else None,
         )
 
-    def _boost(
-        self, walks: list[_AgainstRest], candidates: np.ndarray, clock: Clock, progress: Progress | None
-    ) -> bool:
-        """The rounds of all classes in turn; whether they ran to their end."""
+    def _boost(self, walks: list[_AgainstRest], candidates: np.ndarray, clock: Clock) -> None:
+        """The rounds of all classes in turn."""
         running, rounds = walks, 0
         while running := [walk for walk in running if walk.ended is None]:
             for walk in running:
-                if clock.is_up:
-                    return False
+                if clock.stops():
+                    return
                 if walk.ended is not None:  # the features of others were enough
                     continue
                 walk.ended = walk.round(candidates, clock) or self._limit(walk)
@@ -95,9 +90,9 @@ class Boosting:
                         every.ended = every.ended or f"with {_counted(self.n_features, 'feature')}"
             rounds += 1
             done, total = (len(_winners(walks)), self.n_features) if self.n_rounds is None else (rounds, self.n_rounds)
-            if progress is not None and progress(done, total or 0, max(walk.edge for walk in running)):
-                return False
-        return True
+            clock.show(done, total or 0, max(walk.edge for walk in running))
+            if clock.interrupted:
+                return
 
     def _limit(self, walk: _AgainstRest) -> str | None:
         """The limit of rounds that was reached, if one was."""

@@ -13,12 +13,10 @@ import numpy as np
 from bayesieve.counts import CodedTable, Dependence
 from bayesieve.counts.dependence import make_dependence
 from bayesieve.counts.within_classes import strongest_within_classes
-from bayesieve.engine.progress import Progress
-from bayesieve.search.problem import Problem, Search
-from bayesieve.search.recorder import Clock, TraceRecorder
-from bayesieve.search.state import SubsetProblem
+from bayesieve.engine.progress import Clock, Progress
+from bayesieve.search.problem import Search, SubsetProblem
 from bayesieve.search.subset_values import SubsetValues, walk_subsets
-from bayesieve.search.trace import SearchTrace
+from bayesieve.search.trace import SearchTrace, TraceRecorder
 
 LINKAGES = ("complete", "average", "single", "weighted")
 _MOST_CUTS = 100
@@ -205,14 +203,14 @@ class ClusterSearch(Search):
     n_jobs: int | None = -1
     matrix: Any = None
 
-    def run(self, problem: Problem, progress: Progress | None = None) -> SearchTrace:
+    def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         """Search; Ctrl-C or the end of ``max_seconds`` keeps the best so far."""
         return self.explore(problem, progress).trace
 
-    def explore(self, problem: Problem, progress: Progress | None = None) -> ClusterCandidates:
+    def explore(self, problem: SubsetProblem, progress: Progress | None = None) -> ClusterCandidates:
         """As ``run``, with the clusters and the candidates."""
-        problem = SubsetProblem.needed_by(self, problem)
-        clock = Clock(self.max_seconds)
+        problem.rows_for(self)
+        clock = Clock(self.max_seconds, progress)
         clusters = FeatureClusters.of(
             self._matrix(problem), problem.candidates, self.linkage, diagonal=bool(self.diagonal)
         )
@@ -220,7 +218,7 @@ class ClusterSearch(Search):
         drawn, cut = clusters.draw(self.n_cuts, int(self.n_combinations), q, np.random.default_rng(self.seed))
         first = np.sort(np.unique(np.packbits(drawn, axis=1), axis=0, return_index=True)[1])
         subsets, cut = drawn[first], cut[first]
-        values = walk_subsets(problem, subsets, n_jobs=self.n_jobs, clock=clock, progress=progress)
+        values = walk_subsets(problem, subsets, n_jobs=self.n_jobs, clock=clock)
         met = np.flatnonzero(values.evaluated)
         facts = zip(values.values[met], subsets[met], values.validations[met], values.violations[met], strict=True)
         walks = [TraceRecorder(float(v), np.flatnonzero(s), float(w), float(x)) for v, s, w, x in facts]

@@ -1,18 +1,18 @@
-"""Greedy searches: forward, backward, and full floating searches that take turns."""
+"""Greedy searches: forward, backward, full floating searches that take turns, and best-first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
 
-from bayesieve.engine.progress import Progress
+from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.multi_start import MultiStart
-from bayesieve.search.problem import Problem, Search, StepRecorder, first_record
-from bayesieve.search.recorder import Clock, TraceRecorder
-from bayesieve.search.trace import Point, SearchTrace
+from bayesieve.search.problem import Search, StepRecorder, SubsetProblem, first_record
+from bayesieve.search.trace import Point, SearchTrace, TraceRecorder
 
 DIRECTIONS = ("forward", "backward", "forward-backward", "backward-forward", "fast")
 
@@ -78,39 +78,34 @@ class GreedySearch(Search):
     every_move: bool = False
     unsaved_options: ClassVar[tuple[str, ...]] = ("resume",)  # a trace is no option
 
-    def run(self, problem: Problem, progress: Progress | None = None) -> SearchTrace:
+    def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         if self.direction == "fast":
             search = MultiStart(1, _MOST_PASSES, self.seed, self.max_seconds, self.n_jobs, tol=self.tol or 0.0)
             trace = search.run(problem, progress)
             trace.chosen = trace.best_on_path(self.n_features)
             return trace
         run = _Run(self, problem, progress)
-        interrupted = False
-        try:
+        with run.clock:
             run.search()
-        except KeyboardInterrupt:
-            interrupted = True
-        return run.trace(complete=not interrupted and not run.stopped)
+        return run.trace()
 
 
 class _Run:
     """One greedy search under way."""
 
-    def __init__(self, options: GreedySearch, problem: Problem, progress: Progress | None) -> None:
+    def __init__(self, options: GreedySearch, problem: SubsetProblem, progress: Progress | None) -> None:
         self._options = options
         self._problem = problem
-        self._progress = progress
-        self._clock = Clock(options.max_seconds)
+        self.clock = Clock(options.max_seconds, progress)
         self._state = problem.state(leave_out=options.leave_out, n_jobs=options.n_jobs)
         self._steps = StepRecorder(problem) if options.every_move else None
         self._sign = problem.sign
-        self._validation_sign = 1.0 if problem.in_words().get("validation_lower_is_better", True) else -1.0
+        self._validation_sign = 1.0 if problem.validation is None else problem.validation.sign
         self._null = self._sign * self._state.cost
         self._n_models = 1
         self._walks: list[TraceRecorder] = []
         self._resumed = _Resumed(options.resume, problem.names)
         self._best: tuple[Point, np.ndarray] | None = None
-        self.stopped = False
 
     def search(self) -> None:
         direction = self._options.direction
@@ -121,7 +116,7 @@ class _Run:
         while True:
             before = self._best
             self._phase(adding, subset)
-            if direction in ("forward", "backward") or self.stopped or self._best is None:
+            if direction in ("forward", "backward") or not self.clock.complete or self._best is None:
                 return
             if before is not None and self._best is before:
                 return
@@ -140,8 +135,7 @@ class _Run:
             features = self._problem.candidates[state.selected[self._problem.candidates] != adding]
             if features.size == 0 or self._at_limit(adding) or self._at_best():
                 return
-            if self._clock.is_up:
-                self.stopped = True
+            if self.clock.stops():
                 return
             known = self._resumed.next_move()
             if known is None:
@@ -156,14 +150,14 @@ class _Run:
                 rank = float(state.ranks(np.array([feature]), np.array([cost]))[0])
             if options.tol is not None and not self._worth_it(adding, rank):
                 if self._steps is not None and known is None:
-                    self._steps.record(recorder, state.selected, features, costs, -1, self._clock.seconds)
+                    self._steps.record(recorder, state.selected, features, costs, -1, self.clock.seconds)
                 return
             # Recorded only once it is made: an interrupt in between leaves the record as it was.
             before = state.selected.copy() if self._steps is not None else state.selected
             state.flip(feature, cost)
             value = state.validation() if validation is None else validation
             violation = state.violation()
-            seconds = self._clock.seconds + self._resumed.seconds
+            seconds = self.clock.seconds + self._resumed.seconds
             if self._steps is not None and known is None:
                 self._steps.record(recorder, before, features, costs, best, seconds, value, violation)
             else:
@@ -178,10 +172,8 @@ class _Run:
                     violation,
                 )
             self._look(value, violation)
-            if self._progress is not None and self._progress(
-                state.n_selected, self._problem.candidates.size, self._sign * state.cost
-            ):
-                self.stopped = True
+            self.clock.show(state.n_selected, self._problem.candidates.size, self._sign * state.cost)
+            if self.clock.interrupted:
                 return
 
     def _at_limit(self, adding: bool) -> bool:
@@ -222,12 +214,12 @@ class _Run:
     def _chosen(self) -> np.ndarray:
         return self._state.selected.copy() if self._best is None else self._best[1]
 
-    def trace(self, *, complete: bool) -> SearchTrace:
+    def trace(self) -> SearchTrace:
         return self._problem.trace(
             self._walks,
             self._chosen(),
-            complete=complete,
-            seconds=self._clock.seconds + self._resumed.seconds,
+            complete=self.clock.complete,
+            seconds=self.clock.seconds + self._resumed.seconds,
             null_criterion=self._null,
             n_models=self._n_models + self._resumed.n_models if self._steps is None else None,
         )
@@ -266,3 +258,75 @@ class _Resumed:
     def next_move(self) -> tuple[int, float, float] | None:
         """Feature, criterion and validation of the next move; None when there is none left."""
         return next(self._moves, None)
+
+
+@dataclass(frozen=True)
+class BestFirst(Search):
+    """Extend the best subset that waits by every feature, until several extensions in a row find nothing better.
+
+    Every extension is a start of the trace, which holds all moves scored.
+
+    Parameters
+    ----------
+    n_waiting : int
+        Subsets that wait to be extended.
+    n_stale : int
+        Extensions in a row without a better subset after which the search ends.
+    tol : float
+        A better subset improves the best criterion by more than this.
+    max_seconds : float or None
+    n_jobs : int or None
+        Threads; the results do not depend on it.
+
+    References
+    ----------
+    Hall (1999), chapter 4; Hall et al. (2009), The WEKA data mining software: an update, SIGKDD Explorations 11 (1),
+    whose search this is.
+    """
+
+    n_waiting: int = 5
+    n_stale: int = 5
+    tol: float = 1e-5
+    max_seconds: float | None = None
+    n_jobs: int | None = -1
+
+    def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
+        clock, steps = Clock(self.max_seconds, progress), StepRecorder(problem)
+        state = problem.state(n_jobs=self.n_jobs)
+        null = problem.sign * state.cost
+        best, best_rank = state.selected.copy(), state.rank
+        waiting = [(best_rank, best)]
+        walks: list[TraceRecorder] = []
+        stale = 0
+        with clock:
+            while stale < self.n_stale and waiting and not clock.stops():
+                subset = waiting.pop(0)[1]
+                state.go_to(subset)
+                walk, at = first_record(state), -1
+                moves = problem.candidates[~subset[problem.candidates]]
+                costs = state.candidates(moves)
+                ranks = state.ranks(moves, costs)
+                for i in np.flatnonzero(best_rank - ranks > self.tol).tolist():
+                    if best_rank - ranks[i] > self.tol:
+                        best_rank, at = float(ranks[i]), i
+                worst = np.sort(ranks)[: self.n_waiting].max(initial=-np.inf)
+                leading = np.flatnonzero(ranks <= worst).tolist()
+                waiting += [(float(ranks[i]), flipped(subset, int(moves[i]))) for i in leading]
+                waiting = sorted(waiting, key=itemgetter(0))[: self.n_waiting]  # the first of equals
+                if at >= 0:
+                    state.flip(int(moves[at]), float(costs[at]))
+                    best, stale = state.selected.copy(), 0
+                else:
+                    stale += 1
+                steps.record(walk, subset, moves, costs, at, clock.seconds, state.validation(), state.violation())
+                walks.append(walk)
+                clock.show(state.n_selected, problem.candidates.size, problem.sign * state.cost)
+        chosen = None if problem.validated else best
+        return problem.trace(walks, chosen, complete=clock.complete, seconds=clock.seconds, null_criterion=null)
+
+
+def flipped(subset: np.ndarray, feature: int) -> np.ndarray:
+    """A copy with the feature added if absent, dropped otherwise."""
+    moved = subset.copy()
+    moved[feature] = not moved[feature]
+    return moved

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesieve.counts.row_content import listed_by_counts
 from bayesieve.criteria import MAPCost
 from bayesieve.engine import IN_MEMORY, Engine, effective_jobs
-from bayesieve.engine.progress import Progress
-from bayesieve.search.problem import Problem, Search, first_record
-from bayesieve.search.recorder import Clock, walks_from_bytes, walks_to_bytes
-from bayesieve.search.state import SearchState, SubsetProblem
-from bayesieve.search.trace import SearchTrace
+from bayesieve.engine.progress import Clock, Progress
+from bayesieve.search.problem import Search, SearchState, SubsetProblem, first_record
+from bayesieve.search.trace import SearchTrace, walks_from_bytes, walks_to_bytes
 
 _WAVE = 4  # starts that run without knowing of each other: fixed, so that threads do not change results
 _PARALLEL_WORK = 2_000_000  # rows x candidates below which threads cost more than they bring
@@ -41,17 +40,21 @@ class MultiStart(Search):
     n_jobs: int | None = -1
     tol: float = 0.0
 
-    def run(self, problem: Problem, progress: Progress | None = None) -> SearchTrace:
+    def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         """Search, and return all evaluated subsets; Ctrl-C or the end of ``max_seconds`` keeps those so far."""
-        problem = SubsetProblem.needed_by(self, problem)
-        clock = Clock(self.max_seconds)
-        n_starts = int(self.n_starts or 0) or max(1, math.ceil(math.log2(max(2.0, problem.n_features * problem.total))))
+        rows, clock = problem.rows_for(self), Clock(self.max_seconds, progress)
+        size = problem.n_varied * problem.objective.total
+        n_starts = int(self.n_starts or 0) or max(1, math.ceil(math.log2(max(2.0, size))))
         rng = np.random.default_rng(self.seed)
-        zobrist = rng.integers(1, 2**63, size=problem.n_features, dtype=np.uint64)
+        candidates = problem.candidates
+        if problem.learnt is not None:  # names and orders of columns have no say
+            candidates = listed_by_counts(problem.learnt.counts, candidates)
+        zobrist = np.zeros(problem.n_features, dtype=np.uint64)
+        zobrist[candidates] = rng.integers(1, 2**63, size=problem.n_varied, dtype=np.uint64)[: candidates.size]
         seeds: list[int] = []
         key = self._key(problem, n_starts)
         plain = isinstance(problem.criterion, MAPCost) and not (problem.constrained or problem.validated)
-        notes = problem.engine if plain else IN_MEMORY
+        notes = rows.engine if plain else IN_MEMORY
         note = notes.noted(key)
         walks, known = ([], {}) if note is None else walks_from_bytes(note)
         stop = threading.Event()
@@ -65,7 +68,9 @@ class MultiStart(Search):
                 state.reset()
             except IndexError:  # asked for, not tested before: another thread may take the last one in between
                 state = SearchState(problem)
-            result = _Walk(state, zobrist, known, np.random.default_rng(seeds[number]), clock, stop, self.tol)
+            result = _Walk(
+                state, candidates, zobrist, known, np.random.default_rng(seeds[number]), clock, stop, self.tol
+            )
             result.run(self.max_iter)
             spare.append(state)
             return result
@@ -76,17 +81,16 @@ class MultiStart(Search):
             if wave.stop <= len(walks):
                 continue  # of a process that was ended
             try:
-                finished, interrupted = _run_wave(walk, wave, workers, stop, problem.engine)
+                finished, interrupted = _run_wave(walk, wave, workers, stop, rows.engine)
                 for result in finished:
                     known.update(result.known)
                     walks.append(result.recorder)
-                if progress is not None:
-                    progress(len(walks), n_starts, problem.sign * min(known.values(), default=np.inf))
+                clock.show(len(walks), n_starts, problem.sign * min(known.values(), default=np.inf))
             except KeyboardInterrupt:
                 interrupted = True
             if interrupted or clock.is_up:
                 break
-            if notes.keeps_notes:
+            if notes.keeps_notes and candidates.size:  # there is nothing to note without
                 notes.note(key, walks_to_bytes(walks, known))
         complete = not interrupted and not stop.is_set() and len(walks) == n_starts
         with clock.ended_by_interrupt():  # the walks are not lost while they are put together
@@ -94,19 +98,20 @@ class MultiStart(Search):
 
     def _key(self, problem: SubsetProblem, n_starts: int) -> str:
         """A digest of all that decides what a search of the same rows finds."""
-        options = (n_starts, self.max_iter, self.seed, self.tol, problem.criterion_name, problem.evaluation)
-        digest = hashlib.sha256(repr((options, problem.names, problem.total)).encode())
-        for array in (problem.candidates, problem.rows.priors, problem.tables.bounds, problem.rows.class_totals):
+        options = (n_starts, self.max_iter, self.seed, self.tol, problem.criterion.name, problem.evaluation)
+        digest = hashlib.sha256(repr((options, problem.names, problem.objective.total)).encode())
+        for array in (problem.candidates, problem.rows.priors, problem.rows.tables.bounds, problem.rows.class_totals):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
     def _workers(self, problem: SubsetProblem) -> int:
-        if problem.engine.is_remote:
+        rows = problem.rows
+        if rows.engine.is_remote:
             return _WAVE  # threads that wait together
-        if problem.n_rows * max(1, problem.candidates.size) < _PARALLEL_WORK:
+        if rows.n_rows * max(1, problem.candidates.size) < _PARALLEL_WORK:
             return 1
-        state_bytes = 8 * problem.n_rows * max(1, problem.n_classes - 1)
-        most = problem.blocks[0].engine.most_state_bytes // state_bytes
+        state_bytes = 8 * rows.n_rows * max(1, rows.n_classes - 1)
+        most = rows.engine.most_state_bytes // state_bytes
         return max(1, min(effective_jobs(self.n_jobs), _WAVE, most))
 
 
@@ -152,6 +157,7 @@ class _Walk:
     def __init__(
         self,
         state: SearchState,
+        candidates: np.ndarray,
         zobrist: np.ndarray,
         known: dict[int, float],
         rng: np.random.Generator,
@@ -160,6 +166,7 @@ class _Walk:
         tol: float,
     ) -> None:
         self._state = state
+        self._candidates = candidates
         self._zobrist = zobrist
         self._rng = rng
         self._clock = clock
@@ -167,7 +174,7 @@ class _Walk:
         self._tol = tol
         self._sign = state.problem.sign
         self._key = np.uint64(0)
-        self._batch = state.problem.engine.ahead(state.problem.n_rows)
+        self._batch = state.problem.rows.engine.ahead(state.problem.rows.n_rows)
         self.known = known.copy()
         self.recorder = first_record(state)
         self.interrupted = False
@@ -193,7 +200,7 @@ class _Walk:
     def _pass(self, *, adding: bool) -> bool:
         """Try every feature once, in random order; whether any move was made."""
         state = self._state
-        order = self._rng.permutation(state.problem.candidates)
+        order = self._rng.permutation(self._candidates)
         order = order[state.selected[order] != adding]
         toggles, ways, accepted = self._zobrist[order], np.full(order.size, adding), np.zeros(order.size, dtype=bool)
         at, size, improved = 0, 1, False

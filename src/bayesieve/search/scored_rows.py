@@ -14,6 +14,7 @@ from bayesieve.counts.probabilities import log_probabilities_of_all, smoothed_lo
 from bayesieve.criteria import ClassBlock, RatioTables
 from bayesieve.criteria.ratio_tables import keeps
 from bayesieve.criteria.row_ratios import IMPOSSIBLE
+from bayesieve.engine import Engine
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.rows import Rows
 
@@ -147,6 +148,19 @@ class ScoredRows:
             flat = _flat_log_factors(learnt, np.asarray(source, dtype=np.int64), classes, n_codes)
         tables = RatioTables(log_factors if flat is None else flat, n_codes, classes.size, n_classes)
         return cls((block,), tables, ratios, block.class_totals(n_classes))
+
+    @property
+    def engine(self) -> Engine:
+        """Where the rows live."""
+        return self.blocks[0].engine
+
+    @property
+    def n_rows(self) -> int:
+        return sum(block.n_rows for block in self.blocks)
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.class_totals.size)
 
     def impossible(self) -> int | None:
         """A class with rows that their tables know no row of, if there is one."""

@@ -10,10 +10,9 @@ import numpy as np
 
 from bayesieve.criteria.subset_steps import most_subsets
 from bayesieve.engine import effective_jobs, map_in_threads
-from bayesieve.engine.progress import Progress
+from bayesieve.engine.progress import Clock
 from bayesieve.search.objective import Objective
-from bayesieve.search.recorder import Clock
-from bayesieve.search.state import SubsetProblem
+from bayesieve.search.problem import SubsetProblem
 
 _PIECE = 64  # subsets that a thread walks through before it takes up others
 _MOST_SUMMED = 256  # of those whose logarithms are summed at once
@@ -90,16 +89,15 @@ def walk_subsets(
     *,
     n_jobs: int | None = None,
     clock: Clock | None = None,
-    progress: Progress | None = None,
 ) -> SubsetValues:
     """As `evaluate_subsets`, of a whole problem, until the time of ``clock`` is up or the user interrupts; the first
     subset is evaluated in any case.
     """
-    guide = problem.objective
+    guide, clock = problem.objective, clock or Clock(None)
     facts = np.full((3, len(subsets)), np.nan)
     measured = np.full((len(subsets), len(guide.constraints)), np.nan)
-    work = problem.n_rows * problem.n_features * len(subsets)
-    parallel = work > _PARALLEL_WORK and not problem.engine.is_remote
+    work = problem.rows.n_rows * problem.n_features * len(subsets)
+    parallel = work > _PARALLEL_WORK and not problem.rows.engine.is_remote
     at_once = effective_jobs(n_jobs) if parallel else 1
 
     def walk(numbers: np.ndarray) -> bool:
@@ -109,22 +107,18 @@ def walk_subsets(
             summed = of_sums
             measured[number] = state.measures()
             facts[:, number] = guide.sign * state.cost, state.validation(), state.violation(measured[number])
-            if clock is not None and clock.is_up:
+            if clock.is_up:
                 break
         return summed
 
-    try:
+    with clock:
         pieces = _pieces(problem, subsets, walk(np.arange(1)), at_once) if len(subsets) else []
         for at in range(-at_once, len(pieces), at_once):
             map_in_threads(walk, pieces[max(0, at) : at + at_once], at_once)
             done = int(np.count_nonzero(~np.isnan(facts[0])))
-            stopped = progress is not None and progress(
-                done, len(subsets), guide.sign * np.nanmin(guide.sign * facts[0])
-            )
-            if stopped or (clock is not None and clock.is_up):
+            clock.show(done, len(subsets), guide.sign * np.nanmin(guide.sign * facts[0], initial=np.inf))
+            if clock.is_up:
                 break
-    except KeyboardInterrupt:
-        pass
     values, validations, violations = facts
     judge, judged = (guide, values) if problem.validation is None else (problem.validation, validations)
     sizes = subsets.sum(axis=1)
@@ -143,9 +137,9 @@ def _pieces(problem: SubsetProblem, subsets: np.ndarray, summed: bool, at_once: 
         return [order[at : at + _PIECE] for at in range(0, order.size, _PIECE)]
     objectives = (problem.objective,) if problem.validation is None else (problem.objective, problem.validation)
     n_states = at_once * sum(1 + len(objective.constraints) for objective in objectives)
-    if problem.engine.is_remote:
+    if problem.rows.engine.is_remote:
         return [np.arange(at, min(at + _MOST_ASKED, len(subsets))) for at in range(1, len(subsets), _MOST_ASKED)]
-    most = [most_subsets(block, problem.n_classes) for objective in objectives for block in objective.rows.blocks]
+    most = [most_subsets(block, problem.rows.n_classes) for objective in objectives for block in objective.rows.blocks]
     size = max(1, min(_MOST_SUMMED, -(-len(subsets) // at_once), min(most) // n_states))
     return [np.arange(at, min(at + size, len(subsets))) for at in range(1, len(subsets), size)]
 

@@ -2,63 +2,88 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 
-from bayesieve.plain_values import Damaged, count, list_of, member, number_to_json, numbers, numbers_from_json, optional
-from bayesieve.search.recorder import Moves
-from bayesieve.search.trace import SearchTrace, WalkStart, or_none
+from bayesieve.plain_values import Count, Damaged, Number, converted, number, number_to_json
+from bayesieve.search.trace import Moves, SearchTrace, WalkStart, or_none
 
-_KEYS = {
-    *("null_criterion", "best_criterion", "n_starts", "n_models", "complete", "seconds"),
-    *("start", "feature", "adding", "cost", "move_seconds"),
-}
-_LONGEST = 1e300  # seconds
-_MOST_STARTS = 1_000_000  # in a file; more are a sign of damage, and each takes a row of the path
+Positions = list[Annotated[int, msgspec.Meta(ge=0, lt=2**31)]]
+Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e300)]
+Starts = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]  # more are a sign of damage, and each takes a row of the path
+
+
+class _Walks(msgspec.Struct):
+    """The totals and the accepted moves. Walks start from the empty subset, and their criterion is "map", unless
+    `_Guided` says otherwise; ``again`` and ``chosen`` are positions of moves and features.
+    """
+
+    null_criterion: Number
+    best_criterion: Number
+    n_starts: Starts
+    n_models: Count
+    complete: bool
+    seconds: Seconds
+    start: Positions
+    feature: Positions
+    adding: list[bool]
+    cost: list[Number]
+    move_seconds: list[Seconds]
+    again: Positions | msgspec.UnsetType = msgspec.UNSET
+    ended: str | msgspec.UnsetType = msgspec.UNSET
+    chosen: Positions | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Guided(msgspec.Struct):
+    """What guided the walks, and where each starts: its features, their criterion and its validation."""
+
+    criterion: str
+    lower_is_better: bool
+    validation: str | None
+    validation_lower_is_better: bool
+    validation_total: Number
+    evaluation: str | None
+    recoded: bool | None
+    starts: list[tuple[Positions, Number, Number]]
+    move_validation: list[Number]
 
 
 def trace_to_json(trace: SearchTrace) -> dict[str, Any]:
-    """The accepted moves and the totals, as plain values.
-
-    Walks from the empty subset need no more than their number; the others hold the subset that they start from.
-    """
+    """The accepted moves and the totals, as plain values."""
     accepted = trace.moves.accepted
     moves = trace.moves.at(accepted)
-    data: dict[str, Any] = {
-        "null_criterion": number_to_json(trace.null_criterion),
-        "best_criterion": number_to_json(trace.best_criterion),
-        "n_starts": trace.n_starts,
-        "n_models": int(trace.n_models),
-        "complete": bool(trace.complete),
-        "seconds": trace.seconds,
-        "start": trace.walk_of[accepted].tolist(),
-        "feature": moves.feature.tolist(),
-        "adding": moves.adding.tolist(),
-        "cost": list(map(number_to_json, moves.cost.tolist())),
-        "move_seconds": moves.seconds.tolist(),
-    }
-    if not _is_plain(trace):
-        data |= {
-            "criterion": trace.criterion_name,
-            "lower_is_better": trace.lower_is_better,
-            "validation": trace.validation_name,
-            "validation_lower_is_better": trace.validation_lower_is_better,
-            "validation_total": trace.validation_total,
-            "evaluation": trace.evaluation,
-            "recoded": trace.recoded,
-            "starts": [
-                [s.features.tolist(), number_to_json(s.criterion), number_to_json(s.validation)] for s in trace.starts
-            ],
-            "move_validation": list(map(number_to_json, moves.validation.tolist())),
-        }
-    if moves.again.any():
-        data["again"] = np.flatnonzero(moves.again).tolist()
-    if trace.ended is not None:
-        data["ended"] = trace.ended
-    if trace.chosen is not None:
-        data["chosen"] = np.flatnonzero(trace.chosen).tolist()
-    return data
+    walks = _Walks(
+        null_criterion=number_to_json(trace.null_criterion),
+        best_criterion=number_to_json(trace.best_criterion),
+        n_starts=trace.n_starts,
+        n_models=int(trace.n_models),
+        complete=bool(trace.complete),
+        seconds=trace.seconds,
+        start=trace.walk_of[accepted].tolist(),
+        feature=moves.feature.tolist(),
+        adding=moves.adding.tolist(),
+        cost=list(map(number_to_json, moves.cost.tolist())),
+        move_seconds=moves.seconds.tolist(),
+        again=np.flatnonzero(moves.again).tolist() or msgspec.UNSET,
+        ended=msgspec.UNSET if trace.ended is None else trace.ended,
+        chosen=msgspec.UNSET if trace.chosen is None else np.flatnonzero(trace.chosen).tolist(),
+    )
+    if _is_plain(trace):
+        return msgspec.to_builtins(walks)
+    guided = _Guided(
+        criterion=trace.criterion_name,
+        lower_is_better=trace.lower_is_better,
+        validation=trace.validation_name,
+        validation_lower_is_better=trace.validation_lower_is_better,
+        validation_total=trace.validation_total,
+        evaluation=trace.evaluation,
+        recoded=trace.recoded,
+        starts=[(s.features.tolist(), number_to_json(s.criterion), number_to_json(s.validation)) for s in trace.starts],
+        move_validation=list(map(number_to_json, moves.validation.tolist())),
+    )
+    return msgspec.to_builtins(walks) | msgspec.to_builtins(guided)
 
 
 def _is_plain(trace: SearchTrace) -> bool:
@@ -68,77 +93,63 @@ def _is_plain(trace: SearchTrace) -> bool:
 
 def trace_from_json(data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
     """What ``trace_to_json`` wrote; ValueError with one sentence otherwise."""
-    missing = sorted(_KEYS - set(data))
-    if missing:
-        raise Damaged(f"the search has no {missing[0]!r}")
-    feature, start = list_of(data, "feature", int), list_of(data, "start", int)
-    moves = Moves(
-        feature=feature,
-        adding=list_of(data, "adding", bool),
-        cost=numbers_from_json(data["cost"], "criteria of the search"),
-        accepted=np.ones(feature.size, dtype=bool),
-        key=np.zeros(feature.size, dtype=np.uint64),
-        seconds=numbers(data["move_seconds"], (feature.size,), "seconds of the search", 0.0, _LONGEST)
-        if feature.size
-        else np.zeros(0),
-        validation=numbers_from_json(data.get("move_validation", [None] * feature.size), "validation of the search"),
-        violation=np.zeros(feature.size),
-        again=_subset(data.get("again", []), feature.size),
-    )
-    null_criterion, best_criterion = numbers_from_json(
-        [data["null_criterion"], data["best_criterion"]], "criteria of the search"
-    ).tolist()
-    n_starts, n_models = count(data, "n_starts"), count(data, "n_models")
-    fit = {part.size for part in (start, *vars(moves).values())} == {feature.size}
-    fit = fit and feature.min(initial=0) >= 0 and feature.max(initial=0) < len(names)
-    fit = fit and start.min(initial=0) >= 0 and start.max(initial=0) < n_starts <= _MOST_STARTS
-    starts = _read_starts(data, n_starts, null_criterion, len(names)) if fit else []
-    if not (fit and _are_walks(moves, start, starts)):
+    walks = converted(data, _Walks, "search")
+    if "criterion" in data:
+        guided = converted(data, _Guided, "search")
+    else:
+        empty: tuple[list[int], Number, Number] = ([], walks.null_criterion, None)
+        starts = [empty] * walks.n_starts
+        guided = _Guided("map", True, None, True, None, None, None, starts, [None] * len(walks.feature))
+    n_moves = len(walks.feature)
+    columns: list[list[Any]] = [walks.start, walks.adding, walks.cost, walks.move_seconds, guided.move_validation]
+    if {n_moves} != set(map(len, columns)) or len(guided.starts) != walks.n_starts:
         raise Damaged("the moves of the search do not fit together")
-    total = numbers_from_json([data.get("validation_total")], "validation rows of the search")[0]
+    moves = Moves(
+        feature=np.array(walks.feature, dtype=np.int64),
+        adding=np.array(walks.adding, dtype=bool),
+        cost=np.array(list(map(number, walks.cost)), dtype=np.float64),
+        accepted=np.ones(n_moves, dtype=bool),
+        key=np.zeros(n_moves, dtype=np.uint64),
+        seconds=np.array(walks.move_seconds, dtype=np.float64),
+        validation=np.array(list(map(number, guided.move_validation)), dtype=np.float64),
+        violation=np.zeros(n_moves),
+        again=_marked([] if walks.again is msgspec.UNSET else walks.again, n_moves),
+    )
+    walk_of = np.array(walks.start, dtype=np.int64)
+    for features, *_ in guided.starts:
+        _marked(features, len(names))
+    walk_starts = [WalkStart(np.array(f, dtype=np.int64), number(c), number(v)) for f, c, v in guided.starts]
+    inside = moves.feature.max(initial=0) < len(names) and walk_of.max(initial=0) < walks.n_starts
+    if not (inside and _are_walks(moves, walk_of, walk_starts)):
+        raise Damaged("the moves of the search do not fit together")
     return SearchTrace(
         names,
         moves,
-        walk_of=start,
+        walk_of=walk_of,
         distinct=moves.accepted,
-        null_criterion=null_criterion,
-        best_criterion=best_criterion,
-        n_models=n_models,
-        complete=data["complete"] is True,
-        seconds=float(numbers(data["seconds"], (), "seconds of the search", 0.0, _LONGEST)),
-        starts=starts,
-        criterion_name=optional(data, "criterion", str) or "map",
-        lower_is_better=data.get("lower_is_better", True) is True,
-        validation_name=optional(data, "validation", str),
-        validation_lower_is_better=data.get("validation_lower_is_better", True) is True,
-        validation_total=or_none(float(total)),
-        evaluation=optional(data, "evaluation", str),
-        recoded=optional(data, "recoded", bool),
-        chosen=_subset(data["chosen"], len(names)) if "chosen" in data else None,
-        ended=optional(data, "ended", str),
+        null_criterion=number(walks.null_criterion),
+        best_criterion=number(walks.best_criterion),
+        n_models=walks.n_models,
+        complete=walks.complete,
+        seconds=walks.seconds,
+        starts=walk_starts,
+        criterion_name=guided.criterion,
+        lower_is_better=guided.lower_is_better,
+        validation_name=guided.validation,
+        validation_lower_is_better=guided.validation_lower_is_better,
+        validation_total=or_none(number(guided.validation_total)),
+        evaluation=guided.evaluation,
+        recoded=guided.recoded,
+        chosen=None if walks.chosen is msgspec.UNSET else _marked(walks.chosen, len(names)),
+        ended=None if walks.ended is msgspec.UNSET else walks.ended,
     )
 
 
-def _read_starts(data: dict[str, Any], n_starts: int, null_criterion: float, n_features: int) -> list[WalkStart]:
-    if "starts" not in data:
-        return [WalkStart(np.zeros(0, dtype=np.int64), null_criterion)] * n_starts
-    walks = member(data, "starts", list)
-    if len(walks) != n_starts or any(type(walk) is not list or len(walk) != 3 for walk in walks):
-        raise Damaged("the walks of the search do not all say where they start")
-    starts = []
-    for features, *values in walks:
-        criterion, validation = numbers_from_json(values, "starts of the search").tolist()
-        _subset(features, n_features)
-        starts.append(WalkStart(np.array(features, dtype=np.int64), criterion, validation))
-    return starts
-
-
-def _subset(features: Any, n_features: int) -> np.ndarray:
-    """(n_features,) bool: the features at these positions."""
-    positions = list_of({"features": features}, "features", int)
-    if len(set(features)) != positions.size or positions.min(initial=0) < 0 or positions.max(initial=-1) >= n_features:
-        raise Damaged("the search holds features that are not there")
-    return np.bincount(positions, minlength=n_features) > 0
+def _marked(positions: list[int], size: int) -> np.ndarray:
+    """(size,) bool: the entries at these positions."""
+    if len(set(positions)) != len(positions) or max(positions, default=-1) >= size:
+        raise Damaged("the search holds features or moves that are not there")
+    return np.bincount(np.array(positions, dtype=np.int64), minlength=size) > 0
 
 
 def _are_walks(moves: Moves, walk_of: np.ndarray, starts: list[WalkStart]) -> bool:

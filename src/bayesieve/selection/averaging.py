@@ -1,49 +1,153 @@
-"""SNB(BMA) and SNB(CMA): weights averaged over all models that the search evaluated."""
+"""Weights from the most probable subset, from averages over the models of a search, or the same for every feature."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from bayesieve.counts import Smoothing
-from bayesieve.search import SearchTrace
-from bayesieve.selection.subset_search import SubsetSearchSelector
-from bayesieve.table.choices import is_choice
+from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.engine.progress import SearchProgress
+from bayesieve.search import (
+    Clock,
+    ExhaustiveSearch,
+    MultiStart,
+    SearchState,
+    SearchTrace,
+    SubsetProblem,
+    TraceRecorder,
+)
+from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
+from bayesieve.table.choices import Allowed
+from bayesieve.table.table_levels import TableLevels
 
-Count = Literal["distinct", "evaluations"]
+_AUTO_FEATURES = 15  # features up to which exhaustive="auto" enumerates ...
+_AUTO_WORK = 1_500_000_000  # ... unless subsets x rows x (classes - 1) exceed about a second of work
+_ADDED_AT_ONCE = 1000  # features added between two readings of the clock
+
+
+class AllFeatures(CodedSelector):
+    """Weight 1 for every feature with at least two levels.
+
+    Examples
+    --------
+    >>> from bayesieve import AllFeatures
+    >>> from sklearn.datasets import load_iris
+    >>> AllFeatures().fit(*load_iris(return_X_y=True)).weights_.tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+
+    name = "all"
+    title = "every feature"
+    sentence = "Every feature that says something about the target has weight 1 (classic naive Bayes)."
+    chooses_on_path = False
+
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        clock = Clock(None)
+        problem = SubsetProblem.of(coded, self.smoothing)
+        state = SearchState(problem)
+        recorder = TraceRecorder(state.cost)
+        added = problem.candidates
+        for first in range(0, added.size, _ADDED_AT_ONCE):
+            moved = added[first : first + _ADDED_AT_ONCE]
+            costs = state.add_all(moved)
+            every = np.ones(moved.size, dtype=bool)
+            keys = np.arange(first + 1, first + 1 + moved.size, dtype=np.uint64)
+            recorder.record(moved, every, costs, every, keys, clock.seconds)
+        self.trace_ = SearchTrace.of(coded.names, [recorder], complete=True, seconds=clock.seconds)
+        return state.selected.astype(float)
+
+
+class SubsetSearchSelector(CodedSelector):
+    """A selector that reads its weights from the trace of a search by the cost of Boulle (2007), equation 4."""
+
+    chooses_on_path = False  # weights are read from all models together
+    kernel_families = ("search",)
+    _allowed = SHARED_OPTIONS | {
+        "n_starts": Allowed.count(None),
+        "max_iter": Allowed.count(),
+        "exhaustive": Allowed.choice(True, False, "auto"),
+    }
+
+    _: KW_ONLY
+    n_starts: int | None = None
+    max_iter: int = 5
+    exhaustive: bool | Literal["auto"] = "auto"
+    max_seconds: float | None = None
+    smoothing: Smoothing = "m-estimate"
+    encoder: Any = "modl"
+    random_state: Any = None
+    n_jobs: int | None = -1
+    verbose: int = 0
+
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        problem = SubsetProblem.of(coded, self.smoothing)
+        if isinstance(coded.levels, TableLevels):
+            problem = replace(problem, candidates=np.setdiff1d(problem.candidates, coded.levels.doubtful))
+        with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as progress:
+            if self._enumerates(problem):
+                trace = ExhaustiveSearch(self.max_seconds, self.n_jobs).run(problem, progress)
+            else:
+                seed = seed_of(self.random_state)
+                search = MultiStart(self.n_starts, self.max_iter, seed, self.max_seconds, self.n_jobs)
+                trace = search.run(problem, progress)
+        self._warn_if_interrupted(trace, self.max_seconds)
+        self.trace_ = trace
+        self.n_iter_ = trace.n_starts
+        return self.weigh(trace)
+
+    @abstractmethod
+    def weigh(self, trace: SearchTrace) -> np.ndarray:
+        """Weights of the features from everything that the search evaluated."""
+
+    def _enumerates(self, problem: SubsetProblem) -> bool:
+        if self.exhaustive != "auto":
+            return bool(self.exhaustive)
+        if problem.candidates.size > _AUTO_FEATURES:
+            return False
+        return 2.0**problem.candidates.size * problem.objective.total * (problem.rows.n_classes - 1) <= _AUTO_WORK
+
+
+class MAPSelector(SubsetSearchSelector):
+    """Select the subset of lowest cost: prior of the subset plus minus log likelihood of the labels.
+
+    cost(M) = log(K+1) + log C(K+K_m-1, K_m) - sum_n log P_M(y_n|x_n), in nats. Selected features get weight 1,
+    others 0.
+
+    Attributes
+    ----------
+    weights_, support_, trace_
+        As for every selector; ``trace_.best_criterion`` is the cost of the subset in nats.
+
+    References
+    ----------
+    Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, JMLR 8, section 3 and algorithm 1.
+
+    Examples
+    --------
+    >>> from bayesieve import MAPSelector
+    >>> from sklearn.datasets import load_iris
+    >>> MAPSelector().fit(*load_iris(return_X_y=True)).support_.tolist()
+    [False, False, True, True]
+    """
+
+    name = "map"
+    title = "the most probable subset"
+    sentence = "The most probable subset of features was selected (Boullé 2007, SNB(MAP))."
+
+    def weigh(self, trace: SearchTrace) -> np.ndarray:
+        return trace.best_subset().astype(float)
 
 
 class ModelAveraging(SubsetSearchSelector):
     """A selector whose weights are an average over the models of a search."""
 
-    def __init__(
-        self,
-        *,
-        n_starts: int | None = None,
-        max_iter: int = 5,
-        exhaustive: bool | Literal["auto"] = "auto",
-        count: Count = "distinct",
-        max_seconds: float | None = None,
-        smoothing: Smoothing = "m-estimate",
-        encoder: Any = "modl",
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_starts=n_starts,
-            max_iter=max_iter,
-            exhaustive=exhaustive,
-            max_seconds=max_seconds,
-            smoothing=smoothing,
-            encoder=encoder,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.count = count
+    _allowed = SubsetSearchSelector._allowed | {"count": Allowed.choice("distinct", "evaluations")}
+
+    _: KW_ONLY
+    count: Literal["distinct", "evaluations"] = "distinct"
 
     def weigh(self, trace: SearchTrace) -> np.ndarray:
         return trace.average(lambda costs: self.weights_of(costs, trace), distinct=self.count == "distinct")
@@ -51,11 +155,6 @@ class ModelAveraging(SubsetSearchSelector):
     @abstractmethod
     def weights_of(self, costs: np.ndarray, trace: SearchTrace) -> np.ndarray:
         """Weights of models in the average, by their costs."""
-
-    def _check_options(self) -> None:
-        super()._check_options()
-        if not is_choice(self.count, ("distinct", "evaluations")):
-            raise ValueError(f"count must be 'distinct' or 'evaluations', got {self.count!r}.")
 
 
 class BayesianAveraging(ModelAveraging):
@@ -125,32 +224,8 @@ class CompressionAveraging(ModelAveraging):
         "(Boullé 2007, SNB(CMA))."
     )
 
-    def __init__(
-        self,
-        *,
-        n_starts: int | None = None,
-        max_iter: int = 5,
-        exhaustive: bool | Literal["auto"] = False,
-        count: Count = "distinct",
-        max_seconds: float | None = None,
-        smoothing: Smoothing = "m-estimate",
-        encoder: Any = "modl",
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_starts=n_starts,
-            max_iter=max_iter,
-            exhaustive=exhaustive,
-            count=count,
-            max_seconds=max_seconds,
-            smoothing=smoothing,
-            encoder=encoder,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+    _: KW_ONLY
+    exhaustive: bool | Literal["auto"] = False
 
     def weights_of(self, costs: np.ndarray, trace: SearchTrace) -> np.ndarray:
         if trace.null_criterion <= 0.0:

@@ -6,8 +6,9 @@ import inspect
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 import narwhals as nw
 import numpy as np
@@ -23,15 +24,30 @@ from bayesieve.criteria import Criterion
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
 from bayesieve.parts import Score
+from bayesieve.search import SearchTrace
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import issue, weights_caution
+from bayesieve.table.choices import Allowed, check_allowed
 from bayesieve.table.estimator_input import copy_features, new_table
 from bayesieve.table.frames import reader_of, whole_frame
 from bayesieve.table.pair_levels import columns_behind
 from bayesieve.table.target import refuse_identifiers
 
+SHARED_OPTIONS = {
+    "max_seconds": Allowed("be None or a number of seconds of at least 0", (None,), Real, 0, np.inf),
+    "random_state": Allowed(
+        f"be None, a whole number from 0 to {2**32 - 1}, a RandomState or a Generator",
+        *((None,), Integral, 0, 2**32 - 1, (np.random.RandomState, np.random.Generator)),
+    ),
+    "verbose": Allowed("be a whole number of at least 0", (True, False), Integral, 0),
+    "validation_size": Allowed("lie between 0 and 1", (), Real, np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0)),
+    "recode": Allowed.choice(True, False, "auto"),
+}
+"""What the options may be that several selectors have."""
 
+
+@dataclass_transform(eq_default=False)
 class CodedSelector(SelectorMixin, BaseEstimator):
     """Base of all selectors. Subclasses define ``_search``, which weighs the features of a coded table.
 
@@ -52,7 +68,13 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     in its traces that is not a criterion of `bayesieve.criteria`; ``unsaved_options``, constructor options that are not
     saved with a model; ``chooses_on_path``, whether it selects one of the subsets that its search passes through.
     Its docstring describes the parameters that `bayesieve.shared_docs` does not.
+
+    Options are declared as in a dataclass, those given by keyword only after ``_: KW_ONLY``, and the values that they
+    may take in ``_allowed``; `_check_options` is for options that depend on each other. A subclass may also define
+    ``__init__``.
     """
+
+    _allowed: ClassVar[dict[str, Allowed]] = SHARED_OPTIONS
 
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
@@ -63,6 +85,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if any(kind is KW_ONLY or str(kind).endswith("KW_ONLY") for kind in inspect.get_annotations(cls).values()):
+            dataclass(eq=False, repr=False)(cls)
         with_shared_docs(cls)
 
     def __init__(self, *, smoothing: Smoothing = "m-estimate", encoder: Any = "modl") -> None:
@@ -163,11 +187,25 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     def check_options(self) -> None:
         """Raise ValueError, in one sentence, for the first constructor parameter that cannot be used."""
         check_smoothing(self.smoothing)
-        check_search_options(self)
+        check_allowed(self.get_params(deep=False), self._allowed)
         self._check_options()
 
     def _check_options(self) -> None:
         """Raise ValueError for a parameter of this selector only."""
+
+    @property
+    def n_features_selected_(self) -> int:
+        """Number of features of positive weight."""
+        return int(np.count_nonzero(self.support_))
+
+    def _warn_if_interrupted(self, trace: SearchTrace, max_seconds: float | None, advice: str = "") -> None:
+        if trace.was_interrupted(max_seconds):
+            warnings.warn(
+                f"The search was interrupted after {trace.n_models} models: {type(self).__name__} keeps the best so far"
+                f"{advice}.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _get_support_mask(self) -> np.ndarray:
         """The columns of the selected features."""
@@ -237,20 +275,8 @@ def _converted(frame: Any, wanted: str) -> Any:
 
 
 def check_search_options(estimator: Any) -> None:
-    """Raise ValueError unless ``max_seconds``, ``random_state`` and ``verbose``, where there are such, can be used."""
-    limit = getattr(estimator, "max_seconds", None)
-    if limit is not None and not (isinstance(limit, Real) and not isinstance(limit, bool) and float(limit) >= 0):
-        raise ValueError(f"max_seconds must be None or a number of seconds of at least 0, got {limit!r}.")
-    state = getattr(estimator, "random_state", None)
-    seed = isinstance(state, Integral) and 0 <= int(state) < 2**32
-    if not (state is None or seed or isinstance(state, (np.random.RandomState, np.random.Generator))):
-        raise ValueError(
-            f"random_state must be None, a whole number from 0 to {2**32 - 1}, a RandomState or a Generator, "
-            f"got {state!r}."
-        )
-    verbose = getattr(estimator, "verbose", 0)
-    if not (isinstance(verbose, (Integral, np.bool_)) and int(verbose) >= 0):
-        raise ValueError(f"verbose must be a whole number of at least 0, got {verbose!r}.")
+    """Raise ValueError unless those of an estimator's options can be used that selectors share."""
+    check_allowed(estimator.get_params(deep=False), SHARED_OPTIONS)
 
 
 def seed_of(random_state: Any) -> int:

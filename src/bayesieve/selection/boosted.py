@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from numbers import Integral
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.parts import Score
 from bayesieve.search.boosting import EDGE, Boosting
-from bayesieve.selection.base import CodedSelector
+from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector
+from bayesieve.table.choices import Allowed
 
 
 class BoostedSelector(CodedSelector):
@@ -81,21 +81,15 @@ class BoostedSelector(CodedSelector):
     scores = (Score(EDGE, of="round"),)
     chooses_on_path = False
 
-    def __init__(
-        self,
-        n_rounds: int | None = 20,
-        n_features_to_select: int | None = None,
-        *,
-        max_seconds: float | None = None,
-        smoothing: Smoothing = "m-estimate",
-        encoder: Any = "modl",
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(smoothing=smoothing, encoder=encoder)
-        self.n_rounds = n_rounds
-        self.n_features_to_select = n_features_to_select
-        self.max_seconds = max_seconds
-        self.verbose = verbose
+    _allowed = SHARED_OPTIONS | {"n_rounds": Allowed.count(None), "n_features_to_select": Allowed.count(None)}
+
+    n_rounds: int | None = 20
+    n_features_to_select: int | None = None
+    _: KW_ONLY
+    max_seconds: float | None = None
+    smoothing: Smoothing = "m-estimate"
+    encoder: Any = "modl"
+    verbose: int = 0
 
     def _search(self, coded: CodedTable) -> np.ndarray:
         if self.n_features_to_select is not None and self.n_features_to_select > coded.n_features:
@@ -107,12 +101,7 @@ class BoostedSelector(CodedSelector):
         search = Boosting(self.n_rounds, self.n_features_to_select, self.smoothing, self.max_seconds)
         with SearchProgress("BoostedSelector: boosting", self.verbose, EDGE) as progress:
             self.trace_ = search.run(coded, candidates, progress)
-        if self.trace_.was_interrupted(self.max_seconds):
-            warnings.warn(
-                f"The search was interrupted after {self.alphas_.size} rounds: BoostedSelector keeps their features.",
-                UserWarning,
-                stacklevel=2,
-            )
+        self._warn_if_interrupted(self.trace_, self.max_seconds)
         return np.asarray(self.trace_.chosen).astype(float)
 
     # Read from the trace, which models that were saved and loaded have too.
@@ -125,14 +114,6 @@ class BoostedSelector(CodedSelector):
     def scores_(self) -> np.ndarray:
         return np.bincount(self.trace_.moves.feature, self.alphas_, self.trace_.n_features)
 
-    @property
-    def n_features_selected_(self) -> int:
-        return int(np.count_nonzero(self.support_))
-
     def _check_options(self) -> None:
-        for name in ("n_rounds", "n_features_to_select"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 1):
-                raise ValueError(f"{name} must be a whole number of at least 1 or None, got {value!r}.")
         if self.n_rounds is None and self.n_features_to_select is None:
             raise ValueError("n_rounds and n_features_to_select cannot both be None; give one of them.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,18 +14,18 @@ from bayesieve.counts.pairs import PairInformation
 from bayesieve.parts import Score
 from bayesieve.search import (
     BestFirst,
+    Clock,
     GreedySearch,
-    Problem,
+    Objective,
     Search,
     SearchTrace,
-    State,
     StepRecorder,
+    SubsetProblem,
     TraceRecorder,
     first_record,
 )
-from bayesieve.search.recorder import Clock
-from bayesieve.selection.base import CodedSelector
-from bayesieve.table.choices import is_choice
+from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector
+from bayesieve.table.choices import Allowed
 
 SEARCHES: dict[str, Search] = {
     "best-first": BestFirst(),
@@ -99,23 +101,20 @@ class CFSSelector(CodedSelector):
     scores = (Score("cfs_merit", "CFS merit", of="subset"),)
     kernel_families = ("pairs",)
 
-    def __init__(
-        self,
-        search: Literal["best-first", "forward", "backward"] | Search = "best-first",
-        *,
-        dependence: str | Dependence = "symmetrical_uncertainty",
-        locally_predictive: bool = False,
-        independent_as_redundant: bool = False,
-        smoothing: Smoothing = "m-estimate",
-        encoder: Any = "modl",
-        n_jobs: int | None = -1,
-    ) -> None:
-        super().__init__(smoothing=smoothing, encoder=encoder)
-        self.search = search
-        self.dependence = dependence
-        self.locally_predictive = locally_predictive
-        self.independent_as_redundant = independent_as_redundant
-        self.n_jobs = n_jobs
+    _allowed = SHARED_OPTIONS | {
+        "search": replace(Allowed.choice(*SEARCHES), types=(Search,)),
+        "locally_predictive": Allowed.choice(True, False),
+        "independent_as_redundant": Allowed.choice(True, False),
+    }
+
+    search: Literal["best-first", "forward", "backward"] | Search = "best-first"
+    _: KW_ONLY
+    dependence: str | Dependence = "symmetrical_uncertainty"
+    locally_predictive: bool = False
+    independent_as_redundant: bool = False
+    smoothing: Smoothing = "m-estimate"
+    encoder: Any = "modl"
+    n_jobs: int | None = -1
 
     def _search(self, coded: CodedTable) -> np.ndarray:
         clock = Clock(None)
@@ -123,46 +122,44 @@ class CFSSelector(CodedSelector):
         self.class_correlations_ = dependence.with_class(coded.counts)
         merits = SubsetMerits(coded, dependence, self.class_correlations_, self.independent_as_redundant, self.n_jobs)
         search = SEARCHES[self.search] if isinstance(self.search, str) else self.search
-        self.trace_ = search.run(MeritProblem(coded.names, merits, self.locally_predictive))
+        objective = MeritObjective(Merit(), None, merits=merits)  # type: ignore[arg-type]
+        every, locally = np.arange(coded.n_features), self.locally_predictive
+        self.trace_ = search.run(MeritProblem(objective, coded.names, every, locally_predictive=locally))
         self.trace_.seconds = clock.seconds
         selected = np.asarray(self.trace_.chosen)
         self.merit_ = merits.of(selected)
         return selected.astype(float)
 
-    @property
-    def n_features_selected_(self) -> int:
-        return int(np.count_nonzero(self.support_))
-
     def _check_options(self) -> None:
-        if not (is_choice(self.search, tuple(SEARCHES)) or isinstance(self.search, Search)):
-            raise ValueError(f"search must be one of {', '.join(map(repr, SEARCHES))}, got {self.search!r}.")
-        for name in ("locally_predictive", "independent_as_redundant"):
-            if not isinstance(getattr(self, name, False), (bool, np.bool_)):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r:.80}.")
         make_dependence(self.dependence, grows=True)
 
 
-class MeritProblem(Problem):
+class Merit:
+    """The name and direction of the merit."""
+
+    name, lower_is_better, best = "cfs_merit", False, None
+
+
+@dataclass(frozen=True)
+class MeritObjective(Objective):
+    """Merits instead of a criterion on rows."""
+
+    merits: Any = None
+
+    def measured(self, *, leave_out: bool = False, n_jobs: int | None = None) -> Any:
+        return CurrentMerit(self.merits)
+
+
+@dataclass(frozen=True)
+class MeritProblem(SubsetProblem):
     """Subsets of features by their merit, and afterwards, if ``locally_predictive``, features that no selected one is
     more correlated with than the class is.
     """
 
-    sign = -1.0
-    criterion_name = "cfs_merit"
-
-    def __init__(self, names: tuple[str, ...], merits: SubsetMerits, locally_predictive: bool = False) -> None:
-        self.names, self.merits = names, merits
-        self.candidates = np.arange(len(names))
-        self._locally_predictive = locally_predictive
-
-    def state(self, *, leave_out: bool = False, n_jobs: int | None = None) -> MeritState:
-        return MeritState(self)
-
-    def in_words(self) -> dict[str, Any]:
-        return {"criterion_name": self.criterion_name, "lower_is_better": False}
+    locally_predictive: bool = False
 
     def trace(self, walks: list[TraceRecorder], chosen: np.ndarray | None = None, **facts: Any) -> SearchTrace:
-        if self._locally_predictive:
+        if self.locally_predictive:
             chosen = np.asarray(super().trace(walks, chosen, **facts).chosen)
             walk, chosen = self._add_locally_predictive(chosen, facts["seconds"])
             walks = [*walks, walk]
@@ -170,7 +167,8 @@ class MeritProblem(Problem):
 
     def _add_locally_predictive(self, chosen: np.ndarray, seconds: float) -> tuple[TraceRecorder, np.ndarray]:
         """Features come in the order of their correlation with the class; one that has none is never added."""
-        merits, state, steps = self.merits, self.state(), StepRecorder(self)
+        merits: SubsetMerits = self.objective.merits  # type: ignore[attr-defined]
+        state, steps = self.state(), StepRecorder(self)
         state.reset(chosen)
         walk = first_record(state)
         with_class = merits.class_correlations
@@ -185,29 +183,29 @@ class MeritProblem(Problem):
         return walk, state.selected
 
 
-class MeritState(State):
-    """A subset with its merit, of which the cost is the negative."""
+class CurrentMerit:
+    """The merit of the current subset, as `Measured` follows a criterion."""
 
-    def __init__(self, problem: MeritProblem) -> None:
-        self.problem, self._merits = problem, problem.merits
+    sign = -1.0
+
+    def __init__(self, merits: SubsetMerits) -> None:
+        self._merits = merits
         self.reset()
 
-    def reset(self, selected: np.ndarray | None = None) -> None:
-        self.selected = np.zeros(self.problem.n_features, dtype=bool)
-        self.go_to(self.selected if selected is None else selected)
+    def reset(self) -> None:
+        self._selected = np.zeros(self._merits.n_features, dtype=bool)
 
-    def go_to(self, selected: np.ndarray) -> None:
-        self.selected = selected.copy()
-        self.n_selected = int(np.count_nonzero(selected))
-        self.cost = -self._merits.of(selected)
+    def expect_moves(self) -> None:
+        """Moves cost nothing before the merit is asked for."""
 
-    def candidates(self, features: np.ndarray) -> np.ndarray:
-        return -self._merits.after(self.selected, features)
+    def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        self._selected[list(features)] = adding
 
-    def flip(self, feature: int, cost: float | None = None) -> None:
-        self.selected[feature] = not self.selected[feature]
-        self.n_selected += 1 if self.selected[feature] else -1
-        self.cost = -self._merits.of(self.selected) if cost is None else cost
+    def own(self, size: int) -> float:
+        return -self._merits.of(self._selected)
+
+    def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        return -self._merits.after(self._selected, features)
 
 
 class SubsetMerits:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -12,23 +12,18 @@ import numpy as np
 from bayesieve.counts import CodedTable, Dependence, Smoothing
 from bayesieve.counts.dependence import make_dependence
 from bayesieve.criteria import Criterion
-from bayesieve.search import ClusterCandidates, ClusterSearch, Objective, SearchTrace, SubsetProblem
+from bayesieve.engine.progress import Progress
+from bayesieve.search import ClusterSearch, SearchTrace, SubsetProblem
 from bayesieve.search.clusters import LINKAGES
-from bayesieve.search.objective import check_constraints, check_measure, make_constraints, make_measure
-from bayesieve.selection.base import CodedSelector, seed_of
-from bayesieve.selection.evaluation_rows import (
-    check_evaluation,
-    check_held_out,
-    evaluation_rows,
-    n_held_out,
-)
-from bayesieve.selection.row_splits import takes_groups
-from bayesieve.selection.wrapper import run_search, with_learnt_classes
-from bayesieve.table.choices import is_choice
+from bayesieve.search.objective import check_measure, make_measure
+from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
+from bayesieve.selection.evaluation_rows import n_held_out
+from bayesieve.selection.wrapper import SubsetSelector
+from bayesieve.table.choices import Allowed
 from bayesieve.table.frames import polars_frame
 
 
-class DependenceClusterSelector(CodedSelector):
+class DependenceClusterSelector(SubsetSelector):
     """Select features that depend little on each other, by the measure that matters and under constraints.
 
     Features are clustered by their dependence within the classes. At each cut through the tree of clusters,
@@ -112,82 +107,45 @@ class DependenceClusterSelector(CodedSelector):
         "each cluster, and of all features, the best on held-out rows was chosen (Blanquero et al. 2021)."
     )
 
-    def __init__(
-        self,
-        dependence: str | Dependence | Callable[[np.ndarray, np.ndarray], float] = "mutual_information",
-        *,
-        n_cuts: int | None = None,
-        n_combinations: int = 25,
-        q: float | Literal["auto"] = "auto",
-        linkage: str = "complete",
-        diagonal: bool = True,
-        scoring: Any = "accuracy",
-        constraints: Mapping[str | Criterion, float] | None = None,
-        evaluation: Any = "holdout",
-        validation_size: float = 1 / 3,
-        recode: bool | Literal["auto"] = "auto",
-        refit: bool = False,
-        max_seconds: float | None = None,
-        smoothing: Smoothing = "m-estimate",
-        encoder: Any = "modl",
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(smoothing=smoothing, encoder=encoder)
-        self.dependence = dependence
-        self.n_cuts = n_cuts
-        self.n_combinations = n_combinations
-        self.q = q
-        self.linkage = linkage
-        self.diagonal = diagonal
-        self.scoring = scoring
-        self.constraints = constraints
-        self.evaluation = evaluation
-        self.validation_size = validation_size
-        self.recode = recode
-        self.refit = refit
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    _allowed = SHARED_OPTIONS | {
+        "n_cuts": Allowed.count(None),
+        "n_combinations": Allowed.count(),
+        "q": Allowed("be 'auto' or a number above 0 and up to 1", ("auto",), Real, np.nextafter(0.0, 1.0), 1),
+        "linkage": Allowed.choice(*LINKAGES),
+        "diagonal": Allowed.choice(True, False),
+        "refit": Allowed.choice(True, False),
+    }
+
+    dependence: str | Dependence | Callable[[np.ndarray, np.ndarray], float] = "mutual_information"
+    _: KW_ONLY
+    n_cuts: int | None = None
+    n_combinations: int = 25
+    q: float | Literal["auto"] = "auto"
+    linkage: str = "complete"
+    diagonal: bool = True
+    scoring: Any = "accuracy"
+    constraints: Mapping[str | Criterion, float] | None = None
+    evaluation: Any = "holdout"
+    validation_size: float = 1 / 3
+    recode: bool | Literal["auto"] = "auto"
+    refit: bool = False
+    max_seconds: float | None = None
+    smoothing: Smoothing = "m-estimate"
+    encoder: Any = "modl"
+    random_state: Any = None
+    n_jobs: int | None = -1
+    verbose: int = 0
 
     @property
     def kernel_families(self) -> Sequence[str]:
         """By measure: AUC has kernels of its own."""
         return ("clusters", "search", "auc", "auc-levels") if self.scoring == "auc" else ("clusters", "search")
 
-    @property
-    def takes_groups(self) -> bool:
-        """Whether ``groups`` make a difference to the search: folds may keep them together."""
-        return takes_groups(self.evaluation)
-
-    @property
-    def _rows_in_order(self) -> bool:
-        return not (isinstance(self.evaluation, str) and self.evaluation in ("train", "loo"))
-
     def _search(self, coded: CodedTable, *, groups: Any = None) -> np.ndarray:
         seed = seed_of(self.random_state)
-        rows = evaluation_rows(
-            coded,
-            "validation" if isinstance(self.evaluation, str) and self.evaluation == "holdout" else self.evaluation,
-            self.smoothing,
-            seed=seed,
-            validation_size=self.validation_size,
-            groups=groups,
-            recode=self.recode,
-        )
+        rows = self._rows(coded, seed, groups, "validation" if self._holds_out else self.evaluation)
         self._learnt = rows.learnt if self.learns_from_part else None
-        criterion = make_measure(self.scoring, coded, "scoring")
-        scored = with_learnt_classes(rows.guide, coded, criterion)
-        problem = SubsetProblem.on(
-            Objective(criterion, scored, make_constraints(self.constraints, coded)),
-            coded,
-            every_feature=coded.levels is None,
-            evaluation=rows.evaluation,
-            recoded=rows.recoded,
-            learnt=rows.learnt,
-        )
+        problem = self._problem(coded, rows, make_measure(self.scoring, coded, "scoring"))
         if rows.learnt is not None and coded.levels is not None:  # features of one level there add nothing
             varied = (rows.learnt.n_levels > 1) & (coded.n_levels > (1 if self.refit else 0))
             problem = replace(problem, candidates=np.flatnonzero(varied))
@@ -196,34 +154,31 @@ class DependenceClusterSelector(CodedSelector):
             *(self.max_seconds, self.n_jobs),
         )
 
-        def run(progress: Any) -> SearchTrace:
+        def explore(problem: SubsetProblem, progress: Progress | None) -> SearchTrace:
             self._candidates = search.explore(problem, progress)
             return self._candidates.trace
 
         self._names = problem.names
-        self.trace_, self.feasible_ = run_search(self, run, problem, self.max_seconds)
-        clusters = self._candidates.clusters
-        self.dependence_, self.linkage_, self.clustered_ = clusters.dependence, clusters.linkage, clusters.features
-        self.q_ = self._candidates.q
-        return np.asarray(self.trace_.chosen).astype(float)
-
-    _candidates: ClusterCandidates
-    _learnt: CodedTable | None = None
+        return self._run(explore, problem, self.max_seconds)
 
     def _fit(self, coded: CodedTable, **options: Any) -> CodedSelector:
         super()._fit(coded, **options)
-        self._learnt = None  # of use to a model only
+        self.__dict__.pop("_learnt", None)  # rows, of use to a model only
         return self
 
     @property
     def learns_from_part(self) -> bool:
-        return not self.refit and isinstance(self.evaluation, str) and self.evaluation == "holdout"
+        return not self.refit and self._holds_out
+
+    @property
+    def _holds_out(self) -> bool:
+        return isinstance(self.evaluation, str) and self.evaluation == "holdout"
 
     def n_to_learn(self, n_rows: int) -> int:
         return n_rows - n_held_out(n_rows, self.validation_size) if self.learns_from_part else n_rows
 
     def rows_to_learn(self, coded: CodedTable) -> CodedTable:
-        learnt, self._learnt = self._learnt, None
+        learnt = self.__dict__.pop("_learnt", None)
         return coded if learnt is None else learnt
 
     @property
@@ -242,24 +197,22 @@ class DependenceClusterSelector(CodedSelector):
         return polars_frame(columns)
 
     @property
-    def n_features_selected_(self) -> int:
-        return int(np.count_nonzero(self.support_))
+    def dependence_(self) -> np.ndarray:
+        return self._candidates.clusters.dependence
+
+    @property
+    def linkage_(self) -> np.ndarray:
+        return self._candidates.clusters.linkage
+
+    @property
+    def clustered_(self) -> np.ndarray:
+        return self._candidates.clusters.features
+
+    @property
+    def q_(self) -> float:
+        return self._candidates.q
 
     def _check_options(self) -> None:
+        super()._check_options()
         make_dependence(self.dependence, grows=True)
-        check_evaluation(self.evaluation)
-        check_held_out(self)
         check_measure(self.scoring, "scoring")
-        check_constraints(self.constraints)
-        for name, value in (("n_cuts", self.n_cuts), ("n_combinations", self.n_combinations)):
-            whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-            if not whole and not (name == "n_cuts" and value is None):
-                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
-        share = isinstance(self.q, Real) and not isinstance(self.q, bool) and 0 < float(self.q) <= 1
-        if not share and not is_choice(self.q, ("auto",)):
-            raise ValueError(f"q must be 'auto' or a number above 0 and up to 1, got {self.q!r}.")
-        if not is_choice(self.linkage, LINKAGES):
-            raise ValueError(f"linkage must be one of {', '.join(map(repr, LINKAGES))}, got {self.linkage!r}.")
-        for name in ("diagonal", "refit"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r:.80}.")

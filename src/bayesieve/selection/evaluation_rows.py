@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +13,6 @@ from bayesieve.criteria import Criterion
 from bayesieve.criteria.registry import make_criterion
 from bayesieve.search import ScoredRows
 from bayesieve.selection.row_splits import is_number_of_folds, is_splitter, row_splits
-from bayesieve.table.choices import is_choice
 
 NAMES = ("train", "holdout", "loo")
 RECODED_FOLDS = 10
@@ -103,15 +101,6 @@ def recoder_for(coded: CodedTable, recode: bool | Literal["auto"], n_times: int)
     if recode == "auto" and recoder is not None and coded.n_rows * coded.n_features * n_times <= MOST_RECODED_CELLS:
         return recoder, True
     return None, False
-
-
-def check_held_out(selector: Any) -> None:
-    """Raise ValueError unless a selector's ``validation_size`` and ``recode`` can be used."""
-    size = selector.validation_size
-    if not (isinstance(size, Real) and 0 < float(size) < 1):
-        raise ValueError(f"validation_size must lie between 0 and 1, got {size!r}.")
-    if not isinstance(selector.recode, (bool, np.bool_)) and not is_choice(selector.recode, ("auto",)):
-        raise ValueError(f"recode must be True, False or 'auto', got {selector.recode!r}.")
 
 
 def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Criterion:

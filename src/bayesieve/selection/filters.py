@@ -1,18 +1,87 @@
-"""The base of the filters: features are scored one by one, from counts, without a model."""
+"""Filters: features are scored one by one, from counts, and ranked; held-out rows may choose how many to keep."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from bayesieve.counts import CodedTable
+from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
+from bayesieve.counts.imprecise import LEVEL_PROBABILITIES, LevelProbabilities, class_imprecise_information
+from bayesieve.counts.information import class_information
+from bayesieve.criteria import Criterion
+from bayesieve.criteria.registry import make_criterion
 from bayesieve.parts import Score
-from bayesieve.search.recorder import Clock
-from bayesieve.selection.ranked_path import RankedSelector, ranking_trace
+from bayesieve.search import Clock, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem, TraceRecorder
+from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
+from bayesieve.selection.evaluation_rows import hold_out, recoder_for, validation_criterion
+from bayesieve.table.choices import Allowed
 
 _DIGITS = 12  # of scores that are compared: rounding must not decide between copies of a feature, nor keep one of 0
+
+
+class RankedSelector(CodedSelector):
+    """Base of the selectors that rank all features and keep the leading ones: a fixed number of them, those that pass a
+    threshold, or as many as do best on rows that are held out.
+
+    Attributes
+    ----------
+    ranking_ : int array, shape (n_features,)
+        Positions of the features, the best first.
+    scores_ : float array, shape (n_features,)
+        Score of each feature when its turn came.
+    """
+
+    @abstractmethod
+    def _rank(self, fit: CodedTable, coded: CodedTable) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of all features, the best first, and the scores of those, learnt from the rows ``fit``."""
+
+    @abstractmethod
+    def _keep(self, coded: CodedTable) -> np.ndarray:
+        """Weights by ``ranking_`` and ``scores_``, unless held-out rows choose."""
+
+    @property
+    def _score(self) -> Score:
+        """What the features are ranked by."""
+        return self.scores[0]
+
+    def _worthwhile(self, coded: CodedTable) -> np.ndarray:
+        """(n_features,) bool: features worth selecting."""
+        return np.ones(coded.n_features, dtype=bool)
+
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        clock, options = Clock(None), self.get_params(deep=False)
+        fit, held_out, path, recoded = coded, None, None, None
+        if isinstance(options.get("n_features_to_select"), str):
+            recoder, recoded = recoder_for(coded, options["recode"], 1)
+            seed, share = seed_of(options["random_state"]), float(options["validation_size"])
+            fit, held_out = hold_out(coded, share, seed, self._remedy, recoder)
+        ranking, scores = self._rank(fit, coded)
+        if held_out is not None:
+            criterion = validation_criterion(options["validation"], coded)
+            path = NestedPath.measure(ranking, fit, held_out, criterion, self.smoothing, options.get("n_jobs"))
+        self.trace_ = ranking_trace(coded.names, ranking, scores, self._score, clock.seconds, path, recoded)
+        if path is not None:
+            return self.trace_.best_on_path(int(self._worthwhile(coded).sum())).astype(float)
+        return self._keep(coded)
+
+    _remedy = "pass n_features_to_select as a number"
+
+    # Read from the trace, which models that were saved and loaded have too.
+    @property
+    def ranking_(self) -> np.ndarray:
+        ranking: np.ndarray = self.trace_.walk_moves(0).feature
+        return ranking
+
+    @property
+    def scores_(self) -> np.ndarray:
+        added = self.trace_.walk_moves(0)
+        scores = np.empty(added.cost.size)
+        scores[added.feature] = added.cost
+        return scores
 
 
 class FilterSelector(RankedSelector):
@@ -42,12 +111,277 @@ class FilterSelector(RankedSelector):
         """(n_features,) weights, from the scores and the positions of the features, the highest score first."""
         return above(scores, 0.0)
 
-    def _search(self, coded: CodedTable) -> np.ndarray:
-        clock = Clock(None)
-        scores = self.score_features(coded)
+    def _rank(self, fit: CodedTable, coded: CodedTable) -> tuple[np.ndarray, np.ndarray]:
+        scores = self.score_features(fit)
         ranking = rank(scores)
-        self.trace_ = ranking_trace(coded.names, ranking, scores[ranking], self.scores[0], clock.seconds)
-        return self.weigh(scores, ranking)
+        return ranking, scores[ranking]
+
+    def _keep(self, coded: CodedTable) -> np.ndarray:
+        return self.weigh(self.scores_, self.ranking_)
+
+
+class InformationGainSelector(FilterSelector):
+    """Select the features that say most about the class on their own.
+
+    IG(C, X) = H(C) - H(C | X), the mutual information of the levels of a feature and the classes, from relative
+    frequencies. It is never below 0, so chance alone makes it positive: a threshold, or a number of features, has to be
+    chosen. Selected features get weight 1, others 0.
+
+    Parameters
+    ----------
+    threshold : float, default=0.0
+        Features of a gain above it are selected, in nats.
+    alpha : float or None, default=None
+        A share, in place of ``threshold``: the threshold is alpha * ln(number of classes), which no gain exceeds at
+        alpha = 1.
+    n_features_to_select : int, "auto" or None, default=None
+        In place of a threshold: this many features of largest gain, the lower column on ties. "auto": as many as do
+        best on rows that are held out, the fewest of equals; gains are then those of the other rows.
+
+    Attributes
+    ----------
+    scores_ : float array, shape (n_features,)
+        Information gain in nats; 0 <= IG <= min(H(X), H(C)). Rows whose level is unseen do not count.
+    ranking_ : int array, shape (n_features,)
+        Positions of the features, the largest gain first.
+    weights_, support_, trace_
+        As for every selector; the trace adds all features in the order of the ranking.
+
+    References
+    ----------
+    Quinlan (1986), Induction of decision trees, Machine Learning 1; Abellan & Castellano (2017), Entropy 19 (6) 247,
+    section 4.1, for alpha.
+
+    Examples
+    --------
+    >>> from bayesieve import InformationGainSelector
+    >>> from sklearn.datasets import load_iris
+    >>> selector = InformationGainSelector(alpha=0.5).fit(*load_iris(return_X_y=True))
+    >>> selector.scores_.round(2).tolist(), selector.support_.tolist()
+    ([0.47, 0.27, 0.94, 0.96], [False, False, True, True])
+    """
+
+    name = "information-gain"
+    title = "filter by information gain"
+    sentence = "Features were selected by their information gain, each on its own (Quinlan 1986)."
+    scores = (Score("information_gain", unit="nats", of="feature"),)
+
+    _allowed = SHARED_OPTIONS | {
+        "threshold": Allowed("be a number of nats", (), Real),
+        "alpha": Allowed("be None or a share from 0 to 1", (None,), Real, 0, 1),
+        "n_features_to_select": Allowed.count("auto", None),
+    }
+    _remedy = "pass n_features_to_select as a number, or a threshold"
+
+    _: KW_ONLY
+    threshold: float = 0.0
+    alpha: float | None = None
+    n_features_to_select: Literal["auto"] | int | None = None
+    validation: str | Criterion = "auto"
+    validation_size: float = 0.5
+    recode: bool | Literal["auto"] = "auto"
+    smoothing: Smoothing = "m-estimate"
+    encoder: Any = "modl"
+    random_state: Any = None
+
+    def score_features(self, coded: CodedTable) -> np.ndarray:
+        return class_information(coded.counts)
+
+    def _keep(self, coded: CodedTable) -> np.ndarray:
+        if self.n_features_to_select is not None:
+            return leading(self.ranking_, int(self.n_features_to_select))
+        share = self.threshold if self.alpha is None else self.alpha * float(np.log(coded.n_classes))
+        return above(self.scores_, share)
+
+    def _check_options(self) -> None:
+        given = [self.threshold != 0.0, self.alpha is not None, self.n_features_to_select is not None]
+        if sum(given) > 1:
+            raise ValueError("threshold, alpha and n_features_to_select exclude each other; give one of them.")
+
+
+class ImpreciseInformationGainSelector(FilterSelector):
+    """Select the features of positive imprecise information gain: no threshold has to be chosen.
+
+    IIG(C, X) = S*(K(C)) - sum_x p(x) S*(K(C | X = x)), where S* is the largest entropy among the distributions that the
+    imprecise Dirichlet model leaves possible, see `maximum_entropy`. Few rows of a level leave much possible, so that
+    rare levels lose part of what they gain by chance (with two classes and one row each, all of it); a feature whose
+    levels do not differ at all is below 0. Selected features get weight 1, others 0.
+
+    Parameters
+    ----------
+    s : float, default=1.0
+        Of the imprecise Dirichlet model: rows that may still come. The larger, the fewer features, with few exceptions;
+        Walley advises 1 or 2.
+    threshold : float, default=0.0
+        Features of a gain above it, by more than rounding, are selected, in nats.
+    level_probabilities : {"frequency", "maximum-entropy"}, default="frequency"
+        p(x): relative frequencies of the levels, or their distribution of maximum entropy.
+
+    Attributes
+    ----------
+    scores_ : float array, shape (n_features,)
+        Imprecise information gain in nats. Rows whose level is unseen do not count, nor do classes without rows.
+    ranking_ : int array, shape (n_features,)
+        Positions of the features, the largest gain first.
+    weights_, support_, trace_
+        As for every selector; the trace adds all features in the order of the ranking.
+
+    References
+    ----------
+    Abellan & Castellano (2017), Entropy 19 (6) 247; Walley (1996), Inferences from multinomial data, JRSS B 58.
+
+    Examples
+    --------
+    >>> from bayesieve import ImpreciseInformationGainSelector
+    >>> codes = [[0, 0], [0, 1], [0, 2], [1, 3], [1, 4], [1, 5]]
+    >>> selector = ImpreciseInformationGainSelector(encoder=None).fit(codes, ["no", "no", "no", "yes", "yes", "yes"])
+    >>> selector.scores_.round(3).tolist(), selector.support_.tolist()
+    ([0.131, 0.0], [True, False])
+    """
+
+    name = "imprecise-information-gain"
+    title = "filter by imprecise information gain"
+    sentence = (
+        "Features of positive imprecise information gain were selected, each on its own (Abellán & Castellano 2017)."
+    )
+    scores = (Score("imprecise_information_gain", unit="nats", of="feature"),)
+
+    _allowed = SHARED_OPTIONS | {
+        "s": Allowed("be a number above 0", (), Real, np.nextafter(0.0, 1.0)),
+        "threshold": Allowed("be a number of nats", (), Real),
+        "level_probabilities": Allowed.choice(*LEVEL_PROBABILITIES),
+    }
+
+    _: KW_ONLY
+    s: float = 1.0
+    threshold: float = 0.0
+    level_probabilities: LevelProbabilities = "frequency"
+    smoothing: Smoothing = "m-estimate"
+    encoder: Any = "modl"
+
+    def score_features(self, coded: CodedTable) -> np.ndarray:
+        counts = coded.counts
+        there = counts.class_counts > 0.0
+        seen = ContingencyCounts(counts.counts[:, there], counts.offsets, counts.class_counts[there])
+        return class_imprecise_information(seen, self.s, self.level_probabilities)
+
+    def weigh(self, scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
+        return above(scores, self.threshold)
+
+
+@dataclass(frozen=True)
+class NestedPath:
+    """The leading features of a ranking, one more each time, measured on rows that neither the ranking nor the
+    probabilities were learnt from.
+
+    values : (n_features + 1,) the criterion on the held-out rows, from the empty subset on; criterion_name,
+    lower_is_better : of that criterion; total : number (or weight) of those rows.
+    """
+
+    values: np.ndarray
+    criterion_name: str
+    lower_is_better: bool
+    total: float
+
+    @classmethod
+    def measure(
+        cls,
+        ranking: np.ndarray,
+        fit: CodedTable,
+        held_out: CodedTable,
+        criterion: str | Criterion = "error",
+        smoothing: Smoothing = "m-estimate",
+        n_jobs: int | None = None,
+    ) -> NestedPath:
+        """Naive Bayes with the probabilities of ``fit``, on the rows of ``held_out``.
+
+        Parameters
+        ----------
+        ranking : (n_features,) positions of the features, the best first
+        fit, held_out : coded tables of the same features and classes, such as `hold_out` makes
+        criterion : name of a criterion, or an object, as `WrapperSelector` takes it
+        smoothing : of the probabilities
+        n_jobs : threads
+        """
+        rows = ScoredRows.training(held_out, fit.counts, smoothing)
+        return cls.on(rows, fit, ranking, criterion, n_jobs)
+
+    @classmethod
+    def on(
+        cls,
+        rows: ScoredRows,
+        fit: CodedTable,
+        ranking: np.ndarray,
+        criterion: str | Criterion = "error",
+        n_jobs: int | None = None,
+    ) -> NestedPath:
+        """The same on rows that are scored already, by the probabilities of ``fit``: one pass over them a feature."""
+        objective = Objective(make_criterion(criterion, fit.n_features, fit.classes), rows)
+        problem = SubsetProblem.on(objective, fit)
+        state = SearchState(problem, n_jobs=n_jobs)
+        values = [state.cost]
+        for feature in ranking.tolist():
+            state.add(feature)
+            values.append(state.cost)
+        measured = problem.criterion
+        return cls(problem.sign * np.array(values), measured.name, measured.lower_is_better, objective.total)
+
+
+def ranking_trace(
+    names: tuple[str, ...],
+    ranking: np.ndarray,
+    scores: np.ndarray,
+    score: Score,
+    seconds: float,
+    path: NestedPath | None = None,
+    recoded: bool | None = None,
+) -> SearchTrace:
+    """The trace that adds all features in the order of a ranking: its criterion is their score, its validation, where
+    there is one, that of the subset of leading features.
+
+    Parameters
+    ----------
+    names : of the features
+    ranking, scores : (n_features,) positions, the best first, and the score of each of those
+    score : name and direction of the scores
+    seconds : that the ranking took
+    path : of the same ranking
+    recoded : of the path, as `SearchTrace` has it
+    """
+    recorder = TraceRecorder(0.0)
+    words: dict[str, Any] = {}
+    if path is not None:
+        recorder.start_validation = float(path.values[0])
+        words = {
+            "validation_name": path.criterion_name,
+            "validation_lower_is_better": path.lower_is_better,
+            "validation_total": path.total,
+            "evaluation": "holdout",
+            "recoded": recoded,
+        }
+    every = np.ones(ranking.size, dtype=bool)
+    keys = np.arange(1, ranking.size + 1, dtype=np.uint64)
+    recorder.record(ranking, every, scores, every, keys, seconds)
+    options = {"criterion_name": score.name, "lower_is_better": score.lower_is_better, **words}
+    trace = SearchTrace.of(names, [recorder], complete=True, seconds=seconds, **options)
+    if path is not None:
+        trace.moves.validation[:] = path.values[1:]
+    return trace
+
+
+def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np.ndarray:
+    """(n_features,) 1.0 for the first ``size`` features of a ranking, of which ``candidates`` are worth taking.
+
+    ValueError if there are fewer features.
+    """
+    if size > ranking.size:
+        raise ValueError(
+            f"n_features_to_select={size} is more than the {ranking.size} features of the table; use at most that "
+            "many, or 'auto'."
+        )
+    weights = np.zeros(ranking.size)
+    weights[ranking[: size if candidates is None else min(size, candidates)]] = 1.0
+    return weights
 
 
 def rank(scores: np.ndarray) -> np.ndarray:
@@ -58,10 +392,3 @@ def rank(scores: np.ndarray) -> np.ndarray:
 def above(scores: np.ndarray, threshold: float) -> np.ndarray:
     """(n_features,) 1.0 for scores above the threshold by more than rounding: the first ones of their ranking."""
     return (np.round(scores, _DIGITS) > threshold).astype(float)
-
-
-def check_number(name: str, value: Any, meaning: str, low: float = -np.inf, high: float = np.inf) -> None:
-    """Raise ValueError unless ``value`` is a finite number from ``low`` to ``high``."""
-    good = isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and np.isfinite(float(value))
-    if not (good and low <= float(value) <= high):
-        raise ValueError(f"{name} must be {meaning}, got {value!r}.")

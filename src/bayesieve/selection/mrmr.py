@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +14,9 @@ from bayesieve.counts.pairs import PairInformation
 from bayesieve.criteria import Criterion
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.parts import Score
-from bayesieve.search.recorder import Clock
-from bayesieve.selection.base import seed_of
-from bayesieve.selection.evaluation_rows import check_held_out, hold_out, recoder_for, validation_criterion
-from bayesieve.selection.ranked_path import NestedPath, RankedSelector, check_size, leading, ranking_trace
-from bayesieve.table.choices import is_choice
+from bayesieve.selection.base import SHARED_OPTIONS
+from bayesieve.selection.filters import RankedSelector, leading
+from bayesieve.table.choices import Allowed
 
 Form = Literal["difference", "quotient"]
 FORMS = ("difference", "quotient")
@@ -97,61 +96,42 @@ class MRMRSelector(RankedSelector):
     )
     kernel_families = ("pairs",)
 
-    def __init__(
-        self,
-        n_features_to_select: Literal["auto"] | int = "auto",
-        *,
-        form: Form = "difference",
-        dependence: str | Dependence = "mutual_information",
-        validation: str | Criterion = "auto",
-        validation_size: float = 0.5,
-        recode: bool | Literal["auto"] = "auto",
-        smoothing: Smoothing = "m-estimate",
-        encoder: Any = "modl",
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(smoothing=smoothing, encoder=encoder)
-        self.n_features_to_select = n_features_to_select
-        self.form = form
-        self.dependence = dependence
-        self.validation = validation
-        self.validation_size = validation_size
-        self.recode = recode
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    _allowed = SHARED_OPTIONS | {
+        "n_features_to_select": Allowed.count("auto"),
+        "form": Allowed.choice(*FORMS),
+    }
 
-    def _search(self, coded: CodedTable) -> np.ndarray:
-        clock, dependence = Clock(None), make_dependence(self.dependence, grows=True)
-        automatic = isinstance(self.n_features_to_select, str)
-        fit, recoded = coded, None
-        if automatic:
-            seed = seed_of(self.random_state)
-            remedy = "pass n_features_to_select as a number"
-            recoder, recoded = recoder_for(coded, self.recode, 1)
-            fit, held_out = hold_out(coded, float(self.validation_size), seed, remedy, recoder)
-        worthwhile = np.ones(coded.n_features, dtype=bool) if coded.levels is None else coded.n_levels > 1
+    n_features_to_select: Literal["auto"] | int = "auto"
+    _: KW_ONLY
+    form: Form = "difference"
+    dependence: str | Dependence = "mutual_information"
+    validation: str | Criterion = "auto"
+    validation_size: float = 0.5
+    recode: bool | Literal["auto"] = "auto"
+    smoothing: Smoothing = "m-estimate"
+    encoder: Any = "modl"
+    random_state: Any = None
+    n_jobs: int | None = -1
+    verbose: int = 0
+
+    def _rank(self, fit: CodedTable, coded: CodedTable) -> tuple[np.ndarray, np.ndarray]:
+        dependence = make_dependence(self.dependence, grows=True)
         with SearchProgress(f"{type(self).__name__}: ranking", self.verbose, "score") as progress:
-            ranking, scores = rank_by_mrmr(fit, self.form, worthwhile, self.n_jobs, progress, dependence)
-        path = None
-        if automatic:
-            validation = validation_criterion(self.validation, coded)
-            path = NestedPath.measure(ranking, fit, held_out, validation, self.smoothing, self.n_jobs)
+            return rank_by_mrmr(fit, self.form, self._worthwhile(coded), self.n_jobs, progress, dependence)
+
+    def _worthwhile(self, coded: CodedTable) -> np.ndarray:
+        return super()._worthwhile(coded) if coded.levels is None else coded.n_levels > 1
+
+    @property
+    def _score(self) -> Score:
         score = self.scores[FORMS.index(self.form)]
-        if score.unit != dependence.unit and self.form == "difference":
-            score = self.scores[-1]
-        self.trace_ = ranking_trace(coded.names, ranking, scores, score, clock.seconds, path, recoded)
-        if automatic:
-            return self.trace_.best_on_path(int(worthwhile.sum())).astype(float)
-        return leading(ranking, int(self.n_features_to_select), int(worthwhile.sum()))
+        unit = make_dependence(self.dependence, grows=True).unit
+        return self.scores[-1] if score.unit != unit and self.form == "difference" else score
+
+    def _keep(self, coded: CodedTable) -> np.ndarray:
+        return leading(self.ranking_, int(self.n_features_to_select), int(self._worthwhile(coded).sum()))
 
     def _check_options(self) -> None:
-        check_size(self.n_features_to_select)
-        check_held_out(self)
-        if not is_choice(self.form, FORMS):
-            raise ValueError(f"form must be one of {', '.join(map(repr, FORMS))}, got {self.form!r}.")
         make_dependence(self.dependence, grows=True)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
@@ -17,6 +18,7 @@ from bayesieve.engine.progress import Progress, SearchProgress
 from bayesieve.search import (
     DIRECTIONS,
     GreedySearch,
+    MultiStart,
     Objective,
     ScoredRows,
     Search,
@@ -25,18 +27,27 @@ from bayesieve.search import (
     evaluate_subsets,
 )
 from bayesieve.search.objective import check_constraints, make_constraints
-from bayesieve.selection.base import CodedSelector, seed_of
-from bayesieve.selection.callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
+from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
 from bayesieve.selection.evaluation_rows import (
+    EvaluationRows,
     check_evaluation,
-    check_held_out,
     evaluation_rows,
     validation_criterion,
 )
-from bayesieve.selection.ranked_path import check_size
 from bayesieve.selection.row_splits import takes_groups
 from bayesieve.shared_docs import with_shared_docs
-from bayesieve.table.choices import is_choice
+from bayesieve.table.choices import Allowed
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands for the mixin of later versions."""
+
+    def with_callbacks(method: Any) -> Any:
+        return method
+
 
 Direction = Literal["forward", "backward", "forward-backward", "backward-forward", "fast"]
 _OF_DIRECTIONS = {
@@ -49,7 +60,86 @@ _OF_DIRECTIONS = {
 """Options of the searches that directions name, with their defaults; an object has its own."""
 
 
-class WrapperSelector(CallbackSupportMixin, CodedSelector):
+class SubsetSelector(CodedSelector):
+    """Base of the selectors that search for the subset of features with which naive Bayes does best.
+
+    Subclasses have these options of `WrapperSelector`.
+    """
+
+    evaluation: Any
+    validation_size: float
+    recode: bool | Literal["auto"]
+    constraints: Mapping[str | Criterion, float] | None
+    verbose: int
+
+    @property
+    def takes_groups(self) -> bool:
+        """Whether ``groups`` make a difference to the search: folds may keep them together."""
+        return takes_groups(self.evaluation)
+
+    @property
+    def _rows_in_order(self) -> bool:
+        return not (isinstance(self.evaluation, str) and self.evaluation in ("train", "loo"))
+
+    def _check_options(self) -> None:
+        check_evaluation(self.evaluation)
+        check_constraints(self.constraints)
+
+    def _rows(self, coded: CodedTable, seed: int, groups: Any, evaluation: Any) -> EvaluationRows:
+        if groups is not None:
+            check_consistent_length(np.empty(coded.n_rows), groups)
+            if not self.takes_groups:
+                warnings.warn(
+                    f"groups are ignored with evaluation={self.evaluation!r}; pass a number of folds, or a splitter "
+                    "that keeps groups together, such as GroupKFold().",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        size, recode = self.validation_size, self.recode
+        return evaluation_rows(
+            coded, evaluation, self.smoothing, seed=seed, validation_size=size, groups=groups, recode=recode
+        )
+
+    def _problem(
+        self, coded: CodedTable, rows: EvaluationRows, criterion: Criterion, validation: Criterion | None = None
+    ) -> SubsetProblem:
+        """The subsets by their criterion on the rows that guide, and another one on those that choose, if any."""
+        constraints = make_constraints(self.constraints, coded)
+        judged = None
+        if rows.validation is not None and validation is not None:
+            judged = Objective(validation, rows.validation, constraints)
+        return SubsetProblem.on(
+            Objective(criterion, with_learnt_classes(rows.guide, coded, criterion), constraints),
+            coded,
+            every_feature=coded.levels is None,
+            validation=judged,
+            evaluation=rows.evaluation,
+            recoded=rows.recoded,
+            learnt=rows.learnt,
+        )
+
+    def _run(
+        self,
+        run: Callable[[SubsetProblem, Progress | None], SearchTrace],
+        problem: SubsetProblem,
+        max_seconds: float | None,
+        tasks: SearchTasks | None = None,
+    ) -> np.ndarray:
+        """Search, set ``trace_`` and ``feasible_``, and return the weights."""
+        name = type(self).__name__
+        with SearchProgress(f"{name}: searching", self.verbose, problem.criterion.name) as progress:
+            trace = run(problem, progress if tasks is None else tasks.after(progress))
+        advice = "; pass its trace_ as resume= to go on" if hasattr(self, "resume") else ""
+        self._warn_if_interrupted(trace, max_seconds, advice)
+        if trace.chosen is None:
+            raise ValueError(
+                f"The trace that the search of {name} returns must name the subset chosen; make it by problem.trace()."
+            )
+        self.trace_, self.feasible_ = trace, _keeps_constraints(problem.validation or problem.objective, trace.chosen)
+        return np.asarray(trace.chosen).astype(float)
+
+
+class WrapperSelector(CallbackSupportMixin, SubsetSelector):
     """Select the features with which naive Bayes itself does best, by greedy search.
 
     Every step scores the addition (or removal) of every feature in one pass over the rows: no model is ever refitted,
@@ -137,43 +227,35 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
     'by leave-one-out, levels learnt from the rows of the other folds'
     """
 
-    def __init__(
-        self,
-        criterion: str | Criterion = "error_probability",
-        *,
-        direction: Direction = "backward-forward",
-        evaluation: Any = "holdout",
-        n_features_to_select: Literal["best"] | int = "best",
-        tol: float | None = None,
-        max_seconds: float | None = None,
-        validation: str | Criterion = "auto",
-        validation_size: float = 0.5,
-        recode: bool | Literal["auto"] = "auto",
-        resume: SearchTrace | None = None,
-        search: Search | None = None,
-        constraints: Mapping[str | Criterion, float] | None = None,
-        smoothing: Smoothing = "m-estimate",
-        encoder: Any = "modl",
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(smoothing=smoothing, encoder=encoder)
-        self.criterion = criterion
-        self.direction = direction
-        self.evaluation = evaluation
-        self.n_features_to_select = n_features_to_select
-        self.tol = tol
-        self.max_seconds = max_seconds
-        self.validation = validation
-        self.validation_size = validation_size
-        self.recode = recode
-        self.resume = resume
-        self.search = search
-        self.constraints = constraints
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    name = "wrapper"
+    title = "search by the classifier's own performance"
+    sentence = "The features with which naive Bayes itself does best were searched step by step."
+    unsaved_options = (*CodedSelector.unsaved_options, "resume")  # a trace is no option
+    _allowed = SHARED_OPTIONS | {
+        "direction": Allowed.choice(*DIRECTIONS),
+        "n_features_to_select": Allowed.count("best"),
+        "tol": Allowed("be None or a number that is not negative", (None,), Real, 0, np.inf),
+        "resume": Allowed("be the trace_ of a search or None", (None,), types=(SearchTrace,)),
+    }
+
+    criterion: str | Criterion = "error_probability"
+    _: KW_ONLY
+    direction: Direction = "backward-forward"
+    evaluation: Any = "holdout"
+    n_features_to_select: Literal["best"] | int = "best"
+    tol: float | None = None
+    max_seconds: float | None = None
+    validation: str | Criterion = "auto"
+    validation_size: float = 0.5
+    recode: bool | Literal["auto"] = "auto"
+    resume: SearchTrace | None = None
+    search: Search | None = None
+    constraints: Mapping[str | Criterion, float] | None = None
+    smoothing: Smoothing = "m-estimate"
+    encoder: Any = "modl"
+    random_state: Any = None
+    n_jobs: int | None = -1
+    verbose: int = 0
 
     @with_callbacks
     @with_shared_docs
@@ -204,67 +286,19 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         return self
 
     @property
-    def takes_groups(self) -> bool:
-        """Whether ``groups`` make a difference to the search: folds may keep them together."""
-        return takes_groups(self.evaluation)
-
-    @property
     def kernel_families(self) -> Sequence[str]:
         """By criterion: AUC has kernels of its own."""
         name = getattr(self.criterion, "name", self.criterion)
         return ("search", "auc", "auc-levels") if name == "auc" else ("search", "wrapper")
 
-    name = "wrapper"
-    title = "search by the classifier's own performance"
-    sentence = "The features with which naive Bayes itself does best were searched step by step."
-    unsaved_options = (*CodedSelector.unsaved_options, "resume")  # a trace is no option
-
-    @property
-    def _rows_in_order(self) -> bool:
-        return not (isinstance(self.evaluation, str) and self.evaluation in ("train", "loo"))
-
     def _search(self, coded: CodedTable, *, groups: Any = None, tasks: SearchTasks | None = None) -> np.ndarray:
-        if groups is not None:
-            check_consistent_length(np.empty(coded.n_rows), groups)
-            if not self.takes_groups:
-                warnings.warn(
-                    f"groups are ignored with evaluation={self.evaluation!r}; pass a number of folds, or a splitter "
-                    "that keeps groups together, such as GroupKFold().",
-                    UserWarning,
-                    stacklevel=2,
-                )
         seed = seed_of(self.random_state)
         criterion = make_criterion(self.criterion, coded.n_features, coded.classes)
-        rows = evaluation_rows(
-            coded,
-            self.evaluation,
-            self.smoothing,
-            seed=seed,
-            validation_size=self.validation_size,
-            groups=groups,
-            recode=self.recode,
-        )
-        constraints = make_constraints(self.constraints, coded)
-        validation = None
-        if rows.validation is not None:
-            validation = Objective(validation_criterion(self.validation, coded), rows.validation, constraints)
-        problem = SubsetProblem.on(
-            Objective(criterion, with_learnt_classes(rows.guide, coded, criterion), constraints),
-            coded,
-            every_feature=coded.levels is None,
-            validation=validation,
-            evaluation=rows.evaluation,
-            recoded=rows.recoded,
-            learnt=rows.learnt,
-        )
+        rows = self._rows(coded, seed, groups, self.evaluation)
+        validation = None if rows.validation is None else validation_criterion(self.validation, coded)
+        problem = self._problem(coded, rows, criterion, validation)
         search = self._greedy(problem, seed) if self.search is None else self.search
-        limit = getattr(search, "max_seconds", None)
-        self.trace_, self.feasible_ = run_search(self, lambda shown: search.run(problem, shown), problem, limit, tasks)
-        return np.asarray(self.trace_.chosen).astype(float)
-
-    @property
-    def n_features_selected_(self) -> int:
-        return int(np.count_nonzero(self.support_))
+        return self._run(search.run, problem, getattr(search, "max_seconds", None), tasks)
 
     def _greedy(self, problem: SubsetProblem, seed: int) -> GreedySearch:
         return GreedySearch(
@@ -289,56 +323,158 @@ class WrapperSelector(CallbackSupportMixin, CodedSelector):
         return min(int(size), problem.candidates.size)
 
     def _check_options(self) -> None:
-        check_evaluation(self.evaluation)
-        check_held_out(self)
-        check_constraints(self.constraints)
-        self._check_search()
-        if not is_choice(self.direction, DIRECTIONS):
-            raise ValueError(f"direction must be one of {', '.join(map(repr, DIRECTIONS))}, got {self.direction!r}.")
-        check_size(self.n_features_to_select, ("best",))
-        if self.tol is not None and not (isinstance(self.tol, Real) and float(self.tol) >= 0):
-            raise ValueError(f"tol must be None or a number that is not negative, got {self.tol!r}.")
-        if self.resume is not None and not isinstance(self.resume, SearchTrace):
-            raise ValueError(f"resume must be the trace_ of a search or None, got {type(self.resume).__name__}.")
+        super()._check_options()
         if self.resume is not None and self.direction == "fast":
             raise ValueError("direction='fast' cannot resume: the order of its moves is random; search again.")
-
-    def _check_search(self) -> None:
         if self.search is None:
             return
         if not callable(getattr(self.search, "run", None)):
             raise ValueError(f"search must be a search such as BestFirst() or None, got {self.search!r}.")
         for name, default in _OF_DIRECTIONS.items():
-            if getattr(self, name) is not default and getattr(self, name) != default:
+            if getattr(self, name) != default:
                 raise ValueError(f"{name} is an option of the search object where search is given; leave it out here.")
 
 
-def run_search(
-    selector: CodedSelector,
-    run: Callable[[Progress | None], SearchTrace],
-    problem: SubsetProblem,
-    max_seconds: float | None,
-    tasks: SearchTasks | None = None,
-) -> tuple[SearchTrace, bool]:
-    """The trace of a search that chose a subset, and whether that keeps the constraints; warns where it does not, and
-    where the search was interrupted.
+class TrainingSelector(CodedSelector):
+    """A `WrapperSelector` by one criterion of the training rows, on the path of a search forward."""
+
+    criterion: ClassVar[str]
+
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        self.trace_ = self._wrapper().fit_coded(coded).trace_
+        self.trace_.chosen = self.trace_.best_on_path()
+        return self.trace_.chosen.astype(float)
+
+    def _wrapper(self) -> WrapperSelector:
+        options = self.get_params(deep=False)
+        limits = {"max_seconds": options["max_seconds"], "n_jobs": options["n_jobs"]}
+        search: Search = GreedySearch("forward", until_best=True, **limits)
+        if options.get("search") == "multi-start":
+            search = MultiStart(seed=seed_of(options["random_state"]), **limits)
+        same = {name: options[name] for name in ("smoothing", "encoder", "verbose")}
+        return WrapperSelector(self.criterion, search=search, evaluation="train", **same)
+
+    @property
+    def kernel_families(self) -> Sequence[str]:
+        """Those of the wrapper."""
+        return WrapperSelector(self.criterion).kernel_families
+
+
+class AccuracySelector(TrainingSelector):
+    """SNB(ACC): the smallest subset of highest training accuracy on the path of a forward search.
+
+    The same as ``WrapperSelector("error", direction="forward", evaluation="train")``, but the path ends where no
+    training row is wrong, which no larger subset can better.
+
+    Attributes
+    ----------
+    weights_, support_, trace_
+        As for every selector; the criterion of the trace is the error.
+
+    References
+    ----------
+    Langley & Sage (1994), Induction of selective Bayesian classifiers; SNB(ACC) of Boulle (2007), section 6.
+
+    Examples
+    --------
+    >>> from bayesieve import AccuracySelector
+    >>> from sklearn.datasets import load_iris
+    >>> AccuracySelector().fit(*load_iris(return_X_y=True)).support_.tolist()
+    [False, False, False, True]
     """
-    name = type(selector).__name__
-    verbose = getattr(selector, "verbose", 0)
-    with SearchProgress(f"{name}: searching", verbose, problem.criterion_name) as progress:
-        trace = run(progress if tasks is None else tasks.after(progress))
-    if trace.was_interrupted(max_seconds):
-        resume = "; pass its trace_ as resume= to go on" if hasattr(selector, "resume") else ""
-        warnings.warn(
-            f"The search was interrupted after {trace.n_models} models: {name} keeps the best so far{resume}.",
-            UserWarning,
-            stacklevel=3,
-        )
-    if trace.chosen is None:
-        raise ValueError(
-            f"The trace that the search of {name} returns must name the subset chosen; make it by problem.trace()."
-        )
-    return trace, _keeps_constraints(problem.validation or problem.objective, trace.chosen)
+
+    name = "accuracy"
+    title = "forward search by training accuracy"
+    sentence = "A forward search selected the features of highest training accuracy (Langley & Sage 1994, SNB(ACC))."
+    criterion = "error"
+
+    _: KW_ONLY
+    max_seconds: float | None = None
+    smoothing: Smoothing = "m-estimate"
+    encoder: Any = "modl"
+    n_jobs: int | None = -1
+    verbose: int = 0
+
+
+class AUCSelector(TrainingSelector):
+    """SNB(AUC): the smallest subset of largest training AUC on the path of a search.
+
+    The same as ``WrapperSelector("auc", direction="forward", evaluation="train")``, but the path ends at an area of 1,
+    which no larger subset can better.
+
+    Parameters
+    ----------
+    search : {"forward", "multi-start"}, default="forward"
+        "multi-start" walks as `MAPSelector` does, which is the paper's search.
+
+    Attributes
+    ----------
+    weights_, support_, trace_
+        As for every selector; the criterion of the trace is the AUC.
+
+    References
+    ----------
+    SNB(AUC) of Boulle (2007), section 6; Provost & Domingos (2001) for several classes.
+
+    Examples
+    --------
+    >>> from bayesieve import AUCSelector
+    >>> from sklearn.datasets import load_iris
+    >>> AUCSelector().fit(*load_iris(return_X_y=True)).support_.tolist()
+    [False, False, True, True]
+    """
+
+    name = "auc"
+    title = "forward search by training AUC"
+    sentence = "A forward search selected the features of largest training AUC (SNB(AUC) of Boullé 2007)."
+    criterion = "auc"
+    _allowed = SHARED_OPTIONS | {"search": Allowed.choice("forward", "multi-start")}
+
+    _: KW_ONLY
+    search: Literal["forward", "multi-start"] = "forward"
+    max_seconds: float | None = None
+    smoothing: Smoothing = "m-estimate"
+    encoder: Any = "modl"
+    random_state: Any = None
+    n_jobs: int | None = -1
+    verbose: int = 0
+
+
+class SearchTasks:
+    """Reports the moves of a search to the callbacks of an estimator.
+
+    Use between ``begin`` and ``end``; ``move`` is called after every move and returns whether a callback asks to stop.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self._estimator = estimator
+        begin = getattr(estimator, "_init_callback_context", None)
+        self._context: Any = begin(max_subtasks=None) if begin is not None else None
+
+    def begin(self) -> None:
+        if self._context is not None:
+            self._context.call_on_fit_task_begin(estimator=self._estimator)
+
+    def move(self) -> bool:
+        if self._context is None:
+            return False
+        task = self._context.subcontext(task_name="move")
+        task.call_on_fit_task_begin(estimator=self._estimator)
+        return bool(task.call_on_fit_task_end(estimator=self._estimator))
+
+    def end(self) -> None:
+        if self._context is not None:
+            self._context.call_on_fit_task_end(estimator=self._estimator)
+
+    def after(self, progress: Progress | None) -> Progress:
+        """A progress function that shows ``progress`` and then asks the callbacks."""
+
+        def show_and_ask(done: int, total: int, best: float) -> bool:
+            if progress is not None:
+                progress(done, total, best)
+            return self.move()
+
+        return show_and_ask
 
 
 def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:

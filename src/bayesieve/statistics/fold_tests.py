@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_consistent_length
 
 DIGITS = 12  # smaller differences between means of shares are rounding errors
 _LARGEST_ROUNDED, _LARGEST_SQUARED = 1e290, 1e150
 
 
-def check_alpha(alpha: Any) -> None:
+def check_alpha(alpha: float) -> None:
     """Raise ValueError unless ``alpha`` is the level of a test."""
-    if not (isinstance(alpha, Real) and 0 < float(alpha) < 1):
+    if not 0 < alpha < 1:
         raise ValueError(f"alpha is the chance of a false difference, between 0 and 1; got {alpha!r}.")
 
 
@@ -106,7 +105,7 @@ def corrected_resampled_t(
     >>> round(test.statistic, 3), round(test.p_value, 3), test.sign()
     (2.535, 0.085, 0)
     """
-    if not (isinstance(test_share, Real) and np.isfinite(test_share) and test_share > 0):
+    if not 0 < test_share < np.inf:
         raise ValueError(
             f"test_share is n_test / n_train, a positive number such as 1/9 for ten folds; got {test_share!r}."
         )
@@ -154,20 +153,14 @@ def wins_and_losses(
     (1, 0, {'iris': 1})
     """
     check_alpha(alpha)
-    if not all(isinstance(column, Iterable) for column in (data, method, fold, value)):
-        raise ValueError("data, method, fold and value must be columns of one table.")
-    columns = (list(data), list(method), list(fold), as_numbers("value", list(value)))
-    if len({len(column) for column in columns}) > 1:
-        raise ValueError("data, method, fold and value are columns of one table and need the same length.")
-    if not all(isinstance(cell, Hashable) for column in columns for cell in column):
-        raise ValueError("data, method and fold must hold names or numbers, such as a tuple (repeat, fold).")
+    check_consistent_length(data, method, fold, value)
     cells: dict[tuple[str, str], dict[object, float]] = {}
-    for where, who, split, number in zip(*columns, strict=True):
+    for where, who, split, number in zip(data, method, fold, value, strict=True):
         own = cells.setdefault((where, who), {})
         if split in own:
             raise ValueError(f"Fold {split} of method {who!r} on {where!r} appears twice; each split counts once.")
-        own[split] = float(number)
-    methods, data_names = list(dict.fromkeys(columns[1])), list(dict.fromkeys(columns[0]))
+        own[split] = np.nan if number is None else float(number)
+    methods, data_names = list(dict.fromkeys(method)), list(dict.fromkeys(data))
     if reference not in methods:
         raise ValueError(
             f"There is no method {reference!r} to count wins of; there are {', '.join(methods) or 'none'}."
@@ -192,10 +185,8 @@ def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
     """t of the mean difference, whose variance is (1/n + overlap) times that of a difference."""
     from scipy.stats import t as student
 
-    one, other = as_numbers("first", first), as_numbers("second", second)
-    if one.shape != other.shape or one.ndim != 1:
-        raise ValueError(f"Paired values are two lists of one length, got shapes {one.shape} and {other.shape}.")
-    differences = settled(one, other)
+    check_consistent_length(first, second)
+    differences = settled(np.asarray(first, dtype=float), np.asarray(second, dtype=float))
     n = differences.size
     with np.errstate(invalid="ignore", over="ignore"):
         mean = float(differences.sum() / n) if n else np.nan  # NaN also of infinities of both signs
@@ -217,14 +208,6 @@ def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         differences[unequal] = rounded(first[unequal] - second[unequal])
     return differences
-
-
-def as_numbers(name: str, values: Any) -> np.ndarray:
-    """Values as floats, None as NaN; ValueError names the argument that holds something else."""
-    try:
-        return np.asarray(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must hold numbers only, NaN where one is unknown.") from None
 
 
 def rounded(values: np.ndarray) -> np.ndarray:

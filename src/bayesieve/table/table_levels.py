@@ -32,7 +32,17 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         Pairs of these features, which come after them.
     sums : int array, shape (n_sums, n_terms), or None
         The last of these features (without pairs) are sums of the columns at these positions.
+
+    Attributes
+    ----------
+    n_constant : int
+        How many of the columns that levels were just learnt from have one value only, as far as the prior tells.
+    doubtful : int array
+        Positions of columns that levels were just learnt from, which among so many may well be cut by chance.
     """
+
+    n_constant = 0
+    doubtful = np.zeros(0, dtype=np.int64)
 
     def __init__(
         self,
@@ -143,6 +153,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], cuts, counts)
         levels = TableLevels(self.names[:n], self.types[:n], *arrays, made, pairs, self.sums[: n - self.n_raw])
         levels._made = {i: level for i, level in self._made.items() if i < n} | levels._made
+        levels.n_constant, levels.doubtful = self.n_constant, self.doubtful
         return levels
 
     def code_pairs(

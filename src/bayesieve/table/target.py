@@ -287,7 +287,7 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
         return None
     try:
         array = unmasked(sample_weight)
-        if array.dtype.kind == "c":
+        if array.dtype.kind in "cmM":  # complex numbers, durations and dates
             raise TypeError
         weights = array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError):

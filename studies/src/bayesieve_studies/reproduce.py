@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from bayesieve.cli import compiling, files, options
-from bayesieve.cli.choices import names_in, require_at_least, require_choice, require_jobs
 from bayesieve.cli.errors import CommandError, interruptible
-from bayesieve.cli.screen import Screen
-from bayesieve.cli.tables import Column
+from bayesieve.cli.options import Option, command, names_in, require_choice
+from bayesieve.cli.screen import Column, Screen
 from bayesieve.words import quoted
 
 if TYPE_CHECKING:
@@ -20,115 +17,109 @@ if TYPE_CHECKING:
 
 _KEPT = ".jsonl"
 
+OPTIONS = [
+    Option("PAPER", "The paper: rabenoro2015, boulle2007, abellan2017, blanquero2021 or gidofalvi."),
+    Option(
+        "--repetitions -r N",
+        "Default: 10 for rabenoro2015 (3 with --quick) and gidofalvi (2); cross-validations for the others, 1 "
+        "for boulle2007, 10 for abellan2017, up to 10 for blanquero2021 (1 with --quick).",
+        type=int,
+    ),
+    Option("--seed N", "Random seed.", 0),
+    Option(
+        "--grid NAME",
+        "Variant. rabenoro2015: thresholds at levels (of p-values), quantiles, or coarse; abellan2017: weka "
+        "(its estimates), imputed (the same, missing values replaced) or observed (no more states than occur).",
+        default_in_words="the first",
+    ),
+    Option(
+        "--smoothing ALPHA",
+        "Smoothing of probabilities: Laplace's alpha, or m-estimate.",
+        default_in_words="m-estimate for boulle2007 and gidofalvi, none for blanquero2021, else 1",
+    ),
+    Option(
+        "--output -o FILE",
+        "Markdown file to write; finished folds are saved next to it, and a run can be continued.",
+        type=Path,
+    ),
+    Option(
+        "--data DIR",
+        "Folder of data sets, for papers that need them; by default they are downloaded.",
+        type=Path,
+    ),
+    Option("--only A,B,...", "Only these data sets of the paper."),
+    Option("--jobs -j N", "Threads; -1 is one per core.", -1),
+    Option(
+        "--challenge",
+        "Section 8 of boulle2007: guesses for the performance prediction challenge.",
+    ),
+    Option("--quick", "Quick trial on little data."),
+    options.QUIET,
+]
 
-def reproduce(
-    paper: Annotated[
-        str,
-        typer.Argument(
-            metavar="PAPER",
-            help="The paper: rabenoro2015, boulle2007, abellan2017, blanquero2021 or gidofalvi.",
-            show_default=False,
-        ),
-    ],
-    repetitions: Annotated[
-        int | None,
-        typer.Option(
-            "--repetitions",
-            "-r",
-            metavar="N",
-            help="Default: 10 for rabenoro2015 (3 with --quick) and gidofalvi (2); cross-validations for the others, 1 "
-            "for boulle2007, 10 for abellan2017, up to 10 for blanquero2021 (1 with --quick).",
-            show_default=False,
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
-    grid: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Variant. rabenoro2015: thresholds at levels (of p-values), quantiles, or coarse; abellan2017: weka "
-            "(its estimates), imputed (the same, missing values replaced) or observed (no more states than occur).",
-            show_default="the first",
-        ),
-    ] = None,
-    smoothing: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ALPHA",
-            help="Smoothing of probabilities: Laplace's alpha, or m-estimate.",
-            show_default="m-estimate for boulle2007 and gidofalvi, none for blanquero2021, else 1",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        options.file_option("Markdown file to write; finished folds are saved next to it, and a run can be continued."),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder of data sets, for papers that need them; by default they are downloaded.",
-            show_default=False,
-        ),
-    ] = None,
-    only: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,...", help="Only these data sets of the paper.", show_default=False),
-    ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is one per core.")] = -1,
-    challenge: Annotated[
-        bool,
-        typer.Option("--challenge", help="Section 8 of boulle2007: guesses for the performance prediction challenge."),
-    ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Quick trial on little data.")] = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-) -> None:
+
+@command({"": OPTIONS})
+def reproduce(given: Any) -> None:
     """Reproduce the results of PAPER, and print them next to the published ones.
 
     With --output, run an interrupted command again to continue where it stopped.
     """
-    _check(paper, repetitions, seed, jobs, output, data)
     from bayesieve_studies.registry import PAPERS, Options, make_study
 
-    names = () if only is None else tuple(names_in(only))
-    if only is not None and not names:
-        raise CommandError(f"--only {quoted(only)} contains no data set; separate names by commas")
-    if names and not PAPERS[paper].uses_data:
-        raise CommandError(f"{paper} simulates its data and has no data sets to choose from; omit --only")
+    require_choice(given.paper, PAPERS, "paper", " to reproduce")
+    _check_output(given.output)
+    if given.data is not None and not given.data.is_dir():
+        raise CommandError(f"There is no folder {given.data}; --data must be the folder with the data sets")
     study = make_study(
-        paper, Options(repetitions, seed, grid, _smoothing(smoothing), jobs, quick, data, names, challenge)
+        given.paper,
+        Options(
+            repetitions=given.repetitions,
+            seed=given.seed,
+            grid=given.grid,
+            smoothing=_smoothing(given.smoothing),
+            n_jobs=given.jobs,
+            quick=given.quick,
+            data=given.data,
+            only=_data_sets(given.only, given.paper),
+            challenge=given.challenge,
+        ),
     )
-    screen = Screen(quiet)
-    if data is not None and not study.uses_data:
-        screen.note(f"{paper} simulates its data: --data is not used.")
+    screen, output = Screen(given.quiet), given.output
+    if given.data is not None and not study.uses_data:
+        screen.note(f"{given.paper} simulates its data: --data is not used.")
     results = None if output is None else output.with_suffix(_KEPT)
     report = _run(study, results, screen)
-    screen.line(PAPERS[paper].citation)
+    screen.line(PAPERS[given.paper].citation)
     screen.line()
     _show(report, screen)
     if output is not None and results is not None:
         _write(report, output, results, screen)
 
 
-def _check(paper: str, repetitions: int | None, seed: int, jobs: int, output: Path | None, data: Path | None) -> None:
-    """Raise CommandError for invalid options before any work is done."""
+def _data_sets(only: str | None, paper: str) -> tuple[str, ...]:
     from bayesieve_studies.registry import PAPERS
 
-    require_choice(paper, PAPERS, "paper", " to reproduce")
-    if repetitions is not None:
-        require_at_least("--repetitions", repetitions, 1)
-    require_at_least("--seed", seed, 0)
-    require_jobs(jobs)
-    if data is not None and not data.is_dir():
-        raise CommandError(f"There is no folder {data}; --data must be the folder with the data sets")
-    if output is not None:
-        from bayesieve.table.writing import refuse_other_format
+    names = () if only is None else tuple(names_in(only))
+    if only is not None and not names:
+        raise CommandError(f"--only {quoted(only)} contains no data set; separate names by commas")
+    if names and not PAPERS[paper].uses_data:
+        raise CommandError(f"{paper} simulates its data and has no data sets to choose from; omit --only")
+    return names
 
-        if output.suffix == _KEPT:
-            raise CommandError(f"{output} is the name of the file for finished folds; end --output in .md")
-        refuse_other_format(output, "Markdown", ".md")
-        files.check_file(output)
+
+def _check_output(output: Path | None) -> None:
+    """Refuse a file that could not be written in the end, before any work is done."""
+    from bayesieve.table.writing import refuse_other_format
+
+    if output is None:
+        return
+    if output.suffix == _KEPT:
+        raise CommandError(f"{output} is the name of the file for finished folds; end --output in .md")
+    refuse_other_format(output, "Markdown", ".md")
+    if output.is_dir():
+        raise CommandError(f"{output} is a folder; give the name of a file to write")
+    if not output.parent.is_dir():
+        raise CommandError(f"There is no folder {output.parent} to write {output.name} in; create it first")
 
 
 def _smoothing(text: str | None) -> Smoothing | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bayesieve.counts import Smoothing
+from bayesieve.engine import effective_jobs
 from bayesieve.evaluation.comparison import compare_many
 from bayesieve.evaluation.comparison_file import key_of, read_results
 from bayesieve.evaluation.comparison_result import Comparison
@@ -48,6 +49,13 @@ class Options:
     data: Path | None = None
     only: tuple[str, ...] = ()
     challenge: bool = False
+
+    def __post_init__(self) -> None:
+        if self.repetitions is not None and self.repetitions < 1:
+            raise ValueError(f"repetitions must be at least 1, got {self.repetitions}.")
+        if self.seed < 0:
+            raise ValueError(f"seed must be at least 0, got {self.seed}.")
+        effective_jobs(self.n_jobs)
 
 
 @dataclass(frozen=True)

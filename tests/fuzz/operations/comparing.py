@@ -25,9 +25,9 @@ def compare(case: Case) -> None:
         methods[case.pick(("", 1, "<script>alert(1)</script>"))] = case.pick(
             (bs.SelectiveNB("map"), 5, bs.MAPSelector())
         )
-    protocol: Any = bs.Protocol(case.pick((2, 2, 3, 10)), case.pick((1, 1, 2)), case.pick((0, 1, 2**32 - 1)))
+    protocol: Any = bs.RepeatedFolds(case.pick((2, 2, 3, 10)), case.pick((1, 1, 2)), case.pick((0, 1, 2**32 - 1)))
     if case.chance(0.15):
-        made = case.pick((bs.Protocol, FixedSplit))
+        made = case.pick((bs.RepeatedFolds, FixedSplit))
         with case.step("protocol"):
             protocol = made(case.pick((case.integer(0, 60), case.pick(options.ODD_VALUES)())))
     results = case.folder / "results.jsonl" if case.chance(0.5) else None

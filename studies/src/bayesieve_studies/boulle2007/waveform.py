@@ -16,10 +16,10 @@ from bayesieve.classifier import SelectiveNB
 from bayesieve.discretize import TableEncoder
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.comparison import time_left
-from bayesieve.evaluation.fold_measures import fold_measures
+from bayesieve.evaluation.fold_run import fold_measures
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import SubsetProblem
-from bayesieve.search.every_subset import EverySubset, evaluate_every_subset
+from bayesieve.search.exhaustive import EverySubset, evaluate_every_subset
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.table import as_target, write_atomically
 from bayesieve.table.frames import take_rows

@@ -16,9 +16,8 @@ from bayesieve.criteria.registry import make_criterion
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import GreedySearch, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem
 from bayesieve.search.trace import Point
-from bayesieve.selection.filters import rank
+from bayesieve.selection.filters import NestedPath, rank
 from bayesieve.selection.mrmr import rank_by_mrmr
-from bayesieve.selection.ranked_path import NestedPath
 
 _TIE = 1e-12
 
