@@ -135,8 +135,8 @@ def test_a_write_that_fails_leaves_the_old_file(
         ("[1, 2]", "is not a bayesieve model"),
         ('{"format": "something else"}', "is not a bayesieve model"),
         ('{"format": "bayesieve.SelectiveNB", "version": 99}', "update bayesieve"),
-        ('{"format": "bayesieve.SelectiveNB", "version": 1}', "is damaged"),
-        ('{"format": "bayesieve.SelectiveNB", "version": 1, "parameters": []}', "is damaged"),
+        ('{"format": "bayesieve.SelectiveNB", "version": 2}', "is damaged"),
+        ('{"format": "bayesieve.SelectiveNB", "version": 2, "parameters": []}', "is damaged"),
         ('{"format": "bayesieve.SelectiveNB", "version": NaN}', "is damaged"),
     ],
 )

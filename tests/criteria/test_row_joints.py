@@ -27,13 +27,13 @@ def costs_of_a_walk(coded: CodedTable, monkeypatch: pytest.MonkeyPatch, many: in
     monkeypatch.setattr(scored_rows, "MANY_CLASSES", many)
     problem = SubsetProblem.of(coded)
     state, random = SearchState(problem), np.random.default_rng(0)
-    rows = state._guide.criterion._state.states[0]
+    rows = state._guide._state.states[0]
     assert isinstance(rows, RowJoints if coded.n_classes >= many else RowRatios)
-    costs = [state.cost, problem.tables.log_reach, *problem.tables.bounds]
+    costs = [state.cost, problem.rows.tables.log_reach, *problem.rows.tables.bounds]
     for _ in range(100):  # more than before probabilities are taken from logarithms again
         costs += state.candidates(problem.candidates).tolist()
         state.flip(int(random.choice(problem.candidates)))
-        costs.append(state._guide.criterion.own(state.n_selected))
+        costs.append(state._guide.own(state.n_selected))
     state.go_to(np.ones(problem.n_features, dtype=bool))
     costs.append(state.cost)
     state.reset()
@@ -57,7 +57,7 @@ def test_tables_of_two_classes_each_are_made_when_they_are_needed(monkeypatch: p
     made = []
     for many in (2, 1000):
         monkeypatch.setattr(scored_rows, "MANY_CLASSES", many)
-        tables = SubsetProblem.of(coded).tables
+        tables = SubsetProblem.of(coded).rows.tables
         made.append(
             (tables.all_log_steps(), *tables.gather(np.array([0, 2]), np.array([True, False])), tables.log_unit)
         )

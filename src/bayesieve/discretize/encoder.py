@@ -192,6 +192,7 @@ class TableEncoder(TableCoder):
         rows, engine = _listed(target, weights, scanned is not None and by_class), _engine_for(table, engine)
         blocks = [slice(*bounds.tolist()) for bounds in engine.blocks(np.array([0, table.n_rows]))]
         counted = None if weights is None else np.flatnonzero(weights > 0)
+        total = None if weights is None else float(weights.sum())
         if scanned is not None:
             scanned.keep(rows_to_judge(scanned.n_rows, counted))
 
@@ -218,7 +219,7 @@ class TableEncoder(TableCoder):
 
             summed, known = _with_useful(drawn, table, numeric, order, self.missing, self.n_jobs)
             fitted, codes = fit(summed, [*coders, *[numeric] * len(summed.sums)], known)
-            marked = marks(table, fitted.levels, counted)
+            marked = marks(table, fitted.levels, counted, total)
             if all(getattr(coder, "prior", None) == "sizes" for coder in coders):
                 fitted.levels.doubtful = doubtful(fitted.null_costs - fitted.costs, float(order.total))
             if not self.pairs:
@@ -244,7 +245,7 @@ class TableEncoder(TableCoder):
 
         levels, codes = engine.remembered(facts, code)
         self.scan_cautions_ = noted_cautions(engine, *cautions) if scanned is not None else []
-        self.marks_ = marks(table, levels, counted) if marked is None else marked
+        self.marks_ = marks(table, levels, counted, total) if marked is None else marked
         table, coders = with_sums(table, levels.sums), [*coders, *[numeric] * len(levels.sums)]
         if scanned is not None and rows.runs is not None:
             table = scanned.by_class(rows.runs)

@@ -31,7 +31,9 @@ _MONTHS, _DAYS = (190001, 210012), (19000101, 21001231)  # as whole numbers
 _FEWEST_PERIODS = 3
 
 
-def marks(table: Table, levels: TableLevels, counted: np.ndarray | None = None) -> dict[str, Mark]:
+def marks(
+    table: Table, levels: TableLevels, counted: np.ndarray | None = None, weight: float | None = None
+) -> dict[str, Mark]:
     """The columns of a table that mark rows or moments, by name.
 
     Numbers are judged by whole numbers in 20,000 rows drawn at random, so that it does not matter where the rows live:
@@ -49,6 +51,7 @@ def marks(table: Table, levels: TableLevels, counted: np.ndarray | None = None) 
     ----------
     levels : of the columns, fitted to all rows.
     counted : positions of the rows that count; None for all.
+    weight : of all rows together; None for their number. A category of weight 2 is no identifier: two rows share it.
     """
     n_rows = table.n_rows if counted is None else counted.size
     kinds, types = table.kinds(), table.types()
@@ -74,7 +77,7 @@ def marks(table: Table, levels: TableLevels, counted: np.ndarray | None = None) 
             mark = mark_of_numbers(column.numbers(), at)
             found |= {} if mark is None else {i: mark}
         else:
-            known = float(np.mean(column.categories().codes >= 0)) * n_rows
+            known = float(np.mean(column.categories().codes >= 0)) * (n_rows if weight is None else weight)
             found |= {i: "identifier"} if _ROWS_PER_CATEGORY * _n_categories(levels, i) > known else {}
     return {table.names[i]: found[i] for i in sorted(found)}
 
@@ -127,7 +130,8 @@ def _at_a_glance(table: Table, rows: np.ndarray, positions: np.ndarray, n_rows: 
         some, values = some[whole], np.sort(values[whole], axis=1)  # NaN last
         different = 1 + np.count_nonzero(values[:, 1:] > values[:, :-1], axis=1)
         share = np.mean(~np.isnan(values), axis=1)
-        width = np.nanmax(values[share > 0], axis=1, initial=-np.inf) - values[share > 0, 0]
+        with np.errstate(over="ignore"):  # a range beyond all floats is wide
+            width = np.nanmax(values[share > 0], axis=1, initial=-np.inf) - values[share > 0, 0]
         some, different, first, share = (of[share > 0] for of in (some, different, values[:, 0], share))
         many = (_MANY * different >= rows.size * share) & (2 * _MANY * (width + 1.0) >= n_rows * share)
         found.append(some[many | (first >= _MONTHS[0])])
