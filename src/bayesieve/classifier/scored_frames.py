@@ -55,7 +55,8 @@ def in_memory(model: SelectiveNB, frame: Any) -> Any:
     labels = model.classes_.tolist()
     predicted = [labels[j] for j in probability.argmax(axis=1).tolist()]
     columns = [predicted, *probability.T]
-    dtypes = [_DTYPES.get(type(labels[0])), *[nw.Float64] * len(labels)]
+    of_labels = nw.UInt64 if type(labels[0]) is int and labels[-1] >= 2**63 else _DTYPES.get(type(labels[0]))
+    dtypes = [of_labels, *[nw.Float64] * len(labels)]
     added = [
         nw.new_series(name, np.ascontiguousarray(column) if i else column, dtype, backend=whole.implementation)
         for i, (name, column, dtype) in enumerate(zip(names, columns, dtypes, strict=True))

@@ -155,6 +155,7 @@ def _most_even_shares(level_sums: np.ndarray, feature_of: np.ndarray, n_features
     sums = before[1:] - before[starts][owner]
     place = np.arange(1, order.size + 1) - starts[owner]
     raised = np.bincount(owner, weights=ascending * place - sums <= s, minlength=n_features).astype(np.int64)
+    raised = np.maximum(raised, 1)  # the lowest one always is; rounding of huge weights may hide that
     there = np.flatnonzero(sizes)
     levels = np.zeros(n_features)
     levels[there] = (s + sums[starts[there] + raised[there] - 1]) / raised[there]

@@ -133,7 +133,7 @@ def _at_a_glance(table: Table, rows: np.ndarray, positions: np.ndarray, n_rows: 
         with np.errstate(over="ignore"):  # a range beyond all floats is wide
             width = np.nanmax(values[share > 0], axis=1, initial=-np.inf) - values[share > 0, 0]
         some, different, first, share = (of[share > 0] for of in (some, different, values[:, 0], share))
-        many = (_MANY * different >= rows.size * share) & (2 * _MANY * (width + 1.0) >= n_rows * share)
+        many = (_MANY * different >= rows.size * share) & (width + 1.0 >= n_rows * share / (2 * _MANY))
         found.append(some[many | (first >= _MONTHS[0])])
     return np.concatenate([positions[:0], *found])
 
