@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import os
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -84,10 +85,17 @@ class Drawn:
         return Drawn(columns, self.codes[positions])
 
 
+LARGE = "BAYESIEVE_FUZZ_LARGE"
+"""Environment variable: anything but an empty text for tables of at least 10,000 rows or more than 100 columns."""
+
+
 def draw_table(case: Case, *, plain: float = 0.3, n_classes: int | None = None, most_rows: int = 3000) -> Drawn:
     """A table; a share ``plain`` of them has only columns that every library holds."""
     n = min(draw_size(case, 1, 60, 300, 3000), most_rows)
     width = draw_size(case, 1, 8, 30, 200)
+    if os.environ.get(LARGE):
+        is_long = case.chance(0.5)
+        n, width = (case.integer(10_000, 30_000), min(width, 10)) if is_long else (n, case.integer(101, 300))
     codes = draw_classes(case, n, n_classes)
     kinds = list(PLAIN) if case.chance(plain) else list(POOLS)
     if width > 30:
