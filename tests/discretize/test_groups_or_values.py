@@ -72,7 +72,7 @@ def test_models_are_never_clearly_worse_than_with_groups_or_values(kind: str, n_
         predicted = model.predict_proba(X[n_rows:])
         auc[str(categorical)] = roc_auc_score(y[n_rows:], predicted[:, 1])
         loss[str(categorical)] = log_loss(y[n_rows:], predicted)
-    assert auc["auto"] > max(auc.values()) - 0.004
+    assert auc["auto"] > max(auc.values()) - 0.005
     assert loss["auto"] < min(loss.values()) + 0.004
 
 

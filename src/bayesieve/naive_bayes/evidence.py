@@ -224,7 +224,7 @@ class EvidenceProblem:
     def _with(self, shapes: Sequence[Shape], codes: Callable[[_Block, int], np.ndarray]) -> EvidenceProblem:
         """The same rows with other features, by the codes of each block, whose number is given, too."""
         other = copy(self)
-        for derived in ("_some", "_design"):
+        for derived in ("_some", "_design", "_salts"):
             vars(other).pop(derived, None)
         other._blocks = [replace(block, codes=codes(block, k)) for k, block in enumerate(self._blocks)]
         other._take_shapes(shapes)
