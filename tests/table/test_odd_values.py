@@ -335,3 +335,17 @@ def test_tuples_in_lists_of_rows_are_values_whatever_their_lengths() -> None:
     for value, expected in zip(values[:6], whole, strict=False):
         np.testing.assert_array_equal(model.predict_proba([[value]])[0], expected)
     assert np.all((whole[:, 1] > 0.5) == y)
+
+
+def test_missing_values_among_many_lists_are_missing() -> None:
+    """The same few objects in many rows are told apart by their addresses."""
+    values = [[0], [], [1, 2], None, float("nan")]
+    rng = np.random.default_rng(0)
+    X = np.empty((20_001, 1), dtype=object)
+    X[:, 0] = [values[i] for i in rng.integers(0, 5, len(X))]
+    y = np.array([value is None or value != value for value in X[:, 0]])
+    encoder = TableEncoder().fit(X, y)
+    codes = encoder.transform_coded(X).codes[0]
+    alone = [encoder.transform_coded(X[i : i + 1]).codes[0, 0] for i in range(30)]
+    assert codes[:30].tolist() == alone
+    assert encoder.levels_[0].missing_code is not None

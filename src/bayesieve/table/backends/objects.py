@@ -51,7 +51,12 @@ def _encoded_by_identity(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | N
     addresses: np.ndarray = np.frombuffer(memory, dtype=np.int64)  # type: ignore[call-overload]
     codes = np.empty(len(column), dtype=np.int32)
     rows = code_addresses(addresses, codes)
-    return (codes, column[rows].tolist()) if len(rows) else None
+    if not len(rows):
+        return None
+    values = column[rows].tolist()
+    known = np.array([not is_missing(value) for value in values])
+    place = np.where(known, np.cumsum(known) - 1, -1).astype(np.int32)
+    return place[codes], [value for value, there in zip(values, known, strict=True) if there]
 
 
 def _encoded_text(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
