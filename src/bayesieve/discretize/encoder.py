@@ -221,7 +221,9 @@ class TableEncoder(TableCoder):
             fitted, codes = fit(summed, [*coders, *[numeric] * len(summed.sums)], known)
             marked = marks(table, fitted.levels, counted, total)
             if all(getattr(coder, "prior", None) == "sizes" for coder in coders):
-                fitted.levels.doubtful = doubtful(fitted.null_costs - fitted.costs, float(order.total))
+                fitted.levels.doubtful = doubtful(
+                    fitted.null_costs - fitted.costs, float(order.total), fitted.levels.n_constant
+                )
             if not self.pairs:
                 return fitted.levels, codes
             of_values = PairFinder if values is None else values.pair_finder
