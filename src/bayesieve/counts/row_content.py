@@ -66,8 +66,9 @@ def _as_bits(column: np.ndarray) -> np.ndarray:
     if column.dtype.kind != "f":
         return column.astype(np.uint64)
     numbers: np.ndarray = column + np.float64(0.0)  # one zero
-    if np.isnan(numbers).any():
-        numbers[np.isnan(numbers)] = np.nan  # and one NaN
+    missing = np.isnan(numbers)
+    if missing.any():
+        numbers[missing] = np.nan  # and one NaN
     return numbers.view(np.uint64)
 
 

@@ -224,7 +224,7 @@ class EvidenceProblem:
     def _with(self, shapes: Sequence[Shape], codes: Callable[[_Block, int], np.ndarray]) -> EvidenceProblem:
         """The same rows with other features, by the codes of each block, whose number is given, too."""
         other = copy(self)
-        for derived in ("_some", "_design", "_salts"):
+        for derived in ("_some", "_design"):
             vars(other).pop(derived, None)
         other._blocks = [replace(block, codes=codes(block, k)) for k, block in enumerate(self._blocks)]
         other._take_shapes(shapes)
@@ -263,7 +263,6 @@ class EvidenceProblem:
         """
         return np.float64 if self.n_numbers * (self.intercept + 1) ** 2 <= _MOST_IN_DOUBLE else np.float32
 
-    @cached_property
     def _salts(self) -> np.ndarray:
         """(n_features,) numbers by which the rows of its cells tell a feature from others."""
 
@@ -279,7 +278,8 @@ class EvidenceProblem:
         """The rows whose curvature is looked at."""
         rows = np.arange(self._n_rows)
         if rows.size > _CURVATURE_ROWS:
-            keys = self._in_blocks(lambda block: keys_of(block.codes, np.zeros(block.classes.size), 0, self._salts))
+            salts = self._salts()
+            keys = self._in_blocks(lambda block: keys_of(block.codes, np.zeros(block.classes.size), salts=salts))
             rows = drawn_by_content(np.concatenate(keys), _CURVATURE_ROWS)
         of_block = [rows[rows // _BLOCK_ROWS == k] % _BLOCK_ROWS for k in range(len(self._blocks))]
         return _Block.joined([block.take(own) for block, own in zip(self._blocks, of_block, strict=True)])
