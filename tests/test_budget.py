@@ -15,7 +15,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "bayesieve"
 
-MOST_FILES = 263
+MOST_FILES = 262
 MOST_LINES = 31_300  # of code, without docstrings, comments and blank lines
 MOST_IMPORTS = 0.105  # share of lines
 LONGEST_FUNCTION = 90

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bayesieve.cli.screen import Column, drawn_table, plain_table
-from bayesieve.cli.text import counted, listed, quoted, sentence, similar, thousands, visible
+from bayesieve.words import format_count, named, plural, quoted, sentence, similar, visible
 from tests.cli.conftest import GERMAN, Run
 
 COLUMNS = (Column("name"), Column("n", number=True), Column("", bar=True))
@@ -63,12 +63,12 @@ def test_sentences() -> None:
 
 
 def test_words() -> None:
-    assert listed(["a"]) == "'a'"
-    assert listed("ab") == "'a' and 'b'"
-    assert listed("abcdefg") == "'a', 'b', 'c', 'd', 'e' and 2 more"
-    assert counted(1, "row") == "1 row"
-    assert counted(2000, "row") == "2,000 rows"
-    assert thousands(12.34) == "12.3"
+    assert named(["a"]) == "'a'"
+    assert named("ab") == "'a' and 'b'"
+    assert named("abcdefg") == "'a', 'b', 'c', 'd', 'e' and 2 more"
+    assert plural(1, "row") == "1 row"
+    assert plural(2000, "row") == "2,000 rows"
+    assert format_count(12.34) == "12.3"
     assert similar("CLAS", ["class", "age"]) == ["class"]
     assert similar("x", ["class"]) == []
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesieve.cli.errors import CommandError
-from bayesieve.cli.text import listed, quoted, shown, similar
+from bayesieve.cli.files import shown
+from bayesieve.words import named, quoted, similar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,7 +24,7 @@ def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 
     name = f"{quoted(rule.amount)}, the amount of the benefits"
     if rule.amount not in frame.columns:
         meant = similar(rule.amount, frame.columns) or frame.columns
-        raise CommandError(f"{shown(path)} has no column {name}; it has {listed(meant)}")
+        raise CommandError(f"{shown(path)} has no column {name}; it has {named(meant)}")
     import polars as pl
 
     column = frame[rule.amount].alias("")

@@ -9,10 +9,11 @@ from typing import Any
 
 from bayesieve.cli import compiling, files, options
 from bayesieve.cli.errors import NO_STUDIES, CommandError, interruptible
+from bayesieve.cli.files import shown
 from bayesieve.cli.options import Option, command, names_in, plugins, require_choice
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import counted, listed, quoted, shown, visible
 from bayesieve.cli.training import Columns, TrainingTable
+from bayesieve.words import named, plural, quoted, visible
 
 _KEPT, _FOLDS, _PAGE = "results.jsonl", "folds.csv", "comparison.html"
 
@@ -109,7 +110,7 @@ def _peers() -> dict[str, Any]:
 def _names(text: str, known: Collection[str], what: str) -> list[str]:
     names = names_in(text)
     if not names:
-        raise CommandError(f"--{what}s is empty; choose from {listed(known, most=len(known))}")
+        raise CommandError(f"--{what}s is empty; choose from {named(known, most=len(known))}")
     for name in names:
         require_choice(name, known, what)
     return names
@@ -180,7 +181,7 @@ def _compared_tables(given: Any) -> list[ComparedTable]:
     paths, targets = given.table, list(given.target)
     if len(targets) not in (1, len(paths)):
         raise CommandError(
-            f"--target is given {counted(len(targets), 'time')} for {counted(len(paths), 'table')}; give it once for "
+            f"--target is given {plural(len(targets), 'time')} for {plural(len(paths), 'table')}; give it once for "
             "all tables, or once per table, in the same order"
         )
     targets *= len(paths) // len(targets)

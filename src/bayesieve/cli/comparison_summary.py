@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from bayesieve.cli.screen import Column, Screen, numbers
-from bayesieve.cli.text import counted, listed, quoted, thousands
 from bayesieve.evaluation.comparison_result import standings
 from bayesieve.report.measures import Measure
 from bayesieve.report.sections.comparison_ranks import fewest_data_sets
 from bayesieve.statistics import average_ranks, critical_difference, friedman, wilcoxon_holm
-from bayesieve.words import p_text
+from bayesieve.words import format_count, named, p_text, plural, quoted
 
 _SPREAD = ("accuracy", "auc", "compression_rate", "balanced_accuracy")
 _EFFORTS = (("brier", 4), ("n_features", 1), ("fit_seconds", 2), ("predict_seconds", 2))
@@ -27,17 +26,17 @@ _SAME = 1e-12
 def show_comparison(screen: Screen, comparison: Any, measure: str, written: Sequence[tuple[str, Path]]) -> None:
     """Print the methods, the best by ``measure`` first, with tests, errors and the files written."""
     several, protocol = len(comparison.data) > 1, comparison.protocol
-    on_tables = f" on {counted(len(comparison.data), 'table')}" if several else ""
+    on_tables = f" on {plural(len(comparison.data), 'table')}" if several else ""
     repeats = f"{protocol.n_repeats} times " if protocol.n_repeats > 1 else ""
     screen.line(
-        f"{counted(len(comparison.methods), 'method')}{on_tables} by {repeats}{protocol.n_folds}-fold cross-validation"
+        f"{plural(len(comparison.methods), 'method')}{on_tables} by {repeats}{protocol.n_folds}-fold cross-validation"
         f"{'.' if several else ':'}"
     )
     screen.line()
     (_show_tables if several else _show_table)(screen, comparison, measure)
     for data, method, number, error in comparison.errors():
         where = f" of {quoted(data)}" if several else ""
-        screen.warn(f"{quoted(method)} failed on {counted(number, 'fold')}{where}: {error}")
+        screen.warn(f"{quoted(method)} failed on {plural(number, 'fold')}{where}: {error}")
     screen.line()
     screen.pairs([(name, str(path)) for name, path in written])
 
@@ -106,7 +105,7 @@ def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[st
             cells += [standing.method, _spread_text(lines[name, standing.method], measure)]
             if not cells[2:]:
                 cells.append(f"{standing.beats} of {len(comparison.methods) - 1}")
-        rows.append([name, thousands(n_rows[name]), *cells, *[_UNKNOWN] * (5 - len(cells))])
+        rows.append([name, format_count(n_rows[name]), *cells, *[_UNKNOWN] * (5 - len(cells))])
     screen.table(columns, rows)
 
 
@@ -140,7 +139,7 @@ def _findings(measure: str, methods: Sequence[str], matrix: np.ndarray, ranks: n
     """The tests over tables in sentences; methods are ordered by rank, and larger numbers in ``matrix`` are better."""
     n, k = matrix.shape
     tied = [name for name, rank in zip(methods, ranks, strict=True) if rank - ranks[0] < _SAME]
-    subject = f"{listed(tied)} {'have' if len(tied) > 1 else 'has'}"
+    subject = f"{named(tied)} {'have' if len(tied) > 1 else 'has'}"
     legend = "wins, losses: corrected resampled t-tests over folds at 5 %, against each other method on each table"
     if k < 2:
         return ["There is only one method, so there is nothing to rank."]
@@ -152,7 +151,7 @@ def _findings(measure: str, methods: Sequence[str], matrix: np.ndarray, ranks: n
     worse = [name for name, rank in zip(methods, ranks, strict=True) if rank - ranks[0] >= apart - 1e-9]
     return [
         f"By {Measure(measure, of_methods=True).title}, {subject} the best average rank over "
-        f"{counted(n, 'table')}, {ranks[0]:.2f} ({legend}).",
+        f"{plural(n, 'table')}, {ranks[0]:.2f} ({legend}).",
         f"Friedman test: average ranks {differ} (Iman and Davenport: {f_value}, {p_text(test.f_p_value)}).",
         f"Nemenyi test: ranks differ significantly if at least {apart:.2f} apart (5 %); {_better(methods, worse)}.",
         _wilcoxon(methods, matrix),
@@ -164,23 +163,23 @@ def _wilcoxon(methods: Sequence[str], matrix: np.ndarray) -> str:
     fewest = fewest_data_sets(k, _LEVEL)
     if n < fewest:
         return (
-            f"Wilcoxon signed-rank tests, adjusted by Holm: {counted(n, 'table')} are too few for a significant "
+            f"Wilcoxon signed-rank tests, adjusted by Holm: {plural(n, 'table')} are too few for a significant "
             f"difference between {k} methods; at least {fewest} are needed."
         )
     pairs = wilcoxon_holm(matrix, methods)
     apart = [{pair.first, pair.second} for pair in pairs if pair.adjusted <= _LEVEL]
     worse = [name for name in methods[1:] if {methods[0], name} in apart]
     return (
-        f"Wilcoxon signed-rank tests, adjusted by Holm: {len(apart)} of {counted(len(pairs), 'pair')} differ "
+        f"Wilcoxon signed-rank tests, adjusted by Holm: {len(apart)} of {plural(len(pairs), 'pair')} differ "
         f"significantly; {_better(methods, worse)}."
     )
 
 
 def _better(methods: Sequence[str], worse: Sequence[str]) -> str:
-    others = counted(len(methods) - 1, "other")
+    others = plural(len(methods) - 1, "other")
     if not worse:
         return f"{quoted(methods[0])} is not significantly better than any of {others}"
-    names = f" ({listed(worse, most=4)})" if len(worse) < len(methods) - 1 else ""
+    names = f" ({named(worse, most=4)})" if len(worse) < len(methods) - 1 else ""
     return f"{quoted(methods[0])} is better than {len(worse)} of {others}{names}"
 
 

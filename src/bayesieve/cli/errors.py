@@ -17,7 +17,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from bayesieve.cli.text import sentence
+from bayesieve.words import sentence
 
 BAD_INPUT = 2
 INTERNAL = 1

@@ -13,7 +13,7 @@ from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.info import first_of
 from bayesieve.cli.options import Option, command
 from bayesieve.cli.screen import Column, Screen, numbers
-from bayesieve.cli.text import counted, quoted, thousands, visible
+from bayesieve.words import format_count, plural, quoted, visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +60,7 @@ def explain(given: Any) -> None:
         return
     chosen = list(range(min(_FIRST, source.n_rows))) if given.rows is None else chosen_rows(given.rows, source.n_rows)
     X = own_columns(model, _rows_of(source, chosen))
-    what = f"Explaining {counted(len(chosen), 'row')} ..."
+    what = f"Explaining {plural(len(chosen), 'row')} ..."
     with files.locating(table, rows=chosen), compiling.announced(screen), screen.working(what):
         explanation = replace(model.explanation(X, by="score"), rows=chosen)
         probability = model.predict_proba(X)
@@ -71,7 +71,7 @@ def explain(given: Any) -> None:
     for at in range(len(chosen)):
         _show_row(screen, explanation, probability[at], at)
     if given.rows is None and source.n_rows > len(chosen):
-        more = thousands(source.n_rows - len(chosen))
+        more = format_count(source.n_rows - len(chosen))
         screen.note(f"{more} rows more: choose with --rows, or write all with --output")
 
 
@@ -93,7 +93,7 @@ def _write_all(model: Any, source: Source, output: Path) -> None:
 
 def _end(n_rows: int, output: Path, screen: Screen) -> None:
     if not files.to_stdout(output):
-        screen.line(f"{counted(n_rows, 'row')} explained in {output}")
+        screen.line(f"{plural(n_rows, 'row')} explained in {output}")
 
 
 def _rows_of(source: Source, chosen: list[int]) -> pl.DataFrame:
@@ -122,8 +122,8 @@ def chosen_rows(text: str, n_rows: int) -> list[int]:
         if last < first:
             raise CommandError(f"--rows counts backwards at {quoted(part)}; write the smaller number first")
         if last >= n_rows:
-            size = f"{counted(n_rows, 'row')}, counted from 0"
-            raise CommandError(f"--rows contains row {thousands(last)}, but the table has {size}")
+            size = f"{plural(n_rows, 'row')}, counted from 0"
+            raise CommandError(f"--rows contains row {format_count(last)}, but the table has {size}")
         rows.extend(range(first, last + 1))
     return list(dict.fromkeys(rows))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import listed, shown, thousands
+from bayesieve.words import format_count, named
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,7 +36,7 @@ def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
 
     source = open_source(path, screen, model) if is_several(path) else None
     if source is not None and source.n_rows * len(source.names) * _BYTES_OF_VALUE > _memory():
-        size = f"{thousands(source.n_rows)} rows of {thousands(len(source.names))} columns"
+        size = f"{format_count(source.n_rows)} rows of {format_count(len(source.names))} columns"
         raise CommandError(f"{shown(path)} holds {size}, more than memory does; name a part of the files")
     with screen.working(f"Reading {shown(path)} ..."):
         if source is None:
@@ -126,7 +126,7 @@ def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen)
     lacking = [name for name in columns_needed(model)[1] if name not in source.names]
     if lacking:
         column = "a column" if len(lacking) == 1 else "columns"
-        raise CommandError(f"{shown(path)} lacks {column} that the model needs: {listed(lacking)}")
+        raise CommandError(f"{shown(path)} lacks {column} that the model needs: {named(lacking)}")
     return source
 
 
@@ -240,3 +240,8 @@ def write_to_stdout(text: str) -> None:
     sys.stdout.flush()
     binary.write(text.encode())
     binary.flush()
+
+
+def shown(path: Path) -> str:
+    """The name of a file in messages."""
+    return "standard input" if str(path) == "-" else str(path)

@@ -14,8 +14,8 @@ from bayesieve.cli.errors import CommandError, interruptible
 from bayesieve.cli.info import show_summary
 from bayesieve.cli.options import Option, command, plugins, require_choice
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import counted, quoted
 from bayesieve.cli.training import Columns, ScannedTraining, TrainingTable
+from bayesieve.words import plural, quoted
 
 SELECTOR_TITLES = {
     "all": "every feature",
@@ -244,14 +244,14 @@ def _signs_in(given: list[str], names: Collection[str]) -> dict[str, int]:
 def _learn(model: Any, data: Any, screen: Screen) -> None:
     """Fit the model, and say so where the search was interrupted."""
     if screen.shows_progress:
-        screen.note(f"Fitting {counted(data.n_rows, 'row')} of {counted(len(data.names), 'feature')} ...")
+        screen.note(f"Fitting {plural(data.n_rows, 'row')} of {plural(len(data.names), 'feature')} ...")
     # The library's own warning of an interrupted search is about Python objects.
     warnings.filterwarnings("ignore", message="The search was interrupted", category=UserWarning)
     with compiling.announced(screen):
         data.fit(model)
     if model.trace_.was_interrupted(model.max_seconds):
         screen.warn(
-            f"The search was interrupted after {counted(model.trace_.n_models, 'model')}: the best subset so far is "
+            f"The search was interrupted after {plural(model.trace_.n_models, 'model')}: the best subset so far is "
             "written; run the same command again for a whole search"
         )
 

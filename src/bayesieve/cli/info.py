@@ -9,7 +9,7 @@ from typing import Any
 from bayesieve.cli import files, options
 from bayesieve.cli.options import Option, command
 from bayesieve.cli.screen import Column, Screen, numbers
-from bayesieve.cli.text import counted, quoted, thousands, visible
+from bayesieve.words import format_count, plural, quoted, visible
 
 MOST_CLASSES = 6
 _COLUMNS = [*map(Column, ("feature", "kind")), *numbers("levels", "level score", "importance", "weight")]
@@ -28,7 +28,7 @@ def info(given: Any) -> None:
             ("model", str(given.model)),
             *([("written by", f"bayesieve {version}")] if version else []),
             ("target", f"{target}, {_class_shares(model)}"),
-            ("trained on", f"{counted(model.n_rows_, 'row')}, {counted(len(model.feature_weights_), 'feature')}"),
+            ("trained on", f"{plural(model.n_rows_, 'row')}, {plural(len(model.feature_weights_), 'feature')}"),
             ("kept", _kept(model)),
             ("smoothing", smoothing_in_words(model)),
             ("calibration", weights_in_words(model)),
@@ -42,7 +42,7 @@ def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence
     """Print the selected features, the performance and the written files."""
     screen.pairs(
         [
-            ("table", f"{counted(model.n_rows_, 'row')}, {counted(model.n_features_in_, 'feature')}"),
+            ("table", f"{plural(model.n_rows_, 'row')}, {plural(model.n_features_in_, 'feature')}"),
             ("target", f"{quoted(model.target_name_)}, {_class_shares(model)}"),
             ("kept", _kept(model)),
         ]
@@ -75,17 +75,17 @@ def _kept(model: Any) -> str:
     """How many features are kept, and by what search: the selector, its evaluations and seconds."""
     from bayesieve.report.measures import Measure
 
-    n_features, trace = counted(len(model.feature_weights_), "feature"), model.trace_
+    n_features, trace = plural(len(model.feature_weights_), "feature"), model.trace_
     early = "" if trace.complete else ", stopped early"
     measure = Measure(trace.criterion_name)
     if measure.evaluated == "round":
-        done = f"{counted(trace.moves.cost.size, 'round')} made"
+        done = f"{plural(trace.moves.cost.size, 'round')} made"
     elif measure.is_of_features:  # no model takes part
         done = f"{n_features} ranked"
     else:
-        done = f"{counted(trace.n_models, measure.evaluated)} evaluated"
+        done = f"{plural(trace.n_models, measure.evaluated)} evaluated"
     seconds = f"{trace.seconds:.1f} s" if trace.seconds >= 0.1 else "less than 0.1 s"
-    kept = f"{thousands(model.n_features_selected_)} of {n_features}"
+    kept = f"{format_count(model.n_features_selected_)} of {n_features}"
     return f"{kept} (selector {model.selector!r}, {done} in {seconds}{early})"
 
 
@@ -111,4 +111,4 @@ def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
     screen.table([*_COLUMNS, Column("", bar=True)], rows)
     more = model.n_features_selected_ - len(rows)
     if more > 0:
-        screen.line(f"and {counted(more, 'more feature')}", "dim")
+        screen.line(f"and {plural(more, 'more feature')}", "dim")

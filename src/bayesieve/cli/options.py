@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from bayesieve.cli.errors import CommandError
-from bayesieve.cli.text import listed, quoted, similar
+from bayesieve.words import named, quoted, similar
 
 
 class Option(NamedTuple):
@@ -103,7 +103,7 @@ def require_choice(name: str, known: Collection[str], what: str, purpose: str = 
         return
     known = list(known)
     meant = similar(name, known)
-    hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose from {listed(known, most=len(known))}"
+    hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose from {named(known, most=len(known))}"
     raise CommandError(f"There is no {what} {quoted(name)}{purpose}; {hint}")
 
 

@@ -12,7 +12,7 @@ from bayesieve.cli.benefit import decision_columns
 from bayesieve.cli.errors import interruptible
 from bayesieve.cli.options import Option, command
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import counted
+from bayesieve.words import plural
 
 _MOST_UNSEEN = 50  # columns whose share of rows without a known value is printed
 
@@ -69,4 +69,4 @@ def predict(given: Any) -> None:
         else:
             scored.write(stack.enter_context(files.written(output)), progress)
     if not files.to_stdout(output):
-        screen.line(f"{counted(source.n_rows, 'prediction')} in {output}")
+        screen.line(f"{plural(source.n_rows, 'prediction')} in {output}")

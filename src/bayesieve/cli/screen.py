@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bayesieve.cli.text import sentence, visible
+from bayesieve.words import sentence, visible
 
 if TYPE_CHECKING:
     from rich.console import Console

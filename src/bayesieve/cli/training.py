@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from bayesieve.cli import files
 from bayesieve.cli.benefit import amounts_of
 from bayesieve.cli.errors import CommandError
+from bayesieve.cli.files import shown
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.text import counted, listed, quoted, shown, similar, thousands
+from bayesieve.words import format_count, named, plural, quoted, similar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,7 +70,7 @@ class Columns:
         for name, option in roles:
             if name not in names:
                 meant = similar(name, names)
-                hint = f"did you mean {' or '.join(map(quoted, meant))}?" if meant else f"it has {listed(names)}"
+                hint = f"did you mean {' or '.join(map(quoted, meant))}?" if meant else f"it has {named(names)}"
                 raise CommandError(f"{shown(path)} has no column {quoted(name)} ({option}); {hint}")
 
     def features(self, path: Path, names: Sequence[str]) -> list[str]:
@@ -78,7 +79,7 @@ class Columns:
         others = {self.target, self.weight, *self.ignored}
         left = [name for name in names if name not in others]
         if not left:
-            besides = listed(sorted(filter(None, others)))
+            besides = named(sorted(filter(None, others)))
             raise CommandError(f"{shown(path)} has no column left to learn from besides {besides}")
         return left
 
@@ -106,7 +107,7 @@ class TrainingTable:
         if not known.any():
             raise CommandError(f"The target {target} is missing in all rows")
         if not known.all():
-            rows = f"{counted(frame.height - int(known.sum()), 'row')} of {thousands(frame.height)}"
+            rows = f"{plural(frame.height - int(known.sum()), 'row')} of {format_count(frame.height)}"
             screen.warn(f"The target {target} is missing in {rows}, which are left out")
         table = cls(path, columns, names, frame.filter(known), known.arg_true())
         refuse_other_than_classes(table.y, target, table.n_rows)
@@ -178,7 +179,7 @@ class TrainingTable:
         if not lone or rows.height - len(lone) >= 2:
             return ""
         have = "has" if len(lone) == 1 else "have"
-        return f"at least two classes with two rows each; {listed(lone)} {have} only one"
+        return f"at least two classes with two rows each; {named(lone)} {have} only one"
 
 
 def refuse_other_than_classes(y: pl.Series, name: str, n_rows: int) -> None:
@@ -193,7 +194,7 @@ def refuse_other_than_classes(y: pl.Series, name: str, n_rows: int) -> None:
         wrong = "holds continuous numbers, not classes; cut it into classes first"
     elif kind.is_numeric() and n_classes > _MOST_NUMERIC_CLASSES:
         wrong = (
-            f"holds {thousands(n_classes)} different numbers, more than the {_MOST_NUMERIC_CLASSES} that may be "
+            f"holds {format_count(n_classes)} different numbers, more than the {_MOST_NUMERIC_CLASSES} that may be "
             "classes; cut it into classes first"
         )
     elif kind.is_temporal() or kind.is_nested() or kind == pl.Object:
@@ -201,7 +202,7 @@ def refuse_other_than_classes(y: pl.Series, name: str, n_rows: int) -> None:
         wrong = f"holds {what}, not classes; choose another column"
     elif n_classes > _SMALL and n_classes * _FEWEST_ROWS_PER_CLASS > n_rows:
         wrong = (
-            f"has {thousands(n_classes)} different values in {counted(n_rows, 'row')}: it is an identifier, not a "
+            f"has {format_count(n_classes)} different values in {plural(n_rows, 'row')}: it is an identifier, not a "
             "class; choose another column"
         )
     if wrong:
@@ -250,8 +251,8 @@ class ScannedTraining:
         names = dict.fromkeys(filter(None, [*self.names, amount, self.columns.weight, self.columns.target]))
         if drawn.size < rows.table.n_rows:
             sentence = (
-                f"Performance is that of models of {thousands(drawn.size)} rows drawn at random from "
-                f"{thousands(rows.table.n_rows)}; the model itself is learnt from all of them."
+                f"Performance is that of models of {format_count(drawn.size)} rows drawn at random from "
+                f"{format_count(rows.table.n_rows)}; the model itself is learnt from all of them."
             )
             model.cautions_ = (*model.cautions_, Caution("sample", (), sentence, warns=False))
         as_given = replace(self.columns, normalize=False)  # the model does so
@@ -299,16 +300,19 @@ class ScannedTraining:
         return [
             (
                 "table",
-                f"{counted(self.n_rows, 'row')} of {counted(n_columns, 'feature')}, {size}",
+                f"{plural(self.n_rows, 'row')} of {plural(n_columns, 'feature')}, {size}",
             ),
-            ("target", f"{target}, {counted(n_classes, 'class', 'classes')}"),
+            ("target", f"{target}, {plural(n_classes, 'class', 'classes')}"),
             ("pass 1", f"{target} alone"),
             ("pass 2", "all columns: values are counted, and noted by number on disk"),
             ("pass 3", f"columns of over 100,000 distinct numbers, where there are any: {quantiles:,} quantiles"),
             ("then", "codes and search on disk, class after class; no further pass"),
             ("on disk", f"up to {_size(n_bytes)} while it runs, in {model.cache or 'the folder for temporary files'}"),
             ("memory", f"up to {_size(bytes_of(model.memory_limit))}"),
-            ("time", f"about {_duration(self._seconds(model))}, judged by {thousands(_TRIED_ROWS[-1])} rows at most"),
+            (
+                "time",
+                f"about {_duration(self._seconds(model))}, judged by {format_count(_TRIED_ROWS[-1])} rows at most",
+            ),
         ]
 
     def _seconds(self, model: Any) -> float:
