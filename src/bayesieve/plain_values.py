@@ -23,9 +23,12 @@ _WORDS: dict[type, str] = {
     NoneType: "null",
 }
 _LARGEST = float(np.finfo(float).max)
-Number = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)] | Literal["inf", "-inf"] | None
+Finite = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
+Number = Finite | Literal["inf", "-inf"] | None
 """A float as `number_to_json` writes it."""
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+Counts = list[list[Annotated[int, msgspec.Meta(le=2**63 - 1)] | Finite]] | None
+"""Counts of levels by classes."""
 _NOT_FINITE: dict[Any, float] = {"inf": math.inf, "-inf": -math.inf, None: math.nan}
 
 

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from bayesieve.plain_values import Damaged, member, numbers, table
+from bayesieve.plain_values import Counts, Finite, converted
 from bayesieve.table.columns import Column
-from bayesieve.table.levels import FeatureLevels, counts_from_json
+from bayesieve.table.levels import FeatureLevels, counts_of, saved_levels
 
 MISSING_LEVEL = 2
 """The code of a missing score in every indicator."""
-
-_LARGEST = float(np.finfo(float).max)
-_KEYS = {"score", "threshold", "missing", "counts", "level_score"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,18 +90,20 @@ class IndicatorLevels(FeatureLevels):
     @classmethod
     def from_json(cls, data: Any) -> IndicatorLevels:
         """The levels written by `to_json`; ValueError with one sentence for anything else."""
-        if not isinstance(data, dict) or set(data) != _KEYS:
-            raise ValueError(f"The levels of an indicator must be an object with the keys {', '.join(sorted(_KEYS))}.")
-        try:
-            score, threshold = member(data, "score", str), member(data, "threshold")
-            levels = {
-                "missing": member(data, "missing", bool),
-                "counts": counts_from_json(data),
-                "level_score": float(table(member(data, "level_score"), (), "level_score")),
-            }
-            return cls.of(score, float(numbers(threshold, (), "threshold", -_LARGEST, _LARGEST)), **levels)
-        except Damaged as error:
-            raise ValueError(f"An indicator of the score {str(data['score'])[:60]!r} is damaged: {error}.") from None
+        with saved_levels(data, "indicator"):
+            saved = converted(data, _Saved, "content")
+            counts = counts_of(saved.counts)
+        return cls.of(saved.score, saved.threshold, missing=saved.missing, counts=counts, level_score=saved.level_score)
+
+
+class _Saved(msgspec.Struct, forbid_unknown_fields=True):
+    """What `IndicatorLevels.to_json` writes."""
+
+    score: str
+    threshold: Finite
+    missing: bool
+    counts: Counts
+    level_score: Finite
 
 
 def indicator_name(score: str, threshold: float) -> str:

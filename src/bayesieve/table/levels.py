@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from types import NoneType
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
-from bayesieve.plain_values import Damaged, member, number_to_json, numbers_from_json, table
+from bayesieve.plain_values import Counts, Damaged, Finite, Number, converted, number, number_to_json, table
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table.columns import Categories, Column, Kind
 from bayesieve.table.labels import group_labels, interval_labels
@@ -262,12 +264,28 @@ class FeatureLevels(ShortRepr):
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain values for JSON; floats survive exactly, -inf is the text "-inf"."""
-        return levels_to_json(self)
+        cuts, groups = self.cut_points, self.groups
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "type": self.type,
+            "cut_points": None if cuts is None else [number_to_json(cut) for cut in cuts.tolist()],
+            "groups": None if groups is None else [[_value_to_json(value) for value in group] for group in groups],
+            "missing_code": self.missing_code,
+            "counts": None if self.counts is None else self.counts.tolist(),
+            "level_score": self.level_score,
+        } | ({"sum_of": list(self.sum_of)} if self.sum_of else {})
 
     @classmethod
     def from_json(cls, data: Any) -> FeatureLevels:
         """The levels written by `to_json`; ValueError with one sentence for anything else."""
-        return levels_from_json(data)
+        with saved_levels(data, "feature"):
+            saved = converted(data, _Saved, "content")
+            counts = counts_of(saved.counts)
+        cuts = None if saved.cut_points is None else np.array([number(cut) for cut in saved.cut_points], dtype=float)
+        groups = None if saved.groups is None else tuple(map(tuple, saved.groups))
+        fields = (saved.missing_code, counts, saved.level_score, saved.sum_of)
+        return FeatureLevels(saved.name, saved.kind, saved.type, cuts, groups, *fields)
 
 
 _NUMBER_TYPES = ("number", "date", "datetime", "duration", "time")
@@ -278,71 +296,41 @@ def smallest_unsigned(highest: int) -> np.dtype[Any]:
     return np.dtype(np.uint8 if highest <= 255 else np.uint16 if highest <= 65535 else np.uint32)
 
 
-_KEYS = {"name", "kind", "type", "cut_points", "groups", "missing_code", "counts", "level_score"}
+class _Saved(msgspec.Struct, forbid_unknown_fields=True):
+    """What `FeatureLevels.to_json` writes."""
+
+    name: str
+    kind: Literal["numeric", "categorical"]
+    type: str
+    cut_points: list[Number] | None
+    groups: list[list[str | int | Finite | bool | None]] | None
+    missing_code: int | None
+    counts: Counts
+    level_score: Finite
+    sum_of: tuple[str, ...] = ()
 
 
-def levels_to_json(levels: FeatureLevels) -> dict[str, Any]:
-    """Plain values only; Python's JSON writes floats with as many digits as make them exact."""
-    return {
-        "name": levels.name,
-        "kind": levels.kind,
-        "type": levels.type,
-        "cut_points": None if levels.cut_points is None else [number_to_json(c) for c in levels.cut_points.tolist()],
-        "groups": None if levels.groups is None else [[_value_to_json(v) for v in group] for group in levels.groups],
-        "missing_code": levels.missing_code,
-        "counts": None if levels.counts is None else levels.counts.tolist(),
-        "level_score": levels.level_score,
-    } | ({"sum_of": list(levels.sum_of)} if levels.sum_of else {})
+@contextmanager
+def saved_levels(data: Any, what: str) -> Iterator[None]:
+    """Turn damage to saved levels into a ValueError with one sentence that names them."""
+    try:
+        yield
+    except Damaged as error:
+        name = data.get("name", data.get("score")) if isinstance(data, dict) else None
+        named = f" {name[:60]!r}" if isinstance(name, str) else ""
+        raise ValueError(f"The levels of the {what}{named} are damaged: {error}.") from None
+
+
+def counts_of(rows: Counts) -> np.ndarray | None:
+    """Saved counts of levels by classes: whole numbers where all are."""
+    if rows is None:
+        return None
+    counts = table(rows, (len(rows), len(rows[0]) if rows else 0), "counts")
+    given = np.asarray(rows)
+    return given if given.dtype == np.int64 else counts
 
 
 def _value_to_json(value: object) -> Any:
     plain = None if value is None else canonical_value(value)
     # A category that is infinite is compared by its text, which JSON can hold.
     return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
-
-
-def levels_from_json(data: Any) -> FeatureLevels:
-    """Read what `levels_to_json` wrote; anything else is a ValueError of one sentence."""
-    from bayesieve.table.levels import FeatureLevels
-
-    if not isinstance(data, dict) or set(data) - {"sum_of"} != _KEYS:
-        raise ValueError(f"The levels of a feature must be an object with the keys {', '.join(sorted(_KEYS))}.")
-    try:
-        cuts = member(data, "cut_points", list, NoneType)
-        parts = {
-            "name": member(data, "name", str),
-            "kind": member(data, "kind", str),
-            "type": member(data, "type", str),
-            "cut_points": None if cuts is None else numbers_from_json(cuts, "cut points"),
-            "groups": _groups_from_json(member(data, "groups", list, NoneType)),
-            "missing_code": member(data, "missing_code", int, NoneType),
-            "counts": counts_from_json(data),
-            "level_score": member(data, "level_score", int, float),
-            "sum_of": tuple(member(data, "sum_of", list)) if "sum_of" in data else (),
-        }
-    except Damaged as error:
-        raise ValueError(f"The levels of the feature {str(data['name'])[:60]!r} are damaged: {error}.") from None
-    return FeatureLevels(**parts)
-
-
-def _groups_from_json(groups: list[Any] | None) -> tuple[tuple[object, ...], ...] | None:
-    if groups is None:
-        return None
-    if not all(type(group) is list and all(map(_is_value, group)) for group in groups):
-        raise Damaged("its groups are not lists of text, numbers, true, false and null")
-    return tuple(map(tuple, groups))
-
-
-def _is_value(value: Any) -> bool:
-    return type(value) in (str, int, bool, NoneType) or (type(value) is float and math.isfinite(value))
-
-
-def counts_from_json(data: dict[str, Any]) -> np.ndarray | None:
-    """Counts of levels by classes: whole numbers where all are."""
-    rows = member(data, "counts", list, NoneType)
-    if rows is None:
-        return None
-    width = len(rows[0]) if rows and type(rows[0]) is list else 0
-    counts = table(rows, (len(rows), width), "counts")
-    given = np.asarray(rows)
-    return given if given.dtype == np.int64 else counts

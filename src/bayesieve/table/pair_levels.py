@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from bayesieve.plain_values import Damaged, member, table
+from bayesieve.plain_values import Finite, converted, table
 from bayesieve.table.labels import cell_labels
-from bayesieve.table.levels import FeatureLevels
-
-_KEYS = {"name", "parts", "grid", "cells", "level_score"}
+from bayesieve.table.levels import FeatureLevels, saved_levels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,28 +122,31 @@ class PairLevels(FeatureLevels):
         """The levels written by `to_json`, or by `features_to_json` where ``columns`` has the levels of the columns.
         Parts that are alike are those ``shared``, which grows.
         """
-        if not isinstance(data, dict) or set(data) != _KEYS:
-            raise ValueError(f"The levels of a pair must be an object with the keys {', '.join(sorted(_KEYS))}.")
-        named = {level.name: level for level in columns}
-        shared = {} if shared is None else shared
-        try:
+        with saved_levels(data, "pair"):
+            saved = converted(data, _Saved, "content")
+            named = {level.name: level for level in columns}
+            shared = {} if shared is None else shared
             parts = [
                 named[part]
-                if type(part) is str and part in named
+                if isinstance(part, str) and part in named
                 else shared.setdefault(repr(part), FeatureLevels.from_json(part))
-                for part in member(data, "parts", list)
+                for part in saved.parts
             ]
             shape = tuple(part.n_levels for part in parts)
-            grid = table(member(data, "grid", list), shape, "grid")
-            if not np.array_equal(grid, np.floor(grid)):
-                raise Damaged("its grid does not hold levels")
-            cells = member(data, "cells", list)
-            width = len(cells[0][0]) if cells and cells[0] and type(cells[0]) is type(cells[0][0]) is list else 0
-            score = float(table(member(data, "level_score"), (), "level_score"))
-            levels = table(cells, (*shape, width), "cells")
-            return cls.of(parts, grid.astype(np.int64), levels, score, member(data, "name", str))
-        except Damaged as error:
-            raise ValueError(f"The levels of the pair {str(data['name'])[:60]!r} are damaged: {error}.") from None
+            grid = table(saved.grid, shape, "grid").astype(np.int64)
+            width = len(saved.cells[0][0]) if saved.cells and saved.cells[0] else 0
+            cells = table(saved.cells, (*shape, width), "cells")
+        return cls.of(parts, grid, cells, saved.level_score, saved.name)
+
+
+class _Saved(msgspec.Struct, forbid_unknown_fields=True):
+    """What `PairLevels.to_json` writes; a part is levels, or the name of a column."""
+
+    name: str
+    parts: tuple[Any, Any]
+    grid: list[list[int]]
+    cells: list[list[list[Finite]]]
+    level_score: Finite
 
 
 def pair_name(first: str, second: str) -> str:
@@ -214,8 +216,7 @@ def _check_sums(levels: Sequence[FeatureLevels]) -> None:
     numeric = {level.name for level in columns if level.kind == "numeric" and level.type == "number"}
     for level in levels[len(columns) :]:
         parts = level.sum_of
-        known = all(type(name) is str and name in numeric for name in parts)
-        if not (level.kind == "numeric" and len(set(parts)) == len(parts) > 1 and known):
+        if not (level.kind == "numeric" and len(set(parts)) == len(parts) > 1 and numeric.issuperset(parts)):
             raise ValueError(f"The sum {level.name!r} is made of columns that are not there, or hold no numbers.")
     if len({len(level.sum_of) for level in levels[len(columns) :]}) > 1:
         raise ValueError("The sums of the columns do not all have as many terms.")
