@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.backends import arrays, sparse
+from bayesieve.table.backends import sparse
 from bayesieve.table.columns import Categories, Column, Kind
 from bayesieve.table.values import drop_unused
 
@@ -103,7 +103,7 @@ class MatrixTable(Table):
 
     def __init__(self, matrix: Any, names: Sequence[str], named: bool, kinds: Mapping[int, Kind] | None = None) -> None:
         self._matrix = matrix
-        self._library = "arrays" if isinstance(matrix, np.ndarray) else "sparse"
+        self._is_dense = isinstance(matrix, np.ndarray)
         self._kinds = dict(kinds or {})
         self._natural_kind: Kind = "categorical" if matrix.dtype.kind == "b" else "numeric"
         self.names = tuple(names)
@@ -116,8 +116,8 @@ class MatrixTable(Table):
 
     def column(self, i: int) -> Column:
         i = range(self.n_columns)[i]
-        data = self._matrix[:, i] if self._library == "arrays" else sparse.column_of(self._matrix, i)
-        return Column(self.names[i], data, self._library, self._kinds.get(i))
+        data = self._matrix[:, i] if self._is_dense else sparse.column_of(self._matrix, i)
+        return Column(self.names[i], data, "arrays", self._kinds.get(i))
 
     def kinds(self) -> list[Kind]:
         kinds = [self._natural_kind] * self.n_columns
@@ -134,8 +134,8 @@ class MatrixTable(Table):
         first, stop = int(positions[0]), int(positions[-1]) + 1
         if stop - first != positions.size:
             return super().numbers(positions)
-        part = arrays.numbers_of if self._library == "arrays" else sparse.numbers_of
-        values = part(self._matrix, first, stop)
+        part = self._matrix[:, first:stop].T
+        values = np.array(part if self._is_dense else part.toarray(), dtype=np.float64, order="C")
         if self._matrix.dtype.kind in "iu" and self._matrix.dtype.itemsize == 8 and np.abs(values).max() >= 2**53:
             for i in range(first, stop):
                 self.column(i).numbers()  # warns where different numbers become one
@@ -146,7 +146,7 @@ class MatrixTable(Table):
 
     def numbers_at(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
         cells = self._matrix[rows][:, positions]
-        dense = cells if self._library == "arrays" else cells.toarray()
+        dense = cells if self._is_dense else cells.toarray()
         return np.ascontiguousarray(dense.T, dtype=np.float64)
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
@@ -156,13 +156,16 @@ class MatrixTable(Table):
     def select(self, positions: Sequence[int]) -> Table:
         if len(positions) == self.n_columns:
             return self
-        return super().select(positions)
+        if self._is_dense:
+            return super().select(positions)
+        kinds = {at: self._kinds[i] for at, i in enumerate(positions) if i in self._kinds}
+        return MatrixTable(self._matrix[:, positions], [self.names[i] for i in positions], self.named, kinds)
 
     def read_once(self) -> Table:
         return self  # its columns are numbers already
 
     def take(self, rows: Any) -> Table:
-        if self._library == "arrays":
+        if self._is_dense:
             return super().take(rows)
         picked = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
         return MatrixTable(sparse.as_csc(self._matrix[picked]), self.names, self.named, self._kinds)

@@ -77,11 +77,6 @@ class ArraysBackend(Backend):
         return cell if cell.dtype.kind in "mM" and isinstance(plain_value, int) else plain_value
 
 
-def numbers_of(matrix: np.ndarray, first: int, stop: int) -> np.ndarray:
-    """Columns ``first`` to ``stop - 1`` of an array of numbers as float64, shape (stop - first, n_rows)."""
-    return np.array(matrix[:, first:stop].T, dtype=np.float64, order="C")
-
-
 def as_array(X: Any) -> np.ndarray:
     """An array-like as a 2-D array of numbers, text or objects; errors have scikit-learn's wording."""
     if isinstance(X, (str, bytes, Mapping)) or X is None:

@@ -1,21 +1,16 @@
-"""One column of a SciPy sparse matrix: absent cells are zeros, and a column is written out only when needed."""
+"""SciPy sparse matrices: absent cells are zeros, and a column is written out only when needed."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bayesieve.table.backends.arrays import ArraysBackend
-from bayesieve.table.backends.base import Backend
 
-_ARRAYS = ArraysBackend()
-
-
-class SparseBackend(Backend):
-    """SciPy sparse matrices and arrays."""
+class SparseBackend(ArraysBackend):
+    """SciPy sparse matrices and arrays, whose columns are arrays when they are read."""
 
     name = "sparse"
 
@@ -30,46 +25,6 @@ class SparseBackend(Backend):
 
     def take_rows(self, X: Any, rows: np.ndarray) -> Any:
         return (X if X.format in ("csr", "csc") else X.tocsr())[rows]
-
-    def column_type(self, column: SparseColumn) -> str | None:
-        return _ARRAYS.column_type(column.values)
-
-    def plain(self, column: SparseColumn, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
-        return _ARRAYS.plain(column.dense(), type_)
-
-    def rounds(self, column: SparseColumn) -> bool:
-        return _ARRAYS.rounds(column.values)
-
-    def encoded(self, column: SparseColumn) -> tuple[np.ndarray, list[Any]]:
-        return _ARRAYS.encoded(column.dense())
-
-    def take(self, column: SparseColumn, rows: np.ndarray) -> SparseColumn:
-        dense = column.dense()[rows]
-        rows_stored = np.flatnonzero(dense)  # NaN is not zero
-        return SparseColumn(rows_stored, dense[rows_stored], len(dense))
-
-    def value(self, column: SparseColumn, row: int) -> Any:
-        at = int(np.searchsorted(column.rows, row))
-        stored = at < len(column.rows) and column.rows[at] == row
-        return column.values[at].item() if stored else column.values.dtype.type(0).item()
-
-
-@dataclass(frozen=True)
-class SparseColumn:
-    """The cells of one column that are stored: their rows, ascending, and their values."""
-
-    rows: np.ndarray
-    values: np.ndarray
-    n_rows: int
-
-    def __len__(self) -> int:
-        return self.n_rows
-
-    def dense(self) -> np.ndarray:
-        """All values, shape (n_rows,)."""
-        values = np.zeros(self.n_rows, dtype=self.values.dtype)
-        values[self.rows] = self.values
-        return values
 
 
 def is_sparse(X: Any) -> bool:
@@ -101,16 +56,9 @@ def as_csc(X: Any) -> Any:
     return by_column
 
 
-def column_of(matrix: Any, i: int) -> SparseColumn:
-    """Column ``i`` of the result of `as_csc`."""
-    start, stop = matrix.indptr[i], matrix.indptr[i + 1]
-    return SparseColumn(matrix.indices[start:stop], matrix.data[start:stop], matrix.shape[0])
-
-
-def numbers_of(matrix: Any, first: int, stop: int) -> np.ndarray:
-    """Columns ``first`` to ``stop - 1`` of the result of `as_csc` as float64, shape (stop - first, n_rows)."""
-    numbers = np.zeros((stop - first, matrix.shape[0]))
-    starts = matrix.indptr[first : stop + 1]
-    cells = slice(starts[0], starts[-1])
-    numbers[np.repeat(np.arange(stop - first), np.diff(starts)), matrix.indices[cells]] = matrix.data[cells]
-    return numbers
+def column_of(matrix: Any, i: int) -> np.ndarray:
+    """Column ``i`` of the result of `as_csc`, with its zeros."""
+    stored = slice(matrix.indptr[i], matrix.indptr[i + 1])
+    values = np.zeros(matrix.shape[0], dtype=matrix.dtype)
+    values[matrix.indices[stored]] = matrix.data[stored]
+    return values
