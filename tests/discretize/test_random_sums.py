@@ -245,7 +245,7 @@ def test_levels_survive_json_and_damage_is_refused() -> None:
     assert [level.name for level in columns_of(levels)] == frame.columns
     own = next(one for one in data if "sum_of" in one)
     for wrong in (["a"], ["a", "a"], ["a", "nowhere"], ["a", "town"], ["a", 3]):
-        with pytest.raises(ValueError, match="is made of columns that are not there, or hold no numbers|damaged"):
+        with pytest.raises(ValueError, match=r"made of columns that are not there|damaged"):
             features_from_json([{**one, "sum_of": wrong} if one is own else one for one in data])
     assert FeatureLevels.from_json(own).sum_of == ("a", "d")
 

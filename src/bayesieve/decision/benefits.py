@@ -13,6 +13,7 @@ import numpy as np
 from bayesieve.criteria.benefit import as_benefits, with_amounts
 from bayesieve.table import Column, as_sample_weight, as_target
 from bayesieve.table.backends.arrays import unmasked
+from bayesieve.table.columns import column_of_series
 
 _SHAPES = (
     "a matrix (n_decisions, n_classes), matrices (n_rows, n_decisions, n_classes), or a list of rows whose cells are "
@@ -112,7 +113,7 @@ def is_column(values: Any) -> bool:
 def column_of_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
     """One number per row as float64, NaN where missing; ValueError naming the column otherwise."""
     if nw.dependencies.is_into_series(values):
-        column = Column(name, values, str(nw.from_native(values, series_only=True).implementation.value))
+        column = column_of_series(name, values)
     else:
         array = unmasked(values)
         if array.ndim == 0:

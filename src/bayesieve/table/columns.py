@@ -10,11 +10,12 @@ from functools import cached_property
 from numbers import Real
 from typing import Any, Literal
 
+import narwhals as nw
 import numpy as np
 
 from bayesieve.table.backends import Backend, backend, objects
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.temporal import MICROSECONDS_PER_DAY, TEMPORAL, format_temporal, parse_number
+from bayesieve.table.temporal import MICROSECONDS_PER_DAY, TEMPORAL, format_temporal
 from bayesieve.table.values import (
     Scalar,
     canonical_text,
@@ -204,11 +205,8 @@ class Column:
 
     def numbers_as(self, type_: str) -> np.ndarray:
         """`numbers` of a given type: dates read as datetimes, text read as dates, and so on."""
-        natural = self._natural_type
-        if natural in _READ_AS_TEXT:
-            values = self._parsed(type_)
-        else:
-            values = self._typed_numbers(type_)
+        by_text = self._natural_type in _READ_AS_TEXT
+        values = self.read_numbers(type_)[0] if by_text else self._typed_numbers(type_)
         self.refuse_infinite(values)
         return values
 
@@ -381,21 +379,6 @@ class Column:
             f"convert the column to {type_} first."
         )
 
-    def _parsed(self, type_: str) -> np.ndarray:
-        """Text read as numbers: every distinct value once."""
-        categories = self.categories()
-        numbers = np.empty(len(categories.values) + 1)
-        numbers[-1] = np.nan  # the missing code, -1
-        unreadable = np.zeros(numbers.size, dtype=bool)
-        for i, value in enumerate(categories.values):
-            try:
-                numbers[i] = parse_number(canonical_text(value), type_)
-            except ValueError:
-                unreadable[i] = True
-        if unreadable.any():
-            raise _unreadable(self, int(unreadable[categories.codes].argmax()), type_)
-        return numbers[categories.codes]
-
     def refuse_infinite(self, values: np.ndarray) -> None:
         """ValueError that names the column and the first row where the numbers of the column are infinite."""
         infinite = np.isinf(values)
@@ -405,6 +388,15 @@ class Column:
                 int(np.argmax(infinite)),
                 "); replace infinite values by a missing value (NaN) or by a finite limit.",
             )
+
+
+def column_of_series(name: str, values: Any) -> Column:
+    """A series of any dataframe library as a column."""
+    series = nw.from_native(values, series_only=True)
+    library = str(series.implementation.value)
+    if library not in ("pandas", "polars", "pyarrow"):
+        values, library = series.to_pandas(), "pandas"
+    return Column(name, *backend(library).native(values))
 
 
 def _unreadable(column: Column, row: int, type_: str) -> ValueError:

@@ -39,13 +39,13 @@ def _remember(estimator: Any, n_features: int, names: Any) -> None:
         del estimator.feature_names_in_
 
 
-def new_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None) -> Table:
+def new_table(estimator: Any, X: Any) -> Table:
     """Read ``X`` and check it against what ``estimator`` was fitted on.
 
     ValueError if columns are missing, new, or in another order.
     """
     fitted_names = getattr(estimator, "feature_names_in_", None)
-    table = as_table(X, kinds=kinds if fitted_names is None else _known(kinds, X))
+    table = as_table(X)
     owner = type(estimator).__name__
     if fitted_names is not None and table.named:
         _check_names(list(fitted_names), list(table.names))
@@ -60,14 +60,6 @@ def new_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None)
             f"X has {table.n_columns} features, but {owner} is expecting {estimator.n_features_in_} features as input."
         )
     return table
-
-
-def _known(kinds: Mapping[str, str] | None, X: Any) -> Mapping[str, str] | None:
-    """The kinds of columns that ``X`` has: a missing column is reported by name further on, not as a wrong kind."""
-    if not kinds:
-        return None
-    names = set(as_table(X).names)
-    return {name: kind for name, kind in kinds.items() if name in names}
 
 
 def _check_names(fitted: list[str], given: list[str]) -> None:

@@ -291,10 +291,10 @@ def _table_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> Table:
 
 
 def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> list[Column]:
-    from bayesieve.table.columns import Column
+    from bayesieve.table.columns import column_of_series
 
     return [
-        Column(name, series.alias(""), "polars").read_as(name, kinds.get(name))
+        column_of_series(name, series).read_as(name, kinds.get(name))
         for name, series in zip(frame.columns, frame.get_columns(), strict=True)
     ]
 

@@ -13,7 +13,7 @@ import numpy as np
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table.backends.arrays import holds_exactly, unmasked
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.columns import Column, whole_offsets
+from bayesieve.table.columns import Column, column_of_series, whole_offsets
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import drop_unused
 
@@ -144,15 +144,7 @@ def _label_column(y: Any) -> tuple[Column, bool]:
         _warn_column_vector()
         y = frame.get_column(frame.columns[0]).to_native()
     if dependencies.is_into_series(y):
-        series = nw.from_native(y, series_only=True)
-        library = str(series.implementation.value)
-        if library not in ("pandas", "polars", "pyarrow"):
-            y, library = series.to_pandas(), "pandas"
-        if library == "polars":
-            from bayesieve.table.backends.polars import nameless
-
-            y = nameless(y)
-        return Column("y", y, library), False
+        return column_of_series("y", y), False
     array = _label_array(y)
     return Column("y", array, "arrays"), array.dtype.kind in "UT" or isinstance(y, (list, tuple))
 

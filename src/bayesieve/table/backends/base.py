@@ -47,6 +47,10 @@ class Backend(ABC):
     def take_rows(self, X: Any, rows: np.ndarray) -> Any:
         """The rows at these positions, as the same kind of frame."""
 
+    def native(self, column: Any) -> tuple[Any, str]:
+        """A column in the form that is read, and the name of the backend that reads it; not all are this one's."""
+        return column, self.name
+
     @abstractmethod
     def column_type(self, column: Any) -> str | None:
         """The type of a column: number, boolean, text, category, date, datetime, duration, time or mixed; None where it

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from numbers import Number
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -65,23 +67,18 @@ def _encoded_text(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
 
     from bayesieve.table.backends.polars import PolarsBackend
 
-    # Polars takes text and None only, and panics at some Decimals; pandas, if it is there, takes NaN as missing, too.
     values = column.tolist()
-    if all(issubclass(kind, (str, type(None))) for kind in set(map(type, values))):
-        try:
-            return PolarsBackend().encoded(pl.Series(values, dtype=pl.String, strict=True))
-        except (TypeError, ValueError, pl.exceptions.PolarsError):
-            pass
-    if not _is_text_to_pandas(column):
+    kinds = set(map(type, values))
+    if not any(issubclass(kind, str) for kind in kinds):
         return None
-    codes, raw = sys.modules["pandas"].factorize(column)
-    return codes.astype(np.int32), raw.tolist()
-
-
-def _is_text_to_pandas(column: np.ndarray) -> bool:
-    """Whether an object array is text and missing values only, as far as pandas is loaded."""
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and pandas.api.types.infer_dtype(column, skipna=True) == "string"
+    if not all(issubclass(kind, (str, NoneType)) for kind in kinds):
+        missing = missing_objects(column)
+        values = [None if gone else value for value, gone in zip(values, missing.tolist(), strict=True)]
+        if not all(issubclass(kind, (str, NoneType)) for kind in set(map(type, values))):
+            return None  # polars panics at some Decimals
+    with suppress(UnicodeEncodeError):  # half characters
+        return PolarsBackend().encoded(pl.Series(values, dtype=pl.String, strict=True))
+    return None
 
 
 def encoded_one_by_one(values: Iterable[Any]) -> tuple[np.ndarray, list[Any]]:
@@ -112,8 +109,6 @@ def objects_type(column: np.ndarray) -> str:
     if by_identity is not None:
         column = np.empty(len(by_identity[1]), dtype=object)
         column[:] = by_identity[1]
-    if _is_text_to_pandas(column):
-        return "text"
     names = {name for kind in set(map(type, column)) if (name := _name_of_type(kind, column)) is not None}
     if not names:
         return "number"  # all missing

@@ -7,7 +7,6 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from bayesieve.table.backends import objects
 from bayesieve.table.backends.arrays import ArraysBackend
 from bayesieve.table.backends.base import Backend, is_wide, refuse_duplicates, type_of_dtype
 from bayesieve.table.backends.pyarrow import ArrowBackend, with_kernels
@@ -46,33 +45,32 @@ class PandasBackend(Backend):
         try:
             return X.iloc[rows]
         except NotImplementedError:  # Arrow columns of a layout that pandas cannot take rows of change to another
-            columns = {i: self.take(X.iloc[:, i], rows) for i in range(X.shape[1])}
-            taken = pd.DataFrame(columns, index=X.index[rows])
+            columns = [X.iloc[:, i] for i in range(X.shape[1])]
+            parts = {i: _taken(column, rows) for i, column in enumerate(columns)}
+            taken = pd.DataFrame(parts, index=X.index[rows])
             taken.columns = X.columns
             return taken
 
-    def column_type(self, column: Any) -> str | None:
+    def native(self, column: Any) -> tuple[Any, str]:
+        """Arrow reads columns that it holds, NumPy those of its plain types."""
         import pandas as pd
 
-        if column.dtype == object:
-            return None
-        if isinstance(column.dtype, pd.ArrowDtype):
-            return _ARROW.column_type(_to_arrow(column))
+        if isinstance(column.dtype, pd.ArrowDtype) or getattr(column.dtype, "storage", None) == "pyarrow":
+            return _to_arrow(column), _ARROW.name
         if isinstance(column.dtype, pd.SparseDtype):
-            return _ARRAYS.column_type(np.empty(0, dtype=column.dtype.subtype))
+            column = column.sparse.to_dense()
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind not in "mM":
+            return column.to_numpy(), _ARRAYS.name
+        return column, self.name
+
+    def column_type(self, column: Any) -> str | None:
         return type_of_dtype(nw.from_native(column, series_only=True).dtype)
 
     def plain(self, column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
-        import pandas as pd
-
-        if isinstance(column.dtype, pd.ArrowDtype):
-            return _ARROW.plain(_to_arrow(column), type_)
-        if isinstance(column.dtype, pd.SparseDtype):
-            column = column.sparse.to_dense()
         if type_ == "datetime" and getattr(column.array, "unit", None) in ("s", "ms"):  # may lie beyond microseconds
             naive = column if isinstance(column.dtype, np.dtype) else column.dt.tz_convert(None)
             return _ARRAYS.plain(naive.to_numpy(), type_)
-        if type_ == "datetime" and column.dtype != object:
+        if type_ == "datetime":
             return _ARRAYS.plain(column.to_numpy(dtype="datetime64[us]"), type_)  # in UTC where there is a time zone
         if isinstance(column.dtype, np.dtype):
             return _ARRAYS.plain(column.to_numpy(), type_)
@@ -83,37 +81,17 @@ class PandasBackend(Backend):
         fill = False if type_ == "boolean" else 0
         return column.fillna(fill).to_numpy(dtype=column.dtype.numpy_dtype), column.isna().to_numpy()
 
-    def rounds(self, column: Any) -> bool:
-        import pandas as pd
-
-        if isinstance(column.dtype, pd.ArrowDtype):
-            return _ARROW.rounds(_to_arrow(column))
-        return isinstance(column.dtype, np.dtype) and _ARRAYS.rounds(column.to_numpy())
-
     def encoded(self, column: Any) -> tuple[np.ndarray, list[Any]]:
         import pandas as pd
 
         if isinstance(column.dtype, pd.CategoricalDtype):
             return drop_unused(column.cat.codes.to_numpy().astype(np.int32), column.cat.categories.tolist())
-        if isinstance(column.dtype, pd.ArrowDtype) or getattr(column.dtype, "storage", None) == "pyarrow":
-            return _ARROW.encoded(_to_arrow(column))
-        if isinstance(column.dtype, pd.SparseDtype):
-            column = column.sparse.to_dense()
-        return objects.encoded(column.to_numpy(dtype=object))
+        return _ARRAYS.encoded(column.to_numpy(dtype=object))
 
     def take(self, column: Any, rows: np.ndarray) -> Any:
-        import pandas as pd
-
-        if isinstance(column.dtype, pd.ArrowDtype):
-            taken = _ARROW.take(_to_arrow(column), rows)
-            return pd.Series(taken, dtype=pd.ArrowDtype(taken.type), index=column.index[rows], name=column.name)
         return column.iloc[rows]
 
     def value(self, column: Any, row: int) -> Any:
-        import pandas as pd
-
-        if isinstance(column.dtype, pd.ArrowDtype):
-            return _ARROW.value(_to_arrow(column.iloc[row : row + 1]), 0)
         cell = column.iloc[row]
         return cell.item() if isinstance(cell, np.generic) else cell
 
@@ -123,6 +101,15 @@ def _to_arrow(column: Any) -> Any:
 
     data = pa.array(column)
     return with_kernels(data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data]))
+
+
+def _taken(column: Any, rows: np.ndarray) -> Any:
+    import pandas as pd
+
+    if not isinstance(column.dtype, pd.ArrowDtype):
+        return column.iloc[rows]
+    taken = _to_arrow(column).take(rows)
+    return pd.Series(taken, dtype=pd.ArrowDtype(taken.type), index=column.index[rows])
 
 
 def _string_names(names: list[Any]) -> list[str] | None:

@@ -23,7 +23,7 @@ class PolarsBackend(Backend):
 
     def columns(self, X: Any) -> tuple[list[str], Any]:
         matrix = _matrix(X) if is_wide(X.dtypes) else None
-        return X.columns, [nameless(column) for column in X.get_columns()] if matrix is None else matrix
+        return X.columns, X.get_columns() if matrix is None else matrix
 
     def select(self, X: Any, positions: np.ndarray) -> Any:
         return X[:, positions.tolist()]  # by name, * and ^...$ are patterns
@@ -31,20 +31,20 @@ class PolarsBackend(Backend):
     def take_rows(self, X: Any, rows: np.ndarray) -> Any:
         return X[rows]
 
-    def column_type(self, column: Any) -> str | None:
+    def native(self, column: Any) -> tuple[Any, str]:
+        """NumPy reads objects. Columns lose their names: ``*`` and ``^...$`` are patterns to polars' own methods."""
         import polars as pl
 
-        if column.dtype == pl.Null:
-            return "number"
+        if column.dtype == pl.Object:
+            return column.to_numpy(), "arrays"
+        return (column.cast(pl.Float64) if column.dtype == pl.Null else column).alias(""), self.name
+
+    def column_type(self, column: Any) -> str | None:
         return type_of_dtype(nw.from_native(column, series_only=True).dtype)
 
     def plain(self, column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
         import polars as pl
 
-        if column.dtype == pl.Null:
-            return np.full(len(column), np.nan), None
-        if column.dtype == pl.Object:
-            return objects.plain(column.to_numpy(), type_)
         if column.dtype == pl.Decimal or column.dtype in (pl.Int128, pl.UInt128):
             column = column.cast(pl.Float64)
         if getattr(column.dtype, "time_unit", None) == "ms":
@@ -64,15 +64,11 @@ class PolarsBackend(Backend):
     def rounds(self, column: Any) -> bool:
         import polars as pl
 
-        if column.dtype == pl.Object:
-            return objects.rounds(column.to_numpy())
         return column.dtype == pl.Decimal or column.dtype in (pl.Int128, pl.UInt128)
 
     def encoded(self, column: Any) -> tuple[np.ndarray, list[Any]]:
         import polars as pl
 
-        if column.dtype == pl.Object:
-            return objects.encoded(column.to_numpy())
         if column.dtype == pl.Binary or column.dtype.is_nested() or column.dtype.is_numeric():
             try:
                 values = column.to_list()
@@ -110,11 +106,6 @@ class PolarsBackend(Backend):
                 return moment
         cell = column[row]
         return cell.to_list() if isinstance(cell, pl.Series) else cell
-
-
-def nameless(column: Any) -> Any:
-    """The column without its name, which polars' own methods would take for a pattern if it is ``*`` or ``^...$``."""
-    return column.alias("")
 
 
 def _milliseconds_as_microseconds(counts: Any) -> Any:

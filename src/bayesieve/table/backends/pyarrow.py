@@ -22,7 +22,7 @@ class ArrowBackend(Backend):
         return bool(nw.dependencies.is_pyarrow_table(X))
 
     def columns(self, X: Any) -> tuple[list[str], Any]:
-        return X.column_names, [with_kernels(column) for column in X.columns]
+        return X.column_names, X.columns
 
     def select(self, X: Any, positions: np.ndarray) -> Any:
         return X.select(positions.tolist())
@@ -32,12 +32,16 @@ class ArrowBackend(Backend):
 
         return pa.table([with_kernels(column).take(rows) for column in X.columns], names=X.column_names)
 
+    def native(self, column: Any) -> tuple[Any, str]:
+        import pyarrow as pa
+
+        return with_kernels(column.cast(pa.float64()) if pa.types.is_null(column.type) else column), self.name
+
     def column_type(self, column: Any) -> str | None:
         import pyarrow.types as pt
 
         kind = column.type
         for test, name in (
-            (pt.is_null, "number"),
             (pt.is_boolean, "boolean"),
             (pt.is_integer, "number"),
             (pt.is_floating, "number"),
@@ -58,8 +62,6 @@ class ArrowBackend(Backend):
         import pyarrow.compute as pc
         import pyarrow.types as pt
 
-        if pt.is_null(column.type):
-            return np.full(len(column), np.nan), None
         if pt.is_decimal(column.type):
             column = column.cast(pa.float64())
         column = _as_counts(column, type_)

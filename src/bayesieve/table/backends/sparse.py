@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesieve.table.backends.arrays import ArraysBackend
 
+
 class SparseBackend(ArraysBackend):
     """SciPy sparse matrices and arrays, whose columns are arrays when they are read."""
 

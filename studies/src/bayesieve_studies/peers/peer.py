@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from bayesieve.table import Column, Table, as_sample_weight, as_target
+from bayesieve.table import Column, Table, as_sample_weight, as_table, as_target
 from bayesieve.table.estimator_input import fit_table, new_table
 
 _UNKNOWN = "unknown"  # known values are digits
@@ -85,13 +85,13 @@ class Peer(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, shape (n_rows, n_classes)."""
         check_is_fitted(self, "model_")
-        table = new_table(self, X, kinds=self.kinds)
+        table = as_table(new_table(self, X), kinds=self.kinds)
         return np.ones((table.n_rows, 1)) if self.model_ is None else self._proba(table)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the probabilities, shape (n_rows, n_classes)."""
         check_is_fitted(self, "model_")
-        table = new_table(self, X, kinds=self.kinds)
+        table = as_table(new_table(self, X), kinds=self.kinds)
         return np.zeros((table.n_rows, 1)) if self.model_ is None else self._log_proba(table)
 
     def predict(self, X: Any) -> np.ndarray:
