@@ -61,7 +61,7 @@ def test_rows_may_hold_values_that_numpy_does_not_mix() -> None:
     for some in (rows, rows[:1], rows[1:]):
         table = as_table(some)
         assert (table.n_rows, table.n_columns) == (len(some), 3)
-        assert [table.column(1).value(row) for row in range(len(some))] == [row[1] for row in some]
+        assert [table.column(1).value(row) for row in range(len(some))] == [row[1].decode() for row in some]
 
 
 def test_complex_objects_are_refused() -> None:

@@ -21,7 +21,6 @@ from bayesieve.table.values import (
     canonical_text,
     canonical_value,
     drop_unused,
-    is_missing,
     sort_codes,
     spelt_out,
 )
@@ -170,16 +169,12 @@ class Column:
         return part
 
     def value(self, row: int) -> Any:
-        """The raw value of one row, None if missing."""
-        with self._reading():
-            value = self._backend.value(self._data, self._position(row))
-        return None if is_missing(value) else value
-
-    def _position(self, row: int) -> int:
-        return int(row if self._rows is None else self._rows[row])
+        """The value of one row, as `categories` has it; None if missing."""
+        values = self.take(np.array([row])).categories().values
+        return values[0] if values else None
 
     def _in_row(self, before: str, row: int, after: str) -> ValueInRow:
-        number = self.row_number(self._position(row))
+        number = self.row_number(int(row if self._rows is None else self._rows[row]))
         return ValueInRow(before, after, self.name, number, self.value(row))
 
     def numbers(self) -> np.ndarray:
@@ -292,7 +287,7 @@ class Column:
         return Categories(*sort_codes(codes, raw))
 
     def distinct(self) -> list[Any]:
-        """The distinct values of a column of text, categories or mixed objects as they are: 1 and "1" are two."""
+        """The distinct values of a column that holds no dates or times as they are: 1 and "1" are two."""
         with self._reading():
             return list(self._backend.encoded(self._selected())[1])
 

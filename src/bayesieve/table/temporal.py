@@ -40,11 +40,6 @@ def count_moments(moments: np.ndarray, unit: str) -> np.ndarray:
     return np.ascontiguousarray(counts).view(np.int64)
 
 
-def moment_of_count(count: int, unit: Any, *, duration: bool) -> np.datetime64 | np.timedelta64:
-    """A moment since 1970-01-01, or a duration, that need not fit into Python's own types."""
-    return np.timedelta64(count, unit) if duration else np.datetime64(count, unit)
-
-
 _COARSE = ("Y", "M", "W", "D", "h", "m", "s", "ms")  # more than a microsecond
 
 

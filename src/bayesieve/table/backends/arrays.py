@@ -68,14 +68,6 @@ class ArraysBackend(Backend):
     def take(self, column: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return column[rows]
 
-    def value(self, column: np.ndarray, row: int) -> Any:
-        cell = column[row]
-        if not isinstance(cell, np.generic):
-            return cell
-        plain_value = cell.item()
-        # A moment that Python's types cannot hold comes out as a bare count.
-        return cell if cell.dtype.kind in "mM" and isinstance(plain_value, int) else plain_value
-
 
 def as_array(X: Any) -> np.ndarray:
     """An array-like as a 2-D array of numbers, text or objects; errors have scikit-learn's wording."""

@@ -75,10 +75,6 @@ class Backend(ABC):
     def take(self, column: Any, rows: np.ndarray) -> Any:
         """The values of a column at these positions, as the same kind of column."""
 
-    @abstractmethod
-    def value(self, column: Any, row: int) -> Any:
-        """The value of a column in one row."""
-
 
 def is_wide(dtypes: Sequence[Any]) -> bool:
     """Whether there are very many columns of one type: one matrix spares an object for each of them."""

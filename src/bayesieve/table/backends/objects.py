@@ -91,8 +91,7 @@ def encoded_one_by_one(values: Iterable[Any]) -> tuple[np.ndarray, list[Any]]:
         try:
             code = index.get(key)
         except Exception:  # hashing or comparing any object may fail in any way
-            value = None if is_missing(value) else canonical_value(value)
-            key = (object, value)
+            key = (object, None if is_missing(value) else canonical_value(value))
             code = index.get(key)
         if code is None:
             code = -1 if is_missing(value) else len(raw)

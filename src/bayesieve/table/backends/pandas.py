@@ -91,10 +91,6 @@ class PandasBackend(Backend):
     def take(self, column: Any, rows: np.ndarray) -> Any:
         return column.iloc[rows]
 
-    def value(self, column: Any, row: int) -> Any:
-        cell = column.iloc[row]
-        return cell.item() if isinstance(cell, np.generic) else cell
-
 
 def _to_arrow(column: Any) -> Any:
     import pyarrow as pa

@@ -9,7 +9,6 @@ import numpy as np
 
 from bayesieve.table.backends import objects
 from bayesieve.table.backends.base import Backend, is_wide, type_of_dtype
-from bayesieve.table.temporal import moment_of_count
 from bayesieve.table.values import drop_unused
 
 
@@ -91,21 +90,6 @@ class PolarsBackend(Backend):
 
     def take(self, column: Any, rows: np.ndarray) -> Any:
         return column.gather(rows)
-
-    def value(self, column: Any, row: int) -> Any:
-        import polars as pl
-
-        if isinstance(column.dtype, (pl.Date, pl.Datetime, pl.Duration)):
-            count = column.slice(row, 1).to_physical()[0]
-            unit = getattr(column.dtype, "time_unit", "D")
-            if count is None:
-                return None
-            moment = moment_of_count(count, unit, duration=column.dtype == pl.Duration)
-            years = moment.astype(f"{moment.dtype.kind}8[Y]").astype(np.int64)
-            if not -1968 <= years <= 8028:  # Python's types do not hold it, and polars may panic
-                return moment
-        cell = column[row]
-        return cell.to_list() if isinstance(cell, pl.Series) else cell
 
 
 def _milliseconds_as_microseconds(counts: Any) -> Any:

@@ -9,7 +9,6 @@ import numpy as np
 
 from bayesieve.table.backends import objects
 from bayesieve.table.backends.base import Backend
-from bayesieve.table.temporal import moment_of_count
 from bayesieve.table.values import drop_unused
 
 
@@ -103,22 +102,6 @@ class ArrowBackend(Backend):
 
     def take(self, column: Any, rows: np.ndarray) -> Any:
         return column.take(rows)
-
-    def value(self, column: Any, row: int) -> Any:
-        import pyarrow as pa
-        import pyarrow.types as pt
-
-        cell = column[row]
-        try:
-            return cell.as_py()
-        except (OverflowError, ValueError):
-            kind = cell.type
-            if not pt.is_temporal(kind) or pt.is_time(kind):
-                raise
-        # A moment that Python's types cannot hold.
-        unit = {"date32[day]": "D", "date64[ms]": "ms"}.get(str(kind)) or kind.unit
-        count = cell.cast(pa.int32() if pt.is_date32(kind) else pa.int64()).as_py()
-        return moment_of_count(count, unit, duration=pt.is_duration(kind))
 
 
 def _as_counts(column: Any, type_: str) -> Any:
