@@ -53,20 +53,10 @@ def test_round_trip_is_exact(original: FeatureLevels) -> None:
     text = json.dumps(original.to_json(), allow_nan=False)
     again = FeatureLevels.from_json(json.loads(text))
     assert json.dumps(again.to_json(), allow_nan=False) == text
-    assert (again.name, again.kind, again.type, again.missing_code) == (
-        original.name, original.kind, original.type, original.missing_code)  # fmt: skip
-    assert again.level_score == original.level_score
     assert again.labels == original.labels
     if original.cut_points is not None:
         assert again.cut_points is not None
         assert original.cut_points.tobytes() == again.cut_points.tobytes()
-    else:
-        assert [[None if v is None else canonical_text(v) for v in g] for g in again.groups or ()] == [
-            [None if v is None else canonical_text(v) for v in g] for g in original.groups or ()
-        ]
-    if original.counts is not None:
-        assert again.counts is not None
-        np.testing.assert_array_equal(again.counts, original.counts)
 
 
 def _numeric(**parts: Any) -> dict[str, Any]:
@@ -94,75 +84,40 @@ def _nested(depth: int) -> list[Any]:
     return nested
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        None,
-        [],
-        "levels",
-        {},
-        {**_numeric(), "extra": 1},
-        {key: value for key, value in _numeric().items() if key != "counts"},
-        _numeric(name=3),
-        _numeric(name=None),
-        _numeric(kind=3),
-        _numeric(kind="ordinal"),
-        _numeric(kind="categorical"),
-        _numeric(type=["number"]),
-        _numeric(type="colour"),
-        _numeric(cut_points="-inf"),
-        _numeric(cut_points=[float("nan")]),
-        _numeric(cut_points=[float("inf")]),
-        _numeric(cut_points=["inf"]),
-        _numeric(cut_points=["1.5"]),
-        _numeric(cut_points=[None]),
-        _numeric(cut_points=[True, 2]),
-        _numeric(cut_points=[10**400]),
-        _numeric(cut_points=[2.0, 1.0]),
-        _numeric(cut_points=[1.0, 1.0]),
-        _numeric(cut_points=[1.0, "-inf"]),
-        _numeric(cut_points=_nested(5000)),
-        _numeric(cut_points={"0": 1.0}),
-        _numeric(missing_code=-1),
-        _numeric(missing_code=3),
-        _numeric(missing_code=0.0),
-        _numeric(missing_code="0"),
-        _numeric(missing_code=True),
-        _numeric(counts=[[1, 2], [3], [4, 5]]),
-        _numeric(counts=[[1, 2]]),
-        _numeric(counts=[[], [], []]),
-        _numeric(counts=[["1"], [2], [3]]),
-        _numeric(counts=[[-1], [2], [3]]),
-        _numeric(counts=[[float("nan")], [2], [3]]),
-        _numeric(counts=3),
-        _numeric(counts=_nested(5000)),
-        _numeric(level_score="0"),
-        _numeric(level_score=None),
-        _numeric(level_score=1),
-        _numeric(level_score=float("nan")),
-        _categorical(groups=None),
-        _categorical(groups={"x": 0}),
-        _categorical(groups=["x"]),
-        _categorical(groups=[["x", None], []]),
-        _categorical(groups=[["x", None], ["x"]]),
-        _categorical(groups=[["3", None], [3.0]]),
-        _categorical(groups=[["x", None], [["y"]]]),
-        _categorical(groups=[["x", None], [{"y": 1}]]),
-        _categorical(groups=[["x", None], [float("nan")]]),
-        _categorical(groups=[["x", None], [float("inf")]]),
-        _categorical(groups=[["x"], ["y"]]),
-        _categorical(missing_code=None),
-        _categorical(missing_code=1),
-        _categorical(groups=[["x", None, None]]),
-        _categorical(groups=_nested(5000)),
+NAN, INFINITY = float("nan"), float("inf")
+DAMAGE: dict[str, list[Any]] = {
+    "name": [3, None],
+    "kind": [3, "ordinal", "categorical"],
+    "type": [["number"], "colour"],
+    "cut_points": [
+        *("-inf", [NAN], [INFINITY], ["inf"], ["1.5"], [None], [True, 2], [10**400], [2.0, 1.0], [1.0, 1.0]),
+        *([1.0, "-inf"], _nested(5000), {"0": 1.0}),
     ],
-    ids=lambda data: str(data)[:40] if not isinstance(data, dict) else None,
-)
-def test_hostile_input_is_one_sentence(data: Any) -> None:
-    with pytest.raises(ValueError, match=r"^[^\n]+\.$") as error:
-        FeatureLevels.from_json(data)
-    assert type(error.value) is ValueError
-    assert len(str(error.value)) < 250
+    "missing_code": [-1, 3, 0.0, "0", True],
+    "counts": [
+        *([[1, 2], [3], [4, 5]], [[1, 2]], [[], [], []], [["1"], [2], [3]], [[-1], [2], [3]], [[NAN], [2], [3]]),
+        *(3, _nested(5000), [[10**400], [2], [3]]),
+    ],
+    "level_score": ["0", None, 1, NAN],
+}
+DAMAGED_GROUPS: list[Any] = [
+    *(None, {"x": 0}, ["x"], [["x", None], []], [["x", None], ["x"]], [["3", None], [3.0]], [["x", None], [["y"]]]),
+    *([["x", None], [{"y": 1}]], [["x", None], [NAN]], [["x", None], [INFINITY]], [["x"], ["y"]], [["x", None, None]]),
+    _nested(5000),
+]
+
+
+def test_hostile_input_is_one_sentence() -> None:
+    hostile: list[Any] = [None, [], "levels", {}, {**_numeric(), "extra": 1}]
+    hostile += [{key: value for key, value in _numeric().items() if key != "counts"}]
+    hostile += [_numeric(**{field: value}) for field, values in DAMAGE.items() for value in values]
+    hostile += [_categorical(groups=groups) for groups in DAMAGED_GROUPS]
+    hostile += [_categorical(missing_code=code) for code in (None, 1)]
+    for data in hostile:
+        with pytest.raises(ValueError, match=r"^[^\n]+\.$") as error:
+            FeatureLevels.from_json(data)
+        assert type(error.value) is ValueError
+        assert len(str(error.value)) < 250
 
 
 json_values = st.recursive(
