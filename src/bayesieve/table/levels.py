@@ -63,57 +63,56 @@ class FeatureLevels(ShortRepr):
     sum_of: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.kind not in ("numeric", "categorical"):
-            raise ValueError(f"Feature {self.name!r}: kind must be 'numeric' or 'categorical', not {self.kind!r}.")
-        if self.type not in TYPES:
-            raise ValueError(f"Feature {self.name!r}: type {self.type!r} is not one of {', '.join(TYPES)}.")
+        self._demand(self.kind in ("numeric", "categorical"), "kind must be 'numeric' or 'categorical'")
+        self._demand(self.type in TYPES, f"type must be one of {', '.join(TYPES)}")
         if self.kind == "numeric":
             self._check_cut_points()
         else:
             self._check_groups()
         self._check_rest()
 
+    def _demand(self, holds: bool, what: str) -> None:
+        if not holds:
+            raise ValueError(f"Feature {self.name!r}: {what}.")
+
     def _check_cut_points(self) -> None:
-        if self.groups is not None or self.cut_points is None:
-            raise ValueError(f"Feature {self.name!r} is numeric: it needs cut_points and has no groups.")
+        self._demand(self.groups is None and self.cut_points is not None, "numbers need cut_points and have no groups")
         cuts = np.array(self.cut_points, dtype=np.float64)
-        if cuts.ndim != 1 or np.isnan(cuts).any() or np.isposinf(cuts).any() or not (cuts[1:] > cuts[:-1]).all():
-            raise ValueError(f"Feature {self.name!r}: cut_points must be strictly ascending numbers below infinity.")
+        ascend = cuts.ndim == 1 and not np.isnan(cuts).any() and bool((cuts[1:] > cuts[:-1]).all())
+        self._demand(
+            ascend and not np.isposinf(cuts).any(), "cut_points must be strictly ascending numbers below infinity"
+        )
         cuts.flags.writeable = False
         object.__setattr__(self, "cut_points", cuts)
 
     def _check_groups(self) -> None:
-        if self.cut_points is not None or self.groups is None:
-            raise ValueError(f"Feature {self.name!r} is categorical: it needs groups and has no cut_points.")
-        groups = tuple(tuple(group) for group in self.groups)
-        if not groups or not all(groups):
-            raise ValueError(f"Feature {self.name!r}: every group needs at least one value.")
+        self._demand(self.cut_points is None, "categories have no cut_points")
+        groups = tuple(tuple(group) for group in self.groups or ())
+        self._demand(len(groups) > 0 and all(groups), "categories need groups, each of at least one value")
         object.__setattr__(self, "groups", groups)
         with_missing = [code for code, group in enumerate(groups) if None in group]
-        if with_missing != ([] if self.missing_code is None else [self.missing_code]):
-            raise ValueError(
-                f"Feature {self.name!r}: missing_code must be the one group that contains None, or None without one."
-            )
-        if len(self._code_of_text) != sum(len(group) for group in groups) - len(with_missing):
-            raise ValueError(f"Feature {self.name!r}: a value may stand in one group only, and once.")
+        self._demand(
+            with_missing == ([] if self.missing_code is None else [self.missing_code]),
+            "missing_code must be the one group that contains None, or None without one",
+        )
+        n_values = sum(map(len, groups)) - len(with_missing)
+        self._demand(len(self._code_of_text) == n_values, "a value may stand in one group only, and once")
 
     def _check_rest(self) -> None:
-        missing = self.missing_code
+        missing, n = self.missing_code, self.n_levels
         if missing is not None:
-            if isinstance(missing, bool) or not isinstance(missing, (int, np.integer)):
-                raise ValueError(f"Feature {self.name!r}: missing_code must be a whole number or None.")
-            if not 0 <= missing < self.n_levels:
-                raise ValueError(f"Feature {self.name!r}: missing_code must be a level, from 0 to {self.n_levels - 1}.")
+            whole = isinstance(missing, (int, np.integer)) and not isinstance(missing, bool)
+            self._demand(whole and 0 <= missing < n, f"missing_code must be a level, from 0 to {n - 1}, or None")
             object.__setattr__(self, "missing_code", int(missing))
         if self.counts is not None:
             counts = np.asarray(self.counts)
-            if counts.ndim != 2 or len(counts) != self.n_levels or not counts.size or counts.dtype.kind not in "iuf":
-                raise ValueError(f"Feature {self.name!r}: counts must have one row per level and one number per class.")
-            if not np.isfinite(counts).all() or (counts < 0).any():
-                raise ValueError(f"Feature {self.name!r}: counts must be finite and not negative.")
+            is_table = counts.ndim == 2 and len(counts) == n and counts.size > 0 and counts.dtype.kind in "iuf"
+            self._demand(is_table, "counts must have one row per level and one number per class")
+            self._demand(
+                bool(np.isfinite(counts).all() and (counts >= 0).all()), "counts must be finite and not negative"
+            )
             object.__setattr__(self, "counts", counts)
-        if not 0 <= self.level_score < 1:
-            raise ValueError(f"Feature {self.name!r}: level_score must be in [0, 1).")
+        self._demand(0 <= self.level_score < 1, "level_score must be in [0, 1)")
         object.__setattr__(self, "level_score", float(self.level_score))
 
     @property

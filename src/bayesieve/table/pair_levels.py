@@ -49,14 +49,14 @@ class PairLevels(FeatureLevels):
     def __post_init__(self) -> None:
         sizes = tuple(part.n_levels for part in self.parts)
         grid, cells = np.asarray(self.grid), np.asarray(self.cells, dtype=np.float64)
-        if len(sizes) != 2 or grid.shape != sizes or grid.dtype.kind not in "iu":
-            raise ValueError(f"Pair {self.name!r}: the grid must hold a whole number for each level of both columns.")
-        seen = np.unique(grid[cells.any(axis=2)]) if cells.ndim == 3 and cells.shape[:2] == sizes else grid[:0]
-        if cells.ndim != 3 or cells.shape[:2] != sizes or not cells.size or not (cells >= 0).all():
-            raise ValueError(f"Pair {self.name!r}: cells must have one number of rows per cell and class.")
+        whole = len(sizes) == 2 and grid.shape == sizes and grid.dtype.kind in "iu"
+        self._demand(whole, "the grid must hold a whole number for each level of both columns")
+        counted = cells.ndim == 3 and cells.shape[:2] == sizes and cells.size > 0 and bool((cells >= 0).all())
+        self._demand(counted, "cells must have one number of rows per cell and class")
+        seen = np.unique(grid[cells.any(axis=2)])
         n_levels = max(1, seen.size)
-        if not np.array_equal(seen, np.arange(seen.size)) or grid.min() < 0 or grid.max() > n_levels:
-            raise ValueError(f"Pair {self.name!r}: its levels must be 0, 1, ... and have rows.")
+        numbered = np.array_equal(seen, np.arange(seen.size)) and grid.min() >= 0 and grid.max() <= n_levels
+        self._demand(numbered, "its levels must be 0, 1, ... and have rows")
         counts = np.zeros((n_levels + 1, cells.shape[2]))
         np.add.at(counts, grid.ravel(), cells.reshape(grid.size, -1))
         object.__setattr__(self, "grid", grid.astype(np.int64))

@@ -6,6 +6,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from sklearn.utils.validation import _get_feature_names
 
 from bayesieve.table.backends.arrays import ArraysBackend
 from bayesieve.table.backends.base import Backend, is_wide, refuse_duplicates, type_of_dtype
@@ -28,7 +29,7 @@ class PandasBackend(Backend):
         import pandas as pd
 
         frame = X if nw.dependencies.is_pandas_dataframe(X) else nw.from_native(X, eager_only=True).to_pandas()
-        names, dtypes = _string_names(list(frame.columns)), list(frame.dtypes)
+        names, dtypes = _string_names(frame), list(frame.dtypes)
         dtype = dtypes[0] if is_wide(dtypes) else None
         if isinstance(dtype, pd.SparseDtype) and dtype.subtype.kind in "biuf" and dtype.fill_value == 0:
             return names, as_csc(frame.sparse.to_coo())
@@ -108,16 +109,9 @@ def _taken(column: Any, rows: np.ndarray) -> Any:
     return pd.Series(taken, dtype=pd.ArrowDtype(taken.type), index=column.index[rows])
 
 
-def _string_names(names: list[Any]) -> list[str] | None:
-    """The names if all are strings, None if none is, in scikit-learn's words an error if only some are."""
+def _string_names(frame: Any) -> list[str] | None:
+    """The names if all are strings, None if none is, an error if only some are."""
+    names = list(frame.columns)
     if len(set(names)) < len(names):
         refuse_duplicates([str(name) for name in names])
-    types = sorted({type(name).__qualname__ for name in names})
-    if len(types) > 1 and "str" in types:
-        raise TypeError(
-            "Feature names are only supported if all input features have string names, but your input has "
-            f"{types} as feature name / column name types. If you want feature names to be stored and validated, you "
-            "must convert them all to strings, by using X.columns = X.columns.astype(str) for example. Otherwise you "
-            "can remove feature / column names from your input data, or convert them all to a non-string data type."
-        )
-    return names if types == ["str"] else None
+    return None if _get_feature_names(frame) is None else names

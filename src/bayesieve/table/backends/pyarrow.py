@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from bayesieve.table.backends import objects
-from bayesieve.table.backends.base import Backend
+from bayesieve.table.backends.base import Backend, type_of_dtype
 from bayesieve.table.values import drop_unused
 
 
@@ -39,22 +39,11 @@ class ArrowBackend(Backend):
     def column_type(self, column: Any) -> str | None:
         import pyarrow.types as pt
 
-        kind = column.type
-        for test, name in (
-            (pt.is_boolean, "boolean"),
-            (pt.is_integer, "number"),
-            (pt.is_floating, "number"),
-            (pt.is_decimal, "number"),
-            (_is_text, "text"),
-            (pt.is_dictionary, "category"),
-            (pt.is_date, "date"),
-            (pt.is_timestamp, "datetime"),
-            (pt.is_duration, "duration"),
-            (pt.is_time, "time"),
-        ):
-            if test(kind):
-                return name
-        return "mixed"
+        if pt.is_floating(column.type) or pt.is_decimal(column.type):  # narwhals does not know all of them
+            return "number"
+        if pt.is_date(column.type):
+            return "date"
+        return type_of_dtype(nw.from_native(column, series_only=True).dtype)
 
     def plain(self, column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
         import pyarrow as pa
