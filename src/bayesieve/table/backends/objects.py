@@ -72,8 +72,9 @@ def _encoded_text(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
     if not any(issubclass(kind, str) for kind in kinds):
         return None
     if not all(issubclass(kind, (str, NoneType)) for kind in kinds):
-        missing = missing_objects(column)
-        values = [None if gone else value for value, gone in zip(values, missing.tolist(), strict=True)]
+        column = column.copy()
+        column[missing_objects(column)] = None
+        values = column.tolist()
         if not all(issubclass(kind, (str, NoneType)) for kind in set(map(type, values))):
             return None  # polars panics at some Decimals
     with suppress(UnicodeEncodeError):  # half characters
@@ -108,7 +109,10 @@ def objects_type(column: np.ndarray) -> str:
     if by_identity is not None:
         column = np.empty(len(by_identity[1]), dtype=object)
         column[:] = by_identity[1]
-    names = {name for kind in set(map(type, column)) if (name := _name_of_type(kind, column)) is not None}
+    kinds = set(map(type, column))
+    if not kinds <= {str, NoneType}:
+        kinds = set(map(type, column[~missing_objects(column)]))
+    names = {_name_of_type(kind) for kind in kinds - {NoneType}}
     if not names:
         return "number"  # all missing
     if names == {"date", "datetime"}:
@@ -116,10 +120,8 @@ def objects_type(column: np.ndarray) -> str:
     return names.pop() if len(names) == 1 else "mixed"
 
 
-def _name_of_type(kind: type, column: np.ndarray) -> str | None:
-    """The `Column.type` of one Python type, None when all its values are missing."""
-    if kind is type(None) or kind.__name__ in ("NAType", "NaTType") or _all_missing(column, kind):
-        return None
+def _name_of_type(kind: type) -> str:
+    """The `Column.type` of one Python type."""
     if issubclass(kind, (complex, np.complexfloating)):
         raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
     for base, name in (
@@ -131,13 +133,6 @@ def _name_of_type(kind: type, column: np.ndarray) -> str | None:
         if issubclass(kind, base):
             return name
     return "mixed"
-
-
-def _all_missing(column: np.ndarray, kind: type) -> bool:
-    """Whether all values of a type that has a missing value are just that."""
-    if not issubclass(kind, (float, np.floating, np.datetime64, np.timedelta64)):
-        return False
-    return all(is_missing(value) for value in column if type(value) is kind)
 
 
 def plain(column: np.ndarray, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
