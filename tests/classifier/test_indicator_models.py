@@ -286,7 +286,7 @@ def damage(data: dict[str, Any], path: str, value: Any) -> None:
     ("path", "value", "message"),
     [
         ("encoder.kind", "pickles", "it names an unknown encoder"),
-        ("encoder.kind", None, "The levels of a feature must be an object"),
+        ("encoder.kind", None, "The levels of the feature"),
         ("encoder.missing", "drop", "missing must be 'level' or 'ignore'"),
         ("encoder.thresholds", "all", "'thresholds' is not a whole number or a list or an object"),
         ("encoder.thresholds", [0.1, None], "its thresholds are not 2 number"),
@@ -296,7 +296,7 @@ def damage(data: dict[str, Any], path: str, value: Any) -> None:
         ("features.1.levels.score", "other", "the indicators of a score do not stand together"),
         ("features.1.levels.threshold", 0.001, "feature names must be present and differ"),
         ("features.1.levels.counts", [[1, 2, 3]], "counts must have one row per level"),
-        ("features.1.levels.extra", 1, "must be an object with the keys"),
+        ("features.1.levels.extra", 1, "unknown field extra"),
     ],
 )
 def test_damaged_files_are_refused(tmp_path: Path, path: str, value: Any, message: str) -> None:
