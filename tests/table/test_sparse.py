@@ -103,6 +103,7 @@ def test_kinds_and_names() -> None:
     assert table.kinds() == ["numeric", "categorical", "numeric"]
     assert table.column(1).categories().values == [0, 1]
     assert table.take([0]).kinds()[1] == "categorical"
+    assert table.select([1, 2]).kinds() == ["categorical", "numeric"]
     with pytest.raises(ValueError, match="kinds names column 'z'"):
         as_table(sparse.csr_matrix(np.eye(3)), kinds={"z": "categorical"})
 
