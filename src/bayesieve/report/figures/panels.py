@@ -63,10 +63,10 @@ class PathDrawing:
     panels: tuple[Panel, ...]
     x_ticks: tuple[Tick, ...]
     x_label: str
-    stretches: tuple[Strip, ...]
-    names: tuple[Tick, ...]
-    strips: tuple[Strip, ...]
-    chosen_x: float | None
+    stretches: tuple[Strip, ...] = ()
+    names: tuple[Tick, ...] = ()
+    strips: tuple[Strip, ...] = ()
+    chosen_x: float | None = None
     n_hidden: int = 0
 
 

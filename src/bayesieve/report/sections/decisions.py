@@ -13,23 +13,15 @@ from bayesieve.words import format_count, format_money, format_number, format_pe
 
 
 @dataclass(frozen=True)
-class StepLine:
-    """A threshold: its place in the drawing, the cells of its row, and both in a sentence."""
-
-    x: float
-    y: float
-    cells: tuple[str, ...]
-    text: str
-
-
-@dataclass(frozen=True)
 class DecisionSection:
+    """The decisions, and of two of them the thresholds: a place in the drawing, the cells of a row, and a sentence."""
+
     summary: DecisionSummary
     total: float
     best_always: str
     drawing: PathDrawing | None
     heads: tuple[str, ...]
-    steps: tuple[StepLine, ...]
+    steps: tuple[tuple[float, float, tuple[str, ...], str], ...]
 
 
 def decision_section(data: ReportData) -> DecisionSection | None:
@@ -48,22 +40,20 @@ def decision_section(data: ReportData) -> DecisionSection | None:
     chosen = steps[summary.chosen]
     name = summary.lines[1].name
     panel = profit_panel(share, benefit, low, high, (chosen.share, chosen.benefit), "", "Benefit")
-    drawing = PathDrawing((panel,), SHARES, f"share of rows: {name}", (), (), (), 100 * chosen.share)
+    drawing = PathDrawing((panel,), SHARES, f"share of rows: {name}", chosen_x=100 * chosen.share)
     heads = (f"Rows: {name}", f"At least this {summary.score}", "Benefit", "95% of resamples", *data.classes)
     scale = profit_scale(benefit, low, high)
     lines = tuple(_line(step, scale, name, summary.score, data.classes) for step in steps)
     return DecisionSection(summary, total, best_always, drawing, heads, lines)
 
 
-def _line(step: ThresholdStep, scale: Scale, name: str, score: str, classes: Sequence[str]) -> StepLine:
+def _line(
+    step: ThresholdStep, scale: Scale, name: str, score: str, classes: Sequence[str]
+) -> tuple[float, float, tuple[str, ...], str]:
     share, threshold = format_percent(step.share), format_number(step.threshold)
     benefit, band = format_money(step.benefit), f"{format_money(step.low)} to {format_money(step.high)}"
     counts = tuple(format_count(round(count)) for count in step.class_counts)
     of = ", ".join(f"{count} {label}" for count, label in zip(counts, classes, strict=True))
     where = f" ({score} at least {threshold}; {of})" if step.share > 0 else ""
-    return StepLine(
-        x=round(100 * step.share, 3),
-        y=scale(step.benefit),
-        cells=(share, threshold, benefit, band, *counts),
-        text=f"{name} for {share} of the rows{where}: benefit {benefit} ({band})",
-    )
+    text = f"{name} for {share} of the rows{where}: benefit {benefit} ({band})"
+    return round(100 * step.share, 3), scale(step.benefit), (share, threshold, benefit, band, *counts), text
