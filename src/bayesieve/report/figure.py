@@ -12,7 +12,7 @@ from bayesieve import words as formats
 from bayesieve.report.data import SearchSummary
 from bayesieve.report.figures.folds import fold_drawing
 from bayesieve.report.figures.panels import PathDrawing
-from bayesieve.report.figures.phases import phase_drawing
+from bayesieve.report.figures.path import phase_drawing
 from bayesieve.report.figures.scale import Point
 from bayesieve.report.figures.spread import chosen_step, spread_drawing
 from bayesieve.report.render import fill
