@@ -22,49 +22,37 @@ _SHADES = 5
 
 @dataclass(frozen=True)
 class Leaf:
-    """The name of a feature next to its row of the matrix; `chosen` if the search chose it."""
+    """A feature next to its row of the matrix; `chosen` if the search chose it, `named` if there is room to name it."""
 
     y: float
     x: float
     label: str
     chosen: bool
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A subset by its size and its value; `kind` is "dot", "hollow" where it misses a constraint, or "chosen"."""
-
-    x: float
-    y: float
-    kind: str
-    text: str
+    named: bool
 
 
 @dataclass(frozen=True)
 class ClusterDrawing:
     """The tree, the matrix under it, and the cloud of candidates to the right, in pixels.
 
-    `cells` are boxes by their shade, from 1 (weak) to 5; `cut_y` is the height of the cut that drew the chosen subset.
+    `x` and `y` are the axes of the matrix, `sizes` and `values` those of the cloud. `cells` are boxes by their shade,
+    from 1 (weak) to 5; `cut_y` is the height of the cut that drew the chosen subset. A candidate has a place, a kind
+    ("dot", "hollow" if it misses a constraint, or "chosen") and a text to hover over.
     """
 
-    left: float
-    right: float
-    matrix_top: float
-    bottom: float
+    x: Scale
+    y: Scale
+    sizes: Scale
+    values: Scale
     branches: tuple[tuple[Point, ...], ...]
     cells: tuple[tuple[int, Box], ...]
     leaves: tuple[Leaf, ...]
-    marks: tuple[Leaf, ...]
     cut_y: float | None
     height_ticks: tuple[Tick, ...]
-    cloud_left: float
-    cloud_right: float
-    cloud_top: float
-    cloud_bottom: float
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     y_title: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[tuple[Point, str, str], ...]
     height: float
 
 
@@ -72,65 +60,55 @@ def cluster_drawing(selector: Any) -> ClusterDrawing:
     """The positions of everything, for a fitted `DependenceClusterSelector` that was not loaded from a file."""
     names, frame = [str(name) for name in selector.trace_.names], selector.candidates_
     order, n = selector._candidates.clusters.order, selector.clustered_.size
-    right = _LEFT + _SIDE
-    matrix_top = _TOP + _TREE
-    x = Scale(0.0, max(n, 1), _LEFT, right)
+    right, top = _LEFT + _SIDE, _TOP + _TREE
+    x, y = Scale(0.0, max(n, 1), _LEFT, right), Scale(0.0, max(n, 1), top, top + _SIDE)
     merges = selector.linkage_[:, 2]
     lowest, highest = float(merges.min(initial=1.0)), float(merges.max(initial=1.0))
-    tree = Scale(max(lowest - max(0.15 * (highest - lowest), 0.005), 0.0), highest, matrix_top, _TOP)
-    shown = set(np.linspace(0, n - 1, _MOST_NAMES).astype(int).tolist()) if n > _MOST_NAMES else set(range(n))
-    down = Scale(0.0, max(n, 1), matrix_top, matrix_top + _SIDE)
-    leaves = [
-        Leaf(down(k + 0.5), x(k + 0.5), names[feature], bool(selector.support_[feature]))
-        for k, feature in enumerate(order.tolist())
-    ]
-    at = _chosen(frame, selector, names)
+    tree = Scale(max(lowest - max(0.15 * (highest - lowest), 0.005), 0.0), highest, top, _TOP)
+    named = set(np.linspace(0, n - 1, _MOST_NAMES).astype(int).tolist()) if n > _MOST_NAMES else set(range(n))
+    chosen = [name for name, is_in in zip(names, selector.support_, strict=True) if is_in]
+    at = next(k for k, features in enumerate(frame["features"].to_list()) if features == chosen)
     cut = frame["cut"][at]
-    cloud_left, cloud_right = right + _GAP, _RIGHT
     values = frame[selector.trace_.criterion_name].to_numpy()
-    sizes = frame["n_features"].to_numpy()
     known = [v for v in values if drawable(v)]
     room = 0.06 * (max(known) - min(known)) or 0.5
-    across = Scale(0.0, max(float(sizes.max()), 1.0) * 1.04, cloud_left, cloud_right)
-    up = Scale(min(known) - room, max(known) + room, matrix_top + _SIDE, _TOP)
+    across = Scale(0.0, max(float(frame["n_features"].max()), 1.0) * 1.04, right + _GAP, _RIGHT)
+    up = Scale(min(known) - room, max(known) + room, top + _SIDE, _TOP)
     return ClusterDrawing(
-        left=_LEFT,
-        right=right,
-        matrix_top=matrix_top,
-        bottom=matrix_top + _SIDE,
+        x=x,
+        y=y,
+        sizes=across,
+        values=up,
         branches=_branches(selector.linkage_, selector.clustered_, order, x, tree),
-        cells=_cells(selector.dependence_[np.ix_(order, order)], x, down),
-        leaves=tuple(leaf for k, leaf in enumerate(leaves) if k in shown),
-        marks=tuple(leaf for leaf in leaves if leaf.chosen),
+        cells=_cells(selector.dependence_[np.ix_(order, order)], x, y),
+        leaves=tuple(
+            Leaf(y(k + 0.5), x(k + 0.5), names[feature], bool(selector.support_[feature]), k in named)
+            for k, feature in enumerate(order.tolist())
+        ),
         cut_y=None if cut is None else tree(cut),
-        height_ticks=tuple(tick for tick in value_ticks(tree) if tick.position < matrix_top - 10),
-        cloud_left=cloud_left,
-        cloud_right=cloud_right,
-        cloud_top=_TOP,
-        cloud_bottom=matrix_top + _SIDE,
+        height_ticks=tuple(tick for tick in value_ticks(tree) if tick.position < top - 10),
         x_ticks=value_ticks(across),
         y_ticks=value_ticks(up),
         y_title=measures_of(summarise_trace(selector.trace_))[0].title,
-        candidates=tuple(
-            Candidate(
-                across(float(size)),
-                up(float(value)),
-                "chosen" if k == at else "dot" if feasible else "hollow",
-                f"{size} features, {format_number(float(value), 4)}",
-            )
-            for k, (size, value, feasible) in sorted(
-                enumerate(zip(sizes.tolist(), values.tolist(), frame["feasible"], strict=True)),
-                key=lambda c: c[0] == at,
-            )
-            if drawable(value)
-        ),
-        height=matrix_top + _SIDE + 56,
+        candidates=_candidates(frame, values, at, across, up),
+        height=top + _SIDE + 56,
     )
 
 
-def _chosen(frame: Any, selector: Any, names: list[str]) -> int:
-    chosen = [name for name, is_in in zip(names, selector.support_, strict=True) if is_in]
-    return next(k for k, features in enumerate(frame["features"].to_list()) if features == chosen)
+def _candidates(
+    frame: Any, values: np.ndarray, chosen: int, across: Scale, up: Scale
+) -> tuple[tuple[Point, str, str], ...]:
+    """The chosen one last, over the others."""
+    lines = list(zip(frame["n_features"].to_list(), values.tolist(), frame["feasible"], strict=True))
+    return tuple(
+        (
+            Point(across(float(lines[k][0])), up(lines[k][1])),
+            "chosen" if k == chosen else "dot" if lines[k][2] else "hollow",
+            f"{lines[k][0]} features, {format_number(lines[k][1], 4)}",
+        )
+        for k in sorted(range(len(lines)), key=lambda k: k == chosen)
+        if drawable(lines[k][1])
+    )
 
 
 def _branches(
