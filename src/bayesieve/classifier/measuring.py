@@ -211,7 +211,7 @@ def _predicted_by_others(model: SelectiveNB, rows: JudgedRows, splits: list[tupl
     with warnings.catch_warnings():
         # The model itself has given the same warnings.
         warnings.simplefilter("ignore", UserWarning)
-        return out_of_fold_log_proba(quiet, rows.X, rows.labels, splits=splits, sample_weight=rows.weights)[0]
+        return out_of_fold_log_proba(quiet, rows.X, rows.labels, splits, rows.weights)[0]
 
 
 def _performance(

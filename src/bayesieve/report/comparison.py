@@ -60,7 +60,7 @@ def render_comparison(
     if reference is not None and reference not in names:
         raise ValueError(f"There is no method {reference!r} to compare with; there are {', '.join(names)}.")
     folds = Folds(comparison, measure)
-    measures = folds.measures()
+    measures = folds.measures
     order = _order(folds)
     chosen = order[0] if reference is None else names.index(reference)
     tests = FoldTests(folds, chosen)
@@ -99,7 +99,7 @@ def render_comparison(
 
 def headline(tests: FoldTests, best: int) -> str:
     folds = tests.folds
-    measure = folds.measures()[0]
+    measure = folds.measures[0]
     matrix = folds.matrix(measure.name)
     if len(folds.methods) == 1:
         means = folds.means(measure.name)
@@ -119,7 +119,7 @@ def headline(tests: FoldTests, best: int) -> str:
         return sentence + (_critical_finding(ranks, n_sets) if len(tied) == 1 and n_sets > 1 else "")
     extreme = "highest" if measure.higher_is_better else "lowest"
     sentence = f"{subject} the {extreme} mean {measure.title}, {measure.text(float(matrix[0, best]))}."
-    if len(tied) > 1 or len(folds.splits) < 2 or tests.reference != best:
+    if len(tied) > 1 or folds.n_splits < 2 or tests.reference != best:
         return sentence
     n_worse = sum(tests.mark(measure, 0, j) == "worse" for j in range(len(ranks)))
     return sentence + f" It is significantly better than {_some_of(n_worse, len(ranks) - 1)}."
@@ -144,7 +144,7 @@ def _some_of(number: int, n_others: int) -> str:
 def _order(folds: Folds) -> list[int]:
     """Best first by the first measure; equal methods keep their order."""
     n_methods = len(folds.methods)
-    for measure in folds.measures():
+    for measure in folds.measures:
         matrix = folds.matrix(measure.name)
         if not np.isnan(matrix).all():
             ranks = average_ranks(matrix, measure.higher_is_better)

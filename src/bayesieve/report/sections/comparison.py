@@ -62,31 +62,20 @@ class Folds:
     """
 
     def __init__(self, comparison: Any, first: str) -> None:
-        self.data, self.methods, self.n_folds = comparison.data, comparison.methods, comparison.protocol.n_folds
-        self.first = first
-        self.splits = sorted({(row["repeat"], row["fold"]) for row in comparison.rows})
-        self.shape = (len(self.data), len(self.methods), len(self.splits))
-        self._arrays: dict[str, np.ndarray] = {}
-        at = [{name: place for place, name in enumerate(names)} for names in (self.data, self.methods, self.splits)]
-        for row in comparison.rows:
-            where = (at[0][row["data"]], at[1][row["method"]], at[2][row["repeat"], row["fold"]])
-            for name in (*MEASURES, *EFFORTS):
-                value = row.get(name)
-                if value is not None and not math.isnan(value):
-                    self._arrays.setdefault(name, np.full(self.shape, np.nan))[where] = value
-
-    @property
-    def test_share(self) -> float:
-        """Test rows of a fold over its training rows."""
-        return 1 / max(self.n_folds - 1, 1)
-
-    def measures(self) -> list[Measure]:
+        self.data, self.methods = comparison.data, comparison.methods
+        self.test_share = 1 / max(comparison.protocol.n_folds - 1, 1)
+        splits = sorted({row["repeat"] * comparison.protocol.n_folds + row["fold"] for row in comparison.rows})
+        self.n_splits = len(splits)
+        self._arrays = {
+            name: np.stack([comparison.folds(name, data)[splits].T for data in self.data])
+            for name in (*MEASURES, *EFFORTS)
+        }
+        known = sorted((name for name in MEASURES if self.known(name).any()), key=lambda name: name != first)
+        self.measures = [Measure(name, name in LOWER_IS_BETTER, digits=3, of_methods=True) for name in known]
         """Measures with known values, the chosen one first."""
-        known = sorted((name for name in MEASURES if name in self._arrays), key=lambda name: name != self.first)
-        return [Measure(name, name in LOWER_IS_BETTER, digits=3, of_methods=True) for name in known]
 
     def values(self, name: str) -> np.ndarray:
-        return self._arrays.get(name, np.full(self.shape, np.nan))
+        return self._arrays[name]
 
     def known(self, name: str) -> np.ndarray:
         """(n_data, n_methods) number of folds with a value."""
@@ -148,9 +137,9 @@ def means_table(tests: FoldTests, order: Sequence[int]) -> Grid:
     """One line per method. One data set: mean and deviation over folds; several: mean over them and average rank."""
     folds = tests.folds
     single = len(folds.data) == 1
-    columns = [_own_cells(measure, tests, 0) if single else _mean_cells(measure, folds) for measure in folds.measures()]
+    columns = [_own_cells(measure, tests, 0) if single else _mean_cells(measure, folds) for measure in folds.measures]
     columns += [_effort_cells(folds, name) for name in EFFORTS]
-    head = ("Method", *(m.capitalised for m in folds.measures()), "Features", "Fit", "Predict")
+    head = ("Method", *(m.capitalised for m in folds.measures), "Features", "Fit", "Predict")
     lines = tuple(Line(folds.methods[j], tuple(own[j] for own in columns), j == tests.reference) for j in order)
     return Grid("Methods", head, lines)
 
@@ -159,7 +148,7 @@ def difference_table(tests: FoldTests, order: Sequence[int]) -> Grid:
     """Every other method against the reference. One data set: difference and p-value; several: wins and losses of the
     reference, by the corrected test and below by Student's.
     """
-    folds, measures = tests.folds, tests.folds.measures()
+    folds, measures = tests.folds, tests.folds.measures
     make = _difference_cell if len(folds.data) == 1 else _wins_cell
     lines = tuple(
         Line(folds.methods[j], tuple(make(measure, tests, j) for measure in measures))
@@ -173,7 +162,7 @@ def data_tables(tests: FoldTests, order: Sequence[int]) -> list[Grid]:
     """For every measure one line per data set, one column per method; then features and seconds."""
     folds = tests.folds
     tables = []
-    for measure in folds.measures():
+    for measure in folds.measures:
         rows = [_own_cells(measure, tests, i) for i in range(len(folds.data))]
         tables.append(_by_data(measure.capitalised, folds, rows, order))
     for name, title in (("n_features", "Features selected"), ("fit_seconds", "Fit, time of a fold")):
@@ -186,7 +175,7 @@ def data_tables(tests: FoldTests, order: Sequence[int]) -> list[Grid]:
 def fold_panels(folds: Folds, i: int, order: Sequence[int], most: int = 3) -> list[FoldPanel]:
     """Strips of the first measures on data set `i`."""
     panels = []
-    for measure in folds.measures()[:most]:
+    for measure in folds.measures[:most]:
         values, means = folds.values(measure.name)[i], folds.means(measure.name)[i]
         plot = strip_plot([values[j].tolist() for j in order])
         if plot is not None:
@@ -214,7 +203,7 @@ def _mean_cells(measure: Measure, folds: Folds) -> list[Cell]:
     matrix = folds.matrix(measure.name)
     matrix = matrix[~np.isnan(matrix).all(axis=1)]
     if not len(matrix):
-        return [Cell(format_number(None)) for _ in range(folds.shape[1])]
+        return [Cell(format_number(None)) for _ in folds.methods]
     lacking = np.isnan(matrix).sum(axis=0)
     means = np.array([row[~np.isnan(row)].mean() if (~np.isnan(row)).any() else np.nan for row in matrix.T])
     best = _best(np.where(lacking > 0, np.nan, means), measure)

@@ -39,7 +39,7 @@ class RankPart:
 def why_no_ranks(folds: Folds) -> str | None:
     if len(folds.methods) < 2:
         return "There is only one method, so there is nothing to rank."
-    if not folds.measures():
+    if not folds.measures:
         return "No method has a value, so there is nothing to rank."
     return None
 
@@ -51,8 +51,8 @@ def rank_parts(folds: Folds) -> list[RankPart]:
     if why_no_ranks(folds) is not None:
         return []
     if len(folds.data) == 1:
-        return [_fold_part(measure, folds) for measure in folds.measures()]
-    matrices = [(measure, folds.matrix(measure.name)) for measure in folds.measures()]
+        return [_fold_part(measure, folds) for measure in folds.measures]
+    matrices = [(measure, folds.matrix(measure.name)) for measure in folds.measures]
     known = [(measure, matrix[~np.isnan(matrix).all(axis=1)]) for measure, matrix in matrices]
     return [_part(measure, matrix, folds.methods) for measure, matrix in known if len(matrix) > 1]
 
