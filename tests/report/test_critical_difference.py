@@ -10,8 +10,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bayesieve.report import Figure
-from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
-from bayesieve.report.figures.ranks import LANE, MAX_NAME, ROW, WIDTH, lanes_of, rank_drawing
+from bayesieve.report.critical_difference import (
+    LANE,
+    MAX_NAME,
+    ROW,
+    WIDTH,
+    critical_difference_figure,
+    fold_rank_figure,
+    lanes_of,
+    rank_drawing,
+)
 from bayesieve.statistics import average_ranks, cliques, critical_difference
 from bayesieve.statistics.data_set_tests import groups_not_apart
 from tests.report.markup import drawings, read, texts
@@ -179,15 +187,6 @@ def test_drawing_stays_in_its_frame(n, length):
     for line in group.iter(f"{SVG}line"):
         assert 0 <= float(line.attrib["x1"]) <= float(line.attrib["x2"]) <= width
         assert 0 <= float(line.attrib["y1"]) + down <= height
-
-
-@pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x>', "{{ 7 }}", "\x00\ud800", ""])
-def test_names_stay_text(text):
-    figure = critical_difference_figure([text, text + "'"], [1.0, 2.0], 1.5, title=text)
-    assert not {e.tag for e in read(figure.to_html())} & {"script", "img"}
-    figure.to_html().encode()
-    svg = ElementTree.fromstring(figure.to_svg())
-    assert not {e.tag.rpartition("}")[2] for e in svg.iter()} & {"script", "img"}
 
 
 @pytest.mark.parametrize(

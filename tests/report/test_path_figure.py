@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bayesieve.report import path_figure, render_report, summarise_trace
+from bayesieve.report import path_figure, render_report
 from bayesieve.report.figures.panels import Line, band, clipped_lines, labelled_mark, value_scale
-from bayesieve.report.figures.phases import phase_drawing
+from bayesieve.report.figures.path import phase_drawing
 from bayesieve.report.figures.scale import Point, Scale, spaced
 from bayesieve.report.figures.sizes import Facet, facets_in_turn, needs_logarithm, ticks_of
-from bayesieve.report.figures.spread import by_size, spread, spread_drawing
+from bayesieve.report.figures.spread import by_size, spread, spread_drawing, value_at
 from bayesieve.report.sections.tables import MAX_MOVES, moves_table
+from bayesieve.report.traces import summarise_trace
 from tests.report.markup import drawings, read, texts
 from tests.report.paths import floating_trace, forward_trace, summary, wrapper_trace
 from tests.report.sample import german_credit
@@ -27,10 +28,6 @@ finite = st.floats(-1e6, 1e6)
 
 def svg_of(figure):
     return ElementTree.fromstring(figure.to_svg())
-
-
-def tagged(svg, tag, class_):
-    return [e for e in svg.iter(f"{{http://www.w3.org/2000/svg}}{tag}") if class_ in e.attrib.get("class", "").split()]
 
 
 # ---------------------------------------------------------------------------------------------- one search
@@ -150,20 +147,6 @@ def test_nothing_but_the_start():
     assert figure.drawing.panels[1].marks[0].label == "0 features, 0.5000"
     read(figure.to_html())
     svg_of(figure)
-
-
-def test_one_feature():
-    figure = path_figure(wrapper_trace([[(0, True, 0.1, 0.1)]], names=("only",)))
-    assert [n.label for n in figure.drawing.names] == ["only"]
-    assert "1 feature: error rate 0.1000 ± 0.0150 on the validation rows" in figure.caption
-
-
-def test_no_value_to_draw():
-    trace = wrapper_trace([[]], starts=[([], math.nan, math.nan)], validation_total=None)
-    figure = path_figure(trace)
-    assert figure.drawing is None
-    assert "There is nothing to draw" in figure.to_html()
-    assert "There is nothing to draw" in figure.to_svg()
 
 
 def test_thousands_of_steps_are_thinned_but_the_chosen_one_stays():
@@ -303,17 +286,16 @@ def test_mean_and_spread_at_equal_sizes():
 def test_of_each_size_the_subset_that_the_criterion_prefers_counts():
     search = summary([(2, 0.2, 0.3), (1, 0.3, 0.1), (0, 0.5, 0.5), (1, 0.25, 0.4), (2, 0.21, 0.05)])
     found = by_size(search)
-    assert found.sizes == (0, 1, 2)
-    assert found.criterion == (0.5, 0.25, 0.2)
-    assert found.validation == (0.5, 0.4, 0.3)  # not the lowest: the validation rows are not asked
+    assert [(step.n_features, step.criterion) for step in found] == [(0, 0.5), (1, 0.25), (2, 0.2)]
+    assert [step.validation for step in found] == [0.5, 0.4, 0.3]  # not the lowest: validation rows are not asked
 
 
 def test_a_size_that_was_passed_over_takes_the_value_before_it():
     found = by_size(summary([(0, 0.5, 0.5), (3, 0.2, 0.3)]))
-    assert found.at(2, on_validation=True) == 0.5
-    assert found.at(3, on_validation=True) == 0.3
-    assert math.isnan(found.at(4, on_validation=True))
-    assert math.isnan(by_size(summary([(2, 0.1, 0.1)])).at(1, on_validation=False))
+    assert value_at(found, 2, on_validation=True) == 0.5
+    assert value_at(found, 3, on_validation=True) == 0.3
+    assert math.isnan(value_at(found, 4, on_validation=True))
+    assert math.isnan(value_at(by_size(summary([(2, 0.1, 0.1)])), 1, on_validation=False))
 
 
 def test_the_mean_ends_where_fewer_than_half_of_the_searches_go_on():
@@ -366,60 +348,6 @@ def test_what_cannot_be_drawn_says_so():
 
 # --------------------------------------------------------------------------------------- pages and drawings
 
-FIGURES = {
-    "forward": lambda: path_figure(forward_trace()),
-    "floating": lambda: path_figure(floating_trace()),
-    "several": lambda: path_figure([forward_trace(), forward_trace(0.05), floating_trace()]),
-    "start only": lambda: path_figure(wrapper_trace([[]])),
-}
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_pages_are_well_formed_and_stay_inside(name):
-    html = FIGURES[name]().to_html()
-    elements = read(html)
-    for svg in drawings(html):
-        assert svg.attrib["aria-label"]
-        for shape in svg.iter():
-            if "points" in shape.attrib:
-                values = [float(v) for v in shape.attrib["points"].replace(",", " ").split()]
-                assert all(0 <= v <= 100 for v in values)
-            assert all(
-                0 <= float(shape.attrib[k]) <= 100 for k in ("x1", "x2", "y1", "y2", "x", "y") if k in shape.attrib
-            )
-    assert texts(elements, "table")
-    assert not {"script", "img", "link"} & {e.tag for e in elements}
-    policy = next(e for e in elements if e.attributes.get("http-equiv") == "Content-Security-Policy")
-    assert policy.attributes["content"].startswith("default-src 'none'")
-    for forbidden in ("http:", "https:", "url(", "@import"):
-        assert forbidden not in html
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_drawings_stand_for_themselves(name):
-    figure = FIGURES[name]()
-    svg = svg_of(figure)
-    width, height = float(svg.attrib["width"]), float(svg.attrib["height"])
-    for shape in svg.iter():
-        for key, limit in (
-            ("x", width),
-            ("x1", width),
-            ("x2", width),
-            ("cx", width),
-            ("y", height),
-            ("y1", height),
-            ("cy", height),
-        ):
-            if key in shape.attrib:
-                assert 0 <= float(shape.attrib[key]) <= limit
-    lines = tagged(svg, "polyline", "best")
-    assert len(lines) == sum(line.kind == "best" for panel in figure.drawing.panels for line in panel.lines)
-    assert "prefers-color-scheme: dark" in figure.to_svg()
-    notebook = figure._repr_html_()
-    ElementTree.fromstring(notebook)
-    assert "prefers-color-scheme" not in notebook
-    assert "currentColor" in notebook
-
 
 def test_hovering_tells_the_move():
     figure = path_figure(forward_trace(), title="Path")
@@ -432,23 +360,6 @@ def test_hovering_tells_the_move():
     assert strips[-1].start + strips[-1].width == pytest.approx(100)
 
 
-@pytest.mark.parametrize(
-    "text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "]]> -->", "{{ 7 * 7 }}", "a\x00b\ud800"]
-)
-def test_names_stay_text(text):
-    trace = forward_trace(names=(text, text + "2", "c", "d"))
-    for figure in (path_figure(trace, title=text), path_figure([trace, trace], title=text)):
-        elements = read(figure.to_html())
-        assert not {e.tag for e in elements} & {"script", "img"}
-        assert not any(name.startswith("on") for e in elements for name in e.attributes)
-        svg = svg_of(figure)
-        assert {e.tag.rpartition("}")[2] for e in svg.iter()} <= {
-            "svg", "title", "style", "rect", "text", "tspan", "line", "polyline", "polygon", "circle",
-        }  # fmt: skip
-        figure.to_html().encode()
-        assert "49" not in "".join(svg.itertext()) or "{{" not in text
-
-
 def test_long_names_keep_both_ends():
     names = ("U(w=60, 2 in a row)<=0.001114256468355765", "x" * 500, "c", "d")
     figure = path_figure(forward_trace(names=names))
@@ -456,21 +367,6 @@ def test_long_names_keep_both_ends():
     assert first.startswith("U(w=60")
     assert first.endswith("<=0.001114")
     assert len(second) <= 24
-
-
-def test_figures_are_saved_whole(tmp_path):
-    figure = path_figure(forward_trace(), title="Saved")
-    pages = [(suffix, figure.to_html()) for suffix in (".html", ".htm")]
-    for suffix, text in (*pages, (".svg", figure.to_svg()), (".SVG", figure.to_svg())):
-        path = tmp_path / f"figure{suffix}"
-        figure.save(path)
-        assert path.read_text(encoding="utf-8") == text
-    with pytest.raises(ValueError, match=r"saved as \.html or \.svg"):
-        figure.save(tmp_path / "figure.png")
-    with pytest.raises(FileNotFoundError, match="create it first"):
-        figure.save(tmp_path / "absent" / "figure.svg")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["figure.SVG", "figure.htm", "figure.html", "figure.svg"]
-    assert "Saved" in repr(figure)
 
 
 # ------------------------------------------------------------------------------------------------ the report
