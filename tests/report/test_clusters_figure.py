@@ -10,8 +10,7 @@ from sklearn.datasets import load_wine
 
 import bayesieve
 from bayesieve import DependenceClusterSelector, SelectiveNB
-from bayesieve.report.clusters_figure import clusters_figure
-from bayesieve.report.figures.clusters import cluster_drawing
+from bayesieve.report.clusters_figure import cluster_drawing, clusters_figure
 
 
 def test_marks_and_candidates_are_those_of_the_search() -> None:

@@ -13,9 +13,8 @@ from hypothesis import given, strategies as st
 
 from bayesieve.report import path_figure, render_report
 from bayesieve.report.figures.panels import Line, band, clipped_lines, labelled_mark, value_scale
-from bayesieve.report.figures.path import phase_drawing
+from bayesieve.report.figures.path import Facet, facets_in_turn, needs_logarithm, phase_drawing, ticks_of
 from bayesieve.report.figures.scale import Point, Scale, spaced
-from bayesieve.report.figures.sizes import Facet, facets_in_turn, needs_logarithm, ticks_of
 from bayesieve.report.figures.spread import by_size, spread, spread_drawing, value_at
 from bayesieve.report.sections.tables import MAX_MOVES, moves_table
 from bayesieve.report.traces import summarise_trace

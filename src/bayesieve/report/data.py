@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from bayesieve.short_repr import ShortRepr
 
 if TYPE_CHECKING:
-    from bayesieve.report.figures.clusters import ClusterDrawing
+    from bayesieve.report.clusters_figure import ClusterDrawing
 
 
 @dataclass(frozen=True, repr=False)

@@ -20,9 +20,8 @@ from bayesieve.report.figures.panels import (
     strips_between,
     value_scale,
 )
-from bayesieve.report.figures.path import MAX_LINES, MAX_POINTS
+from bayesieve.report.figures.path import MAX_LINES, MAX_POINTS, Facet, needs_logarithm, size_label
 from bayesieve.report.figures.scale import Point, drawable, spaced, value_ticks
-from bayesieve.report.figures.sizes import Facet, needs_logarithm, size_label
 from bayesieve.report.measures import Measure, measures_of
 from bayesieve.words import plural
 
