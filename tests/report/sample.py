@@ -22,10 +22,10 @@ from bayesieve.report.data import (
     LevelRow,
     PathStep,
     Performance,
-    ReliabilityBin,
     ReportData,
     SearchSummary,
 )
+from bayesieve.statistics.metrics import Bin
 
 
 def rows_of(scores: dict[str, list[Any]], data: str = "credit", measure: str = "accuracy") -> list[dict[str, Any]]:
@@ -128,7 +128,7 @@ def _search(source: dict[str, Any]) -> SearchSummary:
 
 
 def _performance(source: dict[str, Any], label: str) -> Performance:
-    bins = tuple(ReliabilityBin(*b) for b in source["reliability"])
+    bins = tuple(Bin(*b, 0.0, 1.0, 1.0) for b in source["reliability"])
     single = {
         k: source[k]
         for k in ("accuracy", "auc", "log_loss", "compression_rate", "brier", "majority_accuracy", "class_entropy")
@@ -202,7 +202,7 @@ def synthetic(
     n_rows = int(sum(class_counts))
     prior = tuple(math.log(n / n_rows) for n in class_counts)
     parts = tuple(Contribution(f.name, "a value", f.levels[0].label, f.weight, f.levels[0].evidence) for f in features)
-    bins = tuple(ReliabilityBin(p / 10 + 0.05, min(1.0, p / 10 + 0.08), 10 + 5 * p) for p in range(10))
+    bins = tuple(Bin(p / 10 + 0.05, min(1.0, p / 10 + 0.08), 10 + 5 * p, 0.0, 1.0, 1.0) for p in range(10))
     curve = tuple((x / 20, (x / 20) ** 0.4) for x in range(21))
     path = [
         PathStep(s, i, "add" if i else "start", names[0] if i else None, i, 900.0 - 300 * (1 - 0.6**i) + 4 * s)

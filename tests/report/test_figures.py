@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from bayesieve.report.data import PathStep, ReliabilityBin, SearchSummary
+from bayesieve.report.data import PathStep, SearchSummary
 from bayesieve.report.figures.bars import bar_width, diverging_bar, evidence_limit, stacked_segments, waterfall
 from bayesieve.report.figures.path import MAX_LINES, best_start, path_chart
 from bayesieve.report.figures.scale import Scale, thinned, tick_values
 from bayesieve.report.sections.performance import MAX_POINTS, reliability_chart, roc_area, roc_points
+from bayesieve.statistics.metrics import Bin
 
 anything = st.floats(allow_nan=True, allow_infinity=True)
 finite = st.floats(-1e6, 1e6)
@@ -146,21 +147,24 @@ def test_no_moves_no_chart():
     assert path_chart(search([])) is None
 
 
+def binned(predicted, observed, rows):
+    return Bin(predicted, observed, rows, 0.1, 0.9, 1.0)
+
+
 def test_reliability_positions():
-    chart = reliability_chart(
-        [ReliabilityBin(0.25, 0.5, 10), ReliabilityBin(0.75, 1.0, 40), ReliabilityBin(0.5, 0.5, 0)]
-    )
+    chart = reliability_chart([binned(0.25, 0.5, 10), binned(0.75, 1.0, 40), binned(0.5, 0.5, 0)])
     assert chart is not None
     assert [(p.x, p.y) for p in chart.points] == [(25, 50), (75, 0)]
     assert [bar.height for bar in chart.bars] == [25, 100]
     assert chart.error == pytest.approx(0.25)
+    assert [[(p.x, p.y) for p in ends] for ends in chart.intervals] == [[(x, 90), (x, 10)] for x in (25, 75)]
     assert reliability_chart([]) is None
-    assert reliability_chart([ReliabilityBin(math.nan, math.nan, 0)]) is None
+    assert reliability_chart([binned(math.nan, math.nan, 0)]) is None
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.integers(0, 1000)), max_size=30))
 def test_reliability_stays_in_the_plot_area(bins):
-    chart = reliability_chart([ReliabilityBin(*b) for b in bins])
+    chart = reliability_chart([binned(*b) for b in bins])
     if chart is None:
         return
     for bar in chart.bars:

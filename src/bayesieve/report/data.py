@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bayesieve.short_repr import ShortRepr
+from bayesieve.statistics.metrics import Bin
 
 if TYPE_CHECKING:
     from bayesieve.report.clusters_figure import ClusterDrawing
@@ -191,25 +192,6 @@ class SearchSummary(ShortRepr):
     ended: str | None = None
 
 
-@dataclass(frozen=True)
-class ReliabilityBin:
-    """Rows whose predicted probability of a class fell in one bin.
-
-    Attributes
-    ----------
-    predicted : mean predicted probability
-    observed : share of the rows that are of the class
-    count : int
-    low, high : confidence interval of `observed`, where there is one
-    """
-
-    predicted: float
-    observed: float
-    count: int
-    low: float | None = None
-    high: float | None = None
-
-
 @dataclass(frozen=True, repr=False)
 class Performance(ShortRepr):
     """The performance of the model, and the rows on which it was measured.
@@ -238,7 +220,7 @@ class Performance(ShortRepr):
     brier: float
     majority_accuracy: float
     class_entropy: float
-    reliability: tuple[tuple[str, tuple[ReliabilityBin, ...]], ...]
+    reliability: tuple[tuple[str, tuple[Bin, ...]], ...]
     confusion: tuple[tuple[int, ...], ...] | None
     roc: tuple[tuple[str, tuple[tuple[float, float], ...]], ...]
     measured: str = ""

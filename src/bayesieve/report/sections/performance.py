@@ -7,8 +7,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bayesieve.report.data import Performance, ReliabilityBin, ReportData
+from bayesieve.report.data import Performance, ReportData
 from bayesieve.report.figures.scale import Box, Point, Scale, Tick, thinned
+from bayesieve.statistics.metrics import Bin
 from bayesieve.words import plural
 
 MAX_CLASSES = 30
@@ -26,7 +27,7 @@ class ReliabilityChart:
     """
 
     points: tuple[Point, ...]
-    bins: tuple[ReliabilityBin, ...]
+    bins: tuple[Bin, ...]
     bars: tuple[Box, ...]
     error: float
     intervals: tuple[tuple[Point, Point], ...]
@@ -92,35 +93,31 @@ def _frequent_confusions(
     return tuple((classes[i], classes[j], n, n / sum(matrix[i])) for n, i, j in wrong[:N_CONFUSIONS])
 
 
-def calibration_error(bins: Sequence[ReliabilityBin]) -> float:
+def calibration_error(bins: Sequence[Bin]) -> float:
     """Mean distance between predicted and observed, weighted by rows (expected calibration error)."""
-    n_rows = sum(b.count for b in bins)
-    return sum(b.count * abs(b.predicted - b.observed) for b in bins) / n_rows if n_rows else math.nan
+    n_rows = sum(b.rows for b in bins)
+    return sum(b.rows * abs(b.predicted - b.observed) for b in bins) / n_rows if n_rows else math.nan
 
 
-def reliability_chart(bins: Sequence[ReliabilityBin]) -> ReliabilityChart | None:
+def reliability_chart(bins: Sequence[Bin]) -> ReliabilityChart | None:
     """Positions of the diagram; empty bins are left out, None when all are empty."""
     filled = sorted(
-        (b for b in bins if b.count > 0 and math.isfinite(b.predicted + b.observed)), key=lambda b: b.predicted
+        (b for b in bins if b.rows > 0 and math.isfinite(b.predicted + b.observed)), key=lambda b: b.predicted
     )
     if not filled:
         return None
     xs = [_RIGHT(b.predicted) for b in filled]
     gaps = [right - left for left, right in itertools.pairwise(xs)]
     width = round(max(0.8, min([6.0, *(0.8 * gap for gap in gaps)])), 2)
-    most = max(b.count for b in filled)
+    most = max(b.rows for b in filled)
     lefts = [round(min(max(x - width / 2, 0.0), 100 - width), 2) for x in xs]
-    heights = [round(100 * b.count / most, 2) for b in filled]
+    heights = [round(100 * b.rows / most, 2) for b in filled]
     bars = tuple(
-        Box(left, 100 - height, width, height, plural(b.count, "row"))
+        Box(left, 100 - height, width, height, plural(b.rows, "row"))
         for left, height, b in zip(lefts, heights, filled, strict=True)
     )
     points = tuple(Point(x, _UP(b.observed)) for x, b in zip(xs, filled, strict=True))
-    intervals = tuple(
-        (Point(x, _UP(b.low)), Point(x, _UP(b.high)))
-        for x, b in zip(xs, filled, strict=True)
-        if b.low is not None and b.high is not None
-    )
+    intervals = tuple((Point(x, _UP(b.low)), Point(x, _UP(b.high))) for x, b in zip(xs, filled, strict=True))
     return ReliabilityChart(points, tuple(filled), bars, calibration_error(filled), intervals)
 
 
