@@ -57,7 +57,7 @@ class RankBar:
 
 @dataclass(frozen=True)
 class Span:
-    """The critical difference, to scale; `cut` where it is longer than the axis."""
+    """The critical difference, to scale; `cut` if it is longer than the axis."""
 
     x1: float
     x2: float
@@ -252,7 +252,7 @@ def _table(names: Sequence[str], ranks: Sequence[float], groups: Sequence[Sequen
 def rank_drawing(
     names: Sequence[str], ranks: Sequence[float], groups: Sequence[Sequence[int]], difference: float | None
 ) -> RankDrawing:
-    """Lay out a diagram; `groups` are places in `names`, `difference` is in ranks or None where there is none."""
+    """Lay out a diagram; `groups` are places in `names`, `difference` is in ranks, or None."""
     n = len(names)
     texts = [words.shorten_middle(words.not_blank(name), MAX_NAME) for name in names]
     room = MARGIN + _RANK + _CHARACTER * max(map(len, texts), default=0)

@@ -33,7 +33,7 @@ class Figure:
     Attributes
     ----------
     title, caption : str
-    drawing : positions of everything; None where there is nothing to draw
+    drawing : positions of everything; None if there is nothing to draw
     table : Table or None
         The numbers, for those who cannot or would rather not look.
     template : name of the templates that draw it, ``.html`` and ``.svg``

@@ -191,7 +191,7 @@ def alternates(search: SearchSummary) -> bool:
 
 
 def phase_drawing(search: SearchSummary) -> PathDrawing | None:
-    """Panels of the criterion and of the validation rows, or None when no value can be drawn."""
+    """Panels of the criterion and of the validation rows, or None if no value can be drawn."""
     walks = list(steps_by_start(search.path).values())
     if not walks:
         return None

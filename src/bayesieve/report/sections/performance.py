@@ -45,8 +45,8 @@ class ClassCharts:
 
 @dataclass(frozen=True)
 class PerformanceSection:
-    """The charts of the classes, and the confusion matrix; where it is too wide, its most frequent confusions: true
-    class, predicted class, rows and their share of the true class.
+    """The charts of the classes, and the confusion matrix. If that is too wide, its most frequent confusions instead:
+    true class, predicted class, rows and their share of the true class.
     """
 
     charts: tuple[ClassCharts, ...]
@@ -56,7 +56,7 @@ class PerformanceSection:
 
 
 def performance_section(data: ReportData) -> PerformanceSection | None:
-    """None when no quality was measured."""
+    """The section, or None if nothing was measured."""
     performance = data.performance
     if performance is None:
         return None
@@ -100,7 +100,7 @@ def calibration_error(bins: Sequence[Bin]) -> float:
 
 
 def reliability_chart(bins: Sequence[Bin]) -> ReliabilityChart | None:
-    """Positions of the diagram; empty bins are left out, None when all are empty."""
+    """Positions of the diagram; empty bins are left out, None if all are empty."""
     filled = sorted(
         (b for b in bins if b.rows > 0 and math.isfinite(b.predicted + b.observed)), key=lambda b: b.predicted
     )
