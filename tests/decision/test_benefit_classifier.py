@@ -68,12 +68,6 @@ def test_functions_of_the_rows_may_name_columns(library: Any) -> None:
     np.testing.assert_allclose(model.expected_benefit(frame), np.einsum("nj,nij->ni", probability, values))
 
 
-def test_without_benefits_the_most_probable_class() -> None:
-    model = BenefitClassifier(SelectiveNB()).fit(X3, Y3)
-    assert (model.predict(X3) == model.estimator_.predict(X3)).all()
-    assert model.score(X3, Y3) == model.estimator_.score(X3, Y3)
-
-
 def test_a_fitted_classifier_decides_at_once() -> None:
     fitted = SelectiveNB().fit(X3, Y3)
     benefit = RNG.normal(size=(3, 3))
@@ -174,63 +168,6 @@ def test_metadata_are_routed() -> None:
     np.testing.assert_allclose(gifts.coef_, scores["estimator"][0].amount_estimator_.coef_)
 
 
-def test_ties_go_to_the_first_decision() -> None:
-    model = BenefitClassifier(DummyClassifier(strategy="prior"), benefit=[[1, 0], [0, 1]])
-    assert model.fit(np.zeros((4, 1)), [0, 1, 0, 1]).predict(np.zeros((2, 1))).tolist() == [0, 0]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"benefit": np.eye(3)}, "benefit has 3 columns, but there are 2 classes"),
-        ({"benefit": np.ones((3, 2))}, "name a decision for each row in decisions="),
-        ({"class_prior": [0.5, 0.4]}, "class_prior must hold a positive share for each of [0, 1]"),
-        ({"class_prior": {0: 1.0}}, "class_prior must hold a positive share"),
-        ({"amount_estimator": LinearRegression()}, "amount_estimator needs amounts to learn from"),
-        ({"amount": "gift"}, "X has no column 'gift', which amount names"),
-        ({"amount_benefit": [[1]]}, "amount_benefit must be a matrix of finite numbers, 2 rows"),
-        ({"amount_benefit": np.eye(2)}, "amount_benefit needs the amounts of the rows"),
-    ],
-)
-def test_one_clear_sentence(options: dict[str, Any], message: str) -> None:
-    data = campaign(200, share=0.5)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        BenefitClassifier(LogisticRegression(), **options).fit(data.X, data.y).predict(data.X)
-
-
-def test_one_clear_sentence_about_amounts_weights_and_rows() -> None:
-    data = campaign(200, share=0.5)
-    model = BenefitClassifier(LogisticRegression(), benefit=LETTERS, amount_estimator=LinearRegression())
-    with pytest.raises(ValueError, match="no amount is known in a row where it matters"):
-        model.fit(data.X, data.y, benefit=np.where(data.y == 1, np.nan, 1.0))
-    with pytest.raises(ValueError, match="benefit has 3 values, but there are 200 rows"):
-        model.fit(data.X, data.y, benefit=[1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight"):
-        BenefitClassifier(KNeighborsClassifier()).fit(data.X, data.y, sample_weight=np.ones(200))
-    with pytest.raises(ValueError, match="X has 200 rows but y has 100 labels"):
-        BenefitClassifier(LogisticRegression()).fit(data.X, data.y).score(data.X, data.y[:100])
-    with pytest.raises(NotFittedError, match="class_prior needs the shares of the classes in training"):
-        BenefitClassifier(LogisticRegression().fit(data.X, data.y), class_prior=[0.9, 0.1]).predict(data.X)
-    with pytest.raises(ValueError, match="Benefits are missing"):
-        BenefitClassifier(LogisticRegression(), benefit=LETTERS).fit(data.X, data.y).predict(data.X, data.gifts)
-    with pytest.raises(ValueError, match="needs two decisions, there are 3"):
-        BenefitClassifier(LogisticRegression(), benefit=np.ones((3, 2)), decisions=[0, 1, 2]).fit(
-            data.X, data.y
-        ).profit_curve(data.X, data.y)
-
-
-def test_the_curve_of_the_method_is_that_of_the_function() -> None:
-    data = campaign(300, share=0.5)
-    model = BenefitClassifier(LogisticRegression(), benefit=[[0, 0], [-1, 3]]).fit(data.X, data.y)
-    score = np.diff(model.expected_benefit(data.X), axis=1).ravel()
-    ours, direct = (
-        model.profit_curve(data.X, data.y, n_bootstrap=20),
-        profit_curve(data.y, score, benefit=[[0, 0], [-1, 3]], n_bootstrap=20),
-    )
-    for name in ("share", "threshold", "profit", "low", "high"):
-        np.testing.assert_array_equal(getattr(ours, name), getattr(direct, name))
-
-
 def test_scanned_rows_are_decided_as_in_memory() -> None:
     rng = np.random.default_rng(5)
     frame = pl.DataFrame({"x": rng.normal(size=400), "sum": rng.gamma(2.0, size=400).round(3)})
@@ -253,3 +190,74 @@ def test_scanned_rows_are_decided_as_in_memory() -> None:
         BenefitClassifier(SelectiveNB(), amount_estimator=LinearRegression()).fit(lazy, "paid")
     with pytest.raises(ValueError, match="A function of the rows as benefit needs the rows in memory"):
         BenefitClassifier(SelectiveNB(), benefit=lambda rows: [[0, 1], [1, 0]]).fit(lazy, "paid")
+
+
+def test_plain_decisions_ties_and_the_curve() -> None:
+    model = BenefitClassifier(SelectiveNB()).fit(X3, Y3)  # without benefits the most probable class
+    assert (model.predict(X3) == model.estimator_.predict(X3)).all()
+    assert model.score(X3, Y3) == model.estimator_.score(X3, Y3)
+    model = BenefitClassifier(DummyClassifier(strategy="prior"), benefit=[[1, 0], [0, 1]])
+    assert model.fit(np.zeros((4, 1)), [0, 1, 0, 1]).predict(np.zeros((2, 1))).tolist() == [0, 0]
+    data, benefit = campaign(300, share=0.5), [[0, 0], [-1, 3]]
+    model = BenefitClassifier(LogisticRegression(), benefit=benefit).fit(data.X, data.y)
+    ours = model.profit_curve(data.X, data.y, n_bootstrap=20)
+    gain = np.diff(model.expected_benefit(data.X), axis=1).ravel()
+    direct = profit_curve(data.y, gain, benefit=benefit, n_bootstrap=20)
+    for name in ("share", "threshold", "profit", "low", "high"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(direct, name))
+
+
+def tried(options: Any = (), *, fit: Any = (), use: Any = None, estimator: Any = None) -> None:
+    """Fit and use a classifier with these options."""
+    data = campaign(200, share=0.5)
+    model = BenefitClassifier(estimator or LogisticRegression(), **dict(options))
+    model.fit(data.X, data.y, **dict(fit))
+    (use or BenefitClassifier.predict)(model, data.X)
+
+
+ESTIMATED = {"benefit": LETTERS, "amount_estimator": LinearRegression()}
+
+
+@pytest.mark.parametrize(
+    ("message", "case"),
+    [
+        ("benefit has 3 columns, but there are 2 classes", {"options": {"benefit": np.eye(3)}}),
+        ("name a decision for each row in decisions=", {"options": {"benefit": np.ones((3, 2))}}),
+        ("class_prior must hold a positive share for each of [0, 1]", {"options": {"class_prior": [0.5, 0.4]}}),
+        ("class_prior must hold a positive share", {"options": {"class_prior": {0: 1.0}}}),
+        ("amount_estimator needs amounts to learn from", {"options": {"amount_estimator": LinearRegression()}}),
+        ("X has no column 'gift', which amount names", {"options": {"amount": "gift"}}),
+        ("amount_benefit must be a matrix of finite numbers, 2 rows", {"options": {"amount_benefit": [[1]]}}),
+        ("amount_benefit needs the amounts of the rows", {"options": {"amount_benefit": np.eye(2)}}),
+        (
+            "no amount is known in a row where it matters",
+            {"options": ESTIMATED, "fit": {"benefit": np.where(campaign(200, share=0.5).y == 1, np.nan, 1.0)}},
+        ),
+        ("benefit has 3 values, but there are 200 rows", {"options": ESTIMATED, "fit": {"benefit": [1.0, 2.0, 3.0]}}),
+        (
+            "KNeighborsClassifier takes no sample_weight",
+            {"fit": {"sample_weight": np.ones(200)}, "estimator": KNeighborsClassifier()},
+        ),
+        ("X has 200 rows but y has 100 labels", {"use": lambda model, X: model.score(X, np.arange(100) % 2)}),
+        (
+            "Benefits are missing",
+            {"options": {"benefit": LETTERS}, "use": lambda model, X: model.predict(X, np.full(200, np.nan))},
+        ),
+        (
+            "needs two decisions, there are 3",
+            {
+                "options": {"benefit": np.ones((3, 2)), "decisions": [0, 1, 2]},
+                "use": lambda model, X: model.profit_curve(X, np.arange(200) % 2),
+            },
+        ),
+    ],
+)
+def test_one_clear_sentence(message: str, case: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        tried(**case)
+
+
+def test_shares_of_training_are_needed_for_a_class_prior() -> None:
+    fitted = LogisticRegression().fit(X3, Y3)
+    with pytest.raises(NotFittedError, match="class_prior needs the shares of the classes in training"):
+        BenefitClassifier(fitted, class_prior=[0.5, 0.4, 0.1]).predict(X3)

@@ -42,7 +42,7 @@ ODD = (
 
 def test_a_rule_is_read_as_it_was_written() -> None:
     rule = BenefitRule.from_json(RULE, CLASSES)
-    assert rule.class_prior == (0.9, 0.1)
+    assert rule.class_prior == {"good": 0.9, "bad": 0.1}
     assert json.loads(json.dumps(rule.to_json())) == RULE
     assert BenefitRule.from_json(rule.to_json(), CLASSES) == rule
 

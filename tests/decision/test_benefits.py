@@ -58,16 +58,6 @@ def test_without_benefits_right_decisions_are_counted() -> None:
     assert total_benefit(pa.array(["a", "b"]), pd.Series(["b", "b"]), sample_weight=[1.0, 0.5]) == 0.5
 
 
-def test_cells_are_told_from_columns_of_amounts() -> None:
-    assert is_column([1.0, None])
-    assert is_column(np.ones(3))
-    assert is_column(pl.Series([1]))
-    assert not is_column(MATRIX)
-    assert not is_column(np.ones((2, 2)))
-    assert not is_column([[np.ones(3), 1]])
-    assert not is_column(lambda X: X)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -97,12 +87,13 @@ def test_one_clear_sentence(options: dict[str, Any], message: str) -> None:
         total_benefit(["b", "a", "b"], ["b", "b", "a"], **options)
 
 
-def test_decisions_for_other_rows_are_refused() -> None:
+def test_forms_are_told_apart_and_unknown_numbers_refused() -> None:
+    for column in ([1.0, None], np.ones(3), pl.Series([1])):
+        assert is_column(column)
+    for other in (MATRIX, np.ones((2, 2)), [[np.ones(3), 1]], lambda X: X):
+        assert not is_column(other)
     with pytest.raises(ValueError, match="y has 2 rows but there are 3 decisions"):
         total_benefit([0, 1], [0, 1, 1])
-
-
-def test_expected_benefits_need_known_numbers() -> None:
     benefits = read_benefits([[0, 0], [np.array([1.0, np.nan]), 1]], 2, 2)
     with pytest.raises(ValueError, match=r"missing or infinite \(first in row 1\)"):
         benefits.expected(np.full((2, 2), 0.5))

@@ -29,15 +29,9 @@ from bayesieve import MAPSelector, RepeatedFolds, SelectiveNB, TableEncoder, Wra
 from bayesieve.evaluation import Comparison, FixedSplit, compare_many
 from bayesieve.evaluation.comparison_file import NUMBERS
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv"
+CREDIT = pl.read_csv(Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv").head(400)
 SECONDS = ("fit_seconds", "predict_seconds")
 THREE = RepeatedFolds(n_folds=3)
-
-
-@pytest.fixture(scope="module")
-def german() -> tuple[pl.DataFrame, pl.Series]:
-    frame = pl.read_csv(EXAMPLE).head(400)
-    return frame.drop("class"), frame["class"]
 
 
 def measured(found: Comparison) -> list[dict[str, Any]]:
@@ -74,56 +68,9 @@ def test_folds_are_those_of_scikit_learn_and_of_the_seed() -> None:
     assert any((a.test != b.test).any() for a, b in zip(first, RepeatedFolds(4, 1, 8).split(y), strict=True))
 
 
-def test_figures_are_those_of_scikit_learn_on_refits() -> None:
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    methods = {
-        "gauss": GaussianNB(),
-        "tree": DecisionTreeClassifier(max_depth=3, random_state=0),
-        "map": SelectiveNB("map"),
-    }
-    protocol = RepeatedFolds(5, 2, 3)
-    found = compare(methods, X, y, protocol)
-    rows = iter(found.rows)
-    for fold in protocol.split(y.to_numpy()):
-        for name, method in methods.items():
-            row = next(rows)
-            model = method.fit(X.iloc[fold.train], y.iloc[fold.train])
-            truth, proba = y.iloc[fold.test].to_numpy(), model.predict_proba(X.iloc[fold.test])
-            assert (row["method"], row["repeat"], row["fold"]) == (name, fold.repeat, fold.fold)
-            assert (row["n_train"], row["n_test"], row["error"]) == (120, 30, None)
-            assert row["accuracy"] == pytest.approx(accuracy_score(truth, proba.argmax(axis=1)))
-            assert row["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(truth, proba.argmax(axis=1)))
-            assert row["log_loss"] == pytest.approx(log_loss(truth, proba))
-            assert row["compression_rate"] == pytest.approx(1 - log_loss(truth, proba) / np.log(3))
-            assert row["brier"] == pytest.approx(brier_score_loss(truth, proba))
-            assert row["auc"] == pytest.approx(roc_auc_score(truth, proba, multi_class="ovr", average="weighted"))
-            assert row["n_features"] == (model.n_features_selected_ if name == "map" else None)
-            assert min(row["fit_seconds"], row["predict_seconds"]) > 0
-
-
-def test_weights_are_for_training_and_for_measures() -> None:
-    X, y = load_wine(return_X_y=True)
-    weight = np.random.default_rng(0).integers(1, 5, y.size).astype(float)
-    protocol = RepeatedFolds(4)
-    found = compare({"gauss": GaussianNB(), "failing": Failing()}, X, y, protocol, sample_weight=weight)
-    for fold, row in zip(protocol.split(y), found.rows[::2], strict=True):
-        model = GaussianNB().fit(X[fold.train], y[fold.train], weight[fold.train])
-        proba, truth, w = model.predict_proba(X[fold.test]), y[fold.test], weight[fold.test]
-        shares = np.bincount(y[fold.train], weights=weight[fold.train]) / weight[fold.train].sum()
-        null = log_loss(truth, np.tile(shares, (truth.size, 1)), sample_weight=w)
-        assert row["accuracy"] == pytest.approx(accuracy_score(truth, proba.argmax(axis=1), sample_weight=w))
-        assert row["log_loss"] == pytest.approx(log_loss(truth, proba, sample_weight=w))
-        assert row["compression_rate"] == pytest.approx(1 - log_loss(truth, proba, sample_weight=w) / null)
-        balanced = balanced_accuracy_score(truth, proba.argmax(axis=1), sample_weight=w)
-        assert row["balanced_accuracy"] == pytest.approx(balanced)
-    assert {row["error"] for row in found.rows[1::2]} == {"Failing.fit does not accept sample_weight."}
-
-
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_coding_shared_by_all_changes_nothing(
-    german: tuple[pl.DataFrame, pl.Series], monkeypatch: pytest.MonkeyPatch, weighted: bool
-) -> None:
-    X, y = german
+def test_a_coding_shared_by_all_changes_nothing(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
+    X, y = CREDIT.drop("class"), CREDIT["class"]
     weight = np.random.default_rng(1).integers(0, 4, len(y)).astype(float) if weighted else None
     fits = []
     whole = TableEncoder.fit_transform_coded
@@ -165,18 +112,6 @@ def _codes(model: SelectiveNB, y: pl.Series, rows: np.ndarray) -> np.ndarray:
     return np.searchsorted(model.classes_, y.gather(rows).to_numpy())
 
 
-def test_threads_and_runs_change_nothing(german: tuple[pl.DataFrame, pl.Series], tmp_path: Path) -> None:
-    X, y = german
-    methods = {"map": SelectiveNB("map"), "auc": SelectiveNB("auc"), "all": SelectiveNB("all")}
-    protocol = RepeatedFolds(3, 2, 5)
-    one = compare(methods, X, y, protocol)
-    several = compare(methods, X, y, protocol, n_jobs=3, results=tmp_path / "found.jsonl")
-    pandas = compare(methods, X.to_pandas(), y.to_pandas(), protocol, results=tmp_path / "found.jsonl")
-    assert measured(one) == measured(several) == measured(pandas)
-    assert pandas.rows == several.rows  # read, not run: whatever library holds the table
-    assert measured(compare(methods, X, y, RepeatedFolds(3, 2, 6))) != measured(one)
-
-
 def test_an_estimator_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     X, y = load_iris(return_X_y=True)
     X = np.column_stack([np.arange(150.0), X])
@@ -209,47 +144,6 @@ class Told(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         return np.tile(self.row, (len(X) - self.left_out, 1))
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    ("method", "message"),
-    [
-        (Told([7.0, 7.0], ["no", "yes"]), "Predicted probabilities of a row add up to 14, not to 1."),
-        (Told([0.0, 0.0], ["no", "yes"]), "Predicted probabilities of a row add up to 0, not to 1."),
-        (Told([1.5, -0.5], ["no", "yes"]), "Predicted probabilities are not numbers (NaN), or negative."),
-        (Told([0.5, np.nan], ["no", "yes"]), "Predicted probabilities are not numbers (NaN), or negative."),
-        (Told([0.5, 0.5], ["no", "zzz"]), "The model has classes that the data set lacks: ['no', 'zzz']."),
-        (Told([1.0], ["no", "yes"]), "Predicted probabilities have shape (4, 1), not one column for each class."),
-        (Told([0.5, 0.5], ["no", "yes"], 1), "Probabilities were predicted for 3 of 4 rows."),
-    ],
-)
-def test_what_are_no_probabilities_has_no_figures(method: Told, message: str) -> None:
-    found = compare({"told": method}, np.arange(12.0)[:, None], ["no", "yes"] * 6, THREE)
-    assert found.errors() == [("data", "told", 3, message)]
-
-
-def test_probabilities_of_single_precision_and_in_another_order_are_taken() -> None:
-    method = Told([0.9 + 1e-5, 0.1], ["yes", "no"])
-    found = compare({"told": method}, np.arange(12.0)[:, None], ["no"] * 3 + ["yes"] * 9, THREE)
-    assert found.matrix("accuracy").tolist() == [[0.75]]
-
-
-def test_saturated_probabilities_are_ordered_and_their_loss_is_finite() -> None:
-    X, y = load_iris(return_X_y=True)
-    found = compare({"tree": DecisionTreeClassifier(random_state=0)}, X, y, THREE)
-    for row, fold in zip(found.rows, THREE.split(y), strict=True):
-        model = DecisionTreeClassifier(random_state=0).fit(X[fold.train], y[fold.train])
-        proba = model.predict_proba(X[fold.test])
-        assert row["auc"] == pytest.approx(roc_auc_score(y[fold.test], proba, multi_class="ovr", average="weighted"))
-        assert row["log_loss"] == pytest.approx(log_loss(y[fold.test], proba))
-
-
-def test_a_class_that_training_lacks_costs_no_fold() -> None:
-    X, y = load_iris(return_X_y=True)
-    y = np.where(np.arange(150) == 3, 9, y)
-    found = compare({"gauss": GaussianNB(), "all": SelectiveNB("all")}, X, y, THREE)
-    assert all(row["error"] is None and np.isfinite(row["log_loss"]) for row in found.rows)
 
 
 def test_several_data_sets(tmp_path: Path) -> None:
@@ -295,32 +189,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Comparison]:
     """The file of a run that nobody interrupted, and what it found."""
     path = tmp_path_factory.mktemp("whole") / "found.jsonl"
     return (found := compare(METHODS, *load_iris(return_X_y=True), THREE, results=path)) and (path.read_bytes(), found)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.005, 0.03, 0.3, 0.5, 0.77, 0.999, 1.0])
-def test_a_run_that_was_killed_goes_on(share: float, whole: tuple[bytes, Comparison], tmp_path: Path) -> None:
-    content, straight = whole
-    path = tmp_path / "found.jsonl"
-    left = content[: int(share * len(content))]
-    path.write_bytes(left)
-    resumed = compare(METHODS, *load_iris(return_X_y=True), THREE, results=path)
-    assert measured(resumed) == measured(straight)
-    n_kept = sum(b'"result"' in line and line.endswith(b"\n") for line in left.splitlines(keepends=True))
-    same = [a["fit_seconds"] == b["fit_seconds"] for a, b in zip(resumed.rows, straight.rows, strict=True)]
-    assert all(same[:n_kept])  # these were not run again
-    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
-    assert [sorted(line)[-1] for line in lines].count("result") == 6
-    assert path.read_bytes().endswith(b"\n")
-
-
-def test_every_cut_of_a_line_is_survived(whole: tuple[bytes, Comparison], tmp_path: Path) -> None:
-    content, straight = whole
-    path = tmp_path / "found.jsonl"
-    last = content.rstrip(b"\n").rfind(b"\n") + 1
-    for cut in range(last, len(content), 60):
-        path.write_bytes(content[:cut])
-        resumed = compare(METHODS, *load_iris(return_X_y=True), THREE, results=path)
-        assert measured(resumed) == measured(straight)
 
 
 class Interrupting(GaussianNB):
@@ -402,36 +270,136 @@ def test_ctrl_c_does_not_wait_for_a_fit_that_does_not_hear_it(n_jobs: int, tmp_p
     assert path.read_bytes() == kept  # what ended later is dropped
 
 
-@pytest.mark.parametrize("part", ["training", "test"])
-def test_a_fold_without_weight_is_an_error_in_words(part: str) -> None:
+LOSSES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
+def test_figures_are_those_of_scikit_learn_on_refits(load: Any, weighted: bool) -> None:
+    X, y = load(return_X_y=True, as_frame=True)
+    weight = np.random.default_rng(0).integers(1, 5, y.size).astype(float) if weighted else None
+    methods = {
+        "gauss": GaussianNB(),
+        "tree": DecisionTreeClassifier(random_state=0),  # saturated: probabilities of 0 and 1
+        "map": SelectiveNB("map"),
+        "unable": Failing(),
+    }
+    protocol = RepeatedFolds(3, 2, 3)
+    found = compare(methods, X, y, protocol, sample_weight=weight)
+    rows = iter(found.rows)
+    n_classes = y.nunique()
+    for fold in protocol.split(y.to_numpy()):
+        for name, method in methods.items():
+            row = next(rows)
+            assert (row["method"], row["repeat"], row["fold"]) == (name, fold.repeat, fold.fold)
+            assert (row["n_train"], row["n_test"]) == (fold.train.size, fold.test.size)
+            if name == "unable" and weighted:
+                assert row["error"] == "Failing.fit does not accept sample_weight."
+                continue
+            given = {} if weight is None else {"sample_weight": weight[fold.train]}
+            w = {} if weight is None else {"sample_weight": weight[fold.test]}
+            model = method.fit(X.iloc[fold.train], y.iloc[fold.train], **given)
+            truth, proba = y.iloc[fold.test].to_numpy(), model.predict_proba(X.iloc[fold.test])
+            shares = np.bincount(y.iloc[fold.train], given.get("sample_weight"))
+            null = log_loss(truth, np.tile(shares / shares.sum(), (truth.size, 1)), **w)
+            loss = log_loss(truth, proba, **w)
+            positive = proba if n_classes > 2 else proba[:, 1]
+            assert row["error"] is None
+            for measure, score in LOSSES.items():
+                assert row[measure] == pytest.approx(score(truth, proba.argmax(axis=1), **w))
+            assert row["log_loss"] == pytest.approx(loss)
+            assert row["compression_rate"] == pytest.approx(1 - loss / null)
+            assert row["brier"] == pytest.approx(brier_score_loss(truth, positive, **w))
+            area = roc_auc_score(truth, positive, multi_class="ovr", average="weighted", **w)
+            assert row["auc"] == pytest.approx(area)
+            assert row["n_features"] == (model.n_features_selected_ if name == "map" else None)
+            assert min(row["fit_seconds"], row["predict_seconds"]) > 0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (Told([7.0, 7.0], ["no", "yes"]), "Predicted probabilities of a row add up to 14, not to 1."),
+        (Told([0.0, 0.0], ["no", "yes"]), "Predicted probabilities of a row add up to 0, not to 1."),
+        (Told([1.5, -0.5], ["no", "yes"]), "Predicted probabilities are not numbers (NaN), or negative."),
+        (Told([0.5, np.nan], ["no", "yes"]), "Predicted probabilities are not numbers (NaN), or negative."),
+        (Told([0.5, 0.5], ["no", "zzz"]), "The model has classes that the data set lacks: ['no', 'zzz']."),
+        (Told([1.0], ["no", "yes"]), "Predicted probabilities have shape (4, 1), not one column for each class."),
+        (Told([0.5, 0.5], ["no", "yes"], 1), "Probabilities were predicted for 3 of 4 rows."),
+        (Told([0.9 + 1e-5, 0.1], ["yes", "no"]), None),  # single precision, in another order
+    ],
+)
+def test_what_are_no_probabilities_has_no_figures(method: Told, message: str | None) -> None:
+    found = compare({"told": method}, np.arange(12.0)[:, None], ["no"] * 3 + ["yes"] * 9, THREE)
+    assert found.errors() == ([] if message is None else [("data", "told", 3, message)])
+    if message is None:
+        assert found.matrix("accuracy").tolist() == [[0.75]]
+
+
+def test_rows_that_training_lacks_or_that_do_not_count() -> None:
     X, y = load_iris(return_X_y=True)
-    rows = np.random.default_rng(0).permutation(y.size)
-    split = FixedSplit(100)
-    fold = split.split(y)[0]
-    weights = np.ones(y.size)
-    weights[fold.train if part == "training" else fold.test] = 0.0
-    data = {"iris": (X[rows], y[rows], weights)}
-    comparison = compare_many({"all": SelectiveNB("all"), "gauss": GaussianNB()}, data, split)
-    assert {row["error"] for row in comparison.rows} == {f"All {part} rows of this fold have weight 0."}
+    rare = np.where(np.arange(150) == 3, 9, y)
+    found = compare({"gauss": GaussianNB(), "all": SelectiveNB("all")}, X, rare, THREE)
+    assert all(row["error"] is None and np.isfinite(row["log_loss"]) for row in found.rows)
+    rows, split = np.random.default_rng(0).permutation(y.size), FixedSplit(100)
+    for part in ("training", "test"):
+        weights = np.ones(y.size)
+        weights[getattr(split.split(y)[0], part.removesuffix("ing"))] = 0.0
+        found = compare(
+            {"all": SelectiveNB("all"), "gauss": GaussianNB()}, X[rows], y[rows], split, sample_weight=weights
+        )
+        assert {row["error"] for row in found.rows} == {f"All {part} rows of this fold have weight 0."}
 
 
-def test_more_methods_and_repeats_are_added_to_a_file(whole: tuple[bytes, Comparison], tmp_path: Path) -> None:
+def test_threads_libraries_and_runs_change_nothing(tmp_path: Path) -> None:
+    X, y = CREDIT.drop("class"), CREDIT["class"]
+    methods = {"map": SelectiveNB("map"), "auc": SelectiveNB("auc"), "all": SelectiveNB("all")}
+    protocol = RepeatedFolds(3, 2, 5)
+    one = compare(methods, X, y, protocol)
+    several = compare(methods, X, y, protocol, n_jobs=3, results=tmp_path / "found.jsonl")
+    pandas = compare(methods, X.to_pandas(), y.to_pandas(), protocol, results=tmp_path / "found.jsonl")
+    assert measured(one) == measured(several) == measured(pandas)
+    assert pandas.rows == several.rows  # read, not run: whatever library holds the table
+    assert measured(compare(methods, X, y, RepeatedFolds(3, 2, 6))) != measured(one)
+    numbers = {"gauss": GaussianNB()}
+    X, y = load_iris(return_X_y=True)
+    names = [("no", "yes", "perhaps")[k] for k in y]
+    as_lists = compare(numbers, X.tolist(), names, THREE)
+    assert measured(as_lists) == measured(
+        compare(numbers, pd.DataFrame(X, columns=list("abcd")), pd.Series(names), THREE)
+    )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.005, 0.03, 0.3, 0.5, 0.77, 0.999, 1.0])
+def test_a_run_that_was_killed_goes_on(share: float, whole: tuple[bytes, Comparison], tmp_path: Path) -> None:
+    content, straight = whole
     path = tmp_path / "found.jsonl"
-    path.write_bytes(whole[0])
-    X, y = load_iris(return_X_y=True)
-    more = compare({**METHODS, "tree": DecisionTreeClassifier(random_state=0)}, X, y, RepeatedFolds(3, 2), results=path)
-    assert len(more.rows) == 18
-    old = [row for row in more.rows if row["repeat"] == 0 and row["method"] != "tree"]
-    assert tuple(old) == whole[1].rows
+    left = content[: int(share * len(content))]
+    path.write_bytes(left)
+    resumed = compare(METHODS, *load_iris(return_X_y=True), THREE, results=path, n_jobs=2 if share == 0.5 else None)
+    assert measured(resumed) == measured(straight)
+    n_kept = sum(b'"result"' in line and line.endswith(b"\n") for line in left.splitlines(keepends=True))
+    same = [a["fit_seconds"] == b["fit_seconds"] for a, b in zip(resumed.rows, straight.rows, strict=True)]
+    assert all(same[:n_kept])  # these were not run again
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert [sorted(line)[-1] for line in lines].count("result") == 6
+    assert path.read_bytes().endswith(b"\n")
+    more = compare(
+        {**METHODS, "tree": DecisionTreeClassifier(random_state=0)},
+        *load_iris(return_X_y=True),
+        RepeatedFolds(3, 2),
+        results=path,
+    )
+    assert len(more.rows) == 18  # methods and repeats may be added
+    assert tuple(row for row in more.rows if row["repeat"] == 0 and row["method"] != "tree") == resumed.rows
+    assert all(name in str(more.summary()) for name in ("method", "accuracy", "auc", "log_loss", "n_failed"))
 
 
-def test_brier_scores_of_two_classes_are_those_of_scikit_learn_but_for_earlier_results(tmp_path: Path) -> None:
+def test_brier_scores_of_earlier_results_are_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "found.jsonl"
     X, y = load_breast_cancer(return_X_y=True)
-    path = tmp_path / "found.jsonl"
     found = compare({"gauss": GaussianNB()}, X, y, THREE, results=path)
-    for row, fold in zip(found.rows, THREE.split(y), strict=True):
-        probability = GaussianNB().fit(X[fold.train], y[fold.train]).predict_proba(X[fold.test])[:, 1]
-        assert row["brier"] == pytest.approx(brier_score_loss(y[fold.test], probability))
     lines = path.read_bytes().splitlines(keepends=True)
     text = json.dumps({name: value for name, value in json.loads(lines[-1])["result"].items() if name != "n_classes"})
     lines[-1] = f'{{"result": {text}, "crc32": {zlib.crc32(text.encode())}}}\n'.encode()
@@ -441,108 +409,77 @@ def test_brier_scores_of_two_classes_are_those_of_scikit_learn_but_for_earlier_r
     assert again.summary()["brier"][0] == pytest.approx(np.mean([row["brier"] for row in found.rows[:2]]))
 
 
-def test_a_printed_summary_shows_the_main_measures(whole: tuple[bytes, Comparison]) -> None:
-    printed = str(whole[1].summary())
-    assert all(name in printed for name in ("method", "accuracy", "auc", "log_loss", "n_failed"))
+IRIS = load_iris(return_X_y=True)
 
 
-def test_a_file_of_something_else_is_refused(whole: tuple[bytes, Comparison], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("message", "changes"),
+    [
+        (r"another protocol \(seed 0 instead of 4\)", {"protocol": RepeatedFolds(3, 1, 4)}),
+        (r"another protocol \(folds 3 instead of 5\)", {"protocol": RepeatedFolds(5)}),
+        (r"seed 0 instead of 3 and train_rows none instead of 120", {"protocol": FixedSplit(120, seed=3)}),
+        ("another table named 'data'", {"X": IRIS[0] + (np.arange(600).reshape(150, 4) == 17)}),
+        ("a method with other options named 'map'", {"estimators": {"map": SelectiveNB("map", smoothing=1.0)}}),
+        ("does not hold results of a comparison", {"content": b"accuracy,auc\n1,2\n"}),
+        ("does not hold results of a comparison", {"content": b"no line end"}),
+        ("cannot be written", {"results": "nowhere/found.jsonl"}),
+        ("cannot be read", {"results": "."}),
+        (None, {"estimators": {"map": SelectiveNB("map", n_jobs=1, verbose=0)}}),  # neither matters
+    ],
+)
+def test_a_file_of_something_else_is_refused(
+    message: str | None, changes: dict[str, Any], whole: tuple[bytes, Comparison], tmp_path: Path
+) -> None:
     path = tmp_path / "found.jsonl"
-    path.write_bytes(whole[0])
-    X, y = load_iris(return_X_y=True)
-
-    def refused(message: str, *, X: Any = X, methods: Any = METHODS, protocol: RepeatedFolds = THREE) -> None:
-        before = path.read_bytes()
+    before = changes.pop("content", whole[0])
+    path.write_bytes(before)
+    options = {"estimators": METHODS, "X": IRIS[0], "y": IRIS[1], "protocol": THREE} | changes
+    options["results"] = tmp_path / changes.get("results", path)
+    if message is None:
+        compare(**options)
+    else:
         with pytest.raises(ValueError, match=message):
-            compare(methods, X, y, protocol, results=path)
-        assert path.read_bytes() == before
-
-    refused(r"another protocol \(seed 0 instead of 4\)", protocol=RepeatedFolds(3, 1, 4))
-    refused(r"another protocol \(folds 3 instead of 5\)", protocol=RepeatedFolds(5))
-    refused("another table named 'data'", X=X + (np.arange(600).reshape(150, 4) == 17))
-    refused("a method with other options named 'map'", methods={"map": SelectiveNB("map", smoothing=1.0)})
-    compare({"map": SelectiveNB("map", n_jobs=1, verbose=0)}, X, y, THREE, results=path)  # neither matters
-    for content in (b"accuracy,auc\n1,2\n", b"no line end"):
-        path.write_bytes(content)
-        refused("does not hold results of a comparison")
-    path.write_bytes(whole[0].replace(b'"result"', b'"resul', 1))
-    refused("is damaged in line 5 ")
-    lines = whole[0].splitlines(keepends=True)
-    result = json.loads(lines[-1])["result"]
-    for damage in (
-        *({name: value for name, value in result.items() if name != key} for key in result if key != "n_classes"),
-        *(
-            {**result, name: value}
-            for name, value in (("auc", "high"), ("fold", "first"), ("error", 1), ("figures", [1]))
-        ),
-        [1, 2],
-    ):
-        text = json.dumps(damage)
-        line = f'{{"result": {text}, "crc32": {zlib.crc32(text.encode())}}}\n'
-        path.write_bytes(b"".join(lines[:-1]) + line.encode())
-        refused(f"is damaged in line {len(lines)} ")
-    for nested in (b'{"result": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", b"[]\n", b"7\n", b'{"data": "x"}\n'):
-        path.write_bytes(whole[0] + nested)
-        refused(f"is damaged in line {len(lines) + 1} ")
-    with pytest.raises(ValueError, match="cannot be written"):
-        compare(METHODS, X, y, THREE, results=tmp_path / "nowhere" / "found.jsonl")
-    with pytest.raises(ValueError, match="cannot be read"):
-        compare(METHODS, X, y, THREE, results=tmp_path)
+            compare(**options)
+    assert path.read_bytes() == before
 
 
-def test_mistakes_are_told_before_any_work() -> None:
-    X, y = load_iris(return_X_y=True)
-    good = {"gauss": GaussianNB()}
-    for methods, message in (
-        ({}, "at least one"),
-        ([GaussianNB()], "must be a mapping from names"),
-        ({1: GaussianNB()}, "must be texts, got 1"),
-        ({"gauss": GaussianNB}, "'gauss' must be a scikit-learn classifier"),
-        ({"map": MAPSelector()}, r"'map' must be .*classifier with predict_proba, got MAPSelector.*SelectiveNB"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            compare(methods, X, y)
-    for numbers, message in (
-        ({"n_folds": 1}, "n_folds must be a whole number from 2 up, got 1"),
-        ({"n_repeats": 0}, "n_repeats"),
-        ({"seed": 0.5}, "seed"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            RepeatedFolds(**numbers)
-    with pytest.raises(ValueError, match=r"n_folds must be at most the rows of the most frequent class \(50\), got 51"):
-        compare(good, X, y, RepeatedFolds(51))
-    with pytest.raises(ValueError, match="protocol must be a RepeatedFolds or a FixedSplit, got 10"):
-        compare(good, X, y, 10)
-    with pytest.raises(ValueError, match="only one class"):
-        compare(good, X, np.zeros(150, dtype=int))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        compare(good, X[:-1], y)
-    with pytest.raises(ValueError, match="Data set 'b': "):
-        compare_many(good, {"a": (X, y), "b": (X, y[:-1])})
-    with pytest.raises(ValueError, match="data must be a mapping"):
-        compare_many(good, [(X, y)])
-    with pytest.raises(ValueError, match="n_jobs must be a positive number of threads"):
-        compare(good, X, y, n_jobs=0)
+GOOD = {"gauss": GaussianNB()}
 
 
-def test_lists_and_text_labels() -> None:
-    X, y = load_iris(return_X_y=True)
-    names = [("no", "yes", "perhaps")[k] for k in y]
-    as_lists = compare({"gauss": GaussianNB()}, X.tolist(), names, THREE)
-    frame = pd.DataFrame(X)
-    frame.columns = list("abcd")
-    as_frame = compare({"gauss": GaussianNB()}, frame, pd.Series(names), THREE)
-    assert measured(as_lists) == measured(as_frame)
+@pytest.mark.parametrize(
+    ("message", "mistake"),
+    [
+        ("at least one", lambda X, y: compare({}, X, y)),
+        ("must be a mapping from names", lambda X, y: compare([GaussianNB()], X, y)),
+        ("must be texts, got 1", lambda X, y: compare({1: GaussianNB()}, X, y)),
+        ("'gauss' must be a scikit-learn classifier", lambda X, y: compare({"gauss": GaussianNB}, X, y)),
+        (r"'map' must be .*got MAPSelector.*SelectiveNB", lambda X, y: compare({"map": MAPSelector()}, X, y)),
+        ("n_folds must be a whole number from 2 up, got 1", lambda X, y: RepeatedFolds(1)),
+        ("n_repeats", lambda X, y: RepeatedFolds(n_repeats=0)),
+        ("seed", lambda X, y: RepeatedFolds(seed=0.5)),
+        *(("n_train must be a whole number from 2 up", lambda X, y, n=n: FixedSplit(n)) for n in (1, 2.5, True, "10")),
+        ("n_train must leave rows to test: it is 150 of 150", lambda X, y: compare(GOOD, X, y, FixedSplit(150))),
+        (r"rows of the most frequent class \(50\), got 51", lambda X, y: compare(GOOD, X, y, RepeatedFolds(51))),
+        ("protocol must be a RepeatedFolds or a FixedSplit, got 10", lambda X, y: compare(GOOD, X, y, 10)),
+        ("only one class", lambda X, y: compare(GOOD, X, np.zeros(150, dtype=int))),
+        ("inconsistent numbers of samples", lambda X, y: compare(GOOD, X[:-1], y)),
+        ("Data set 'b': ", lambda X, y: compare_many(GOOD, {"a": (X, y), "b": (X, y[:-1])})),
+        ("data must be a mapping", lambda X, y: compare_many(GOOD, [(X, y)])),
+        ("n_jobs must be a positive number of threads", lambda X, y: compare(GOOD, X, y, n_jobs=0)),
+    ],
+)
+def test_mistakes_are_told_before_any_work(message: str, mistake: Any) -> None:
+    with pytest.raises(ValueError, match=message):
+        mistake(*IRIS)
 
 
 def test_progress_tells_the_seconds_left(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bayesieve.engine.progress._SECONDS_BETWEEN_LINES", 0.0)
-    X, y = load_iris(return_X_y=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        compare({"lr": LogisticRegression(max_iter=500, verbose=0), "g": GaussianNB()}, X, y, THREE, verbose=1)
+        compare({"lr": LogisticRegression(max_iter=500, verbose=0), "g": GaussianNB()}, *IRIS, THREE, verbose=1)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 6
-    assert lines[-1] == "Comparison: folds of methods: 6 of 6, 0 s left"
-    compare({"g": GaussianNB()}, X, y, THREE)
+    assert lines[-1].startswith("Comparison: folds of methods: 6 of 6, 0 s left")
+    compare(GOOD, *IRIS, THREE)
     assert capsys.readouterr().err == ""

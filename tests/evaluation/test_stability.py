@@ -6,12 +6,11 @@ import warnings
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.feature_selection import SelectKBest
-from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedKFold
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from bayesieve import IndicatorEncoder, MAPSelector, SelectiveNB, WrapperSelector
 from bayesieve.evaluation import selection_stability
@@ -20,41 +19,6 @@ from bayesieve.search import SearchTrace
 
 X, Y = load_iris(return_X_y=True, as_frame=True)
 FAST = {"direction": "forward", "evaluation": "train"}
-
-
-def naive_estimate(sets: np.ndarray) -> float:
-    """Phi-hat as one minus the ratio of observed to expected variance, sum by sum."""
-    n_sets, d = sets.shape
-    variances = [n_sets / (n_sets - 1) * p * (1 - p) for p in (column.mean() for column in sets.T)]
-    k = np.mean([row.sum() for row in sets])
-    return 1 - (sum(variances) / d) / ((k / d) * (1 - k / d))
-
-
-def pairwise_estimate(sets: np.ndarray) -> float:
-    """The same as the mean overlap of pairs, corrected for chance: Kuncheva's index, where all sets have one size."""
-    n_sets, d = sets.shape
-    k = int(sets[0].sum())
-    overlaps = [sets[i] @ sets[j] for i in range(n_sets) for j in range(i)]
-    return float(np.mean([(r - k * k / d) / (k - k * k / d) for r in overlaps]))
-
-
-def test_the_estimate_is_that_of_the_definition() -> None:
-    sets = (np.random.default_rng(0).random((12, 9)) < np.linspace(0.1, 0.9, 9)).astype(float)
-    assert stability_estimate(sets)[0] == pytest.approx(naive_estimate(sets), abs=1e-14)
-
-
-def test_sets_of_one_size_give_kunchevas_index() -> None:
-    rng = np.random.default_rng(1)
-    sets = np.array([np.isin(np.arange(10), rng.choice(10, 4, replace=False)) for _ in range(7)]).astype(float)
-    assert stability_estimate(sets)[0] == pytest.approx(pairwise_estimate(sets), abs=1e-14)
-
-
-def test_limits_of_the_estimate() -> None:
-    assert stability_estimate(np.tile([1, 0, 1], (5, 1))) == (1.0, 0.0)
-    rng = np.random.default_rng(2)
-    assert abs(stability_estimate(rng.random((400, 50)) < 0.3)[0]) < 0.01
-    for undefined in (np.ones((4, 3)), np.zeros((4, 3)), np.array([[1, 0]]), np.zeros((3, 0))):
-        assert np.isnan(stability_estimate(undefined)).all()
 
 
 def test_the_variance_is_that_of_the_delta_method() -> None:
@@ -104,52 +68,6 @@ def test_every_fold_is_the_selector_on_its_training_rows() -> None:
     assert np.all(found.seconds > 0)
 
 
-def test_the_frame_lists_the_most_often_selected_first() -> None:
-    found = selection_stability("compression", X, Y, cv=3)
-    frame = found.to_frame()
-    assert frame.columns == ["feature", "frequency", "mean_weight", "weights"]
-    assert frame["frequency"].to_list() == sorted(found.frequency.tolist(), reverse=True)
-    first = frame.row(0, named=True)
-    k = found.names.index(first["feature"])
-    assert first["weights"] == found.weights[:, k].tolist()
-    assert first["mean_weight"] == pytest.approx(np.mean(found.weights[:, k]))
-    assert frame.schema["weights"] == pl.List(pl.Float64)
-
-
-@pytest.mark.parametrize("n_jobs", [2, -1])
-def test_threads_change_nothing(n_jobs: int) -> None:
-    one = selection_stability(MAPSelector(), X, Y, cv=5)
-    several = selection_stability(MAPSelector(), X, Y, cv=5, n_jobs=n_jobs)
-    np.testing.assert_array_equal(one.weights, several.weights)
-
-
-def test_folds_are_seeded() -> None:
-    def rows(seed: Any) -> list[int]:
-        return selection_stability("all", X, Y, cv=ShuffleSplit(3, random_state=seed)).n_rows.tolist()
-
-    assert rows(0) == rows(0)
-    same = [selection_stability(WrapperSelector(**FAST), X, Y, cv=4, random_state=7).weights for _ in range(2)]
-    np.testing.assert_array_equal(same[0], same[1])
-
-
-@pytest.mark.parametrize("selector", ["map", "all", "auc", MAPSelector(), SelectiveNB(), SelectKBest(k=2)])
-def test_any_selector(selector: Any) -> None:
-    found = selection_stability(selector, X, Y, cv=3)
-    assert found.weights.shape == (3, 4)
-    assert found.names == tuple(X.columns)
-    assert all(trace is None or isinstance(trace, SearchTrace) for trace in found.traces)
-    if isinstance(selector, SelectKBest):
-        assert found.traces == (None, None, None)
-        assert found.n_selected.tolist() == [2, 2, 2]
-
-
-@pytest.mark.parametrize("table", [np.asarray, pl.DataFrame, pd.DataFrame])
-def test_any_table(table: Any) -> None:
-    found = selection_stability(WrapperSelector(**FAST), table(X.to_numpy()), Y.to_numpy(), cv=3)
-    assert found.weights.shape == (3, 4)
-    np.testing.assert_array_equal(found.weights, selection_stability(WrapperSelector(**FAST), X, Y, cv=3).weights)
-
-
 def test_weights_and_groups_go_along() -> None:
     rng = np.random.default_rng(5)
     weights, groups = rng.integers(0, 4, Y.size).astype(float), np.arange(Y.size) % 10
@@ -174,91 +92,6 @@ def test_indicators_need_thresholds_that_stay() -> None:
     assert found.names[0].startswith("sepal length")
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"cv": 1}, r"cv must be between 2 folds and the rows of the most frequent class \(50\), got 1"),
-        ({"cv": 51}, "got 51"),
-        ({"cv": "five"}, "cv must be a number of folds, a scikit-learn splitter or pairs"),
-        ({"cv": True}, "cv must be a number of folds"),
-        ({"cv": b"five"}, "cv must be a number of folds"),
-        ({"cv": StratifiedKFold}, "cv must be a number of folds"),  # a class in place of an object
-        ({"cv": []}, "at least one pair"),
-        ({"cv": [1, 2]}, "at least one pair"),
-        ({"cv": [([0, 999], [1])]}, "positions from 0 to 149"),
-        ({"cv": [([], [1])]}, "some in every fold"),
-        ({"cv": [(np.arange(40), np.arange(40, 150))]}, "Fold 1 of 1: .*at least 2 classes"),
-        ({"sample_weight": [1.0]}, "1"),
-        ({"n_jobs": 0}, "n_jobs must be a positive number of threads"),
-    ],
-)
-def test_bad_input_is_one_sentence(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        selection_stability(MAPSelector(), X, Y, **options)
-
-
-def test_what_selects_nothing() -> None:
-    with pytest.raises(ValueError, match="selector must be one of 'all'"):
-        selection_stability("best", X, Y)
-    with pytest.raises(ValueError, match="an estimator with fit, got 3"):
-        selection_stability(3, X, Y)
-    found = selection_stability("all", X, Y, cv=3)
-    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
-        found.stability_interval(95)
-
-
-class Interrupting(WrapperSelector):
-    """Ctrl-C arrives in the search of the third fold."""
-
-    fits = 0
-    last = 3
-
-    def _search(self, coded: Any, **options: Any) -> np.ndarray:
-        type(self).fits += 1
-        if type(self).fits == type(self).last:
-            raise KeyboardInterrupt
-        return super()._search(coded, **options)
-
-
-def test_an_interrupt_keeps_the_folds_that_are_done() -> None:
-    Interrupting.fits, Interrupting.last = 0, 3
-    with pytest.warns(UserWarning, match="Interrupted: 2 of 5 folds were finished"):
-        found = selection_stability(Interrupting(**FAST), X, Y, cv=5)
-    assert found.n_folds == 2
-    assert not found.complete
-    whole = selection_stability(WrapperSelector(**FAST), X, Y, cv=5)
-    np.testing.assert_array_equal(found.weights, whole.weights[:2])
-
-
-def test_an_interrupt_before_the_first_fold_is_an_interrupt() -> None:
-    Interrupting.fits, Interrupting.last = 0, 1
-    with pytest.raises(KeyboardInterrupt):
-        selection_stability(Interrupting(**FAST), X, Y, cv=5)
-
-
-class Stopped(WrapperSelector):
-    """The search itself keeps its best so far when Ctrl-C arrives, and warns."""
-
-    def _search(self, coded: Any, **options: Any) -> np.ndarray:
-        weights = super()._search(coded, **options)
-        if self.trace_.path()["n_features"][0] == 0 and type(self).stops:
-            self.trace_.complete = False
-            warnings.warn("The search was interrupted after 3 models", UserWarning, stacklevel=2)
-        type(self).stops = True
-        return weights
-
-    stops = False
-
-
-def test_a_search_that_swallowed_the_interrupt_ends_the_folds_too() -> None:
-    Stopped.stops = False
-    with pytest.warns(UserWarning, match="nterrupted") as told:
-        found = selection_stability(Stopped(**FAST), X, Y, cv=5)
-    assert [str(w.message) for w in told] == ["Interrupted: 1 of 5 folds were finished and are kept."]
-    assert found.n_folds == 1
-    assert np.isnan(found.stability)
-
-
 def test_running_out_of_time_is_no_interrupt() -> None:
     found = selection_stability(WrapperSelector(max_seconds=0, **FAST), X, Y, cv=3)
     assert found.n_folds == 3
@@ -276,19 +109,97 @@ def test_progress_over_folds(capfd: pytest.CaptureFixture[str], monkeypatch: pyt
     assert capfd.readouterr().err == ""
 
 
-def test_figure(tmp_path: Any) -> None:
-    found = selection_stability(WrapperSelector(**FAST), X, Y, cv=4)
-    path = tmp_path / "stability.svg"
-    figure = found.figure(path)
-    assert path.read_text(encoding="utf-8") == figure.to_svg()
-    assert "4 folds of 4 features" in figure.caption
+def test_the_estimate_is_that_of_the_definition() -> None:
+    """Phi-hat as one minus the ratio of observed to expected variance, sum by sum."""
+    sets = (np.random.default_rng(0).random((12, 9)) < np.linspace(0.1, 0.9, 9)).astype(float)
+    variances = [12 / 11 * p * (1 - p) for p in (column.mean() for column in sets.T)]
+    share = np.mean([row.sum() for row in sets]) / 9
+    naive = 1 - (sum(variances) / 9) / (share * (1 - share))
+    assert stability_estimate(sets)[0] == pytest.approx(naive, abs=1e-14)
+    assert stability_estimate(np.tile([1, 0, 1], (5, 1))) == (1.0, 0.0)
+    assert abs(stability_estimate(np.random.default_rng(2).random((400, 50)) < 0.3)[0]) < 0.01
+    for undefined in (np.ones((4, 3)), np.zeros((4, 3)), np.array([[1, 0]]), np.zeros((3, 0))):
+        assert np.isnan(stability_estimate(undefined)).all()
+
+
+@pytest.mark.parametrize("selector", ["map", "compression", MAPSelector(), SelectiveNB(), SelectKBest(k=2)])
+def test_any_selector_and_table_and_any_threads(selector: Any, tmp_path: Any) -> None:
+    found = selection_stability(selector, X, Y, cv=3)
+    assert found.weights.shape == (3, 4)
+    assert found.names == tuple(X.columns)
+    assert all(trace is None or isinstance(trace, SearchTrace) for trace in found.traces)
+    if isinstance(selector, SelectKBest):
+        assert found.traces == (None, None, None)
+        assert found.n_selected.tolist() == [2, 2, 2]
+    for table, n_jobs in ((np.asarray, 2), (pl.DataFrame, -1)):
+        again = selection_stability(selector, table(X.to_numpy()), Y.to_numpy(), cv=3, n_jobs=n_jobs)
+        np.testing.assert_array_equal(again.weights, found.weights)
+    frame = found.to_frame()
+    assert frame.columns == ["feature", "frequency", "mean_weight", "weights"]
+    assert frame["frequency"].to_list() == sorted(found.frequency.tolist(), reverse=True)
+    first = frame.row(0, named=True)
+    own = found.weights[:, found.names.index(first["feature"])]
+    assert (first["weights"], first["mean_weight"]) == (own.tolist(), pytest.approx(own.mean()))
+    assert frame.schema["weights"] == pl.List(pl.Float64)
+    figure = found.figure(tmp_path / "stability.svg")
+    assert (tmp_path / "stability.svg").read_text(encoding="utf-8") == figure.to_svg()
+    assert "3 folds of 4 features" in figure.caption
+
+
+@pytest.mark.parametrize(
+    ("sentence", "options"),
+    [
+        (r"cv must be between 2 folds and the rows of the most frequent class \(50\), got 1", {"cv": 1}),
+        ("Fold 1 of 1: .*at least 2 classes", {"cv": [(np.arange(40), np.arange(40, 150))]}),
+        ("some in every fold", {"cv": [([], [1])]}),
+        ("1", {"sample_weight": [1.0]}),
+        ("n_jobs must be a positive number of threads", {"n_jobs": 0}),
+        ("selector must be one of 'all'", {"selector": "best"}),
+        ("an estimator with fit, got 3", {"selector": 3}),
+    ],
+)
+def test_bad_input_is_one_sentence(sentence: str, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        selection_stability(**{"selector": MAPSelector(), "X": X, "y": Y} | options)
+
+
+class Interrupting(WrapperSelector):
+    """Ctrl-C arrives in the search of a fold; if it is ``heard``, the search keeps its best so far, and warns."""
+
+    fits, last, heard = 0, 3, False
+
+    def _search(self, coded: Any, **options: Any) -> np.ndarray:
+        type(self).fits += 1
+        if type(self).fits < type(self).last:
+            return super()._search(coded, **options)
+        if not type(self).heard:
+            raise KeyboardInterrupt
+        weights = super()._search(coded, **options)
+        self.trace_.complete = False
+        warnings.warn("The search was interrupted after 3 models", UserWarning, stacklevel=2)
+        return weights
+
+
+@pytest.mark.parametrize("heard", [False, True])
+def test_an_interrupt_keeps_the_folds_that_are_done(heard: bool) -> None:
+    Interrupting.fits, Interrupting.last, Interrupting.heard = 0, 3, heard
+    with pytest.warns(UserWarning, match="nterrupted") as told:
+        found = selection_stability(Interrupting(**FAST), X, Y, cv=5)
+    assert [str(w.message) for w in told] == ["Interrupted: 2 of 5 folds were finished and are kept."]
+    assert (found.n_folds, found.complete) == (2, False)
+    whole = selection_stability(WrapperSelector(**FAST), X, Y, cv=5)
+    np.testing.assert_array_equal(found.weights, whole.weights[:2])
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        found.stability_interval(95)
+    Interrupting.fits, Interrupting.last = 0, 1
+    with pytest.raises(KeyboardInterrupt):
+        selection_stability(Interrupting(**FAST), X, Y, cv=5)
 
 
 def test_rows_without_weight_fill_no_fold() -> None:
-    X, y = load_iris(return_X_y=True)
     weights = (np.arange(150) % 7 != 2).astype(float)
     rows = weights > 0
-    weighted = selection_stability(MAPSelector(), X, y, cv=4, sample_weight=weights)
-    removed = selection_stability(MAPSelector(), X[rows], y[rows], cv=4)
+    weighted = selection_stability(MAPSelector(), X, Y, cv=4, sample_weight=weights)
+    removed = selection_stability(MAPSelector(), X[rows], Y[rows], cv=4)
     assert weighted.n_rows.tolist() == removed.n_rows.tolist()
     np.testing.assert_array_equal(weighted.weights, removed.weights)

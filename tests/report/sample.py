@@ -13,17 +13,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bayesieve.report import (
+from bayesieve.evaluation import Comparison, FixedSplit, RepeatedFolds
+from bayesieve.evaluation.comparison_file import NUMBERS
+from bayesieve.report.data import (
     Contribution,
     ExplainedRow,
     FeatureSummary,
     LevelRow,
     PathStep,
     Performance,
-    ReliabilityBin,
     ReportData,
     SearchSummary,
 )
+from bayesieve.statistics.metrics import Bin
+
+
+def rows_of(scores: dict[str, list[Any]], data: str = "credit", measure: str = "accuracy") -> list[dict[str, Any]]:
+    """Lines of a comparison, from the values of every method by fold."""
+    return [
+        dict.fromkeys((*NUMBERS, "figures", "error"))
+        | {"data": data, "method": method, "repeat": 0, "fold": fold, "n_train": 9, "n_test": 1, measure: value}
+        for method, own in scores.items()
+        for fold, value in enumerate(own)
+    ]
+
+
+def compared(rows: list[dict[str, Any]], seed: int = 0, *, complete: bool = True) -> Comparison:
+    """The comparison of these lines."""
+    data, methods = (tuple(dict.fromkeys(row[name] for row in rows)) for name in ("data", "method"))
+    n_folds = len({row["fold"] for row in rows})
+    split = RepeatedFolds(n_folds, seed=seed) if n_folds > 1 else FixedSplit(9, seed)
+    return Comparison(data, methods, split, tuple(rows), complete)
 
 
 def level_rows(counts: list[tuple[str, bool, tuple[float, ...]]], weight: float) -> tuple[LevelRow, ...]:
@@ -108,7 +128,7 @@ def _search(source: dict[str, Any]) -> SearchSummary:
 
 
 def _performance(source: dict[str, Any], label: str) -> Performance:
-    bins = tuple(ReliabilityBin(*b) for b in source["reliability"])
+    bins = tuple(Bin(*b, 0.0, 1.0, 1.0) for b in source["reliability"])
     single = {
         k: source[k]
         for k in ("accuracy", "auc", "log_loss", "compression_rate", "brier", "majority_accuracy", "class_entropy")
@@ -182,7 +202,7 @@ def synthetic(
     n_rows = int(sum(class_counts))
     prior = tuple(math.log(n / n_rows) for n in class_counts)
     parts = tuple(Contribution(f.name, "a value", f.levels[0].label, f.weight, f.levels[0].evidence) for f in features)
-    bins = tuple(ReliabilityBin(p / 10 + 0.05, min(1.0, p / 10 + 0.08), 10 + 5 * p) for p in range(10))
+    bins = tuple(Bin(p / 10 + 0.05, min(1.0, p / 10 + 0.08), 10 + 5 * p, 0.0, 1.0, 1.0) for p in range(10))
     curve = tuple((x / 20, (x / 20) ** 0.4) for x in range(21))
     path = [
         PathStep(s, i, "add" if i else "start", names[0] if i else None, i, 900.0 - 300 * (1 - 0.6**i) + 4 * s)

@@ -10,8 +10,7 @@ from sklearn.datasets import load_wine
 
 import bayesieve
 from bayesieve import DependenceClusterSelector, SelectiveNB
-from bayesieve.report.clusters_figure import clusters_figure
-from bayesieve.report.figures.clusters import cluster_drawing
+from bayesieve.report.clusters_figure import cluster_drawing, clusters_figure
 
 
 def test_marks_and_candidates_are_those_of_the_search() -> None:
@@ -19,15 +18,14 @@ def test_marks_and_candidates_are_those_of_the_search() -> None:
     selector = DependenceClusterSelector(constraints={"recall:1": 0.97}).fit(X, y)
     drawing = cluster_drawing(selector)
     assert sorted(leaf.label for leaf in drawing.leaves if leaf.chosen) == sorted(selector.get_feature_names_out())
-    assert {mark.label for mark in drawing.marks} == set(selector.get_feature_names_out())
     assert len(drawing.branches) == len(selector.linkage_) == selector.clustered_.size - 1
     frame = selector.candidates_
-    kinds = [candidate.kind for candidate in drawing.candidates]
+    kinds = [kind for _, kind, _ in drawing.candidates]
     assert len(kinds) == frame.height
     assert kinds.count("chosen") == 1
     assert kinds[-1] == "chosen"  # on top
     assert kinds.count("hollow") == frame.height - frame["feasible"].sum() - (not selector.feasible_)
-    by_size = sorted(zip((c.x for c in drawing.candidates), (c.text for c in drawing.candidates), strict=True))
+    by_size = sorted((place.x, text) for place, _, text in drawing.candidates)
     assert [int(text.split()[0]) for _, text in by_size] == sorted(frame["n_features"].to_list())
     figure = clusters_figure(selector)
     assert f"chosen from {frame.height} candidates; {frame['feasible'].sum()} of them satisfy" in figure.caption
@@ -41,7 +39,7 @@ def test_many_features_share_cells_and_names_are_left_out() -> None:
     X = rng.normal(size=(300, 1)) + 0.5 * y[:, None] + rng.normal(size=(300, 100))
     selector = DependenceClusterSelector(n_cuts=5).fit(X, y)
     drawing = cluster_drawing(selector)
-    assert len(drawing.leaves) == min(30, selector.clustered_.size)
+    assert sum(leaf.named for leaf in drawing.leaves) == min(30, selector.clustered_.size)
     assert len(drawing.cells) <= 72 * 72
     assert all(1 <= shade <= 5 for shade, _ in drawing.cells)
     assert sum(box.width * box.height for _, box in drawing.cells) <= 430.0**2 + 1e-6

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from bayesieve.report import PathStep, ReliabilityBin, SearchSummary
+from bayesieve.report.data import PathStep, SearchSummary
 from bayesieve.report.figures.bars import bar_width, diverging_bar, evidence_limit, stacked_segments, waterfall
-from bayesieve.report.figures.curves import MAX_POINTS, reliability_chart, roc_area, roc_points
 from bayesieve.report.figures.path import MAX_LINES, best_start, path_chart
 from bayesieve.report.figures.scale import Scale, thinned, tick_values
+from bayesieve.report.sections.performance import MAX_POINTS, reliability_chart, roc_area, roc_points
+from bayesieve.statistics.metrics import Bin
 
 anything = st.floats(allow_nan=True, allow_infinity=True)
 finite = st.floats(-1e6, 1e6)
@@ -109,11 +110,12 @@ def test_path_chart_emphasises_the_start_that_reached_the_best_criterion():
     chart = path_chart(summary)
     assert chart is not None
     assert best_start(summary) == 1
-    assert list(chart.lines)[-1] == 1
-    best_line = chart.lines[1]
-    assert chart.best == best_line[-1]
+    (panel,) = chart.panels
+    assert [line.kind for line in panel.lines] == ["start", "start", "best"]
+    best_line = panel.lines[-1].points
+    assert [mark.point for mark in panel.marks] == [best_line[-1]]
     assert [p.x for p in best_line] == [0, 50, 100]
-    assert chart.null_y == best_line[0].y < best_line[-1].y
+    assert panel.reference_y == best_line[0].y < best_line[-1].y
 
 
 @given(st.lists(st.lists(anything, min_size=1, max_size=6), min_size=1, max_size=5), anything, anything)
@@ -124,41 +126,45 @@ def test_path_chart_stays_in_the_plot_area(starts, null, best):
         assert chart is None
         return
     assert chart is not None
-    for point in itertools.chain(*chart.lines.values(), [chart.best]):
+    for point in [*(p for line in chart.panels[0].lines for p in line.points), chart.panels[0].marks[0].point]:
         assert 0 <= point.x <= 100
         assert 0 <= point.y <= 100
-    assert all(0 <= tick.position <= 100 for tick in chart.x_ticks + chart.y_ticks)
+    assert all(0 <= tick.position <= 100 for tick in chart.x_ticks + chart.panels[0].y_ticks)
 
 
 def test_long_searches_are_thinned():
     path = [m for s in range(200) for m in moves(s, [100 - s / 10, *(90 - s / 10 - i / 1000 for i in range(1000))])]
     chart = path_chart(search(path, best_criterion=0.0))
     assert chart is not None
-    assert len(chart.lines) == MAX_LINES
+    lines = chart.panels[0].lines
+    assert len(lines) == MAX_LINES
     assert chart.n_hidden == 200 - MAX_LINES
-    assert max(map(len, chart.lines.values())) <= 300
-    assert list(chart.lines)[-1] == 199
+    assert max(len(line.points) for line in lines) <= 300
+    assert lines[-1].points[-1].y == max(line.points[-1].y for line in lines)
 
 
 def test_no_moves_no_chart():
     assert path_chart(search([])) is None
 
 
+def binned(predicted, observed, rows):
+    return Bin(predicted, observed, rows, 0.1, 0.9, 1.0)
+
+
 def test_reliability_positions():
-    chart = reliability_chart(
-        [ReliabilityBin(0.25, 0.5, 10), ReliabilityBin(0.75, 1.0, 40), ReliabilityBin(0.5, 0.5, 0)]
-    )
+    chart = reliability_chart([binned(0.25, 0.5, 10), binned(0.75, 1.0, 40), binned(0.5, 0.5, 0)])
     assert chart is not None
     assert [(p.x, p.y) for p in chart.points] == [(25, 50), (75, 0)]
     assert [bar.height for bar in chart.bars] == [25, 100]
     assert chart.error == pytest.approx(0.25)
+    assert [[(p.x, p.y) for p in ends] for ends in chart.intervals] == [[(x, 90), (x, 10)] for x in (25, 75)]
     assert reliability_chart([]) is None
-    assert reliability_chart([ReliabilityBin(math.nan, math.nan, 0)]) is None
+    assert reliability_chart([binned(math.nan, math.nan, 0)]) is None
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.integers(0, 1000)), max_size=30))
 def test_reliability_stays_in_the_plot_area(bins):
-    chart = reliability_chart([ReliabilityBin(*b) for b in bins])
+    chart = reliability_chart([binned(*b) for b in bins])
     if chart is None:
         return
     for bar in chart.bars:

@@ -34,25 +34,6 @@ def test_the_subset_selected_is_the_one_marked(direction, evaluation):
     read(figure.to_html())
 
 
-def test_a_number_of_features_asked_for_is_marked_though_others_are_better():
-    selector = WrapperSelector(direction="forward", evaluation="train", n_features_to_select=3).fit(X, Y)
-    assert "The chosen subset has 3 features" in path_figure(selector).caption
-    assert path_figure(selector).drawing.chosen_x == 100
-
-
-def test_averages_mark_no_subset():
-    averaged = CompressionAveraging(n_starts=4, exhaustive=False, encoder="modl").fit(X, Y)
-    assert path_figure(averaged).drawing.chosen_x is None
-    assert len(path_figure(averaged).drawing.panels) == 1
-
-
-def test_an_enumeration_marks_its_best_only_where_it_went_through_it():
-    trace = MAPSelector(exhaustive=True).fit(X, Y).trace_
-    figure = path_figure(trace)
-    gone_through = trace.best_criterion in trace.path()["criterion"]
-    assert (figure.drawing.chosen_x is not None) == gone_through
-
-
 def test_folds_of_a_stability_study_are_drawn_together():
     stability = selection_stability(WrapperSelector(direction="forward"), X, Y, cv=4)
     figure = path_figure(stability, title="Folds")
@@ -61,19 +42,6 @@ def test_folds_of_a_stability_study_are_drawn_together():
     sizes = stability.n_selected
     assert f"{sizes.min()}" in figure.caption
     assert f"{sizes.max()}" in figure.caption
-
-
-@pytest.mark.parametrize("selector", ["wrapper", "accuracy", "auc"])
-def test_reports_name_selector_and_criterion(selector, tmp_path):
-    model = SelectiveNB(selector).fit(X, Y)
-    path = tmp_path / "report.html"
-    model.report(path)
-    html = path.read_text(encoding="utf-8")
-    read(html)
-    assert "A selector of your own" not in html
-    title = {"wrapper": "error probability", "accuracy": "error rate", "auc": "AUC"}[selector]
-    assert f"the {title} is" in html
-    assert "The chosen subset has" in html
 
 
 @pytest.mark.parametrize(
@@ -111,3 +79,26 @@ def test_reports_describe_boosting(positive, tmp_path):
     assert "Edge of the feature added" in html
     assert "models evaluated" not in html
     assert "adds nothing to the other features" not in html
+
+
+def test_the_subset_that_others_beat_and_weights_of_all_models():
+    chosen = WrapperSelector(direction="forward", evaluation="train", n_features_to_select=3).fit(X, Y)
+    assert "The chosen subset has 3 features" in path_figure(chosen).caption
+    assert path_figure(chosen).drawing.chosen_x == 100
+    averaged = path_figure(CompressionAveraging(n_starts=4, exhaustive=False, encoder="modl").fit(X, Y)).drawing
+    assert averaged.chosen_x is None
+    assert len(averaged.panels) == 1
+    trace = MAPSelector(exhaustive=True).fit(X, Y).trace_  # marks its best only if its path met it
+    gone_through = trace.best_criterion in trace.path()["criterion"]
+    assert (path_figure(trace).drawing.chosen_x is not None) == gone_through
+
+
+@pytest.mark.parametrize(
+    ("selector", "title"), [("wrapper", "error probability"), ("accuracy", "error rate"), ("auc", "AUC")]
+)
+def test_reports_name_selector_and_criterion(selector, title, tmp_path):
+    SelectiveNB(selector).fit(X, Y).report(tmp_path / "report.html")
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"the {title} is" in html
+    assert "The chosen subset has" in html
+    assert "A selector of your own" not in html

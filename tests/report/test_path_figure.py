@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bayesieve.report import path_figure, render_report, summarise_trace
+from bayesieve.report import path_figure, render_report
 from bayesieve.report.figures.panels import Line, band, clipped_lines, labelled_mark, value_scale
-from bayesieve.report.figures.phases import phase_drawing
+from bayesieve.report.figures.path import Facet, facets_in_turn, needs_logarithm, phase_drawing, ticks_of
 from bayesieve.report.figures.scale import Point, Scale, spaced
-from bayesieve.report.figures.sizes import Facet, facets_in_turn, needs_logarithm, ticks_of
-from bayesieve.report.figures.spread import by_size, spread, spread_drawing
+from bayesieve.report.figures.spread import by_size, spread, spread_drawing, value_at
 from bayesieve.report.sections.tables import MAX_MOVES, moves_table
+from bayesieve.report.traces import summarise_trace
 from tests.report.markup import drawings, read, texts
 from tests.report.paths import floating_trace, forward_trace, summary, wrapper_trace
 from tests.report.sample import german_credit
@@ -27,10 +27,6 @@ finite = st.floats(-1e6, 1e6)
 
 def svg_of(figure):
     return ElementTree.fromstring(figure.to_svg())
-
-
-def tagged(svg, tag, class_):
-    return [e for e in svg.iter(f"{{http://www.w3.org/2000/svg}}{tag}") if class_ in e.attrib.get("class", "").split()]
 
 
 # ---------------------------------------------------------------------------------------------- one search
@@ -92,14 +88,6 @@ def test_phases_stand_side_by_side_each_from_its_own_subset():
     assert drawing.names[0].label == "− d"
 
 
-def test_a_tiny_phase_is_wide_enough_to_see():
-    facets = facets_in_turn([(800.0, 0.0), (20.0, 21.0)], logarithmic=False)
-    assert facets[1].width > 8
-    assert facets[0](800) == facets[0].start
-    assert facets[0](0) == facets[0].stop
-    assert all(a.stop < b.start for a, b in itertools.pairwise(facets))
-
-
 def test_starts_that_have_nothing_to_do_with_each_other_lie_over_one_another():
     walks = [
         [(0, True, 90.0, math.nan), (1, True, 80.0, math.nan)],
@@ -113,57 +101,6 @@ def test_starts_that_have_nothing_to_do_with_each_other_lie_over_one_another():
     assert len(drawing.panels) == 1
     assert drawing.panels[0].lines[-1].points[-1].y > drawing.panels[0].lines[0].points[-1].y
     assert drawing.chosen_x is None
-
-
-def test_a_search_that_adds_and_drops_in_turn_counts_moves():
-    search = summary([(0, 0.5, 0.5), (1, 0.4, 0.4), (2, 0.3, 0.3), (1, 0.2, 0.2)])
-    drawing = phase_drawing(replace(search, chosen=(0, 3)))
-    assert drawing is not None
-    assert drawing.x_label == "moves made"
-    assert [line.kind for line in drawing.panels[0].lines] == ["best"]
-    assert drawing.chosen_x == 100
-
-
-def test_an_auc_is_better_high():
-    values = [0.5, 0.7, 0.8, 0.79, 0.78]
-    trace = wrapper_trace(
-        [[(f, True, v, math.nan) for f, v in enumerate(values[1:])]],
-        starts=[([], 0.5, math.nan)],
-        criterion="auc",
-        lower_is_better=False,
-        validation_total=None,
-    )
-    figure = path_figure(trace)
-    assert "the AUC is 0.5000 without features and 0.8000 at best" in figure.caption
-    assert "The chosen subset has 2 features: AUC 0.8000." in figure.caption
-    assert figure.drawing.panels[0].heading == "AUC on the rows that guide the search"
-    line = figure.drawing.panels[0].lines[0].points
-    assert min(line, key=lambda p: p.y).x == figure.drawing.chosen_x == 50
-
-
-def test_nothing_but_the_start():
-    trace = wrapper_trace([[]], complete=False)
-    figure = path_figure(trace)
-    assert "The search was interrupted" in figure.caption
-    assert [p.x for p in figure.drawing.panels[0].lines[0].points] == [50]
-    assert figure.drawing.panels[0].marks[0].label == "0.5000"
-    assert figure.drawing.panels[1].marks[0].label == "0 features, 0.5000"
-    read(figure.to_html())
-    svg_of(figure)
-
-
-def test_one_feature():
-    figure = path_figure(wrapper_trace([[(0, True, 0.1, 0.1)]], names=("only",)))
-    assert [n.label for n in figure.drawing.names] == ["only"]
-    assert "1 feature: error rate 0.1000 ± 0.0150 on the validation rows" in figure.caption
-
-
-def test_no_value_to_draw():
-    trace = wrapper_trace([[]], starts=[([], math.nan, math.nan)], validation_total=None)
-    figure = path_figure(trace)
-    assert figure.drawing is None
-    assert "There is nothing to draw" in figure.to_html()
-    assert "There is nothing to draw" in figure.to_svg()
 
 
 def test_thousands_of_steps_are_thinned_but_the_chosen_one_stays():
@@ -183,27 +120,6 @@ def test_thousands_of_steps_are_thinned_but_the_chosen_one_stays():
     assert "200 of 6,001 lines, those around the chosen subset." in figure.to_html()
 
 
-def test_values_outside_of_the_axis_are_owned_up_to():
-    values = [0.9, *([0.1, 0.11, 0.12] * 20)]
-    search = summary([(i, v, 0.3) for i, v in enumerate(values)], validation_total=500.0)
-    drawing = phase_drawing(search)
-    assert drawing is not None
-    assert drawing.panels[0].note == "the worst values lie outside"
-    assert drawing.panels[1].note == "band: ± one standard error, 500 rows"
-    assert drawing.panels[0].lines[0].points[0].y == 0  # cut at the top
-
-
-def test_small_sizes_of_wide_tables_get_room():
-    assert needs_logarithm([814], [12])
-    assert not needs_logarithm([40], [3])
-    assert not needs_logarithm([814], [500])
-    wide = summary([(i, 0.5, 0.5) for i in range(200)])
-    assert phase_drawing(replace(wide, chosen=(0, 5))).x_label == "number of features (logarithmic)"
-    facet = Facet(0, 814, logarithmic=True)
-    assert facet(12) - facet(0) > 30
-    assert [t.label for t in facet.ticks()][:4] == ["0", "1", "2", "5"]
-
-
 @given(st.integers(0, 5000), st.integers(0, 5000), st.booleans())
 def test_sizes_stay_in_order_on_their_part_of_the_axis(first, last, logarithmic):
     facet = Facet(first, last, 20.0, 60.0, logarithmic)
@@ -214,11 +130,6 @@ def test_sizes_stay_in_order_on_their_part_of_the_axis(first, last, logarithmic)
     ticks = facet.ticks()
     assert ticks
     assert all(20 <= t.position <= 60 for t in ticks)
-
-
-def test_ticks_of_neighbouring_phases_do_not_run_into_each_other():
-    ticks = ticks_of(facets_in_turn([(60.0, 0.0), (7.0, 60.0)], logarithmic=False))
-    assert all(b.position - a.position >= 4.5 for a, b in itertools.pairwise(ticks))
 
 
 # ------------------------------------------------------------------------------------------ values and lines
@@ -288,42 +199,6 @@ def test_spacing_keeps_the_ends(positions, limit):
 # ------------------------------------------------------------------------------------------ several searches
 
 
-def test_mean_and_spread_at_equal_sizes():
-    one = by_size(summary([(0, 0.5, 0.5), (1, 0.3, 0.4), (2, 0.2, 0.3)]))
-    two = by_size(summary([(0, 0.5, 0.5), (1, 0.4, 0.2), (2, 0.3, 0.1)]))
-    found = spread([one, two], [0, 1, 2], on_validation=True)
-    assert [s.mean for s in found] == [0.5, pytest.approx(0.3), pytest.approx(0.2)]
-    assert [s.deviation for s in found] == [
-        0.0,
-        pytest.approx(np.std([0.4, 0.2], ddof=1)),
-        pytest.approx(np.std([0.3, 0.1], ddof=1)),
-    ]
-
-
-def test_of_each_size_the_subset_that_the_criterion_prefers_counts():
-    search = summary([(2, 0.2, 0.3), (1, 0.3, 0.1), (0, 0.5, 0.5), (1, 0.25, 0.4), (2, 0.21, 0.05)])
-    found = by_size(search)
-    assert found.sizes == (0, 1, 2)
-    assert found.criterion == (0.5, 0.25, 0.2)
-    assert found.validation == (0.5, 0.4, 0.3)  # not the lowest: the validation rows are not asked
-
-
-def test_a_size_that_was_passed_over_takes_the_value_before_it():
-    found = by_size(summary([(0, 0.5, 0.5), (3, 0.2, 0.3)]))
-    assert found.at(2, on_validation=True) == 0.5
-    assert found.at(3, on_validation=True) == 0.3
-    assert math.isnan(found.at(4, on_validation=True))
-    assert math.isnan(by_size(summary([(2, 0.1, 0.1)])).at(1, on_validation=False))
-
-
-def test_the_mean_ends_where_fewer_than_half_of_the_searches_go_on():
-    searches = [by_size(summary([(0, 0.5, 0.5), (1, 0.4, 0.4)])) for _ in range(3)]
-    searches.append(by_size(summary([(0, 0.5, 0.5), (1, 0.4, 0.4), (2, 0.1, 0.1)])))
-    found = spread(searches, [0, 1, 2], on_validation=False)
-    assert math.isnan(found[2].mean)
-    assert found[2].n_searches == 1
-
-
 def test_several_traces_draw_their_mean_with_a_band():
     traces = [forward_trace(shift) for shift in (0.0, 0.02, 0.04)]
     figure = path_figure(traces)
@@ -345,17 +220,6 @@ def test_several_traces_draw_their_mean_with_a_band():
     assert "0.2200 ± 0.0200" in figure.to_html()
 
 
-def test_one_trace_in_a_list_is_one_search():
-    assert path_figure([forward_trace()]).to_svg() == path_figure(forward_trace()).to_svg()
-
-
-def test_searches_without_validation_rows_have_the_band_on_the_criterion():
-    drawing = spread_drawing([summarise_trace(forward_trace(shift, validation_total=None)) for shift in (0.0, 0.1)])
-    assert drawing is not None
-    assert len(drawing.panels) == 1
-    assert drawing.panels[0].bands
-
-
 def test_what_cannot_be_drawn_says_so():
     with pytest.raises(ValueError, match=r"error_probability \(error\), error_probability \(no validation\)"):
         path_figure([forward_trace(), forward_trace(validation_total=None)])
@@ -365,60 +229,6 @@ def test_what_cannot_be_drawn_says_so():
 
 
 # --------------------------------------------------------------------------------------- pages and drawings
-
-FIGURES = {
-    "forward": lambda: path_figure(forward_trace()),
-    "floating": lambda: path_figure(floating_trace()),
-    "several": lambda: path_figure([forward_trace(), forward_trace(0.05), floating_trace()]),
-    "start only": lambda: path_figure(wrapper_trace([[]])),
-}
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_pages_are_well_formed_and_stay_inside(name):
-    html = FIGURES[name]().to_html()
-    elements = read(html)
-    for svg in drawings(html):
-        assert svg.attrib["aria-label"]
-        for shape in svg.iter():
-            if "points" in shape.attrib:
-                values = [float(v) for v in shape.attrib["points"].replace(",", " ").split()]
-                assert all(0 <= v <= 100 for v in values)
-            assert all(
-                0 <= float(shape.attrib[k]) <= 100 for k in ("x1", "x2", "y1", "y2", "x", "y") if k in shape.attrib
-            )
-    assert texts(elements, "table")
-    assert not {"script", "img", "link"} & {e.tag for e in elements}
-    policy = next(e for e in elements if e.attributes.get("http-equiv") == "Content-Security-Policy")
-    assert policy.attributes["content"].startswith("default-src 'none'")
-    for forbidden in ("http:", "https:", "url(", "@import"):
-        assert forbidden not in html
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_drawings_stand_for_themselves(name):
-    figure = FIGURES[name]()
-    svg = svg_of(figure)
-    width, height = float(svg.attrib["width"]), float(svg.attrib["height"])
-    for shape in svg.iter():
-        for key, limit in (
-            ("x", width),
-            ("x1", width),
-            ("x2", width),
-            ("cx", width),
-            ("y", height),
-            ("y1", height),
-            ("cy", height),
-        ):
-            if key in shape.attrib:
-                assert 0 <= float(shape.attrib[key]) <= limit
-    lines = tagged(svg, "polyline", "best")
-    assert len(lines) == sum(line.kind == "best" for panel in figure.drawing.panels for line in panel.lines)
-    assert "prefers-color-scheme: dark" in figure.to_svg()
-    notebook = figure._repr_html_()
-    ElementTree.fromstring(notebook)
-    assert "prefers-color-scheme" not in notebook
-    assert "currentColor" in notebook
 
 
 def test_hovering_tells_the_move():
@@ -430,47 +240,6 @@ def test_hovering_tells_the_move():
     assert strips[0].start == 0
     assert all(a.start + a.width == pytest.approx(b.start, abs=0.01) for a, b in itertools.pairwise(strips))
     assert strips[-1].start + strips[-1].width == pytest.approx(100)
-
-
-@pytest.mark.parametrize(
-    "text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "]]> -->", "{{ 7 * 7 }}", "a\x00b\ud800"]
-)
-def test_names_stay_text(text):
-    trace = forward_trace(names=(text, text + "2", "c", "d"))
-    for figure in (path_figure(trace, title=text), path_figure([trace, trace], title=text)):
-        elements = read(figure.to_html())
-        assert not {e.tag for e in elements} & {"script", "img"}
-        assert not any(name.startswith("on") for e in elements for name in e.attributes)
-        svg = svg_of(figure)
-        assert {e.tag.rpartition("}")[2] for e in svg.iter()} <= {
-            "svg", "title", "style", "rect", "text", "tspan", "line", "polyline", "polygon", "circle",
-        }  # fmt: skip
-        figure.to_html().encode()
-        assert "49" not in "".join(svg.itertext()) or "{{" not in text
-
-
-def test_long_names_keep_both_ends():
-    names = ("U(w=60, 2 in a row)<=0.001114256468355765", "x" * 500, "c", "d")
-    figure = path_figure(forward_trace(names=names))
-    first, second = (n.label for n in figure.drawing.names[:2])
-    assert first.startswith("U(w=60")
-    assert first.endswith("<=0.001114")
-    assert len(second) <= 24
-
-
-def test_figures_are_saved_whole(tmp_path):
-    figure = path_figure(forward_trace(), title="Saved")
-    pages = [(suffix, figure.to_html()) for suffix in (".html", ".htm")]
-    for suffix, text in (*pages, (".svg", figure.to_svg()), (".SVG", figure.to_svg())):
-        path = tmp_path / f"figure{suffix}"
-        figure.save(path)
-        assert path.read_text(encoding="utf-8") == text
-    with pytest.raises(ValueError, match=r"saved as \.html or \.svg"):
-        figure.save(tmp_path / "figure.png")
-    with pytest.raises(FileNotFoundError, match="create it first"):
-        figure.save(tmp_path / "absent" / "figure.svg")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["figure.SVG", "figure.htm", "figure.html", "figure.svg"]
-    assert "Saved" in repr(figure)
 
 
 # ------------------------------------------------------------------------------------------------ the report
@@ -491,18 +260,98 @@ def test_the_report_shows_a_wrapper_by_its_own_measures():
     drawings(html)
 
 
-def test_the_report_keeps_its_chart_of_many_starts():
-    html = render_report(german_credit())
-    assert "Criterion after each move" in html
-    assert "Validation" not in html
-    assert 'class="plot panel' not in html
+def test_an_auc_is_better_high():
+    values = [0.5, 0.7, 0.8, 0.79, 0.78]
+    trace = wrapper_trace(
+        [[(f, True, v, math.nan) for f, v in enumerate(values[1:])]],
+        starts=[([], 0.5, math.nan)],
+        criterion="auc",
+        lower_is_better=False,
+        validation_total=None,
+        names=("U(w=60, 2 in a row)<=0.001114256468355765", "x" * 500, "c", "d"),
+    )
+    figure = path_figure([trace])
+    assert figure.to_svg() == path_figure(trace).to_svg()  # one in a list is one search
+    assert "the AUC is 0.5000 without features and 0.8000 at best" in figure.caption
+    assert "The chosen subset has 2 features: AUC 0.8000." in figure.caption
+    assert figure.drawing.panels[0].heading == "AUC on the rows that guide the search"
+    line = figure.drawing.panels[0].lines[0].points
+    assert min(line, key=lambda p: p.y).x == figure.drawing.chosen_x == 50
+    first, second = (n.label for n in figure.drawing.names[:2])  # long names keep both ends
+    assert first.startswith("U(w=60")
+    assert first.endswith("<=0.001114")
+    assert len(second) <= 24
 
 
-def test_moves_table_of_a_single_phase_has_no_phase_column():
+def test_the_least_that_can_be_drawn():
+    figure = path_figure(wrapper_trace([[]], complete=False))
+    assert "The search was interrupted" in figure.caption
+    assert [p.x for p in figure.drawing.panels[0].lines[0].points] == [50]
+    assert [panel.marks[0].label for panel in figure.drawing.panels] == ["0.5000", "0 features, 0.5000"]
+    one = path_figure(wrapper_trace([[(0, True, 0.1, 0.1)]], names=("only",)))
+    assert [n.label for n in one.drawing.names] == ["only"]
+    assert "1 feature: error rate 0.1000 ± 0.0150 on the validation rows" in one.caption
+    nothing = path_figure(wrapper_trace([[]], starts=[([], math.nan, math.nan)], validation_total=None))
+    assert nothing.drawing is None
+    assert all("There is nothing to draw" in text for text in (nothing.to_html(), nothing.to_svg()))
+
+
+def test_the_axis_of_a_search():
+    turns = phase_drawing(replace(summary([(0, 0.5, 0.5), (1, 0.4, 0.4), (2, 0.3, 0.3), (1, 0.2, 0.2)]), chosen=(0, 3)))
+    assert (turns.x_label, turns.chosen_x) == ("moves made", 100)  # it adds and drops in turn
+    assert [line.kind for line in turns.panels[0].lines] == ["best"]
+    facets = facets_in_turn([(800.0, 0.0), (20.0, 21.0)], logarithmic=False)
+    assert facets[1].width > 8  # a tiny phase can be seen
+    assert (facets[0](800), facets[0](0)) == (facets[0].start, facets[0].stop)
+    assert facets[0].stop < facets[1].start
+    ticks = ticks_of(facets_in_turn([(60.0, 0.0), (7.0, 60.0)], logarithmic=False))
+    assert all(b.position - a.position >= 4.5 for a, b in itertools.pairwise(ticks))
+    wide = summary([(i, 0.5, 0.5) for i in range(200)])
+    assert phase_drawing(replace(wide, chosen=(0, 5))).x_label == "number of features (logarithmic)"
+    assert needs_logarithm([814], [12])
+    assert not needs_logarithm([40], [3])
+    assert not needs_logarithm([814], [500])
+    facet = Facet(0, 814, logarithmic=True)
+    assert facet(12) - facet(0) > 30
+    assert [t.label for t in facet.ticks()][:4] == ["0", "1", "2", "5"]
+    values = [0.9, *([0.1, 0.11, 0.12] * 20)]
+    outside = phase_drawing(summary([(i, v, 0.3) for i, v in enumerate(values)], validation_total=500.0))
+    notes = ["the worst values lie outside", "band: ± one standard error, 500 rows"]
+    assert [panel.note for panel in outside.panels] == notes
+    assert outside.panels[0].lines[0].points[0].y == 0  # cut at the top
+
+
+def test_searches_at_equal_sizes():
+    one = by_size(summary([(0, 0.5, 0.5), (1, 0.3, 0.4), (2, 0.2, 0.3)]))
+    two = by_size(summary([(0, 0.5, 0.5), (1, 0.4, 0.2), (2, 0.3, 0.1)]))
+    found = spread([one, two], [0, 1, 2], on_validation=True)
+    assert [s.mean for s in found] == [0.5, pytest.approx(0.3), pytest.approx(0.2)]
+    spreads = [pytest.approx(np.std(values, ddof=1)) for values in ([0.5, 0.5], [0.4, 0.2], [0.3, 0.1])]
+    assert [s.deviation for s in found] == spreads
+    preferred = by_size(summary([(2, 0.2, 0.3), (1, 0.3, 0.1), (0, 0.5, 0.5), (1, 0.25, 0.4), (2, 0.21, 0.05)]))
+    assert [(step.n_features, step.criterion) for step in preferred] == [(0, 0.5), (1, 0.25), (2, 0.2)]
+    assert [step.validation for step in preferred] == [0.5, 0.4, 0.3]  # not the lowest: these rows are not asked
+    passed_over = by_size(summary([(0, 0.5, 0.5), (3, 0.2, 0.3)]))
+    at = [value_at(passed_over, size, on_validation=True) for size in (0, 2, 3, 4)]
+    assert at == [0.5, 0.5, 0.3, pytest.approx(math.nan, nan_ok=True)]
+    assert math.isnan(value_at(by_size(summary([(2, 0.1, 0.1)])), 1, on_validation=False))
+    short = [by_size(summary([(0, 0.5, 0.5), (1, 0.4, 0.4)]))] * 3  # the mean ends if fewer than half go on
+    last = spread([*short, by_size(summary([(0, 0.5, 0.5), (1, 0.4, 0.4), (2, 0.1, 0.1)]))], [2], on_validation=False)[
+        0
+    ]
+    assert (math.isnan(last.mean), last.n_searches) == (True, 1)
+
+
+def test_tables_and_panels_without_validation_rows():
     table = moves_table(summarise_trace(forward_trace()))
     assert [c.title for c in table.columns] == [
         "Step", "Move", "Feature", "Features", "Error probability", "Validation: error rate",
     ]  # fmt: skip
     assert table.rows[0] == ("0", "start", "–", "0", "0.5000", "0.5000")
-    assert table.marked is None
-    assert table.cap is None
+    assert (table.marked, table.cap) == (None, None)
+    drawing = spread_drawing([summarise_trace(forward_trace(shift, validation_total=None)) for shift in (0.0, 0.1)])
+    assert [bool(panel.bands) for panel in drawing.panels] == [True]  # on the criterion
+    html = render_report(german_credit())
+    assert "Criterion after each move" in html
+    assert "Validation" not in html
+    assert 'class="plot panel' not in html

@@ -5,12 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from bayesieve.report import LevelRow
-from bayesieve.report.data import CellGrid
-from bayesieve.report.figures.cells import MOST_LEVELS, cell_map
+from bayesieve.report.data import CellGrid, LevelRow
 from bayesieve.report.sections import features as feature_table
 from bayesieve.report.sections.explained import MAX_CONTRIBUTIONS, explained_sections
-from bayesieve.report.sections.features import evidence_amounts, feature_section, kind_label, shortened_label
+from bayesieve.report.sections.features import (
+    MAX_GRID_LEVELS,
+    cell_map,
+    evidence_amounts,
+    feature_section,
+    kind_label,
+    shortened_label,
+)
 from bayesieve.report.sections.overview import key_figures
 from bayesieve.report.sections.performance import performance_section
 from tests.report.sample import german_credit, synthetic
@@ -19,7 +24,7 @@ from tests.report.sample import german_credit, synthetic
 def test_table_and_details_are_capped_with_a_sentence():
     data = synthetic(n_classes=2, n_features=1500, n_levels=2)
     section = feature_section(data)
-    assert len(section.lines) == feature_table.MAX_TABLE_ROWS
+    assert len(section.shown) == feature_table.MAX_TABLE_ROWS
     assert "1,000 heaviest of 1,500 features" in (section.table_cap or "")
     assert len(section.details) == feature_table.MAX_DETAILS
     assert "100 heaviest of" in (section.details_cap or "")
@@ -28,10 +33,10 @@ def test_table_and_details_are_capped_with_a_sentence():
 def test_details_only_for_features_that_are_kept():
     data = german_credit()
     section = feature_section(data)
-    assert {d.line.feature.name for d in section.details} == {f.name for f in data.features if f.weight > 0}
+    assert {d.feature.name for d in section.details} == {f.name for f in data.features if f.weight > 0}
     assert section.table_cap is None
     assert section.details_cap is None
-    assert [line.detailed for line in section.lines] == [f.weight > 0 for f in data.features]
+    assert [rank in section.ranks_detailed for rank in range(1, 21)] == [f.weight > 0 for f in data.features]
 
 
 def test_many_levels_keep_the_most_frequent_and_the_missing_one_in_order():
@@ -44,7 +49,7 @@ def test_many_levels_keep_the_most_frequent_and_the_missing_one_in_order():
     data = synthetic(n_classes=2, n_features=1)
     data = replace(data, features=(replace(data.features[0], weight=1.0, levels=levels, n_levels=200),))
     detail = feature_section(data).details[0]
-    assert [line.level.label for line in detail.levels] == ["missing", *(f"v{i}" for i in range(151, 200))]
+    assert [level.label for _, level in detail.levels] == ["missing", *(f"v{i}" for i in range(151, 200))]
     assert "50 levels with most rows, of 200" in (detail.hidden or "")
 
 
@@ -109,13 +114,11 @@ def test_explained_rows_add_up_to_the_posterior_log_odds():
     for data in (german_credit(), synthetic(n_classes=3), synthetic(n_classes=5, n_features=60)):
         for section in explained_sections(data):
             p = section.row.probabilities
-            assert section.posterior.value == pytest.approx(
-                math.log(p[section.favoured] / p[section.against]), abs=1e-9
-            )
-            assert section.prior.value + sum(line.bar.value for line in section.lines) == pytest.approx(
-                section.posterior.value
-            )
-            sizes = [abs(line.bar.value) for line in section.lines if line.source is not None]
+            prior, *amounts, posterior = (bar.value for bar in section.chart.bars)
+            assert posterior == pytest.approx(math.log(p[section.favoured] / p[section.against]), abs=1e-9)
+            assert prior + sum(amounts) == pytest.approx(posterior)
+            assert amounts == [bar.value for _, _, bar in section.lines]
+            sizes = [abs(bar.value) for _, source, bar in section.lines if source is not None]
             assert sizes == sorted(sizes, reverse=True)
             assert len(section.lines) <= MAX_CONTRIBUTIONS + 1
 
@@ -129,8 +132,9 @@ def test_more_classes_compare_the_prediction_with_the_runner_up():
 
 def test_contributions_beyond_the_limit_are_summed_up():
     section = explained_sections(synthetic(n_classes=2, n_features=60))[0]
-    assert section.lines[-1].source is None
-    assert section.lines[-1].name.endswith("other features")
+    name, source, _ = section.lines[-1]
+    assert source is None
+    assert name.endswith("other features")
 
 
 def test_a_map_of_cells_has_groups_rows_and_favoured_classes() -> None:
@@ -150,7 +154,7 @@ def test_a_map_of_cells_has_groups_rows_and_favoured_classes() -> None:
 
 
 def test_a_map_of_cells_of_several_classes_and_many_levels() -> None:
-    n = MOST_LEVELS + 6
+    n = MAX_GRID_LEVELS + 6
     labels = tuple(f"v{k}" for k in range(n))
     grid = CellGrid(("x", "y"), (labels, ("u", "v")), ((0, 0),) * n, tuple((float(k), 1.0) for k in range(n)))
     drawn = cell_map(grid, [[(2, -3.0), (0, 1.0)]], 2.0)

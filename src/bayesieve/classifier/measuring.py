@@ -12,7 +12,7 @@ from sklearn.base import clone
 from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation import out_of_fold_log_proba
-from bayesieve.report.data import Performance, ReliabilityBin
+from bayesieve.report.data import Performance
 from bayesieve.selection.row_splits import is_number_of_folds, row_splits
 from bayesieve.statistics import metrics
 from bayesieve.table import as_sample_weight, as_target
@@ -211,7 +211,7 @@ def _predicted_by_others(model: SelectiveNB, rows: JudgedRows, splits: list[tupl
     with warnings.catch_warnings():
         # The model itself has given the same warnings.
         warnings.simplefilter("ignore", UserWarning)
-        return out_of_fold_log_proba(quiet, rows.X, rows.labels, splits=splits, sample_weight=rows.weights)[0]
+        return out_of_fold_log_proba(quiet, rows.X, rows.labels, splits, rows.weights)[0]
 
 
 def _performance(
@@ -247,11 +247,7 @@ def _performance(
         majority_accuracy=float(shares.max() / shares.sum()),
         class_entropy=entropy,
         reliability=tuple(
-            (
-                labels[j],
-                tuple(ReliabilityBin(*one[:5]) for one in metrics.reliability(probability[:, j], codes == j, weights)),
-            )
-            for j in classes
+            (labels[j], tuple(metrics.reliability(probability[:, j], codes == j, weights))) for j in classes
         ),
         confusion=tuple(tuple(row) for row in metrics.confusion(log_proba, codes).tolist()),
         roc=tuple((labels[j], tuple(metrics.roc_points(probability[:, j], codes == j, weights))) for j in curves),

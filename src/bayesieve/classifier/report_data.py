@@ -24,6 +24,7 @@ from bayesieve.classifier.measuring import JudgedRows, Unmeasured, judged_rows, 
 from bayesieve.counts import log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.cells import coarser_codes
+from bayesieve.report.clusters_figure import cluster_drawing
 from bayesieve.report.data import (
     CellGrid,
     Contribution,
@@ -37,7 +38,6 @@ from bayesieve.report.data import (
     SearchSummary,
     ValueRow,
 )
-from bayesieve.report.figures.clusters import cluster_drawing
 from bayesieve.report.traces import summarise_trace
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import silenced

@@ -44,7 +44,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         n_classes), or a list of rows whose cells are numbers or columns of n_rows numbers. None: 1 for a decision that
         names the true class, 0 otherwise, which decides for the most probable class.
     amount : str or None, default=None
-        Column of ``X`` that holds the amount at stake, where it is known when decisions are taken; it remains a
+        Column of ``X`` that holds the amount at stake, if it is known when decisions are taken; it remains a
         feature. Amounts that are known only in training are passed to ``fit`` as ``benefit=``.
     amount_benefit : matrix, shape (n_decisions, n_classes), or None, default=None
         Benefit per unit of the amount, added to ``benefit``. None: of two decisions and two classes, 1 for the second
@@ -109,7 +109,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, benefit: Any = None, **fit_params: Any
     ) -> BenefitClassifier:
-        """Fit the classifier, and the regressor of unknown amounts where there is one.
+        """Fit the classifier, and the regressor of unknown amounts, if any.
 
         Parameters
         ----------

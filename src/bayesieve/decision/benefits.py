@@ -68,7 +68,7 @@ def read_benefits(
 ) -> Benefits:
     """Benefits from a matrix, cells, or a function of the rows, plus ``amount_benefit`` times the amount of each row.
 
-    ValueError if the shapes do not fit; the sentence says which do.
+    ValueError naming the shapes that fit, if these do not.
     """
     if callable(benefit):
         if X is None:
@@ -192,7 +192,7 @@ def total_benefit(
         n_classes), or a list of rows whose cells are numbers or columns of n_rows numbers. None: 1 for a decision that
         names the true class, 0 otherwise.
     amount : array-like, shape (n_rows,), optional
-        Amount at stake in each row; may be missing where it does not count.
+        Amount at stake in each row; may be missing if it does not count.
     amount_benefit : matrix, shape (n_decisions, n_classes), optional
         Benefit per unit of the amount, added to ``benefit``; by default, of two decisions and two classes, 1 for the
         second of each and 0 elsewhere.

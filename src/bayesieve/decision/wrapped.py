@@ -12,7 +12,7 @@ from bayesieve.table.scanned import is_scan, scanned_rows
 
 
 def adopt_fitted(owner: Any, classifier: Any) -> None:
-    """Take over the classes, and the names and number of features where there are such."""
+    """Take over the classes, and the names and number of features, if known."""
     owner.classes_ = np.asarray(classifier.classes_)
     for name in ("n_features_in_", "feature_names_in_"):
         vars(owner).pop(name, None)

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
@@ -158,28 +158,28 @@ def _run(
     verbose: int,
 ) -> bool:
     """Run the missing folds; False if Ctrl-C ended the run."""
-    jobs: list[_Job] = []
+    jobs: list[tuple[_Source, tuple[int, int], list[str]]] = []
     for source in sources:
-        missing = [
-            (place, [m for m in estimators if (source.name, m, *place) not in file.rows]) for place in source.places
-        ]
-        jobs += [_Job(source, place, methods) for place, methods in missing if methods]
-        source.n_waiting = sum(bool(methods) for _, methods in missing)
-    n_wanted = sum(len(job.methods) for job in jobs)
+        for place in source.places:
+            if methods := [m for m in estimators if (source.name, m, *place) not in file.rows]:
+                jobs.append((source, place, methods))
+                source.n_waiting += 1
+    n_wanted = sum(len(methods) for _, _, methods in jobs)
     n_known = sum(len(source.places) for source in sources) * len(estimators) - n_wanted
     if verbose and n_known:
         sys.stderr.write(f"{n_known} of {n_known + n_wanted} folds of methods were already finished.\n")
     stopped, abandoned = threading.Event(), threading.Event()
 
-    def run(job: _Job) -> None:
+    def run(job: tuple[_Source, tuple[int, int], list[str]]) -> None:
+        source, place, methods = job
         if stopped.is_set():
             return
-        with job.source.fold(job.place) as (data, fold):
+        with source.fold(place) as (data, fold):
             on_fold = FoldRun(data, fold)
-            for method in job.methods:
+            for method in methods:
                 if stopped.is_set():
                     return
-                with standing.at(f"{method} on {job.source.name}, fold {job.source.places.index(job.place) + 1}"):
+                with standing.at(f"{method} on {source.name}, fold {source.places.index(place) + 1}"):
                     row = on_fold(method, estimators[method])
                 if abandoned.is_set():
                     return  # the comparison has ended without it
@@ -232,13 +232,14 @@ class _Source:
     def fold(self, place: tuple[int, int]) -> Iterator[tuple[DataSet, Fold]]:
         """The data set and one of its folds, by repeat and fold, while the block runs."""
         with self._lock:
+            if self._failure is None and self.opened is None:
+                try:
+                    self.opened = self._loaded()
+                except Exception as error:
+                    self._failure = error  # for all threads that wait
             if self._failure is not None:
-                raise self._failure  # to all threads that waited
-            try:
-                self.opened = self.opened or self._loaded()
-            except Exception as error:
-                self._failure = error
-                raise
+                raise self._failure
+            assert self.opened is not None
             data, folds = self.opened
         try:
             yield data, folds[self.places.index(place)]
@@ -290,14 +291,6 @@ def _without_uncounted_rows(data: DataSet, weights: np.ndarray) -> DataSet:
     if present.size < 2:
         raise ValueError(f"The target has only one class ({data.classes[present[0]]!r}) in rows of positive weight.")
     return DataSet(data.name, left.X, codes, data.classes[present], as_sample_weight(left.weights, left.n_rows))
-
-
-class _Job(NamedTuple):
-    """The methods still to run on a fold, by repeat and fold."""
-
-    source: _Source
-    place: tuple[int, int]
-    methods: list[str]
 
 
 class _Standing:

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -193,25 +192,10 @@ class Comparison(ShortRepr):
         ValueError
             If `reference` is not a method of the comparison, or ``path`` ends otherwise or cannot be written.
         """
-        from bayesieve.report.comparison import ComparisonData, render_comparison
-        from bayesieve.version import __version__
+        from bayesieve.report.comparison import render_comparison
 
         check_html(path)
-        page = ComparisonData(
-            title=title,
-            data=self.data,
-            methods=self.methods,
-            folds=self.rows,
-            n_folds=self.protocol.n_folds,
-            n_repeats=self.protocol.n_repeats,
-            seed=self.protocol.seed,
-            reference=reference,
-            measure=measure,
-            complete=self.complete,
-            version=__version__,
-            created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
-        )
-        write_atomically(path, render_comparison(page))
+        write_atomically(path, render_comparison(self, title=title, measure=measure, reference=reference))
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `frame` as a CSV file, whole or not at all."""

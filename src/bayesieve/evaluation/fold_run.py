@@ -6,12 +6,11 @@ import inspect
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from bayesieve.counts import CodedTable
 from bayesieve.engine import effective_jobs
 from bayesieve.evaluation.comparison_file import NUMBERS, describe, fingerprint
 from bayesieve.evaluation.folds import Fold
@@ -22,30 +21,6 @@ from bayesieve.table.frames import take_rows
 _LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 _SUM_TOLERANCE = 1e-3  # more than the rounding of single-precision models with many classes
 _LOWEST = -1e300  # log of a probability of 0: finite, so that scores can be compared
-
-
-@runtime_checkable
-class CodedClassifier(Protocol):
-    """A classifier that can also be fitted to coded rows, so that several classifiers share one coding.
-
-    ``new_encoder()`` returns the encoder that ``fit`` would fit; ``fit_coded(coded, encoder)`` learns from rows coded
-    by it, without changing them; ``predict_log_proba`` and ``predict_proba`` take a `CodedTable`.
-    """
-
-    def new_encoder(self) -> Any: ...
-
-    def fit_coded(self, coded: CodedTable, encoder: Any) -> Any: ...
-
-
-@runtime_checkable
-class FiguresOfItsOwn(Protocol):
-    """A classifier with measures of its own, saved next to the common performance measures.
-
-    ``rows`` are the test rows in the form it predicts (a `CodedTable` for a `CodedClassifier`), ``codes`` (n_rows,)
-    their classes as positions among the sorted labels of the data set.
-    """
-
-    def fold_figures(self, rows: Any, codes: np.ndarray) -> Mapping[str, float | None]: ...
 
 
 @dataclass(frozen=True)
@@ -72,27 +47,20 @@ class DataSet:
         return DataSet(self.name, take_rows(self.X, rows), self.codes[rows], self.classes, weights)
 
 
-class _Coding(NamedTuple):
-    """Training and test rows as codes, and the seconds they took."""
-
-    encoder: Any
-    train: CodedTable
-    test: CodedTable
-    fit_seconds: float
-    predict_seconds: float
-
-
 class FoldRun:
     """One fold of a data set; call with a method to get its result as plain values.
 
-    Methods whose encoders have the same options share a coding, whose seconds count for each of them.
+    A method may have a ``fit_coded(coded, encoder)``, which learns from rows coded by ``new_encoder()`` and does not
+    change them, and predict a `CodedTable`: methods whose encoders have the same options share a coding, whose seconds
+    count for each of them. It may also have further measures, ``fold_figures(rows, codes)`` -> dict: ``rows`` are the
+    test rows in the form it predicts, ``codes`` (n_rows,) their classes as positions among the sorted labels.
     """
 
     def __init__(self, data: DataSet, fold: Fold) -> None:
         self._fold = fold
         self._train, self._test = data.take(fold.train), data.take(fold.test)
         self._labels = data.classes[self._train.codes]
-        self._codings: dict[str, _Coding] = {}
+        self._codings: dict[str, tuple[Any, ...]] = {}
 
     def __call__(self, name: str, estimator: Any) -> dict[str, Any]:
         """Measures of a method, or its error message. After Ctrl-C in its search, a KeyboardInterrupt is raised."""
@@ -125,7 +93,7 @@ class FoldRun:
         test, rows = self._test, self._test.X
         fit_seconds = predict_seconds = 0.0
         # A classifier that normalizes weights cannot share a coding with the original ones.
-        if isinstance(model, CodedClassifier) and not getattr(model, "normalize", False):
+        if hasattr(model, "fit_coded") and not getattr(model, "normalize", False):
             encoder, coded, rows, fit_seconds, predict_seconds = self._coding(model.new_encoder())
             began = time.perf_counter()
             model.fit_coded(coded, encoder)
@@ -147,18 +115,20 @@ class FoldRun:
             "n_features": None if n_features is None else int(n_features),
             "fit_seconds": round(fit_seconds, 6),
             "predict_seconds": round(predict_seconds, 6),
-            "figures": _finite(model.fold_figures(rows, test.codes)) if isinstance(model, FiguresOfItsOwn) else None,
+            "figures": _finite(model.fold_figures(rows, test.codes)) if hasattr(model, "fold_figures") else None,
         }
 
-    def _coding(self, encoder: Any) -> _Coding:
-        """The rows coded by an encoder, or by one with the same options that was fitted before."""
+    def _coding(self, encoder: Any) -> tuple[Any, ...]:
+        """An encoder, or one with the same options that was fitted before, with the training and test rows coded by it,
+        and the seconds that each took.
+        """
         options = describe(encoder)
         if options not in self._codings:
             began = time.perf_counter()
             train = encoder.fit_transform_coded(self._train.X, self._labels, self._train.weights)
             middle = time.perf_counter()
             test = encoder.transform_coded(self._test.X)
-            self._codings[options] = _Coding(encoder, train, test, middle - began, time.perf_counter() - middle)
+            self._codings[options] = encoder, train, test, middle - began, time.perf_counter() - middle
         return self._codings[options]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 
-from bayesieve.selection.row_splits import pairs_of, row_splits
+from bayesieve.selection.row_splits import pairs_of
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import as_target
 from bayesieve.table.cautions import silenced
@@ -156,39 +156,24 @@ def out_of_fold_log_proba(
     estimator: Any,
     X: Any,
     y: Any,
-    *,
-    n_folds: int = 5,
-    seed: int = 0,
+    splits: Sequence[tuple[np.ndarray, np.ndarray]],
     sample_weight: np.ndarray | None = None,
-    splits: Sequence[tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Log probabilities of every row from a model trained on other rows, by default in stratified cross-validation.
+    """Log probabilities of every row from a model trained on other rows.
 
     Parameters
     ----------
     estimator : classifier with ``predict_log_proba``; cloned for every fold.
     X, y : table and labels.
-    n_folds : number of folds, at most the number of rows of the largest class.
-    seed : seed of the shuffle.
-    splits : pairs of (train, test) row positions to use instead of folds, as `row_splits` makes them.
+    splits : pairs of (train, test) row positions, as `row_splits` makes them.
 
     Returns
     -------
     log_proba (n_rows, n_classes), NaN for rows outside all test parts; class codes (n_rows,); class labels. A class
     missing from a training fold gets the probability of half a row.
-
-    Raises
-    ------
-    ValueError
-        If no class has two rows.
     """
     target = as_target(y)
     codes = target.codes.astype(np.int64)
-    if splits is None:
-        n_folds = min(n_folds, int(np.bincount(codes).max()))
-        if n_folds < 2:
-            raise ValueError("Cross-validation needs at least one class with two rows.")
-        splits = row_splits(n_folds, codes, seed=seed)
     log_proba = np.full((codes.size, target.n_classes), np.nan)
     for train, test in splits:
         model = clone(estimator)

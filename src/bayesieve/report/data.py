@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bayesieve.short_repr import ShortRepr
+from bayesieve.statistics.metrics import Bin
 
 if TYPE_CHECKING:
-    from bayesieve.report.figures.clusters import ClusterDrawing
+    from bayesieve.report.clusters_figure import ClusterDrawing
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,14 +23,14 @@ class LevelRow(ShortRepr):
 
     Attributes
     ----------
-    label : the whole human label; the report shortens it where it is long
+    label : the whole label; the report shortens long ones
     is_missing : true for a level that holds missing values
     count : training rows in the level (sum of their weights)
     share : `count` over all training rows, in [0, 1]
     class_counts : training rows of each class in the level
     class_probabilities : P(class | level) with the model's smoothing; sums to 1
     evidence : what the level adds to the log joint, centred over the classes, in nats
-    counted : weight * log P(level | class), centred likewise, where the evidence was fitted to the rows instead
+    counted : weight * log P(level | class), centred likewise, if the evidence was fitted to the rows instead
     """
 
     label: str
@@ -104,7 +105,7 @@ class FeatureSummary(ShortRepr):
     curve : tuple of CurvePart, in the order of the values; empty where levels are not divided
     grid : the cells of a pair of columns
     values : tuple of ValueRow, those first that differ most on the whole from their group
-    monotone : 1 where the evidence of the second class never falls, -1 where it never rises, 0 otherwise
+    monotone : 1 if the evidence of the second class never falls, -1 if it never rises, 0 otherwise
     monotone_class : the second class, if ``monotone`` is not 0
     """
 
@@ -164,11 +165,11 @@ class SearchSummary(ShortRepr):
     validation_name : the measure on the validation rows; None without such rows
     validation_lower_is_better : bool
     validation_total : number (or weight) of the validation rows
-    chosen : start and step at which the path met the selected subset; None where weights are read from all models
+    chosen : start and step at which the path met the selected subset; None if weights are read from all models
     measured : where the criterion was measured, and which rows the levels were learnt from, for example ``"on 10
         folds, levels learnt from the rows of the other folds"``
-    clusters : the tree of dependent features and the candidates drawn from it, where a search began with one
-    ended : the reason for which the search ended, for example ``"after 20 rounds"``, where it may end for several
+    clusters : the tree of dependent features and the candidates drawn from it, if the search began with one
+    ended : the reason for which the search ended, for example ``"after 20 rounds"``, or None
     """
 
     name: str
@@ -189,25 +190,6 @@ class SearchSummary(ShortRepr):
     measured: str | None = None
     clusters: ClusterDrawing | None = None
     ended: str | None = None
-
-
-@dataclass(frozen=True)
-class ReliabilityBin:
-    """Rows whose predicted probability of a class fell in one bin.
-
-    Attributes
-    ----------
-    predicted : mean predicted probability
-    observed : share of the rows that are of the class
-    count : int
-    low, high : confidence interval of `observed`, where there is one
-    """
-
-    predicted: float
-    observed: float
-    count: int
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -238,7 +220,7 @@ class Performance(ShortRepr):
     brier: float
     majority_accuracy: float
     class_entropy: float
-    reliability: tuple[tuple[str, tuple[ReliabilityBin, ...]], ...]
+    reliability: tuple[tuple[str, tuple[Bin, ...]], ...]
     confusion: tuple[tuple[int, ...], ...] | None
     roc: tuple[tuple[str, tuple[tuple[float, float], ...]], ...]
     measured: str = ""
@@ -309,7 +291,7 @@ class ExplainedRow(ShortRepr):
     ----------
     title : why this row is shown, for example ``"The most confident mistake"``
     row : number of the row in the table it comes from
-    truth : its class, where known
+    truth : its class, or None
     predicted : str
     probabilities : tuple of float, one per class
     prior : log prior, nats

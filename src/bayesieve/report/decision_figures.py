@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from bayesieve.decision import Calibration, GainsCurve, ProfitCurve
 from bayesieve.report.figure import Figure
-from bayesieve.report.figures.panels import (
-    Mark,
-    Panel,
-    PathDrawing,
-    band,
-    strips_between,
-)
-from bayesieve.report.figures.profit import SHARES, UNIT, drawn_lines, profit_panel, roomy_scale
+from bayesieve.report.figures.panels import Mark, Panel, PathDrawing, band, drawn_lines, strips_between
 from bayesieve.report.figures.scale import Point, Scale, Tick, thinned, value_ticks
+from bayesieve.report.sections.decisions import SHARES, UNIT, profit_panel, roomy_scale
 from bayesieve.report.sections.tables import Column, Table
 from bayesieve.words import format_count, format_money, format_number, format_percent
 
@@ -53,7 +48,9 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
     best_share, best = float(curve.share[curve.best]), float(curve.profit[curve.best])
     texts = [format_money(value, unit) for value in profit]
     label = format_money(best, unit)
-    panel = profit_panel(share, profit, low, high, (best_share, best), label, f"Profit, {unit}" if unit else "Profit")
+    scale = roomy_scale(np.array([*profit, *low, *high]))
+    heading = f"Profit, {unit}" if unit else "Profit"
+    panel = profit_panel(share, profit, low, high, scale, (best_share, best), label, heading)
     rows = tuple(
         (
             format_percent(float(curve.share[i])),
@@ -93,25 +90,20 @@ def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
     shown = thinned(curve.share.size, _MOST_POINTS)
     share, gain, lift = curve.share[shown].tolist(), curve.gain[shown].tolist(), curve.lift[shown].tolist()
     lifts = roomy_scale(np.r_[0.0, curve.lift[1:]])
-    percent = [100 * x for x in share]
     panels = [
-        Panel(
+        _panel(
             "Cumulative gains",
             "share of the positive rows among those contacted; faint: at random",
-            (),
-            drawn_lines([(0.0, 0.0), (100.0, 1.0)], "start", _UP)
-            + drawn_lines(list(zip(percent, gain, strict=True)), "best", _UP),
-            (),
-            _QUARTERS,
+            ((0.0, 0.0), (1.0, 1.0)),
+            list(zip(share, gain, strict=True)),
+            _UP,
         ),
-        Panel(
+        _panel(
             "Lift",
             "gains over the share contacted; faint: at random",
-            (),
-            drawn_lines([(0.0, 1.0), (100.0, 1.0)], "start", lifts)
-            + drawn_lines(list(zip(percent[1:], lift[1:], strict=True)), "best", lifts),
-            (),
-            value_ticks(lifts),
+            ((0.0, 1.0), (1.0, 1.0)),
+            list(zip(share[1:], lift[1:], strict=True)),
+            lifts,
         ),
     ]
     rows = tuple(
@@ -157,15 +149,15 @@ def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *,
         raise ValueError("reliability_figure needs at least one calibration.")
     panels, rows = [], []
     for name, one in several.items():
-        points = list(zip((100 * one.predicted).tolist(), one.observed.tolist(), strict=True))
         intervals = list(zip((100 * one.predicted).tolist(), one.low.tolist(), one.high.tolist(), strict=True))
-        lines = drawn_lines([(0.0, 0.0), (100.0, 1.0)], "start", _UP) + drawn_lines(points, "best", _UP)
+        points = list(zip(one.predicted.tolist(), one.observed.tolist(), strict=True))
         note = (
             f"Brier score {one.brier:.4f}: calibration {one.calibration:.4f}, refinement {one.refinement:.4f}; "
             f"expected calibration error {one.expected_calibration_error:.4f}"
         )
-        marks = tuple(Mark(Point(x, _UP(y))) for x, y in points)
-        panels.append(Panel(name, note, band(intervals, _UP), lines, marks, _QUARTERS))
+        panel = _panel(name, note, ((0.0, 0.0), (1.0, 1.0)), points, _UP)
+        marks = tuple(Mark(Point(100 * x, _UP(y))) for x, y in points)
+        panels.append(replace(panel, bands=band(intervals, _UP), marks=marks))
         rows += [
             (
                 name,
@@ -181,9 +173,21 @@ def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *,
         title or "Reliability",
         "Share of rows that turned out to be of the class, against its predicted probability; on the faint line, "
         "probabilities can be taken at their word. Bands: confidence intervals.",
-        PathDrawing(tuple(panels), SHARES, "predicted probability", (), (), (), None),
+        PathDrawing(tuple(panels), SHARES, "predicted probability"),
         Table("Bins", tuple(Column(head, head != "Model") for head in heads), tuple(rows)),
     )
+
+
+def _panel(
+    heading: str, note: str, faint: Sequence[tuple[float, float]], line: Sequence[tuple[float, float]], scale: Scale
+) -> Panel:
+    """A line over shares of the rows, and a faint one to compare with."""
+    lines = [
+        drawn
+        for kind, pairs in (("start", faint), ("best", line))
+        for drawn in drawn_lines(kind, [(100 * x, y) for x, y in pairs], scale)
+    ]
+    return Panel(heading, note, (), tuple(lines), (), _QUARTERS if scale is _UP else value_ticks(scale))
 
 
 def _drawing(
@@ -191,7 +195,7 @@ def _drawing(
 ) -> PathDrawing:
     hover = [f"{format_percent(x)} contacted: {text}" for x, text in zip(share, texts, strict=True)]
     strips = tuple(strips_between([UNIT(x) for x in share], hover))
-    return PathDrawing(tuple(panels), SHARES, label, (), (), strips, None if chosen is None else UNIT(chosen))
+    return PathDrawing(tuple(panels), SHARES, label, strips=strips, chosen_x=None if chosen is None else UNIT(chosen))
 
 
 def _at_shares(share: np.ndarray) -> list[int]:

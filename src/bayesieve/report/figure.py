@@ -12,7 +12,7 @@ from bayesieve import words as formats
 from bayesieve.report.data import SearchSummary
 from bayesieve.report.figures.folds import fold_drawing
 from bayesieve.report.figures.panels import PathDrawing
-from bayesieve.report.figures.phases import phase_drawing
+from bayesieve.report.figures.path import phase_drawing
 from bayesieve.report.figures.scale import Point
 from bayesieve.report.figures.spread import chosen_step, spread_drawing
 from bayesieve.report.render import fill
@@ -33,7 +33,7 @@ class Figure:
     Attributes
     ----------
     title, caption : str
-    drawing : positions of everything; None where there is nothing to draw
+    drawing : positions of everything; None if there is nothing to draw
     table : Table or None
         The numbers, for those who cannot or would rather not look.
     template : name of the templates that draw it, ``.html`` and ``.svg``

@@ -76,7 +76,7 @@ class Measure:
         return f"{self.capitalised} {where}" + (f", in {self.unit}" if self.unit else "")
 
     def of(self, step: PathStep) -> float | None:
-        """The value at a step of a search; None where it has none."""
+        """The value at a step of a search, or None."""
         if self.on_validation:
             return step.validation
         return None if self.is_of_features and step.feature is None else step.criterion
@@ -85,12 +85,12 @@ class Measure:
         return format_number(value, self.digits)
 
     def in_words(self, value: float, search: SearchSummary) -> str:
-        """The measure and its value, with the standard error where it is known."""
+        """The measure and its value, with the standard error if it is known."""
         error = self.standard_error(value, n_rows) if (n_rows := self.n_rows(search)) else None
         return f"{self.title} {self.text(value)}" + ("" if error is None else f" ± {self.text(error)}")
 
     def n_rows(self, search: SearchSummary) -> float | None:
-        """Validation rows of a search, where the measure is a share of them and has a standard error."""
+        """Number of validation rows if the measure is a share of them and has a standard error, else None."""
         return search.validation_total if self.on_validation and self.name == "error" else None
 
     @staticmethod
@@ -111,7 +111,7 @@ class Measure:
 
 
 def measures_of(*searches: SearchSummary) -> tuple[Measure, ...]:
-    """The criterion that guides the searches, and the measure on their validation rows where they have such rows."""
+    """The criterion that guides the searches, and the measure on their validation rows, if any."""
     first = searches[0]
     steps = [step for search in searches for step in search.path]
     guide = measure(first.criterion_name, [step.criterion for step in steps], first.lower_is_better)

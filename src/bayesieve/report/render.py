@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from bayesieve import words
 from bayesieve.report.data import ReportData
-from bayesieve.report.figures.bars import bar_width
-from bayesieve.report.figures.curves import UNIT_TICKS
+from bayesieve.report.figures.bars import bar_width, diverging_bar, stacked_segments
+from bayesieve.report.figures.folds import strength
 from bayesieve.report.figures.scale import polyline
 from bayesieve.report.sections.decisions import decision_section
 from bayesieve.report.sections.explained import explained_sections
-from bayesieve.report.sections.features import feature_section
+from bayesieve.report.sections.features import (
+    evidence_amounts,
+    feature_section,
+    kind_label,
+    of_class,
+    shortened_label,
+)
 from bayesieve.report.sections.overview import auc_comparison, class_balance, key_figures, n_selected
-from bayesieve.report.sections.performance import performance_section
+from bayesieve.report.sections.performance import UNIT_TICKS, performance_section
 from bayesieve.report.sections.search import search_section
 
 if TYPE_CHECKING:
@@ -119,6 +125,13 @@ def _environment() -> jinja2.Environment:
         polyline=polyline,
         auc_comparison=auc_comparison,
         width=bar_width,
+        bar=diverging_bar,
+        strength=strength,
+        segments=stacked_segments,
+        amounts=evidence_amounts,
+        of_class=of_class,
+        kind_label=kind_label,
+        fitted_label=shortened_label,
     )
     return environment
 

@@ -40,7 +40,7 @@ def summarise_trace(
 def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
     """The subset that a fitted selector chose, or without a selector the best of the path.
 
-    None where weights were read from all models together, or the best subset was passed by and not gone through.
+    None if weights were read from all models together, or the path never met the best subset.
     """
     if selector is not None:
         weights = getattr(selector, "weights_", getattr(selector, "feature_weights_", None))
@@ -52,7 +52,7 @@ def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
 
 
 def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
-    """(start, step) of the subset on the path, or None where the path never goes through it."""
+    """(start, step) of the subset on the path, or None if the path never meets it."""
     chosen = {feature for feature, is_in in enumerate(support) if is_in}
     for start in range(trace.n_starts):
         # Features in only one of the two subsets; every move adds or removes one such difference.

@@ -5,31 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bayesieve.report.figures.bars import bar_width
-
 MAX_ROWS = 60
 MAX_FOLDS = 100
-
-
-@dataclass(frozen=True)
-class FoldCell:
-    """One fold of one feature; `strength` from 0 (not selected) to 100 (weight 1)."""
-
-    start: float
-    width: float
-    strength: float
-    weight: float
+_ROW_HEIGHT = 22  # pixels
 
 
 @dataclass(frozen=True)
 class FoldRow:
-    """One feature: its folds, how often it was selected, and its mean weight."""
+    """One feature: its weights in the folds shown, how many of all folds select it, and its mean weight."""
 
     name: str
-    cells: tuple[FoldCell, ...]
+    weights: tuple[float, ...]
     n_selected: int
-    frequency: float
-    bar: float
     mean_weight: float
 
 
@@ -43,7 +30,7 @@ class FoldDrawing:
     n_never: int
     n_hidden: int
     weighted: bool
-    row_height: int = 22  # pixels
+    row_height: int = _ROW_HEIGHT
 
     @property
     def height(self) -> int:
@@ -52,29 +39,19 @@ class FoldDrawing:
 
 def fold_drawing(names: Sequence[str], weights: Sequence[Sequence[float]]) -> FoldDrawing:
     """Rows of cells from one list of weights per fold."""
-    n_folds = len(weights)
-    shown = min(n_folds, MAX_FOLDS)
-    by_feature = [[float(fold[k]) for fold in weights] for k in range(len(names))]
-    counts = [sum(w > 0 for w in own) for own in by_feature]
-    means = [sum(own) / max(1, n_folds) for own in by_feature]
-    order = sorted((k for k in range(len(names)) if counts[k]), key=lambda k: (-counts[k], -means[k], k))
-    rows = tuple(
-        FoldRow(
-            name=names[k],
-            cells=tuple(_cell(i, weight, shown) for i, weight in enumerate(by_feature[k][:shown])),
-            n_selected=counts[k],
-            frequency=counts[k] / n_folds,
-            bar=bar_width(counts[k], n_folds),
-            mean_weight=means[k],
-        )
-        for k in order[:MAX_ROWS]
+    n_folds, shown = len(weights), min(len(weights), MAX_FOLDS)
+    rows = []
+    for k, name in enumerate(names):
+        own = tuple(float(fold[k]) for fold in weights)
+        rows.append(FoldRow(name, own[:shown], sum(w > 0 for w in own), sum(own) / max(1, n_folds)))
+    met = sorted((row for row in rows if row.n_selected), key=lambda row: (-row.n_selected, -row.mean_weight))
+    weighted = any(0 < w < 1 for fold in weights for w in fold)
+    return FoldDrawing(
+        tuple(met[:MAX_ROWS]), n_folds, shown, len(names) - len(met), max(0, len(met) - MAX_ROWS), weighted
     )
-    weighted = any(0 < w < 1 for own in by_feature for w in own)
-    return FoldDrawing(rows, n_folds, shown, len(names) - len(order), len(order) - len(rows), weighted)
 
 
-def _cell(position: int, weight: float, n_folds: int) -> FoldCell:
-    pitch = 100 / n_folds
+def strength(weight: float) -> float:
+    """How strongly a fold is drawn, from 0 (not selected) to 100 (weight 1)."""
     # A small weight is still a selection: it must not fade into the paper.
-    strength = round(25 + 75 * min(weight, 1.0), 1) if weight > 0 else 0.0
-    return FoldCell(round(position * pitch, 3), round(0.82 * pitch, 3), strength, weight)
+    return round(25 + 75 * min(weight, 1.0), 1) if weight > 0 else 0.0

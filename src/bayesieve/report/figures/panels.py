@@ -34,7 +34,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """One measure along the path."""
+    """One measure along the axis; `reference_y` is the height of a dashed line."""
 
     heading: str
     note: str
@@ -42,6 +42,7 @@ class Panel:
     lines: tuple[Line, ...]
     marks: tuple[Mark, ...]
     y_ticks: tuple[Tick, ...]
+    reference_y: float | None = None
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,10 @@ class PathDrawing:
     panels: tuple[Panel, ...]
     x_ticks: tuple[Tick, ...]
     x_label: str
-    stretches: tuple[Strip, ...]
-    names: tuple[Tick, ...]
-    strips: tuple[Strip, ...]
-    chosen_x: float | None
+    stretches: tuple[Strip, ...] = ()
+    names: tuple[Tick, ...] = ()
+    strips: tuple[Strip, ...] = ()
+    chosen_x: float | None = None
     n_hidden: int = 0
 
 
@@ -87,6 +88,11 @@ def value_scale(values: Sequence[float], on_axis: Sequence[float], *, lower_is_b
     low, high = min([low, *filter(drawable, on_axis)]), max([high, *filter(drawable, on_axis)])
     room = 0.08 * (high - low) or 1e-3 * abs(high) or 0.5  # lines should not run along the frame
     return Scale(low - room, high + room, 100, 0)
+
+
+def drawn_lines(kind: str, pairs: Sequence[Pair], scale: Scale) -> list[Line]:
+    """The line through (position, value) pairs, cut at the ends of the axis."""
+    return [Line(kind, part) for part in clipped_lines(pairs, scale)]
 
 
 def strips_between(places: Sequence[float], texts: Sequence[str]) -> list[Strip]:

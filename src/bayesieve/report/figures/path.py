@@ -1,28 +1,120 @@
-"""The path of a search: criterion against step, one line a start."""
+"""The path of a search: its measures over the number of features phase by phase, or a line for every start."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from bayesieve.report.data import PathStep, SearchSummary
-from bayesieve.report.figures.scale import Point, Scale, Tick, drawable, thinned, tick_values, value_ticks
-from bayesieve.words import format_count
+from bayesieve.report.figures.panels import (
+    Line,
+    Mark,
+    Panel,
+    PathDrawing,
+    Strip,
+    band,
+    drawn_lines,
+    labelled_mark,
+    panel_note,
+    strips_between,
+    value_scale,
+)
+from bayesieve.report.figures.scale import Point, Scale, Tick, drawable, spaced, thinned, tick_values, value_ticks
+from bayesieve.report.measures import Measure, measures_of
+from bayesieve.words import few_digits, format_count, not_blank, plural, shorten, shorten_middle
 
 MAX_LINES = 60
 MAX_POINTS = 300
+MAX_PHASES = 12
+MAX_NAME = 24
+_NARROWEST_NAME = 2.1  # percent of the width that a feature's name needs
+_GAP = 3.0  # between phases, in percent of the width
+_NARROWEST = 0.1  # share of the width that the shortest phase has at least
+_CLOSEST = 4.5  # between two numbers, in percent of the width
+_MANY = 60  # features from which on the axis may be logarithmic
 
 
 @dataclass(frozen=True)
-class PathChart:
-    """Lines by start, the best last; axes and the two references: the model without features and the best model."""
+class Facet:
+    """Part of the axis from the size that a phase begins with (left) to the one it ends with (right)."""
 
-    lines: dict[int, tuple[Point, ...]]
-    n_hidden: int
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-    null_y: float | None
-    best: Point | None
+    first: float
+    last: float
+    start: float = 0.0
+    stop: float = 100.0
+    logarithmic: bool = False
+
+    def __call__(self, size: float) -> float:
+        low, high = sorted((_shown(self.first, self.logarithmic), _shown(self.last, self.logarithmic)))
+        ends = (self.start, self.stop) if self.last >= self.first else (self.stop, self.start)
+        return Scale(low, high, *ends)(_shown(size, self.logarithmic))
+
+    @property
+    def width(self) -> float:
+        return self.stop - self.start
+
+    def ticks(self, *, per_width: float = 9.0) -> tuple[Tick, ...]:
+        """Round sizes, no closer to each other than ``per_width`` percent."""
+        low, high = sorted((self.first, self.last))
+        if low == high:
+            sizes = [low]
+        elif self.logarithmic:
+            sizes = _round_sizes(low, high)
+        else:
+            n_ticks = max(2, int(self.width / per_width))
+            sizes = [v for v in tick_values(low, high, n_ticks) if float(v).is_integer()] or [low, high]
+        ticks: list[Tick] = []
+        for size in sorted(sizes, key=self):
+            position = self(size)
+            if not ticks or position - ticks[-1].position >= 0.55 * per_width:
+                ticks.append(Tick(position, format_count(size)))
+        return tuple(ticks)
+
+
+def facets_in_turn(spans: Sequence[tuple[float, float]], *, logarithmic: bool) -> list[Facet]:
+    """Phases side by side, each as wide as it is long, within reason; ``spans`` are their first and last sizes."""
+    lengths = [abs(_shown(last, logarithmic) - _shown(first, logarithmic)) for first, last in spans]
+    total = sum(lengths) or 1.0
+    shares = [max(length / total, _NARROWEST) if len(spans) > 1 else 1.0 for length in lengths]
+    gap = min(_GAP, 30.0 / len(spans))
+    room = 100.0 - gap * (len(spans) - 1)
+    facets, position = [], 0.0
+    for (first, last), share in zip(spans, shares, strict=True):
+        stop = position + room * share / sum(shares)
+        facets.append(Facet(first, last, round(position, 3), round(min(stop, 100.0), 3), logarithmic))
+        position = stop + gap
+    return facets
+
+
+def ticks_of(facets: Sequence[Facet]) -> tuple[Tick, ...]:
+    """Ticks of all phases; where one phase ends and the next begins there is room for a single number."""
+    ticks: list[Tick] = []
+    for tick in (tick for facet in facets for tick in facet.ticks()):
+        if not ticks or tick.position - ticks[-1].position >= _CLOSEST:
+            ticks.append(tick)
+    return tuple(ticks)
+
+
+def size_label(facet: Facet) -> str:
+    return "number of features (logarithmic)" if facet.logarithmic else "number of features"
+
+
+def needs_logarithm(sizes: Sequence[float], chosen: Sequence[float]) -> bool:
+    """Whether the interesting sizes would be crowded at the low end of a plain axis."""
+    largest = max(sizes, default=0)
+    return largest > _MANY and bool(chosen) and max(chosen) < largest / 4
+
+
+def _shown(size: float, logarithmic: bool) -> float:
+    return math.log1p(size) if logarithmic else float(size)
+
+
+def _round_sizes(low: float, high: float) -> list[float]:
+    powers = range(1 + math.ceil(math.log10(max(high, 1.0))))
+    sizes = [0.0, *(factor * 10.0**power for power in powers for factor in (1, 2, 5))]
+    return [size for size in sizes if low <= size <= high] or [low, high]
 
 
 def steps_by_start(path: Sequence[PathStep]) -> dict[int, list[PathStep]]:
@@ -44,24 +136,35 @@ def best_start(search: SearchSummary) -> int | None:
     return min(distance, key=lambda s: (distance[s], s))
 
 
-def path_chart(search: SearchSummary) -> PathChart | None:
-    """Positions of everything in the chart, or None when no move was recorded."""
+def path_chart(search: SearchSummary) -> PathDrawing | None:
+    """A line for every start over the moves made, and the criterion without features; None without a recorded move."""
     starts = steps_by_start(search.path)
     best = best_start(search)
     if best is None:
         return None
     shown = [s for s in starts if s != best][: MAX_LINES - 1] + [best]  # the best one last, drawn over the others
-    x, y = _scales(search, [starts[s] for s in shown])
-    x_ticks = tuple(Tick(x(v), format_count(v)) for v in tick_values(x.low, x.high) if float(v).is_integer())
+    values = [step.criterion for s in shown for step in starts[s]]
+    values += [v for v in (search.null_criterion, search.best_criterion) if drawable(v)]
+    low, high = min(values), max(values)
+    room = 0.06 * (high - low) or 0.5 + 1e-3 * abs(high)  # lines should not run along the frame
+    x = Scale(0, max(1, max(len(starts[s]) for s in shown) - 1))
+    y = Scale(low - room, high + room, 100, 0)
     nearest = _nearest(starts[best], _goal(search))
-    return PathChart(
-        lines={s: _line(starts[s], x, y) for s in shown},
-        n_hidden=len(starts) - len(shown),
-        x_ticks=x_ticks,
+    panel = Panel(
+        heading="",
+        note="",
+        bands=(),
+        lines=tuple(Line("best" if s == best else "start", _places(starts[s], x, y)) for s in shown),
+        marks=(Mark(Point(x(nearest), y(starts[best][nearest].criterion))),),
         y_ticks=value_ticks(y),
-        null_y=y(search.null_criterion) if drawable(search.null_criterion) else None,
-        best=Point(x(nearest), y(starts[best][nearest].criterion)),
+        reference_y=y(search.null_criterion) if drawable(search.null_criterion) else None,
     )
+    x_ticks = tuple(Tick(x(v), format_count(v)) for v in tick_values(x.low, x.high) if float(v).is_integer())
+    return PathDrawing((panel,), x_ticks, "moves made", n_hidden=len(starts) - len(shown))
+
+
+def _places(steps: Sequence[PathStep], x: Scale, y: Scale) -> tuple[Point, ...]:
+    return tuple(Point(x(i), y(steps[i].criterion)) for i in thinned(len(steps), MAX_POINTS))
 
 
 def _goal(search: SearchSummary) -> float:
@@ -72,13 +175,169 @@ def _nearest(steps: Sequence[PathStep], goal: float) -> int:
     return min(range(len(steps)), key=lambda i: abs(steps[i].criterion - goal))
 
 
-def _scales(search: SearchSummary, shown: Sequence[Sequence[PathStep]]) -> tuple[Scale, Scale]:
-    values = [step.criterion for steps in shown for step in steps]
-    values += [v for v in (search.null_criterion, search.best_criterion) if drawable(v)]
-    low, high = min(values), max(values)
-    room = 0.06 * (high - low) or 0.5 + 1e-3 * abs(high)  # lines should not run along the frame
-    return Scale(0, max(1, max(len(steps) for steps in shown) - 1)), Scale(low - room, high + room, 100, 0)
+@dataclass(frozen=True)
+class _Walk:
+    """A walk on its part of the axis: its subsets, where they stand, and whether it is drawn in colour."""
+
+    steps: list[PathStep]
+    positions: list[float]
+    is_best: bool
 
 
-def _line(steps: Sequence[PathStep], x: Scale, y: Scale) -> tuple[Point, ...]:
-    return tuple(Point(x(i), y(steps[i].criterion)) for i in thinned(len(steps), MAX_POINTS))
+def alternates(search: SearchSummary) -> bool:
+    """Whether the walks are phases that take turns: one only adds, the next only drops, and so on."""
+    directions = [{step.move for step in steps[1:]} for steps in steps_by_start(search.path).values()]
+    return all(len(d) <= 1 for d in directions) and all(not a or a != b for a, b in pairwise(directions))
+
+
+def phase_drawing(search: SearchSummary) -> PathDrawing | None:
+    """Panels of the criterion and of the validation rows, or None if no value can be drawn."""
+    walks = list(steps_by_start(search.path).values())
+    if not walks:
+        return None
+    in_phases = alternates(search) and len(walks) <= MAX_PHASES
+    facets, shown = _placed(search, walks, in_phases=in_phases)
+    chosen = _chosen(search, shown)
+    measures = measures_of(search)
+    panels = [_panel(search, one, shown, chosen) for one in measures]
+    described = shown if in_phases else [next(walk for walk in shown if walk.is_best)]
+    return PathDrawing(
+        panels=tuple(panel for panel in panels if panel is not None),
+        x_ticks=ticks_of(facets),
+        x_label=size_label(facets[0]) if in_phases else "moves made",
+        stretches=tuple(_stretches(facets, shown)) if in_phases and len(shown) > 1 else (),
+        names=_names(described),
+        strips=tuple(strip for walk in described for strip in _strips(walk, measures, search)),
+        chosen_x=None if chosen is None else chosen[1],
+        n_hidden=len(walks) - len(shown),
+    )
+
+
+def _placed(search: SearchSummary, walks: list[list[PathStep]], *, in_phases: bool) -> tuple[list[Facet], list[_Walk]]:
+    best = search.chosen[0] if search.chosen is not None else best_start(search)
+    if in_phases:
+        spans = [(float(steps[0].n_features), float(steps[-1].n_features)) for steps in walks]
+        chosen = [s.n_features for steps in walks for s in steps if (s.start, s.step) == search.chosen]
+        facets = facets_in_turn(spans, logarithmic=needs_logarithm([max(span) for span in spans], chosen))
+        placed = zip(walks, facets, strict=True)
+        return facets, [_Walk(steps, [facet(s.n_features) for s in steps], True) for steps, facet in placed]
+    # Starts of one search have nothing to do with each other: they lie over one another, the best in front.
+    others = [steps for steps in walks if steps[0].start != best][: MAX_LINES - 1]
+    shown = [*others, *(steps for steps in walks if steps[0].start == best)]
+    facet = Facet(0, max(1, max(len(steps) for steps in shown) - 1))
+    return [facet], [
+        _Walk(steps, [facet(i) for i in range(len(steps))], steps[0].start == best or len(shown) == 1)
+        for steps in shown
+    ]
+
+
+def _chosen(search: SearchSummary, walks: Sequence[_Walk]) -> tuple[PathStep, float] | None:
+    for walk in walks:
+        for step, x in zip(walk.steps, walk.positions, strict=True):
+            if (step.start, step.step) == search.chosen:
+                return step, x
+    return None
+
+
+def _panel(
+    search: SearchSummary, shown: Measure, walks: Sequence[_Walk], chosen: tuple[PathStep, float] | None
+) -> Panel | None:
+    values = [[_value(step, shown) for step in walk.steps] for walk in walks]
+    every_value = [v for own in values for v in own]
+    n_rows = shown.n_rows(search)
+    on_axis: list[float] = []
+    if chosen is not None and drawable(value := _value(chosen[0], shown)):
+        reach = 2 * shown.standard_error(value, n_rows) if n_rows else 0.0
+        on_axis = [value - reach, value + reach]
+    scale = value_scale(every_value, on_axis, lower_is_better=shown.lower_is_better)
+    if scale is not None and n_rows:
+        inside = [v for v in every_value if scale.low <= v <= scale.high]
+        on_axis += [v + side * shown.standard_error(v, n_rows) for v in inside for side in (-1, 1)]
+        scale = value_scale(every_value, on_axis, lower_is_better=shown.lower_is_better)
+    if scale is None:
+        return None
+    lines: list[Line] = []
+    bands: list[tuple[Point, ...]] = []
+    for walk, own in zip(walks, values, strict=True):
+        pairs = [(walk.positions[i], own[i]) for i in _drawn_steps(walk, search.chosen)]
+        lines += drawn_lines("best" if walk.is_best else "start", pairs, scale)
+        if n_rows and walk.is_best:
+            errors = [shown.standard_error(v, n_rows) if drawable(v) else v for _, v in pairs]
+            bands += band([(x, v - e, v + e) for (x, v), e in zip(pairs, errors, strict=True)], scale)
+    return Panel(
+        heading=shown.panel_heading,
+        note=panel_note(f"band: ± one standard error, {plural(n_rows, 'row')}" if n_rows else "", every_value, scale),
+        bands=tuple(bands),
+        lines=tuple(lines),
+        marks=_marks(search, chosen, shown, scale, lines),
+        y_ticks=value_ticks(scale),
+    )
+
+
+def _marks(
+    search: SearchSummary,
+    chosen: tuple[PathStep, float] | None,
+    shown: Measure,
+    scale: Scale,
+    lines: Sequence[Line],
+) -> tuple[Mark, ...]:
+    if chosen is None or not drawable(value := _value(chosen[0], shown)):
+        return ()
+    step, x = chosen
+    label = shown.text(value)
+    if shown.on_validation or search.validation_name is None:  # only one panel says the size, that of the choice
+        label = f"{plural(step.n_features, 'feature')}, {label}"
+    return (labelled_mark(Point(x, scale(value)), label, lines, above=not shown.lower_is_better),)
+
+
+def _value(step: PathStep, shown: Measure) -> float:
+    value = shown.of(step)
+    return float("nan") if value is None else value
+
+
+def _drawn_steps(walk: _Walk, chosen: tuple[int, int] | None) -> list[int]:
+    indices = set(spaced(walk.positions, MAX_POINTS))
+    indices |= {i for i, step in enumerate(walk.steps) if (step.start, step.step) == chosen}
+    return sorted(indices)
+
+
+def _stretches(facets: Sequence[Facet], walks: Sequence[_Walk]) -> list[Strip]:
+    stretches = []
+    for number, (facet, walk) in enumerate(zip(facets, walks, strict=True), start=1):
+        verb = {"add": "adding", "drop": "dropping"}.get(walk.steps[-1].move, "no move")
+        text = f"{number} {verb}, from {walk.steps[0].n_features:,}"
+        stretches.append(Strip(facet.start, round(facet.width, 3), text))
+    return stretches
+
+
+def _names(walks: Sequence[_Walk]) -> tuple[Tick, ...]:
+    """Features at the moves that have room for a name: all of a short path, the first of a long one."""
+    names: list[Tick] = []
+    for walk in walks:
+        places = walk.positions
+        for i in range(1, len(places)):
+            near = min(abs(places[j] - places[i]) for j in (i - 1, i + 1) if j < len(places))
+            feature = walk.steps[i].feature
+            if near >= _NARROWEST_NAME and feature is not None:
+                sign = "" if walk.steps[i].move == "add" else "− "
+                names.append(Tick(places[i], sign + shorten_middle(few_digits(not_blank(feature)), MAX_NAME)))
+    return tuple(names)
+
+
+def _strips(walk: _Walk, measures: Sequence[Measure], search: SearchSummary) -> list[Strip]:
+    order = sorted(_drawn_steps(walk, search.chosen), key=lambda i: walk.positions[i])
+    texts = [_in_words(walk.steps[i], measures, search) for i in order]
+    return strips_between([walk.positions[i] for i in order], texts)
+
+
+def _in_words(step: PathStep, measures: Sequence[Measure], search: SearchSummary) -> str:
+    """A subset of the path in one line."""
+    verb = {"add": "after adding", "drop": "after dropping"}.get(step.move)
+    which = f" {verb} {shorten(not_blank(step.feature), 60)}" if verb and step.feature is not None else " at the start"
+    values = [
+        f"{'validation ' if one.on_validation else ''}{one.in_words(value, search)}"
+        for one in measures
+        if (value := one.of(step)) is not None
+    ]
+    chosen = "; chosen" if (step.start, step.step) == search.chosen else ""
+    return f"{plural(step.n_features, 'feature')}{which}{': ' if values else ''}{', '.join(values)}{chosen}"

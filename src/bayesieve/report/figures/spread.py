@@ -15,32 +15,15 @@ from bayesieve.report.figures.panels import (
     Panel,
     PathDrawing,
     band,
-    clipped_lines,
+    drawn_lines,
     panel_note,
     strips_between,
     value_scale,
 )
-from bayesieve.report.figures.path import MAX_LINES, MAX_POINTS
+from bayesieve.report.figures.path import MAX_LINES, MAX_POINTS, Facet, needs_logarithm, size_label
 from bayesieve.report.figures.scale import Point, drawable, spaced, value_ticks
-from bayesieve.report.figures.sizes import Facet, needs_logarithm, size_label
 from bayesieve.report.measures import Measure, measures_of
 from bayesieve.words import plural
-
-
-@dataclass(frozen=True)
-class BySize:
-    """One search by number of features: of each size the subset that the search itself prefers."""
-
-    sizes: tuple[int, ...]
-    criterion: tuple[float, ...]
-    validation: tuple[float, ...]
-
-    def at(self, size: int, *, on_validation: bool) -> float:
-        """The value at a size, or at the next smaller one that the search met; NaN outside of its sizes."""
-        if not self.sizes or not self.sizes[0] <= size <= self.sizes[-1]:
-            return math.nan
-        values = self.validation if on_validation else self.criterion
-        return values[bisect_right(self.sizes, size) - 1]
 
 
 @dataclass(frozen=True)
@@ -56,31 +39,37 @@ class Spread:
         return shown.text(self.mean) + (f" ± {shown.text(self.deviation)}" if drawable(self.deviation) else "")
 
 
-def by_size(search: SearchSummary) -> BySize:
-    """Sizes in order; among subsets of one size the best criterion counts, which does not look at validation rows."""
+def by_size(search: SearchSummary) -> list[PathStep]:
+    """Of every size the subset with the best criterion, in the order of the sizes; validation rows are not asked."""
     sign = 1.0 if search.lower_is_better else -1.0
-    best: dict[int, tuple[float, float]] = {}
+    best: dict[int, PathStep] = {}
     for step in search.path:
-        if not drawable(step.criterion):
-            continue
         known = best.get(step.n_features)
-        if known is None or sign * step.criterion < sign * known[0]:
-            best[step.n_features] = (step.criterion, math.nan if step.validation is None else step.validation)
-    sizes = tuple(sorted(best))
-    return BySize(sizes, tuple(best[s][0] for s in sizes), tuple(best[s][1] for s in sizes))
+        if drawable(step.criterion) and (known is None or sign * step.criterion < sign * known.criterion):
+            best[step.n_features] = step
+    return [best[size] for size in sorted(best)]
 
 
-def sizes_of(searches: Sequence[BySize]) -> list[int]:
-    return sorted({size for search in searches for size in search.sizes})
+def value_at(steps: Sequence[PathStep], size: int, *, on_validation: bool) -> float:
+    """The value at a size, or at the next smaller one that the search met; NaN outside of its sizes."""
+    place = bisect_right(steps, size, key=lambda step: step.n_features) - 1
+    if place < 0 or size > steps[-1].n_features:
+        return math.nan
+    value = steps[place].validation if on_validation else steps[place].criterion
+    return math.nan if value is None else value
 
 
-def spread(searches: Sequence[BySize], sizes: Sequence[int], *, on_validation: bool) -> list[Spread]:
+def sizes_of(searches: Sequence[Sequence[PathStep]]) -> list[int]:
+    return sorted({step.n_features for steps in searches for step in steps})
+
+
+def spread(searches: Sequence[Sequence[PathStep]], sizes: Sequence[int], *, on_validation: bool) -> list[Spread]:
     """Mean and standard deviation at each size that at least half of the searches reach; NaN at the others, where the
     few that are left would make the mean jump.
     """
     spreads = []
     for size in sizes:
-        values = [v for s in searches if drawable(v := s.at(size, on_validation=on_validation))]
+        values = [v for s in searches if drawable(v := value_at(s, size, on_validation=on_validation))]
         enough = 2 * len(values) >= len(searches)
         mean = statistics.fmean(values) if enough else math.nan
         deviation = statistics.stdev(values) if enough and len(values) > 1 else math.nan
@@ -109,10 +98,7 @@ def spread_drawing(summaries: Sequence[SearchSummary]) -> PathDrawing | None:
         panels=tuple(panels),
         x_ticks=facet.ticks(),
         x_label=size_label(facet),
-        stretches=(),
-        names=(),
         strips=tuple(strips_between([facet(size) for size in sizes], texts)),
-        chosen_x=None,
         n_hidden=max(0, len(summaries) - MAX_LINES),
     )
 
@@ -123,7 +109,11 @@ def chosen_step(search: SearchSummary) -> PathStep | None:
 
 
 def _panel(
-    shown: Measure, searches: Sequence[BySize], spreads: Sequence[Spread], chosen: Sequence[PathStep], facet: Facet
+    shown: Measure,
+    searches: Sequence[Sequence[PathStep]],
+    spreads: Sequence[Spread],
+    chosen: Sequence[PathStep],
+    facet: Facet,
 ) -> Panel | None:
     means = [s.mean for s in spreads]
     ends = [v for s in spreads if drawable(s.deviation) for v in (s.mean - s.deviation, s.mean + s.deviation)]
@@ -134,9 +124,9 @@ def _panel(
         return None
     lines: list[Line] = []
     for search in searches[:MAX_LINES]:
-        own = [(facet(s.size), search.at(s.size, on_validation=shown.on_validation)) for s in spreads]
-        lines += [Line("start", part) for part in clipped_lines(own, scale)]
-    lines += [Line("best", part) for part in clipped_lines([(facet(s.size), s.mean) for s in spreads], scale)]
+        own = [(facet(s.size), value_at(search, s.size, on_validation=shown.on_validation)) for s in spreads]
+        lines += drawn_lines("start", own, scale)
+    lines += drawn_lines("best", [(facet(s.size), s.mean) for s in spreads], scale)
     note = f"line: mean of {plural(len(searches), 'search', 'searches')}; band: ± one standard deviation"
     return Panel(
         heading=shown.panel_heading,

@@ -13,7 +13,7 @@ MAX_DOTS = 100
 
 @dataclass(frozen=True)
 class StripRow:
-    """Dots of one method; `mean` is a position, None where no fold has a value; `n_out` have no place on the axis."""
+    """Dots of one method; `mean` is a position, None if no fold has a value; `n_out` have no place on the axis."""
 
     dots: tuple[Point, ...]
     mean: float | None
@@ -29,7 +29,7 @@ class StripPlot:
 
 
 def strip_plot(values: Sequence[Sequence[float]]) -> StripPlot | None:
-    """Lay out one row per method from its values by fold (NaN where unknown); None where nothing can be drawn.
+    """Lay out one row per method from its values by fold (NaN if unknown); None if nothing can be drawn.
 
     Of more than `MAX_DOTS` folds the first are drawn; means are of all.
     """

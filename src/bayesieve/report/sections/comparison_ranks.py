@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.report.comparison_data import ComparisonData, Folds
 from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
 from bayesieve.report.figure import Figure
 from bayesieve.report.measures import Measure
+from bayesieve.report.sections.comparison import ALPHA, Folds
 from bayesieve.report.sections.tables import Column, Table
 from bayesieve.statistics import (
     average_ranks,
@@ -36,9 +37,9 @@ class RankPart:
 
 
 def why_no_ranks(folds: Folds) -> str | None:
-    if len(folds.data.methods) < 2:
+    if len(folds.methods) < 2:
         return "There is only one method, so there is nothing to rank."
-    if not folds.measures():
+    if not folds.measures:
         return "No method has a value, so there is nothing to rank."
     return None
 
@@ -47,14 +48,13 @@ def rank_parts(folds: Folds) -> list[RankPart]:
     """One part for every measure: over the folds of a single data set, or over those of several that have values of it
     where these are two or more.
     """
-    data = folds.data
     if why_no_ranks(folds) is not None:
         return []
-    if len(data.data) == 1:
-        return [_fold_part(measure, folds.values(measure.name)[0].T, data) for measure in folds.measures()]
-    matrices = [(measure, folds.matrix(measure.name)) for measure in folds.measures()]
+    if len(folds.data) == 1:
+        return [_fold_part(measure, folds) for measure in folds.measures]
+    matrices = [(measure, folds.matrix(measure.name)) for measure in folds.measures]
     known = [(measure, matrix[~np.isnan(matrix).all(axis=1)]) for measure, matrix in matrices]
-    return [_part(measure, matrix, data) for measure, matrix in known if len(matrix) > 1]
+    return [_part(measure, matrix, folds.methods) for measure, matrix in known if len(matrix) > 1]
 
 
 def fewest_data_sets(n_methods: int, alpha: float) -> int:
@@ -72,32 +72,32 @@ def fewest_data_sets(n_methods: int, alpha: float) -> int:
     return n
 
 
-def _part(measure: Measure, matrix: np.ndarray, data: ComparisonData) -> RankPart:
+def _part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> RankPart:
     n, k = matrix.shape
     figure = critical_difference_figure(
-        data.methods,
+        methods,
         average_ranks(matrix, measure.higher_is_better).tolist(),
-        critical_difference(k, n, data.alpha),
+        critical_difference(k, n, ALPHA),
         n_data=n,
-        alpha=data.alpha,
+        alpha=ALPHA,
         title=measure.capitalised,
     )
     test = friedman(matrix, measure.higher_is_better)
-    differ = test.f_p_value <= data.alpha
+    differ = test.f_p_value <= ALPHA
     f_value = format_number(test.f, 2) if math.isfinite(test.f) else "infinite, as all data sets agree"
     friedman_text = (
         f"Friedman: chi-square {format_number(test.chi2, 2)}, {p_text(test.p_value)}; Iman and Davenport: F "
         f"{f_value}, {p_text(test.f_p_value)}. "
         + ("Average ranks differ significantly." if differ else "Average ranks do not differ significantly.")
     )
-    fewest = fewest_data_sets(k, data.alpha)
+    fewest = fewest_data_sets(k, ALPHA)
     note = ""
     if n < fewest:
         note = (
             f"With {plural(n, 'data set')} signed ranks cannot show any pair of {plural(k, 'method')} to differ; "
             f"this takes {fewest}."
         )
-    pairs = wilcoxon_holm(matrix, data.methods, measure.higher_is_better)
+    pairs = wilcoxon_holm(matrix, methods, measure.higher_is_better)
     rows = [
         (p.first, p.second, f"{p.wins}/{p.ties}/{p.losses}", p_text(p.p_value), p_text(p.adjusted))
         for p in sorted(pairs, key=lambda pair: pair.p_value)[:MAX_PAIRS]
@@ -106,23 +106,23 @@ def _part(measure: Measure, matrix: np.ndarray, data: ComparisonData) -> RankPar
     return RankPart(measure.capitalised, figure, friedman_text, table, note)
 
 
-def _fold_part(measure: Measure, values: np.ndarray, data: ComparisonData) -> RankPart:
-    """Ranks over the folds (n_splits, n_methods) of the only data set, and the tests of all pairs by them."""
+def _fold_part(measure: Measure, folds: Folds) -> RankPart:
+    """Ranks over the folds of the only data set, and the tests of all pairs by them."""
+    values, methods = folds.values(measure.name)[0].T, folds.methods
     values = values[~np.isnan(values).all(axis=1)]
-    pairs = [(i, j) for i in range(len(data.methods)) for j in range(i + 1, len(data.methods))]
-    share = 1 / max(data.n_folds - 1, 1)
-    tests = {(i, j): corrected_resampled_t(values[:, i], values[:, j], share) for i, j in pairs}
+    pairs = list(itertools.combinations(range(len(methods)), 2))
+    tests = {(i, j): corrected_resampled_t(values[:, i], values[:, j], folds.test_share) for i, j in pairs}
     figure = fold_rank_figure(
-        data.methods,
+        methods,
         average_ranks(values, measure.higher_is_better).tolist(),
-        [pair for pair, test in tests.items() if test.sign(data.alpha)],
+        [pair for pair, test in tests.items() if test.sign(ALPHA)],
         n_folds=len(values),
-        alpha=data.alpha,
+        alpha=ALPHA,
         title=measure.capitalised,
     )
     shown = sorted(pairs, key=lambda pair: (math.isnan(tests[pair].p_value), tests[pair].p_value))[:MAX_PAIRS]
     rows = [
-        (data.methods[i], data.methods[j], format_signed(test.difference, measure.digits), p_text(test.p_value))
+        (methods[i], methods[j], format_signed(test.difference, measure.digits), p_text(test.p_value))
         for i, j in shown
         for test in (tests[i, j],)
     ]

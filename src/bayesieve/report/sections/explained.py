@@ -13,24 +13,15 @@ MAX_CONTRIBUTIONS = 12
 
 
 @dataclass(frozen=True)
-class ContributionLine:
-    """A feature's part in the decision; `source` is None for the features summed up in one line."""
-
-    name: str
-    source: Contribution | None
-    bar: Bar
-
-
-@dataclass(frozen=True)
 class ExplainedSection:
-    """One row: the favoured class, the class it is compared with, and the sum from prior to posterior."""
+    """One row: the favoured class, the class it is compared with, and the sum from prior to posterior: of each feature
+    its name, its part (None for features summed up in one line) and its bar.
+    """
 
     row: ExplainedRow
     favoured: int
     against: int
-    prior: Bar
-    lines: tuple[ContributionLine, ...]
-    posterior: Bar
+    lines: tuple[tuple[str, Contribution | None, Bar], ...]
     chart: Waterfall
 
 
@@ -57,7 +48,7 @@ def _explained(row: ExplainedRow, classes: Sequence[str]) -> ExplainedSection:
     named, rest = amounts[:MAX_CONTRIBUTIONS], amounts[MAX_CONTRIBUTIONS:]
     steps = [amount for amount, _ in named] + ([sum(amount for amount, _ in rest)] if rest else [])
     chart = waterfall(row.prior[favoured] - row.prior[against], steps)
-    lines = [ContributionLine(c.feature, c, bar) for (_, c), bar in zip(named, chart.bars[1:], strict=False)]
-    if rest:
-        lines.append(ContributionLine(plural(len(rest), "other feature"), None, chart.bars[-2]))
-    return ExplainedSection(row, favoured, against, chart.bars[0], tuple(lines), chart.bars[-1], chart)
+    sources: list[tuple[str, Contribution | None]] = [(c.feature, c) for _, c in named]
+    sources += [(plural(len(rest), "other feature"), None)] if rest else []
+    lines = tuple((name, source, bar) for (name, source), bar in zip(sources, chart.bars[1:-1], strict=True))
+    return ExplainedSection(row, favoured, against, lines, chart)

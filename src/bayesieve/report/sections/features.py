@@ -6,16 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bayesieve.report.data import CurvePart, FeatureSummary, LevelRow, ReportData, ValueRow
-from bayesieve.report.figures.bars import (
-    Bar,
-    Segment,
-    bar_width,
-    diverging_bar,
-    evidence_limit,
-    stacked_segments,
-)
-from bayesieve.report.figures.cells import CellMap, cell_map
+from bayesieve.report.data import CellGrid, CurvePart, FeatureSummary, LevelRow, ReportData
+from bayesieve.report.figures.bars import diverging_bar, evidence_limit
 from bayesieve.words import format_percent, not_blank, plural, shorten
 
 MAX_TABLE_ROWS = 1000
@@ -24,75 +16,59 @@ MAX_LEVELS = 50
 MAX_LABEL = 64
 MAX_FULL_LABEL = 1000
 MAX_CURVES = 3
-N_OPEN = 5
-
-
-@dataclass(frozen=True)
-class FeatureLine:
-    rank: int
-    feature: FeatureSummary
-    kind: str
-    detailed: bool
-    weight_width: float
-    importance_width: float
-
-
-@dataclass(frozen=True)
-class LevelLine:
-    """A level: its label, rows, class probabilities and evidence, which is bars by class; ``counted`` has the bars that
-    counting alone gives for the same classes, where the evidence was fitted.
-    """
-
-    label: str
-    full_label: str | None
-    number: int
-    level: LevelRow
-    share_width: float
-    probability: float
-    segments: tuple[Segment, ...]
-    evidence: tuple[tuple[int, Bar], ...]
-    counted: tuple[Bar, ...]
+MAX_GRID_LEVELS = 24
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Steps over the ranks of the rows, in a picture of width and height 100: (class, fitted, counted) as path data,
-    the height of no evidence, and the evidence at the upper edge.
+    """Steps over the ranks of the rows in a square of side 100: (class, fitted, counted) as path data, and the evidence
+    at the upper edge; half-way up there is none.
     """
 
     steps: tuple[tuple[int, str, str], ...]
-    zero: float
     limit: float
 
 
 @dataclass(frozen=True)
-class ValueLine:
-    """A value with evidence of its own: labels that fit, and (class, its evidence, that of its group)."""
+class Cell:
+    """A cell: the number of its group from 1 on (None without rows), its rows, the class it favours, how much (0 to
+    100).
+    """
 
-    label: str
-    group: str
-    count: float
-    amounts: tuple[tuple[int, float, float], ...]
+    group: int | None
+    rows: float
+    favoured: int
+    strength: float
+
+
+@dataclass(frozen=True)
+class CellMap:
+    """Cells by the levels of both columns: the labels across, and a label and cells for each line."""
+
+    names: tuple[str, str]
+    across: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[Cell, ...]], ...]
+    is_cut: bool
 
 
 @dataclass(frozen=True)
 class FeatureDetail:
-    """A selected feature with its levels, and the cells of a pair of columns."""
+    """A selected feature with the numbers (from 1 on) and rows of its levels, and the cells of a pair of columns."""
 
-    line: FeatureLine
-    levels: tuple[LevelLine, ...]
-    cells: CellMap | None
-    is_open: bool
+    rank: int
+    feature: FeatureSummary
+    levels: tuple[tuple[int, LevelRow], ...]
     hidden: str | None
     curve: Curve | None
-    values: tuple[ValueLine, ...]
+    cells: CellMap | None
 
 
 @dataclass(frozen=True)
 class FeatureSection:
-    """The section on features, with notes on omitted ones."""
+    """The section on features, with notes on omitted ones; `largest` is the largest importance."""
 
-    lines: tuple[FeatureLine, ...]
+    shown: tuple[FeatureSummary, ...]
+    largest: float
     table_cap: str | None
     details: tuple[FeatureDetail, ...]
     details_cap: str | None
@@ -100,24 +76,21 @@ class FeatureSection:
     any_clipped: bool
     is_fitted: bool
 
+    @property
+    def ranks_detailed(self) -> set[int]:
+        return {detail.rank for detail in self.details}
+
 
 def feature_section(data: ReportData) -> FeatureSection:
     """Heaviest features first, as given; the table and the details are capped."""
-    largest = max((f.importance for f in data.features if math.isfinite(f.importance)), default=0.0)
-    selected = [i for i, feature in enumerate(data.features) if feature.selected]
-    detailed = {i for i in selected[:MAX_DETAILS] if data.features[i].levels}
+    selected = [(rank, feature) for rank, feature in enumerate(data.features, start=1) if feature.selected]
+    detailed = [(rank, feature) for rank, feature in selected[:MAX_DETAILS] if feature.levels]
     shown = data.features[:MAX_TABLE_ROWS]
-    lines = tuple(_line(i, f, i in detailed, largest) for i, f in enumerate(shown))
     limit = evidence_limit(
-        [
-            [value for level in data.features[i].levels for _, value in evidence_amounts(level.evidence)]
-            for i in sorted(detailed)
-        ]
+        [[nats for level in feature.levels for _, nats in evidence_amounts(level.evidence)] for _, feature in detailed]
     )
-    details = tuple(
-        _detail(_line(i, data.features[i], True, largest), limit, n < N_OPEN) for n, i in enumerate(sorted(detailed))
-    )
-    clipped = any(bar.clipped for d in details for level in d.levels for _, bar in level.evidence)
+    details = tuple(_detail(rank, feature, limit) for rank, feature in detailed)
+    levels = [level for detail in details for _, level in detail.levels]
     table_cap = details_cap = None
     if len(data.features) > len(shown):
         table_cap = (
@@ -128,8 +101,18 @@ def feature_section(data: ReportData) -> FeatureSection:
         details_cap = (
             f"Details are shown for the {MAX_DETAILS} heaviest of {plural(len(selected), 'selected feature')}."
         )
-    fitted = any(level.counted for d in details for level in d.levels)
-    return FeatureSection(lines, table_cap, details, details_cap, limit, clipped, fitted)
+    return FeatureSection(
+        shown=shown,
+        largest=max((f.importance for f in data.features if math.isfinite(f.importance)), default=0.0),
+        table_cap=table_cap,
+        details=details,
+        details_cap=details_cap,
+        evidence_limit=limit,
+        any_clipped=any(
+            diverging_bar(nats, limit).clipped for level in levels for _, nats in evidence_amounts(level.evidence)
+        ),
+        is_fitted=any(level.counted for level in levels),
+    )
 
 
 def kind_label(feature: FeatureSummary) -> str:
@@ -142,21 +125,11 @@ def kind_label(feature: FeatureSummary) -> str:
     return f"{kind}, never {'falls' if feature.monotone > 0 else 'rises'}{of_class}"
 
 
-def _line(index: int, feature: FeatureSummary, detailed: bool, largest: float) -> FeatureLine:
-    return FeatureLine(
-        rank=index + 1,
-        feature=feature,
-        kind=kind_label(feature),
-        detailed=detailed,
-        weight_width=bar_width(feature.weight, 1.0),
-        importance_width=bar_width(feature.importance, largest),
-    )
-
-
-def _detail(line: FeatureLine, limit: float, is_open: bool) -> FeatureDetail:
-    levels = line.feature.levels
-    shown = _shown_levels(levels)
-    largest = max((levels[i].share for i in shown), default=0.0)
+def _detail(rank: int, feature: FeatureSummary, limit: float) -> FeatureDetail:
+    levels = feature.levels
+    # The most frequent levels in their own order, the missing level always among them.
+    by_count = sorted(range(len(levels)), key=lambda i: (not levels[i].is_missing, -levels[i].count, i))
+    shown = sorted(by_count[:MAX_LEVELS])
     hidden = None
     if len(shown) < len(levels):
         rows = sum(levels[i].share for i in set(range(len(levels))) - set(shown))
@@ -164,17 +137,15 @@ def _detail(line: FeatureLine, limit: float, is_open: bool) -> FeatureDetail:
             f"The {len(shown)} levels with most rows, of {len(levels):,}; "
             f"the others hold {format_percent(rows)} of the rows."
         )
-    grid = line.feature.grid
     amounts = [evidence_amounts(level.evidence) for level in levels]
-    cells = None if grid is None else cell_map(grid, amounts, limit)
-    lines = tuple(_level_line(levels[i], i + 1, largest, limit) for i in shown)
-    values = tuple(_value_line(value) for value in line.feature.values)
-    return FeatureDetail(line, lines, cells, is_open, hidden, _curve(line.feature.curve), values)
-
-
-def _value_line(value: ValueRow) -> ValueLine:
-    amounts = tuple((j, own, _of_class(value.of_group, j)) for j, own in evidence_amounts(value.evidence))
-    return ValueLine(shortened_label(value.label)[0], shortened_label(value.group)[0], value.count, amounts)
+    return FeatureDetail(
+        rank=rank,
+        feature=feature,
+        levels=tuple((i + 1, levels[i]) for i in shown),
+        hidden=hidden,
+        curve=_curve(feature.curve),
+        cells=None if feature.grid is None else cell_map(feature.grid, amounts, limit),
+    )
 
 
 def _curve(parts: Sequence[CurvePart]) -> Curve | None:
@@ -182,15 +153,13 @@ def _curve(parts: Sequence[CurvePart]) -> Curve | None:
     if not parts:
         return None
     n_classes = len(parts[0].evidence)
-    fitted = {j: [_of_class(part.evidence, j) for part in parts] for j in range(n_classes)}
+    fitted = {j: [of_class(part.evidence, j) for part in parts] for j in range(n_classes)}
     varies = sorted(range(n_classes), key=lambda j: (min(fitted[j]) - max(fitted[j]), j))
     shown = [1] if n_classes == 2 else sorted(varies[:MAX_CURVES])
-    counted = {j: [_of_class(part.counted, j) for part in parts] for j in shown}
+    counted = {j: [of_class(part.counted, j) for part in parts] for j in shown}
     limit = max(abs(value) for j in shown for value in (*fitted[j], *counted[j])) or 1.0
     shares = [part.share for part in parts]
-    return Curve(
-        tuple((j, _steps(shares, fitted[j], limit), _steps(shares, counted[j], limit)) for j in shown), 50.0, limit
-    )
+    return Curve(tuple((j, _steps(shares, fitted[j], limit), _steps(shares, counted[j], limit)) for j in shown), limit)
 
 
 def _steps(shares: Sequence[float], values: Sequence[float], limit: float) -> str:
@@ -203,27 +172,36 @@ def _steps(shares: Sequence[float], values: Sequence[float], limit: float) -> st
     return "".join(moves)
 
 
-def _shown_levels(levels: Sequence[LevelRow]) -> list[int]:
-    """The most frequent levels in their own order, the missing level always among them."""
-    by_count = sorted(range(len(levels)), key=lambda i: (not levels[i].is_missing, -levels[i].count, i))
-    return sorted(by_count[:MAX_LEVELS])
+def cell_map(grid: CellGrid, amounts: Sequence[Sequence[tuple[int, float]]], limit: float) -> CellMap:
+    """The most frequent levels of both columns, in their own order.
 
+    Parameters
+    ----------
+    amounts : for each level of the pair (class, nats), see `evidence_amounts`.
+    limit : nats of the strongest colour.
+    """
+    lines = _frequent([sum(line) for line in grid.counts])
+    columns = _frequent([sum(column) for column in zip(*grid.counts, strict=True)])
 
-def _level_line(level: LevelRow, number: int, largest_share: float, limit: float) -> LevelLine:
-    short, full = shortened_label(level.label)
-    amounts = evidence_amounts(level.evidence)
-    two_classes = len(level.class_probabilities) == 2
-    return LevelLine(
-        label=short,
-        full_label=full,
-        number=number,
-        level=level,
-        share_width=bar_width(level.share, largest_share),
-        probability=level.class_probabilities[1] if two_classes else math.nan,
-        segments=() if two_classes else tuple(stacked_segments(level.class_probabilities)),
-        evidence=tuple((j, diverging_bar(value, limit)) for j, value in amounts),
-        counted=tuple(diverging_bar(_of_class(level.counted, j), limit) for j, _ in amounts) if level.counted else (),
+    def cell(i: int, j: int) -> Cell:
+        code, rows = grid.levels[i][j], grid.counts[i][j]
+        if code is None or not amounts[code]:
+            return Cell(None if code is None else code + 1, rows, 0, 0.0)
+        favoured, nats = max(amounts[code], key=lambda one: one[1])
+        if len(amounts[code]) == 1 and nats < 0:  # of two classes, the first
+            favoured = 0
+        return Cell(code + 1, rows, favoured, round(100 * min(1.0, abs(nats) / limit), 1) if limit > 0 else 0.0)
+
+    return CellMap(
+        names=grid.names,
+        across=tuple(grid.labels[1][j] for j in columns),
+        lines=tuple((grid.labels[0][i], tuple(cell(i, j) for j in columns)) for i in lines),
+        is_cut=len(lines) < len(grid.labels[0]) or len(columns) < len(grid.labels[1]),
     )
+
+
+def _frequent(counts: Sequence[float]) -> list[int]:
+    return sorted(sorted(range(len(counts)), key=lambda i: (-counts[i], i))[:MAX_GRID_LEVELS])
 
 
 def shortened_label(label: str) -> tuple[str, str | None]:
@@ -236,7 +214,7 @@ def shortened_label(label: str) -> tuple[str, str | None]:
     return label[: MAX_LABEL - 1].rstrip() + "…", full
 
 
-def _of_class(evidence: Sequence[float], j: int) -> float:
+def of_class(evidence: Sequence[float], j: int) -> float:
     """The amount of `evidence_amounts` for a class."""
     return evidence[1] - evidence[0] if len(evidence) == 2 else evidence[j]
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from bayesieve.report.data import PathStep, SearchSummary
 from bayesieve.report.figures.panels import PathDrawing
-from bayesieve.report.figures.path import PathChart, best_start, path_chart, steps_by_start
-from bayesieve.report.figures.phases import alternates, phase_drawing
+from bayesieve.report.figures.path import alternates, best_start, path_chart, phase_drawing, steps_by_start
 from bayesieve.report.figures.spread import chosen_step
 from bayesieve.report.measures import Measure, measures_of
 from bayesieve.report.sections.tables import MAX_MOVES, Table, moves_table
@@ -25,7 +24,7 @@ class SearchSection:
 
     search: SearchSummary
     sentence: str
-    chart: PathChart | None = None
+    chart: PathDrawing | None = None
     chart_cap: str | None = None
     moves: tuple[PathStep, ...] = ()
     moves_cap: str | None = None

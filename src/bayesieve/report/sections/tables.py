@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.data import PathStep, SearchSummary
-from bayesieve.report.figures.path import steps_by_start
-from bayesieve.report.figures.phases import alternates
+from bayesieve.report.figures.path import alternates, steps_by_start
 from bayesieve.report.figures.scale import thinned
 from bayesieve.report.figures.spread import by_size, sizes_of, spread
 from bayesieve.report.measures import Measure, measures_of

@@ -1,0 +1,211 @@
+"""What holds of every page, card and figure: text stays text, nothing is fetched, drawings keep to their frame."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bayesieve import (
+    DependenceClusterSelector,
+    calibration_summary,
+    gains_curve,
+    gains_figure,
+    path_figure,
+    profit_curve,
+    profit_figure,
+    reliability_figure,
+    stability_figure,
+)
+from bayesieve.evaluation import Comparison, SelectionStability
+from bayesieve.report import Figure, ReportData, render_card, render_report
+from bayesieve.report.clusters_figure import clusters_figure
+from bayesieve.report.comparison import render_comparison
+from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
+from tests.report.markup import drawings, read
+from tests.report.paths import floating_trace, forward_trace, wrapper_trace
+from tests.report.sample import compared, rows_of, synthetic
+
+TURNING = "".join([*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))])
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title></style></script><b>",
+    "]]> --> <!-- <![CDATA[",
+    "{{ 7 * 7 }} {% raw %} ${1}",
+    "&lt;b&gt; &amp; &#60;",
+    "javascript:alert(1)",
+    "a\x00b\ud800c\x1b",
+    f"a{TURNING}b",
+    "",
+]
+SCORE = np.random.default_rng(5).random(400)
+Y = (np.random.default_rng(6).random(400) < SCORE).astype(int)
+
+
+def report_of(text: str, n_classes: int) -> ReportData:
+    """A report with the text in every place that data can reach."""
+    classes = tuple(f"{text} {j}" for j in range(n_classes))
+    data = synthetic(classes=classes, names=tuple(f"{text} {k}" for k in range(4)), label=text)
+    assert data.search is not None
+    assert data.performance is not None
+    explained = tuple(
+        replace(
+            row,
+            title=text,
+            truth=text,
+            contributions=tuple(replace(c, value=text, level=text + "!") for c in row.contributions),
+        )
+        for row in data.explained
+    )
+    features = tuple(replace(f, note=text, kind=text, type=text) for f in data.features)
+    levels = tuple(replace(level, label=text * 40) for level in features[0].levels)
+    path = tuple(replace(step, feature=text) for step in data.search.path)
+    return replace(
+        data,
+        **dict.fromkeys(("title", "target", "headline", "version", "created"), text),
+        warnings=(text, text),
+        settings=((text, text),),
+        features=(replace(features[0], levels=levels), *features[1:]),
+        explained=explained,
+        search=replace(data.search, name=text, description=text, path=path),
+        performance=replace(data.performance, protocol=text),
+    )
+
+
+def comparison_of(text: str, *data: str) -> Comparison:
+    rows = [row for name in data for row in rows_of({text: [0.5, 0.6, 0.7], text + "'": [None, 0.7, 0.7]}, name)]
+    rows[3]["error"] = text
+    return compared(rows)
+
+
+def stability_of(text: str, weights: Any = ((1, 0.5), (1, 0))) -> SelectionStability:
+    values = np.asarray(weights, dtype=float)
+    names = tuple(text + "'" * k for k in range(values.shape[1]))
+    ones = np.ones(len(values))
+    return SelectionStability(names, values, (), ones, ones, text)
+
+
+def clusters_of(text: str) -> Figure:
+    X = pl.DataFrame({f"{text}{k}".replace("\ud800", ""): SCORE * (k + 1) + SCORE[::-1] for k in range(4)})
+    return clusters_figure(DependenceClusterSelector().fit(X, Y), title=text)
+
+
+PAGES: dict[str, Callable[[str], str]] = {
+    **{f"report of {n} classes": lambda text, n=n: render_report(report_of(text, n)) for n in (2, 3, 12)},
+    "card": lambda text: render_card(report_of(text, 3)),
+    "comparison on one": lambda text: render_comparison(comparison_of(text, text), title=text),
+    "comparison on two": lambda text: render_comparison(comparison_of(text, text, "b"), title=text),
+}
+FIGURES: dict[str, Callable[[str], Figure]] = {
+    "path": lambda text: path_figure(forward_trace(names=(text, text + "2", "c", "d")), title=text),
+    "phases": lambda text: path_figure(floating_trace(), title=text),
+    "start only": lambda text: path_figure(wrapper_trace([[]]), title=text),
+    "several paths": lambda text: path_figure([forward_trace(), forward_trace(0.05), floating_trace()], title=text),
+    "stability": lambda text: stability_figure(stability_of(text), title=text),
+    "many folds": lambda text: stability_figure(stability_of(text, np.eye(40))),
+    "ranks": lambda text: critical_difference_figure([text, text + "'", "c" * 300], [1.0, 2.0, 3.0], 1.5, title=text),
+    "ranks over folds": lambda text: fold_rank_figure([text, "b"], [1.0, 2.0], [], n_folds=3, title=text),
+    "profit": lambda text: profit_figure(profit_curve(Y, SCORE, benefit=[[0, 0], [-1, 1]]), title=text, unit=text),
+    "gains": lambda text: gains_figure(gains_curve(Y, SCORE), title=text),
+    "reliability": lambda text: reliability_figure({text: calibration_summary(Y, SCORE)}, title=text),
+    "clusters": clusters_of,
+}
+EVERY = PAGES | {name: lambda text, make=make: make(text).to_html() for name, make in FIGURES.items()}
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_from_data_stays_text(name: str, text: str) -> None:
+    html = EVERY[name](text)
+    html.encode("utf-8")
+    assert not any(character in html for character in TURNING + "\x00\x1b")
+    elements = read(html)
+    harmless = read(EVERY[name]("harmless".ljust(len(text), "s")))
+    if text:
+        assert [e.tag for e in elements] == [e.tag for e in harmless]
+    assert not {e.tag for e in elements} & {"img", "iframe", "object"}
+    assert sum(e.tag == "script" for e in elements) == name.startswith("report")
+    assert not any(key.startswith("on") for e in elements for key in e.attributes)
+    if text.isprintable():
+        assert text in elements[0].text
+    if text.startswith("a\x00"):
+        assert "a\ufffdb\ufffdc" in elements[0].text
+    if text.startswith(f"a{TURNING[0]}"):
+        assert "a\\u202a\\u202b" in elements[0].text or name in ("phases", "start only", "several paths", "many folds")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_stays_text_in_drawings(name: str, text: str) -> None:
+    figure = FIGURES[name](text)
+    for drawn in (figure.to_svg(), figure._repr_html_()):
+        drawn.encode("utf-8")
+        tags = {e.tag.rpartition("}")[2] for e in ElementTree.fromstring(drawn).iter()}
+        assert tags <= {
+            "svg", "g", "title", "style", "rect", "text", "tspan", "line", "polyline", "polygon", "circle",
+        }  # fmt: skip
+        assert not any(character in drawn for character in TURNING)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_pages_are_whole_and_ask_nothing_of_the_network(name: str) -> None:
+    html = EVERY[name]("a name")
+    elements = read(html)
+    ids = [e.attributes["id"] for e in elements if "id" in e.attributes]
+    assert len(ids) == len(set(ids))
+    for e in elements:
+        if e.tag == "a":
+            assert e.attributes["href"][0] == "#"
+            assert e.attributes["href"][1:] in ids
+        assert {e.attributes[key] for key in ("aria-labelledby", "for") if key in e.attributes} <= set(ids)
+    for forbidden in ("http", "src=", "url(", "@import", "<link", "fetch(", "XMLHttpRequest"):
+        assert forbidden not in html.replace("http-equiv", ""), forbidden
+    assert "nan" not in re.sub(r"[a-z]nan|nan[a-z]", "", html.lower())
+    if name != "card":
+        (policy,) = (e for e in elements if e.attributes.get("http-equiv") == "Content-Security-Policy")
+        assert policy.attributes["content"].startswith("default-src 'none'")
+    for svg in drawings(html):
+        assert svg.attrib["aria-label"]
+        inside(svg)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_drawings_stand_for_themselves_and_are_saved(name: str, tmp_path: Any) -> None:
+    figure = FIGURES[name]("A <title>")
+    inside(ElementTree.fromstring(figure.to_svg()))
+    assert "prefers-color-scheme: dark" in figure.to_svg()
+    assert "prefers-color-scheme" not in figure._repr_html_()
+    assert "currentColor" in figure._repr_html_()
+    for suffix, text in ((".html", figure.to_html()), (".htm", figure.to_html()), (".SVG", figure.to_svg())):
+        figure.save(tmp_path / f"figure{suffix}")
+        assert (tmp_path / f"figure{suffix}").read_text(encoding="utf-8") == text
+    with pytest.raises(ValueError, match=r"\.html or \.svg"):
+        figure.save(tmp_path / "figure.png")
+    with pytest.raises(FileNotFoundError, match="create it first"):
+        figure.save(tmp_path / "absent" / "figure.svg")
+    assert len(list(tmp_path.iterdir())) == 3
+    assert figure.title in repr(figure)
+
+
+def inside(svg: ElementTree.Element) -> None:
+    """Everything lies in the view box, moved groups too."""
+    _, _, width, height = map(float, svg.attrib["viewBox"].split())
+    for group in (svg, *svg.iter("{http://www.w3.org/2000/svg}g")):
+        moved = re.match(r"translate\(0 ([\d.]+)\)", group.attrib.get("transform", ""))
+        down = float(moved[1]) if moved else 0.0
+        for shape in group.iter() if moved or not list(svg.iter("{http://www.w3.org/2000/svg}g")) else group:
+            places = [shape.attrib[key] for key in ("x", "x1", "x2", "cx") if key in shape.attrib]
+            heights = [shape.attrib[key] for key in ("y", "y1", "y2", "cy") if key in shape.attrib]
+            points = [pair.split(",") for pair in shape.attrib.get("points", "").split()]
+            assert all(0 <= float(x) <= width for x in [*places, *(x for x, _ in points)])
+            assert all(0 <= float(y) + down <= height for y in [*heights, *(y for _, y in points)])
+            if "width" in shape.attrib and "x" in shape.attrib:
+                assert float(shape.attrib["x"]) + float(shape.attrib["width"]) <= width + 0.01
