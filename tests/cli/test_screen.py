@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bayesieve.cli.screen import Column, drawn_table, plain_table
+from bayesieve.cli.screen import Column, Screen, table_of
 from bayesieve.words import format_count, named, plural, quoted, sentence, similar, visible
 from tests.cli.conftest import GERMAN, Run
 
@@ -20,12 +20,13 @@ def drawn(room: int) -> list[str]:
 
     console = Console(width=room, force_terminal=True, color_system=None)
     with console.capture() as capture:
-        console.print(drawn_table(COLUMNS, ROWS, (), room))
+        console.print(table_of(COLUMNS, ROWS, (), room))
     return capture.get().splitlines()
 
 
-def test_plain_lines_cut_nothing() -> None:
-    assert plain_table(COLUMNS, ROWS).split("\n") == [
+def test_plain_lines_cut_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    Screen().table(COLUMNS, ROWS)
+    assert capsys.readouterr().out.splitlines() == [
         "name                                       n",
         "short                                   1.25",
         "色 of a rather long name that goes on  -10.5",
