@@ -40,9 +40,10 @@ def numbers(*titles: str) -> list[Column]:
 
 @dataclass(frozen=True)
 class Screen:
-    """Standard output and the error stream; `quiet` shows only warnings and errors."""
+    """Standard output and the error stream; `quiet` shows only warnings and errors. Warnings begin with `about`."""
 
     quiet: bool = False
+    about: str = ""
 
     @cached_property
     def out(self) -> Console:
@@ -79,13 +80,16 @@ class Screen:
         if self.out.is_terminal:
             self.out.print(table_of(columns, rows, strong, self.out.width))
             return
-        with self.out.capture() as lines:
-            self.out.print(table_of(columns, rows), width=1 << 30)
+        from rich.console import Console
+
+        wide = Console(width=1 << 30)
+        with wide.capture() as lines:
+            wide.print(table_of(columns, rows))
         typer.echo("\n".join(line.rstrip() for line in lines.get().splitlines()))
 
     def warn(self, text: str) -> None:
         """Print a warning on the error stream, also when quiet."""
-        _show(self.err, ("warning: ", "yellow"), (sentence(text), ""))
+        _show(self.err, ("warning: ", "yellow"), (sentence(self.about + text), ""))
 
     def note(self, text: str) -> None:
         """Print a line about the progress on the error stream."""
