@@ -136,9 +136,55 @@ def test_numbers_as_texts() -> None:
     assert [p_text(p) for p in (1e-9, 0.00123, 0.05, 0.5, 1.0)] == ["< 0.0001", "0.0012", "0.05", "0.50", "1.00"]
 
 
-def test_unknown_papers_are_refused_with_the_list() -> None:
-    with pytest.raises(ValueError, match="'rabenoro2015'"):
-        make_study("nothing")
+HEADER = "name,file,rows,n_numeric,n_categorical,n_classes,majority_share,target,in_boulle,in_abellan,in_blanquero"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Lines of data sets without their files."""
+    (tmp_path / "catalogue.csv").write_text(f"{HEADER}\nada,ada.parquet,10,1,0,2,0.5,class,1,1,1\n")
+    (tmp_path / "pva97nk.parquet").touch()
+    (tmp_path / "cup98LRN.txt").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("paper", "options", "message"),
+    [
+        ("nothing", {}, "'rabenoro2015'"),
+        ("rabenoro2015", {"grid": "deciles"}, "grid must be one of 'levels', 'quantiles', 'coarse'"),
+        ("rabenoro2015", {"challenge": True}, "rabenoro2015 took part in no challenge"),
+        ("abellan2017", {"grid": "fine"}, "grid must be one of 'weka', 'imputed', 'observed', got 'fine'"),
+        ("boulle2007", {"grid": "levels"}, "no variants"),
+        ("boulle2007", {"challenge": True, "grid": "levels"}, "no variants"),
+        ("gidofalvi", {"grid": "levels"}, "has no variants"),
+        *(
+            (paper, {"only": ("gina",)}, "has no data set 'gina'")
+            for paper in ("abellan2017", "boulle2007", "gidofalvi")
+        ),
+        ("boulle2007", {"challenge": True, "only": ("gina",)}, "has no data set 'gina'; choose from 'ada'"),
+        *((paper, {"smoothing": -1.0}, "smoothing") for paper in PAPERS),
+        ("boulle2007", {"data": Path("nowhere")}, "nowhere"),
+    ],
+)
+def test_options_without_meaning_are_refused(folder: Path, paper: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        make_study(paper, Options(**{"data": folder, **options}))
+
+
+def test_half_a_cup_is_refused(folder: Path) -> None:
+    study = make_study("gidofalvi", Options(data=folder, only=("cup98",), n_jobs=None))
+    with pytest.raises((ValueError, FileNotFoundError), match=r"There is no file .*cup98VAL\.txt|cannot be read"):
+        study.run()
+
+
+@pytest.mark.parametrize("paper", ["gidofalvi", "blanquero2021"])
+def test_committed_documents_show_the_results_kept_next_to_them(folder: Path, paper: str) -> None:
+    documents = Path(__file__).parents[1] / "reproduction"
+    study = make_study(paper, Options(data=folder if paper == "gidofalvi" else None))
+    report = study.report(study.saved(documents / f"{paper}.jsonl"))
+    for name, content in {f"{paper}.md": report.markdown, **report.files}.items():
+        assert content == (documents / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", PAPERS)

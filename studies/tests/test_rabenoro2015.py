@@ -380,13 +380,6 @@ def test_results_of_other_options_are_not_taken_for_these(
             FewIndicators(options, n_series=n_series).run(path)
 
 
-def test_options_without_meaning_are_refused() -> None:
-    with pytest.raises(ValueError, match="grid must be one of 'levels', 'quantiles', 'coarse'"):
-        make_study("rabenoro2015", Options(grid="deciles"))
-    with pytest.raises(ValueError, match="smoothing"):
-        make_study("rabenoro2015", Options(smoothing=-1.0))
-
-
 @pytest.mark.parametrize(
     ("kept", "options"),
     [
