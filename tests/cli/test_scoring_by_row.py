@@ -222,7 +222,7 @@ def test_frames_of_any_type_score_as_the_command_line(succeeds: Run, mixed: Path
         ("word", "3", [3, 3.0]),
         ("day", "2014-03-03", [pd.Timestamp("2014-03-03"), pd.Timestamp("2014-03-03").date(), "20140303"]),
         ("moment", "2020-05-01", [pd.Timestamp("2020-05-01").date(), pd.Timestamp("2020-05-01")]),
-        ("number", "never seen", [10**400]),
+        ("word", "never seen", [10**400]),
     ],
 )
 def test_types_of_new_rows_do_not_matter(mixed: Path, name: str, text: str, values: list[Any]) -> None:

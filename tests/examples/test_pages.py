@@ -22,7 +22,8 @@ def data(tmp_path: Path, plain_surroundings: None) -> None:  # noqa: F811
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
-def test_example(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", [str(script)])
     runpy.run_path(str(script), run_name="__main__")
     assert capsys.readouterr().out.strip()
 
@@ -33,8 +34,8 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("filters.md", 2),
         ("filters-pairs.md", 4),
         ("clusters.md", 3),
-        ("own-selector.md", None),
-        ("own-dependence.md", None),
+        ("own-selector.md", 2),
+        ("own-dependence.md", 4),
     ],
 )
 def test_pages_print_what_they_show(page: str, n_shown: int, capsys: pytest.CaptureFixture[str]) -> None:
