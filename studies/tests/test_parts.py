@@ -144,7 +144,6 @@ def folder(tmp_path: Path) -> Path:
     """Lines of data sets without their files."""
     (tmp_path / "catalogue.csv").write_text(f"{HEADER}\nada,ada.parquet,10,1,0,2,0.5,class,1,1,1\n")
     (tmp_path / "pva97nk.parquet").touch()
-    (tmp_path / "cup98LRN.txt").touch()
     return tmp_path
 
 
@@ -173,6 +172,7 @@ def test_options_without_meaning_are_refused(folder: Path, paper: str, options: 
 
 
 def test_half_a_cup_is_refused(folder: Path) -> None:
+    (folder / "cup98LRN.txt").touch()
     study = make_study("gidofalvi", Options(data=folder, only=("cup98",), n_jobs=None))
     with pytest.raises((ValueError, FileNotFoundError), match=r"There is no file .*cup98VAL\.txt|cannot be read"):
         study.run()
