@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
 from bayesieve.words import format_count, named
@@ -211,7 +213,8 @@ def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
     is_first = [True]
 
     def write(frame: pl.DataFrame) -> None:
-        write_to_stdout(guarded(frame).write_csv(include_header=is_first.pop() if is_first else False))
+        # As bytes: UTF-8 with plain line ends whatever the terminal, as output may be redirected to a file.
+        typer.echo(guarded(frame).write_csv(include_header=is_first.pop() if is_first else False).encode(), nl=False)
 
     yield write
 
@@ -229,17 +232,6 @@ def guarded(frame: pl.DataFrame) -> pl.DataFrame:
     text = pl.col(pl.String)
     is_formula = text.str.contains(_FORMULA) & text.str.strip_chars().cast(pl.Float64, strict=False).is_null()
     return frame.with_columns(pl.when(is_formula).then("'" + text).otherwise(text).name.keep())
-
-
-def write_to_stdout(text: str) -> None:
-    """Write UTF-8 with plain line ends regardless of the terminal, as output may be redirected to a file."""
-    binary = getattr(sys.stdout, "buffer", None)
-    if binary is None:
-        sys.stdout.write(text)
-        return
-    sys.stdout.flush()
-    binary.write(text.encode())
-    binary.flush()
 
 
 def shown(path: Path) -> str:
