@@ -147,7 +147,7 @@ class ComparedTable:
         return data.X, data.y, data.weights
 
     def __call__(self) -> tuple[Any, Any, Any]:
-        """As `read`, perhaps while other tables are processed: messages name the file."""
+        """As `read`, with messages that name the file, because other tables may be processed at the time."""
         path = shown(self.path)
         try:
             return self.read(Screen(quiet=True, about=f"{path}: "))

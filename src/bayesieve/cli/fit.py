@@ -131,7 +131,7 @@ def fit(given: Any) -> None:
 
 
 def _training(given: Any, columns: Columns, screen: Screen) -> Any:
-    """The rows: in pieces from a folder or a pattern, or where a limit, a plan or a cluster asks for it."""
+    """The rows, in memory or, for folders, patterns, memory limits, plans and other engines, in pieces."""
     in_pieces = given.memory_limit is not None or given.dry_run or given.engine != "memory"
     if not files.is_several(given.table) and not in_pieces:
         return TrainingTable.of(files.read_table(given.table, screen), columns, given.table, screen)
@@ -209,7 +209,7 @@ def _pairs_in(text: str) -> Any:
 
 
 def _learn(model: Any, data: Any, screen: Screen) -> None:
-    """Fit the model, and say so where the search was interrupted."""
+    """Fit the model, with a warning if the search was interrupted."""
     if screen.shows_progress:
         screen.note(f"Fitting {plural(data.n_rows, 'row')} of {plural(len(data.names), 'feature')} ...")
     # The library's own warning of an interrupted search is about Python objects.

@@ -106,7 +106,7 @@ class Screen:
 
 
 def _show(console: Console, *parts: tuple[str, str]) -> None:
-    """A line of parts in styles, plain where no terminal shows it."""
+    """Print a line of parts in styles, plain unless on a terminal."""
     from rich.text import Text
 
     line = Text.assemble(*((visible(text), style) for text, style in parts))

@@ -250,7 +250,7 @@ class ScannedTraining:
         model.set_params(normalize=columns.normalize).fit(self.source, columns.target, columns.weight)
 
     def measured(self, model: Any) -> TrainingTable:
-        """Rows drawn at random that a report measures, in memory; a caution of the model says so."""
+        """Draw the rows that a report measures, and add a caution to the model if these are not all rows."""
         from bayesieve.naive_bayes.calibration import drawn_rows
         from bayesieve.table.cautions import Caution
 
