@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -20,10 +20,16 @@ from bayesieve_studies.tables import TextTable, mean_and_spread, p_text
 class Flowers(Study):
     """A study of its own, with data sets to choose from; Ctrl-C comes with the second fit where that is asked for."""
 
-    paper = "flowers"
+    paper = "flowers1936"
+    citation = "R. Fisher (1936)"
     uses_data = True
     fits = 0
     interrupted_at: int | None = None
+    asked: ClassVar[list[Options]] = []
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self.asked.append(options)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -42,7 +48,10 @@ class Flowers(Study):
 
     def report(self, found: Comparison) -> Report:
         means = found.matrix("accuracy")[:, 0]
-        return Report((), tuple(f"{name}: {mean:.4f}" for name, mean in zip(found.data, means, strict=True)), "")
+        table = TextTable.of(("Data set", ">Folds"), [(name, "3") for name in found.data])
+        findings = tuple(f"{name}: {mean:.4f}" for name, mean in zip(found.data, means, strict=True))
+        files = {"flowers.svg": "<svg/>"}
+        return Report((("How many", table), ("How many", table)), findings, "![flowers](flowers.svg)\n", files)
 
 
 class Counting(GaussianNB):
@@ -79,7 +88,7 @@ def test_a_study_takes_the_data_sets_asked_for(fits: pytest.MonkeyPatch) -> None
     everything = Flowers(Options(n_jobs=2)).run().findings
     assert Flowers(Options(only=("wine",), n_jobs=1)).run().findings == everything[1:]
     assert Flowers.fits == 9
-    with pytest.raises(ValueError, match="flowers has no data set 'rose'; choose from 'iris', 'wine'"):
+    with pytest.raises(ValueError, match="flowers1936 has no data set 'rose'; choose from 'iris', 'wine'"):
         Flowers(Options(only=("iris", "rose"))).run()
     with pytest.raises(ValueError, match="rabenoro2015 has no data sets to choose from"):
         make_study("rabenoro2015", Options(only=("wine",)))

@@ -217,12 +217,12 @@ def test_columns_of_several_tables(succeeds: Run, three: list[Path]) -> None:
         ("-t y --ignore id", "None of the 3 tables has a column 'id' (--ignore)"),
         ("other.csv -t y --weight label", "(--weight)"),
         ("other.csv -t y -t y -t y -t label --categorical y2", "(--categorical)"),
-        ("odd/twice.csv -t y", "more than one column named 'a'"),
+        ("twice.csv -t y", "more than one column named 'a'"),
     ],
 )
 def test_mistakes_are_one_line_before_any_work(fails: Run, three: list[Path], arguments: str, message: str) -> None:
     table(Path("other.csv"), 5, 0.5, "label")
-    Path("odd").mkdir()
-    Path("odd/twice.csv").write_text("a,a,y\n1,2,x\n")
+    if "twice" in arguments:
+        Path("twice.csv").write_text("a,a,y\n1,2,x\n")
     assert message in fails("compare", *(path.name for path in three), *arguments.split())
     assert not Path("bayesieve-comparison").exists()
