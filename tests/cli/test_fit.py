@@ -136,9 +136,10 @@ def test_pairs(succeeds: Run) -> None:
 def test_monotone(succeeds: Run) -> None:
     from bayesieve import load
 
-    options = ("-t", "class", "--monotone", "duration=-1", "--monotone", "age = +1")
+    options = ("-t", "class", "--monotone", "duration=-1", "--monotone", "age = +1", "--pairs", 7)
     succeeds("fit", GERMAN, *options, "--no-report")
     assert load("bayesieve-output/model.json").monotone == {"duration": -1, "age": 1}
+    assert load("bayesieve-output/model.json").pairs == 7
     frame = pl.read_csv(GERMAN).head(1)
     rows = pl.concat([frame.with_columns(pl.lit(n).cast(frame["duration"].dtype).alias("duration")) for n in (4, 80)])
     short, long = load("bayesieve-output/model.json").predict_proba(rows.drop("class"))[:, 1]
