@@ -57,7 +57,7 @@ def interruptible(consequence: str | Callable[[], str]) -> Iterator[None]:
 class Commands(TyperGroup):
     """The commands, which end in one line for every error, and in an exit status."""
 
-    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **_: Any) -> Any:
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **__: Any) -> Any:
         """Run a command and exit with its status."""
         given = list(sys.argv[1:] if args is None else args)
         status = 0
