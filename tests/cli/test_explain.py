@@ -70,7 +70,7 @@ def test_files_are_explained_block_by_block(
     Path("parts").mkdir()
     for i in range(2):
         german[i * 500 : (i + 1) * 500].write_parquet(f"parts/{i}.parquet")
-    monkeypatch.setattr("bayesieve.cli.scoring._BLOCK_ROWS", 300)
+    monkeypatch.setattr("bayesieve.cli.models._BLOCK_ROWS", 300)
     for table in ("t.parquet", "parts/*.parquet"):
         succeeds("explain", model, table, "-o", "all.parquet")
         succeeds("explain", model, GERMAN, "-o", "expected.parquet")

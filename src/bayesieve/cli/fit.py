@@ -11,7 +11,7 @@ from typing import Any
 from bayesieve.cli import compiling, files, options
 from bayesieve.cli.benefit import deciding
 from bayesieve.cli.errors import CommandError, interruptible
-from bayesieve.cli.info import show_summary
+from bayesieve.cli.models import show_summary
 from bayesieve.cli.options import Option, command, plugins, require_choice
 from bayesieve.cli.screen import Screen
 from bayesieve.cli.training import Columns, ScannedTraining, TrainingTable, rule_in
