@@ -43,7 +43,7 @@ def test_tables_fit_their_room_and_keep_numbers_whole(room: int) -> None:
     assert "-10.5" in lines[3]
     assert "1.25" in lines[2]
     bars = [line.rstrip().partition("█")[1:] for line in lines[2:4]]
-    assert bars == [("█", "▍"), ("█", "█" * 11)] if room > 30 else [("", "")] * 2
+    assert bars == ([("█", "▍"), ("█", "█" * 11)] if room > 30 else [("", "")] * 2)
 
 
 def test_colours_on_a_terminal_unless_unwanted(succeeds: Run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
