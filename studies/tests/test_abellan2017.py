@@ -199,13 +199,3 @@ def test_results_are_taken_up_again(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "found.jsonl").stat().st_size == size
     assert again.markdown == first.markdown
     assert first.findings == ("One data set is too few to test methods on.",)
-
-
-def test_options_without_meaning(folder: Path) -> None:
-    with pytest.raises(ValueError, match="grid must be one of 'weka', 'imputed', 'observed', got 'fine'"):
-        study(folder, grid="fine")
-    with pytest.raises(ValueError, match="abellan2017 has no data set 'irises'"):
-        study(folder, only=("irises",))
-    assert Abellan2017(Options(data=folder)).settings == {
-        "paper": "abellan2017", "seed": 0, "smoothing": 1.0, "grid": "weka", "folds": 10, "repeats": 10, "only": (),
-    }  # fmt: skip

@@ -276,14 +276,6 @@ def test_a_run_without_boruta_skips_it(folder: Path, monkeypatch: pytest.MonkeyP
     assert "It was not installed when these results were computed." in text
 
 
-def test_the_committed_document_is_computed_from_the_committed_results() -> None:
-    study = Blanquero2021(Options())
-    report = study.report(study.saved(DOCUMENTS / "blanquero2021.jsonl"))
-    assert report.markdown == (DOCUMENTS / "blanquero2021.md").read_text(encoding="utf-8")
-    for name, content in report.files.items():
-        assert content == (DOCUMENTS / name).read_text(encoding="utf-8")
-
-
 def test_reasons_are_given_where_claims_do_not_hold() -> None:
     text = (DOCUMENTS / "blanquero2021.md").read_text(encoding="utf-8")
     cells = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if "**does not hold**" in line]

@@ -31,7 +31,7 @@ from bayesieve_studies.boulle2007.data import (
     UCI,
     VARIANTS,
 )
-from bayesieve_studies.boulle2007.figure import means_figure, times_figure
+from bayesieve_studies.boulle2007.figure import means_figure
 from bayesieve_studies.boulle2007.results import CRITERIA, FLOORED, Group
 from bayesieve_studies.boulle2007.study import (
     Boulle2007,
@@ -167,20 +167,6 @@ def test_rows_that_the_paper_has_not_are_left_out(tmp_path: Path) -> None:
     np.testing.assert_array_equal(X["x"].to_numpy(), codes)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"grid": "levels"}, "no variants"),
-        ({"only": ("titanic",)}, "'titanic'"),
-        ({"smoothing": -1.0}, "smoothing must be"),
-        ({"data": Path("nowhere")}, "nowhere"),
-    ],
-)
-def test_study_refuses_what_means_nothing(folder: Path, options: dict, said: str) -> None:
-    with pytest.raises((ValueError, FileNotFoundError), match=said):
-        Boulle2007(Options(**{"data": folder, **options}))
-
-
 def test_study_runs_resumes_and_reports(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = Boulle2007(Options(data=folder, quick=True, n_jobs=1))
     kept = tmp_path / "boulle2007.jsonl"
@@ -262,18 +248,6 @@ def test_claims_about_the_challenge() -> None:
     assert {one.ours for one in found if "on every data set" in one.sentence} == {"on 6 of 7"}
 
 
-def test_figure_shows_the_paper_and_ours() -> None:
-    group = Group.of(made_up({"iris": descending(), "wine": descending()}), ["iris", "wine"])
-    drawing = ElementTree.fromstring(means_figure(group, TABLE_3, "Means"))
-    circles = [one for one in drawing.iter() if one.tag.endswith("circle")]
-    diamonds = [one for one in drawing.iter() if one.get("d", "").endswith("z")]
-    # Eight methods in three panels, and those of the floored rate; the legend has one mark of each kind.
-    assert len(circles) == 8 * 4 + 2
-    assert len(diamonds) == 7 * 3 + 1
-    width = float(drawing.get("width", "0"))
-    assert all(90 < float(circle.get("cx", "0")) < width for circle in circles)
-
-
 def test_figure_of_rates_far_below_0() -> None:
     low = descending()
     low[:, 5:] = -30.0  # as on Nova
@@ -281,15 +255,6 @@ def test_figure_of_rates_far_below_0() -> None:
     labels = [one.text or "" for one in ElementTree.fromstring(drawing).iter() if one.tag.endswith("text")]
     assert {"-30.00", "-20.00", "-10.00", "0.00"} <= set(labels)
     assert max(map(len, labels)) < 50
-
-
-def test_training_times_on_axes_of_powers_of_ten() -> None:
-    drawing = times_figure({"Ada": [(2e5, 0.2), (4e6, 0.9)], "Hiva": [(5e6, 3.0), (3e8, 20.0)]})
-    labels = [one.text for one in ElementTree.fromstring(drawing).iter() if one.tag.endswith("text")]
-    assert [label for label in labels if label in ("100,000", "1M", "10M", "100M", "0.1", "1", "10")] == [
-        *("1M", "10M", "100M"),
-        *("1", "10"),
-    ]
 
 
 @pytest.fixture(scope="module")

@@ -134,12 +134,3 @@ def test_the_same_sums_are_tried_once(tmp_path: Path) -> None:
     ada, *_, pixels = TASKS
     assert [ada.n_sums(name) for name in every] == [0, 1128, 10_000, 1128]
     assert [pixels.n_sums(name) for name in every] == [0, 10_000, 10_000, 28_680]
-
-
-def test_mistakes(folder: Path) -> None:
-    with pytest.raises(ValueError, match="rabenoro2015 took part in no challenge"):
-        make_study("rabenoro2015", Options(challenge=True))
-    with pytest.raises(ValueError, match="has no data set 'gina'; choose from 'ada', 'optdigits'"):
-        make_study("boulle2007", Options(data=folder, challenge=True, only=("gina",)))
-    with pytest.raises(ValueError, match="no variants"):
-        make_study("boulle2007", Options(data=folder, challenge=True, grid="levels"))

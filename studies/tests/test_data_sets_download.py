@@ -187,45 +187,6 @@ def test_another_version_is_refused(serve: Callable) -> None:
     assert "2 classes instead of 3, 66.67 % of the rows in the largest class instead of 33.33 %" in refusal("iris")
 
 
-@pytest.mark.parametrize("hole", [None, np.nan])
-def test_missing_labels_are_refused(serve: Callable, hole: Any) -> None:
-    holed = iris()
-    holed.target = np.arange(150.0) if hole is not None else holed.target
-    holed.target[7] = hole
-    serve({61: holed})
-    assert "61 of OpenML has no label in some rows" in refusal("iris")
-
-
-@pytest.mark.parametrize("error", [URLError("no route to host"), TimeoutError("timed out"), ConnectionResetError()])
-def test_without_a_network_one_sentence_says_what_to_do(serve: Callable, error: Exception) -> None:
-    serve({61: error})
-    message = refusal("iris", ConnectionError)
-    assert message.startswith("Data set 'iris' cannot be downloaded from OpenML (61: ")
-    assert "check the network or give the folder of a copy as --data DIR" in message
-
-
-def test_the_real_fetch_without_a_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, recwarn: Any) -> None:
-    def nowhere(*_: Any, **__: Any) -> None:
-        raise socket.gaierror("Name or service not known")
-
-    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
-    monkeypatch.setattr(socket, "getaddrinfo", nowhere)
-    monkeypatch.setattr(time, "sleep", lambda _: None)
-    for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(variable, raising=False)
-    assert "Name or service not known" in refusal("iris", ConnectionError)
-    assert not [warning for warning in recwarn if issubclass(warning.category, UserWarning)]
-
-
-def test_what_cannot_be_parsed_is_refused(serve: Callable) -> None:
-    class ArffError(Exception):
-        pass
-
-    serve({61: ArffError("Bad @DATA instance format\nin line 3")})
-    message = refusal("iris")
-    assert "cannot be read from OpenML (61: Bad @DATA instance format in line 3)" in message
-
-
 def test_the_real_fetch_gives_what_is_expected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """scikit-learn's own reader on a small ARFF file, its network replaced: tae has 3 numbers and 2 categories."""
     service = pytest.importorskip("sklearn.datasets._openml")
@@ -312,3 +273,39 @@ def test_generated_sets_are_as_described_and_the_same_every_time(name: str, firs
     again, others = DataSets().load(name)
     assert features.equals(again)
     assert np.array_equal(labels, others)
+
+
+class ArffError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        (URLError("no route to host"), ConnectionError, "'iris' cannot be downloaded from OpenML (61: "),
+        (TimeoutError("timed out"), ConnectionError, "check the network or give the folder of a copy as --data DIR"),
+        (ConnectionResetError(), ConnectionError, "'iris' cannot be downloaded from OpenML (61: "),
+        (ArffError("Bad format\nin line 3"), ValueError, "cannot be read from OpenML (61: Bad format in line 3)"),
+    ],
+)
+def test_failures_are_one_sentence(serve: Callable, error: Exception, kind: type[Exception], message: str) -> None:
+    serve({61: error})
+    assert message in refusal("iris", kind)
+    for holed, hole in ((np.arange(150.0), np.nan), (iris().target, None)):
+        holed[7] = hole
+        serve({61: Bunch(**iris() | {"target": holed})})
+        assert "61 of OpenML has no label in some rows" in refusal("iris")
+
+
+def test_the_real_fetch_without_a_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, recwarn: Any) -> None:
+    def nowhere(*_: Any, **__: Any) -> None:
+        raise socket.gaierror("Name or service not known")
+
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    monkeypatch.setattr(socket, "getaddrinfo", nowhere)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    for variable in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+        monkeypatch.delenv(variable.upper(), raising=False)
+    assert "Name or service not known" in refusal("iris", ConnectionError)
+    assert not [warning for warning in recwarn if issubclass(warning.category, UserWarning)]

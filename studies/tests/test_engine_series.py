@@ -75,16 +75,6 @@ def test_what_is_left_without_the_change_is_white_noise(data: EngineSeries, labe
     assert abs(products.mean()) < 5 / np.sqrt(products.size)
 
 
-def test_the_same_seed_gives_the_same_series() -> None:
-    first, again, other = engine_series(50), engine_series(50), engine_series(50, random_state=1)
-    for name in ("values", "offsets", "labels", "change_points", "amplitudes"):
-        assert np.array_equal(getattr(first, name), getattr(again, name), equal_nan=name == "amplitudes")
-    assert not np.array_equal(first.values[:100], other.values[:100])
-    generator = np.random.default_rng(1)
-    assert np.array_equal(engine_series(50, random_state=generator).values, other.values)
-    assert not np.array_equal(engine_series(50, random_state=generator).labels, other.labels)
-
-
 @pytest.mark.parametrize(("count", "normal"), [(1, 0), (2, 1), (7, 3), (8, 4), (11, 5)])
 def test_numbers_that_cannot_be_shared_out_evenly(count: int, normal: int) -> None:
     labels = engine_series(count).labels
@@ -100,15 +90,3 @@ def test_one_series() -> None:
     assert np.array_equal(data.series(3), data.values[data.offsets[3] : data.offsets[4]])
     with pytest.raises(IndexError, match="There is no series 10: there are 10"):
         data.series(10)
-
-
-@pytest.mark.parametrize("count", [0, -3, 2.5, True, "ten"])
-def test_a_number_of_series_that_is_none(count: object) -> None:
-    with pytest.raises(ValueError, match="n_series must be a whole number of at least 1"):
-        engine_series(count)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("state", [-1, 1.5, "seed", True])
-def test_a_random_state_that_is_none(state: object) -> None:
-    with pytest.raises(ValueError, match="random_state must be None, a whole number"):
-        engine_series(10, random_state=state)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
-
-from tests.examples.test_examples import run
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
-def test_example(script: Path, tmp_path: Path) -> None:
-    assert run([str(script)], tmp_path).strip()
+def test_example(
+    script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(script)])
+    runpy.run_path(str(script), run_name="__main__")
+    assert capsys.readouterr().out.strip()

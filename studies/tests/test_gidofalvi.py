@@ -172,16 +172,6 @@ def test_only_finished_draws_are_shown() -> None:
     assert {row["data"] for row in finished_draws(begun).rows} == {"donations, draw 1", "donations, draw 2"}
 
 
-def test_the_document_shows_the_results_kept_next_to_it(tmp_path: Path) -> None:
-    for name in ("catalogue.csv", "pva97nk.parquet"):
-        (tmp_path / name).touch()
-    study = make_study("gidofalvi", Options(data=tmp_path))
-    report = study.report(study.saved(DOCUMENTS / "gidofalvi.jsonl"))
-    assert report.markdown == (DOCUMENTS / "gidofalvi.md").read_text(encoding="utf-8")
-    for name, drawing in report.files.items():
-        assert drawing == (DOCUMENTS / name).read_text(encoding="utf-8")
-
-
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     def few(seed: int, n_rows: int, n_features: int, number: int) -> Any:
@@ -227,19 +217,6 @@ def test_it_goes_on_where_it_stopped_and_reports(tmp_path: Path, monkeypatch: py
     again = make_study("gidofalvi", Options(quick=True, repetitions=1, data=tmp_path, n_jobs=None))
     assert again.run(tmp_path / "found.jsonl").markdown == report.markdown
     assert again.report(again.saved(tmp_path / "found.jsonl")).markdown == report.markdown
-
-
-def test_mistakes(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="gidofalvi has no data set 'cup98'; choose from 'donations'"):
-        make_study("gidofalvi", Options(only=("cup98",)))
-    with pytest.raises(ValueError, match="has no variants"):
-        make_study("gidofalvi", Options(grid="levels"))
-    with pytest.raises(ValueError, match="smoothing"):
-        make_study("gidofalvi", Options(smoothing=-1.0))
-    (tmp_path / "cup98LRN.txt").touch()
-    study = make_study("gidofalvi", Options(data=tmp_path, only=("cup98",), n_jobs=None))
-    with pytest.raises(ValueError, match=r"There is no file .*cup98VAL\.txt|cannot be read"):
-        study.run()
 
 
 def test_halves_of_pva97nk_are_balanced(tmp_path: Path) -> None:

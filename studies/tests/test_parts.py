@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -20,10 +20,16 @@ from bayesieve_studies.tables import TextTable, mean_and_spread, p_text
 class Flowers(Study):
     """A study of its own, with data sets to choose from; Ctrl-C comes with the second fit where that is asked for."""
 
-    paper = "flowers"
+    paper = "flowers1936"
+    citation = "R. Fisher (1936)"
     uses_data = True
     fits = 0
     interrupted_at: int | None = None
+    asked: ClassVar[list[Options]] = []
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self.asked.append(options)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -42,7 +48,10 @@ class Flowers(Study):
 
     def report(self, found: Comparison) -> Report:
         means = found.matrix("accuracy")[:, 0]
-        return Report((), tuple(f"{name}: {mean:.4f}" for name, mean in zip(found.data, means, strict=True)), "")
+        table = TextTable.of(("Data set", ">Folds"), [(name, "3") for name in found.data])
+        findings = tuple(f"{name}: {mean:.4f}" for name, mean in zip(found.data, means, strict=True))
+        files = {"flowers.svg": "<svg/>"}
+        return Report((("How many", table), ("How many", table)), findings, "![flowers](flowers.svg)\n", files)
 
 
 class Counting(GaussianNB):
@@ -79,7 +88,7 @@ def test_a_study_takes_the_data_sets_asked_for(fits: pytest.MonkeyPatch) -> None
     everything = Flowers(Options(n_jobs=2)).run().findings
     assert Flowers(Options(only=("wine",), n_jobs=1)).run().findings == everything[1:]
     assert Flowers.fits == 9
-    with pytest.raises(ValueError, match="flowers has no data set 'rose'; choose from 'iris', 'wine'"):
+    with pytest.raises(ValueError, match="flowers1936 has no data set 'rose'; choose from 'iris', 'wine'"):
         Flowers(Options(only=("iris", "rose"))).run()
     with pytest.raises(ValueError, match="rabenoro2015 has no data sets to choose from"):
         make_study("rabenoro2015", Options(only=("wine",)))
@@ -136,9 +145,55 @@ def test_numbers_as_texts() -> None:
     assert [p_text(p) for p in (1e-9, 0.00123, 0.05, 0.5, 1.0)] == ["< 0.0001", "0.0012", "0.05", "0.50", "1.00"]
 
 
-def test_unknown_papers_are_refused_with_the_list() -> None:
-    with pytest.raises(ValueError, match="'rabenoro2015'"):
-        make_study("nothing")
+HEADER = "name,file,rows,n_numeric,n_categorical,n_classes,majority_share,target,in_boulle,in_abellan,in_blanquero"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Lines of data sets without their files."""
+    (tmp_path / "catalogue.csv").write_text(f"{HEADER}\nada,ada.parquet,10,1,0,2,0.5,class,1,1,1\n")
+    (tmp_path / "pva97nk.parquet").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("paper", "options", "message"),
+    [
+        ("nothing", {}, "'rabenoro2015'"),
+        ("rabenoro2015", {"grid": "deciles"}, "grid must be one of 'levels', 'quantiles', 'coarse'"),
+        ("rabenoro2015", {"challenge": True}, "rabenoro2015 took part in no challenge"),
+        ("abellan2017", {"grid": "fine"}, "grid must be one of 'weka', 'imputed', 'observed', got 'fine'"),
+        ("boulle2007", {"grid": "levels"}, "no variants"),
+        ("boulle2007", {"challenge": True, "grid": "levels"}, "no variants"),
+        ("gidofalvi", {"grid": "levels"}, "has no variants"),
+        *(
+            (paper, {"only": ("gina",)}, "has no data set 'gina'")
+            for paper in ("abellan2017", "boulle2007", "gidofalvi")
+        ),
+        ("boulle2007", {"challenge": True, "only": ("gina",)}, "has no data set 'gina'; choose from 'ada'"),
+        *((paper, {"smoothing": -1.0}, "smoothing") for paper in PAPERS),
+        ("boulle2007", {"data": Path("nowhere")}, "nowhere"),
+    ],
+)
+def test_options_without_meaning_are_refused(folder: Path, paper: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        make_study(paper, Options(**{"data": folder, **options}))
+
+
+def test_half_a_cup_is_refused(folder: Path) -> None:
+    (folder / "cup98LRN.txt").touch()
+    study = make_study("gidofalvi", Options(data=folder, only=("cup98",), n_jobs=None))
+    with pytest.raises((ValueError, FileNotFoundError), match=r"There is no file .*cup98VAL\.txt|cannot be read"):
+        study.run()
+
+
+@pytest.mark.parametrize("paper", ["gidofalvi", "blanquero2021"])
+def test_committed_documents_show_the_results_kept_next_to_them(folder: Path, paper: str) -> None:
+    documents = Path(__file__).parents[1] / "reproduction"
+    study = make_study(paper, Options(data=folder if paper == "gidofalvi" else None))
+    report = study.report(study.saved(documents / f"{paper}.jsonl"))
+    for name, content in {f"{paper}.md": report.markdown, **report.files}.items():
+        assert content == (documents / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", PAPERS)

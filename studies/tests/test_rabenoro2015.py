@@ -105,17 +105,6 @@ def test_errors_are_those_of_refitted_models(smoothing: Any) -> None:
             assert halves.error(selected, rows) == pytest.approx(expected, abs=1e-12)
 
 
-def test_halves_keep_the_class_shares() -> None:
-    train, _ = small_tables()
-    halves = halve(train, 1.0)
-    whole, half = np.bincount(train.class_codes), np.bincount(halves.fit.class_codes)
-    np.testing.assert_array_equal(half, (whole + 1) // 2)
-    np.testing.assert_array_equal(halves.validation.class_totals, whole // 2)
-    for code in range(3):  # the first rows of every class, in their order
-        expected = train.codes[:, train.class_codes == code][:, : half[code]]
-        np.testing.assert_array_equal(halves.fit.codes[:, halves.fit.class_codes == code], expected)
-
-
 def test_a_ranking_keeps_the_fewest_features_of_lowest_validation_error() -> None:
     halves, rest, test = halved()
     order = by_mrmr(halves.fit)
@@ -296,26 +285,6 @@ def test_thresholds_come_from_the_training_series_only() -> None:
     assert encoder.transform_coded(X[fold.test]).n_features == coded.n_features == 814
 
 
-def test_training_series_come_first_and_among_them_a_random_half_of_every_class() -> None:
-    study = Rabenoro2015(Options(seed=5), n_series=90)
-    X, y = study.draw(1)
-    draws = np.random.SeedSequence(5, spawn_key=(1,)).spawn(3)
-    train, test = (engine_series(90, random_state=np.random.default_rng(draw)) for draw in draws[:2])
-    scores = [engine_scores(series, grid="levels")[0] for series in (train, test)]
-    np.testing.assert_array_equal(X[90:].to_numpy(), scores[1])
-    np.testing.assert_array_equal(y[90:], test.labels)
-    where = [int(np.flatnonzero((scores[0] == row).all(axis=1))[0]) for row in X[:90].to_numpy()]
-    assert sorted(where) == list(range(90))
-    np.testing.assert_array_equal(y[:90], train.labels[where])
-    n_first = sum((count + 1) // 2 for count in np.unique(y[:90], return_counts=True)[1])
-    assert where[:n_first] == sorted(where[:n_first])
-    assert where[n_first:] == sorted(where[n_first:])
-    assert np.unique(y[:n_first], return_counts=True)[1].tolist() == [
-        (count + 1) // 2 for count in np.unique(y[:90], return_counts=True)[1]
-    ]
-    assert where != list(range(90))
-
-
 def test_the_report_tells_table_and_findings(study: Rabenoro2015, found: Comparison) -> None:
     report = study.report(found)
     ((title, table),) = report.tables
@@ -338,33 +307,6 @@ def test_a_method_that_failed_is_told_in_place_of_a_table(study: Rabenoro2015, f
         study.report(Comparison(found.data, found.methods, found.protocol, rows))
 
 
-@pytest.mark.filterwarnings("ignore:Interrupted")
-def test_an_interrupted_run_goes_on_to_the_same_report(
-    tmp_path: Path, study: Rabenoro2015, found: Comparison, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn: list[int] = []
-    whole = FewIndicators.draw
-
-    def draw(self: Rabenoro2015, number: int) -> tuple[Any, np.ndarray]:
-        drawn.append(number)
-        if len(drawn) == 2:
-            raise KeyboardInterrupt
-        return whole(self, number)
-
-    monkeypatch.setattr(FewIndicators, "draw", draw)
-    path = tmp_path / "kept.jsonl"
-    with pytest.raises(KeyboardInterrupt):
-        study.run(path)
-    report = study.run(path)
-    assert drawn == [0, 1, 1]
-    for what in WHATS:
-        for method, values in values_of(study.saved(path), what).items():
-            np.testing.assert_array_equal(values, values_of(found, what)[method])
-    assert report.findings == study.report(found).findings
-    assert study.run(path) == report
-    assert drawn == [0, 1, 1]
-
-
 def test_results_of_other_options_are_not_taken_for_these(
     tmp_path: Path, found: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -378,13 +320,6 @@ def test_results_of_other_options_are_not_taken_for_these(
     ):
         with pytest.raises(ValueError, match=message):
             FewIndicators(options, n_series=n_series).run(path)
-
-
-def test_options_without_meaning_are_refused() -> None:
-    with pytest.raises(ValueError, match="grid must be one of 'levels', 'quantiles', 'coarse'"):
-        make_study("rabenoro2015", Options(grid="deciles"))
-    with pytest.raises(ValueError, match="smoothing"):
-        make_study("rabenoro2015", Options(smoothing=-1.0))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from scipy import stats
 
 from bayesieve_studies.simulate import WindowScore, engine_series, window_p_values, window_scores
@@ -39,51 +41,6 @@ def test_every_window_as_scipy(test: str, width: int, kind: str) -> None:
     np.testing.assert_allclose(found, direct.p_values(values, test, width), rtol=tolerance, atol=1e-300)
 
 
-@pytest.mark.parametrize("kind", ["continuous", "rounded"])
-@pytest.mark.parametrize("test", TESTS)
-def test_long_series_window_by_window(test: str, kind: str) -> None:
-    """The Kolmogorov-Smirnov scan works in pieces there: their seams must not show."""
-    values = series(kind, 1500, 7)
-    found = window_p_values(values, test, 30)
-    assert found.size == 1471
-    seams = [0, 1, 2, *range(254, 259), *range(510, 515), *range(766, 771), *range(1020, 1028), 1469, 1470]
-    for b in {*seams, *range(0, 1471, 97)}:
-        expected = direct.p_value(test, values[b : b + 15], values[b + 15 : b + 30])
-        assert found[b] == pytest.approx(expected, rel=1e-11, abs=1e-300)
-
-
-@pytest.mark.parametrize("test", TESTS)
-@pytest.mark.parametrize("fill", [0.0, 0.1, -1e5])
-def test_equal_values_show_no_difference(test: str, fill: float) -> None:
-    assert window_p_values(np.full(30, fill), test, 10).tolist() == [1.0] * 21
-
-
-def test_a_constant_half_beside_noise_has_another_variance() -> None:
-    values = np.r_[np.full(10, 0.3), np.random.default_rng(0).standard_normal(10)]
-    assert window_p_values(values, "F", 20).tolist() == [0.0]
-
-
-@given(st.lists(st.integers(-3, 3), min_size=4, max_size=40), st.sampled_from(TESTS), st.sampled_from([4, 6, 10]))
-def test_any_series_of_few_values(values: list[int], test: str, width: int) -> None:
-    array = np.array(values, dtype=float)
-    expected = direct.p_values(array, test, width)
-    np.testing.assert_allclose(window_p_values(array, test, width), expected, rtol=1e-10, atol=1e-300)
-
-
-@given(st.lists(st.floats(-100, 100, width=16), min_size=12, max_size=30), st.sampled_from(["U", "KS"]))
-def test_ranks_are_all_that_counts_for_two_of_the_tests(values: list[float], test: str) -> None:
-    array = np.array(values)
-    ranks = stats.rankdata(array)
-    assert np.array_equal(window_p_values(array, test, 8), window_p_values(ranks, test, 8))
-
-
-@pytest.mark.parametrize("test", TESTS)
-def test_reversed_series_have_the_same_windows(test: str) -> None:
-    values = series("rounded", 80, 3)
-    forwards, backwards = window_p_values(values, test, 20), window_p_values(values[::-1], test, 20)
-    np.testing.assert_allclose(forwards, backwards[::-1], rtol=1e-12)
-
-
 @pytest.mark.parametrize("half", [2, 3, 10, 30, 120])
 def test_kolmogorov_smirnov_p_values_of_all_statistics(half: int) -> None:
     found = from_statistics("KS", half, np.arange(half + 1.0))
@@ -95,14 +52,6 @@ def test_kolmogorov_smirnov_p_values_of_all_statistics(half: int) -> None:
             assert found[k] == pytest.approx(direct.p_value("KS", before, after), rel=1e-9)
     assert found[0] == 1.0
     assert smallest_p_value("KS", half) == found[half]
-
-
-@pytest.mark.parametrize("half", [2, 10, 15, 25])
-def test_smallest_p_values_are_those_of_separate_samples(half: int) -> None:
-    apart = np.arange(2.0 * half)
-    for test in ("U", "KS"):
-        assert smallest_p_value(test, half) == pytest.approx(window_p_values(apart, test, 2 * half)[0], rel=1e-12)
-    assert smallest_p_value("F", half) == 0.0
 
 
 @pytest.mark.parametrize("level", [1e-8, 0.001, 0.05, 0.3])
@@ -152,14 +101,12 @@ def test_scores_come_in_the_order_asked_for_whatever_it_is() -> None:
     together = window_scores(data, wanted)
     for k, score in enumerate(wanted):
         assert np.array_equal(together[:, [k]], window_scores(list(data), [score]))
+    one_by_one = [window_scores([values], wanted) for values in data]
+    assert np.array_equal(together, np.vstack(one_by_one))  # series do not touch each other
+    assert window_scores([], wanted).shape == (0, 5)
+    assert window_scores(data, []).shape == (20, 0)
+    assert WindowScore("F", np.int32(80), np.int64(2)).name == "F(w=80, 2 in a row)"
     assert np.all(together[:, 1] >= together[:, 3])
-
-
-def test_series_do_not_touch_each_other() -> None:
-    data = list(engine_series(30))
-    wanted = [WindowScore(test, 30, run=3) for test in TESTS]
-    together = window_scores(data, wanted)
-    assert np.array_equal(together, np.vstack([window_scores([values], wanted) for values in data]))
 
 
 def test_anomalies_are_found_by_the_test_made_for_them() -> None:
@@ -171,51 +118,47 @@ def test_anomalies_are_found_by_the_test_made_for_them() -> None:
     assert medians["variance"][0] > 1e-3
 
 
-def test_numpy_numbers_are_numbers() -> None:
-    data = engine_series(5)
-    wanted = [WindowScore(test, np.int32(80), np.int64(2)) for test in TESTS]
-    assert [score.name for score in wanted] == [f"{test}(w=80, 2 in a row)" for test in TESTS]
-    assert np.array_equal(window_scores(data, wanted), window_scores(data, [WindowScore(t, 80, 2) for t in TESTS]))
+@pytest.mark.parametrize("test", TESTS)
+def test_seams_of_long_series(test: str) -> None:
+    """The Kolmogorov-Smirnov scan works in pieces there."""
+    values = series("rounded", 1500, 7)
+    found = window_p_values(values, test, 30)
+    assert found.size == 1471
+    for b in {*range(254, 259), *range(510, 515), *range(1020, 1028), *range(0, 1471, 97), 1470}:
+        expected = direct.p_value(test, values[b : b + 15], values[b + 15 : b + 30])
+        assert found[b] == pytest.approx(expected, rel=1e-11, abs=1e-300)
 
 
-def test_nothing_to_score() -> None:
-    assert window_scores([], [WindowScore("U", 20)]).shape == (0, 1)
-    assert window_scores(engine_series(3), []).shape == (3, 0)
-    assert window_p_values([1.0, 2.0], "KS", 4).shape == (0,)
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([1.0, np.nan, 2.0], "Series 1 has missing, infinite or huge values"),
-        ([1.0, np.inf], "Series 1 has missing, infinite or huge values"),
-        ([1e160, 1.0], "Series 1 has missing, infinite or huge values"),
-        ([[1.0], [2.0]], "Series 1 has 2 dimensions"),
-        (["a", "b"], "Series 1 holds values that are not numbers"),
-        (3.0, "Series 1 has 0 dimensions"),
-    ],
-)
-def test_series_that_are_none(values: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        window_scores([[1.0, 2.0, 3.0, 4.0], values], [WindowScore("U", 4)])
+@given(st.lists(st.integers(-3, 3), min_size=4, max_size=40), st.sampled_from(TESTS), st.sampled_from([4, 6, 10]))
+@example([0] * 30, "F", 10)
+@example([0] * 5 + [1, 3, -2, 0, 2], "F", 10)
+def test_any_series_of_few_values(values: list[int], test: str, width: int) -> None:
+    array = np.array(values, dtype=float)
+    expected = direct.p_values(array, test, width)
+    np.testing.assert_allclose(window_p_values(array, test, width), expected, rtol=1e-10, atol=1e-300)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("series", "score", "message"),
     [
-        ({"test": "T"}, "test must be one of U, KS, F, got 'T'"),
-        ({"width": 21}, "width must be an even number"),
-        ({"width": 2}, "width must be a whole number of at least 4, got 2"),
-        ({"width": 20.0}, "width must be a whole number"),
-        ({"run": 0}, "run must be a whole number"),
-        ({"run": True}, "run must be a whole number"),
-        ({"kept": "count"}, 'kept must be "p-value", "share", "longest" or "most"'),
-        ({"level": 0.05}, 'level belongs to kept="share"'),
-        ({"kept": "share"}, "level must be a p-value between 0 and 1, got None"),
-        ({"kept": "longest", "level": 1.0}, "level must be a p-value between 0 and 1"),
-        ({"kept": "share", "level": 0.1, "run": 2}, 'run belongs to kept="p-value"'),
+        ([1.0, np.nan, 2.0], {}, "Series 1 has missing, infinite or huge values"),
+        ([1e160, 1.0], {}, "Series 1 has missing, infinite or huge values"),
+        ([[1.0], [2.0]], {}, "Series 1 has 2 dimensions"),
+        (["a", "b"], {}, "Series 1 holds values that are not numbers"),
+        (3.0, {}, "Series 1 has 0 dimensions"),
+        ([], {"test": "T"}, "test must be one of U, KS, F, got 'T'"),
+        ([], {"width": 21}, "width must be an even number"),
+        ([], {"width": 2}, "width must be a whole number of at least 4, got 2"),
+        ([], {"width": 20.0}, "width must be a whole number"),
+        ([], {"run": 0}, "run must be a whole number"),
+        ([], {"run": True}, "run must be a whole number"),
+        ([], {"kept": "count"}, 'kept must be "p-value", "share", "longest" or "most"'),
+        ([], {"level": 0.05}, 'level belongs to kept="share"'),
+        ([], {"kept": "share"}, "level must be a p-value between 0 and 1, got None"),
+        ([], {"kept": "longest", "level": 1.0}, "level must be a p-value between 0 and 1"),
+        ([], {"kept": "share", "level": 0.1, "run": 2}, 'run belongs to kept="p-value"'),
     ],
 )
-def test_scores_that_are_none(arguments: dict, message: str) -> None:
+def test_what_cannot_be_scored(series: Any, score: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        WindowScore(**{"test": "U", "width": 20} | arguments)
+        window_scores([[1.0, 2.0, 3.0, 4.0], series], [WindowScore(**{"test": "U", "width": 4} | score)])

@@ -83,15 +83,3 @@ def test_nothing_stays_of_a_run_without_a_finished_fold(
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1] == "error: Interrupted: no fold was finished."
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_run_without_results_does_not_bind_the_next_one(succeeds: Run, fails: Run, toy: Path, tmp_path: Path) -> None:
-    """Another protocol is refused because of what was measured by the first one, and nothing was."""
-    known = ("--target", "ziel", "--selectors", "all", "--output", tmp_path / "found")
-    succeeds("compare", toy, *known, "--folds", 3)
-    kept = tmp_path / "found" / "results.jsonl"
-    lines = kept.read_text().splitlines(keepends=True)
-    assert "another protocol" in fails("compare", toy, *known, "--folds", 4)
-    kept.write_text("".join(line for line in lines if not line.startswith('{"result"')))
-    succeeds("compare", toy, *known, "--folds", 4)
-    assert results(tmp_path / "found") == 4

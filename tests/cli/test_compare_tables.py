@@ -110,20 +110,6 @@ def test_each_table_is_read_in_turn_and_a_second_run_goes_on(
     assert found.equals(other)
 
 
-def test_a_target_for_each_table(succeeds: Run, tmp_path: Path) -> None:
-    one, two = table(tmp_path / "one.csv", 1, 0.5, "class"), table(tmp_path / "two.csv", 2, 0.5, "label")
-    succeeds("compare", one, two, "-t", "class", "-t", "label", "--folds", 2, "-s", "all", "--ignore", "x2", "-o", "a")
-    frame = pl.read_csv(tmp_path / "a" / "folds.csv")
-    assert frame["error"].null_count() == 4
-    assert frame["n_features"].max() <= 2
-
-
-def test_an_ignored_column_need_not_be_in_every_table(succeeds: Run, three: list[Path], tmp_path: Path) -> None:
-    pl.read_csv(three[1]).drop("x2").write_csv(three[1])
-    succeeds("compare", *three, "-t", "y", "--folds", 2, "-s", "all", "--ignore", "x2", "-o", "a")
-    assert pl.read_csv(tmp_path / "a" / "folds.csv")["error"].null_count() == 6
-
-
 def test_kept_results_of_a_table_that_changed_are_refused(run: Run, succeeds: Run, three: list[Path]) -> None:
     known = ("--target", "y", "--folds", 2, "-s", "all", "-o", "found")
     succeeds("compare", *three, *known)
@@ -180,21 +166,6 @@ def test_a_method_that_fails_on_one_table(
     assert ["two", "90", *["-"] * 5] in [line.split() for line in result.stdout.splitlines()]
 
 
-def test_mistakes_are_one_line_before_any_work(fails: Run, three: list[Path], tmp_path: Path) -> None:
-    other = table(tmp_path / "other.csv", 5, 0.5, "label")
-    assert f"{other} has no column 'y' (--target); it has" in fails("compare", *three, other, "-t", "y")
-    assert "--target is given 2 times for 3 tables" in fails("compare", *three, "-t", "y", "-t", "y")
-    assert "is given twice with the target 'y'" in fails("compare", *three, three[0], "-t", "y")
-    assert "There is no file" in fails("compare", *three, "nowhere.csv", "-t", "y")
-    assert "give all files the same columns" in fails("compare", *three, tmp_path, "-t", "y")
-    assert "None of the 3 tables has a column 'id' (--ignore)" in fails("compare", *three, "-t", "y", "--ignore", "id")
-    assert "(--weight)" in fails("compare", *three, other, "-t", "y", "--weight", "label")
-    assert "(--categorical)" in fails("compare", *three, other, *("-t", "y") * 3, "-t", "label", "--categorical", "y2")
-    (tmp_path / "twice.csv").write_text("a,a,y\n1,2,x\n")
-    assert "more than one column named 'a'" in fails("compare", *three, "twice.csv", "-t", "y")
-    assert not (tmp_path / "bayesieve-comparison").exists()
-
-
 def test_names_are_as_long_as_it_takes(tmp_path: Path) -> None:
     def names(*files: str) -> list[str]:
         return table_names([tmp_path / file for file in files], ["y"] * len(files))
@@ -223,3 +194,35 @@ def test_a_pattern_is_one_table(
     assert measures[0] == measures[1]
     monkeypatch.setattr("bayesieve.cli.files._memory", lambda: 100_000)
     assert "1,000 rows of 21 columns, more than memory does" in fails("compare", "parts/*.parquet", *options, "c")
+
+
+def test_columns_of_several_tables(succeeds: Run, three: list[Path]) -> None:
+    """Each may have a target of its own, and lack an ignored column."""
+    pl.read_csv(three[1]).drop("x2").rename({"y": "label"}).write_csv(three[1])
+    targets = ("-t", "y", "-t", "label", "-t", "y")
+    succeeds("compare", *three, *targets, "--folds", 2, "-s", "all", "--ignore", "x2", "-o", "a")
+    frame = pl.read_csv("a/folds.csv")
+    assert frame["error"].null_count() == 6
+    assert frame["n_features"].max() <= 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("other.csv -t y", "other.csv has no column 'y' (--target); it has"),
+        ("-t y -t y", "--target is given 2 times for 3 tables"),
+        ("one.csv -t y", "is given twice with the target 'y'"),
+        ("nowhere.csv -t y", "There is no file"),
+        (". -t y", "give all files the same columns"),
+        ("-t y --ignore id", "None of the 3 tables has a column 'id' (--ignore)"),
+        ("other.csv -t y --weight label", "(--weight)"),
+        ("other.csv -t y -t y -t y -t label --categorical y2", "(--categorical)"),
+        ("twice.csv -t y", "more than one column named 'a'"),
+    ],
+)
+def test_mistakes_are_one_line_before_any_work(fails: Run, three: list[Path], arguments: str, message: str) -> None:
+    table(Path("other.csv"), 5, 0.5, "label")
+    if "twice" in arguments:
+        Path("twice.csv").write_text("a,a,y\n1,2,x\n")
+    assert message in fails("compare", *(path.name for path in three), *arguments.split())
+    assert not Path("bayesieve-comparison").exists()

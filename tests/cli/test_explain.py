@@ -10,8 +10,6 @@ import polars as pl
 import pytest
 
 from bayesieve import load
-from bayesieve.cli.errors import CommandError
-from bayesieve.cli.explain import chosen_rows
 from tests.cli.conftest import GERMAN, Run
 
 
@@ -30,17 +28,6 @@ def test_a_row_in_print(succeeds: Run, model: Path) -> None:
     assert len(lines) == 5 + 1 + load(model).n_features_selected_ + 1
 
 
-def test_rows_keep_their_numbers(succeeds: Run, model: Path) -> None:
-    text = succeeds("explain", model, GERMAN, "--rows", "7,2,10-11,2").stdout
-    assert re.findall(r"^row (\d+):", text, re.M) == ["7", "2", "10", "11"]
-
-
-def test_the_first_rows_by_default(succeeds: Run, model: Path) -> None:
-    result = succeeds("explain", model, GERMAN)
-    assert re.findall(r"^row (\d+):", result.stdout, re.M) == ["0", "1", "2"]
-    assert result.stderr == "997 rows more: choose with --rows, or write all with --output\n"
-
-
 def test_the_frame_adds_up(succeeds: Run, model: Path, german: pl.DataFrame) -> None:
     result = succeeds("explain", model, GERMAN, "--rows", "3,999", "-o", "e.parquet")
     assert result.stdout == "2 rows explained in e.parquet\n"
@@ -52,11 +39,6 @@ def test_the_frame_adds_up(succeeds: Run, model: Path, german: pl.DataFrame) -> 
     )
     joint = load(model).predict_joint_log_proba(german[[3, 999]].drop("class"))
     assert sums["total"].to_numpy() == pytest.approx(joint.ravel(), abs=1e-12)
-
-
-def test_all_rows_into_a_file(succeeds: Run, model: Path) -> None:
-    succeeds("explain", model, GERMAN, "-o", "e.csv")
-    assert pl.read_csv("e.csv")["row"].n_unique() == 1000
 
 
 def test_long_groups_of_values_are_cut(succeeds: Run) -> None:
@@ -81,48 +63,6 @@ def test_missing_and_unseen_values(succeeds: Run, model: Path, german: pl.DataFr
     assert re.search(r"^savings_status +new\\nline +\(not seen in training\)", text, re.M)
 
 
-def test_more_than_two_classes(succeeds: Run) -> None:
-    frame = pl.DataFrame({"a": [1.0, 2.0, 3.0] * 30, "y": ["u", "v", "w"] * 30})
-    frame.write_csv("three.csv")
-    succeeds("fit", "three.csv", "-t", "y", "--no-report")
-    lines = succeeds("explain", "bayesieve-output/model.json", "three.csv", "--rows", "1").stdout.splitlines()
-    assert lines[0] == "row 1: predicted v"
-    assert lines[1].count("P(") == 3
-    assert lines[4].split()[-3] == "v"
-
-
-def test_a_model_without_features(succeeds: Run) -> None:
-    pl.DataFrame({"a": [1] * 30, "y": ["u", "v", "v"] * 10}).write_csv("silent.csv")
-    succeeds("fit", "silent.csv", "-t", "y", "--no-report")
-    lines = succeeds("explain", "bayesieve-output/model.json", "silent.csv", "--rows", "0").stdout.splitlines()
-    assert [line.split()[0] for line in lines[5:]] == ["prior", "total"]
-
-
-def test_row_numbers() -> None:
-    assert chosen_rows("0,5,10-12", 13) == [0, 5, 10, 11, 12]
-    assert chosen_rows(" 3 - 4 , 3", 5) == [3, 4]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "cannot be read at ''"),
-        ("a", "cannot be read at 'a'"),
-        ("1,,2", "cannot be read at ''"),
-        ("-1", "cannot be read at '-1'"),
-        ("1.5", "cannot be read"),
-        ("٣", "cannot be read"),
-        ("5-3", "counts backwards at '5-3'"),
-        ("10", "contains row 10, but the table has 10 rows, counted from 0"),
-        ("0-99999999999", "contains row 99,999,999,999"),
-        ("9" * 30, "cannot be read"),
-    ],
-)
-def test_row_numbers_that_are_none(text: str, message: str) -> None:
-    with pytest.raises(CommandError, match=re.escape(message)):
-        chosen_rows(text, 10)
-
-
 def test_files_are_explained_block_by_block(
     succeeds: Run, model: Path, german: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,10 +70,43 @@ def test_files_are_explained_block_by_block(
     Path("parts").mkdir()
     for i in range(2):
         german[i * 500 : (i + 1) * 500].write_parquet(f"parts/{i}.parquet")
-    monkeypatch.setattr("bayesieve.cli.explain._BLOCK_ROWS", 300)
+    monkeypatch.setattr("bayesieve.cli.models._BLOCK_ROWS", 300)
     for table in ("t.parquet", "parts/*.parquet"):
         succeeds("explain", model, table, "-o", "all.parquet")
         succeeds("explain", model, GERMAN, "-o", "expected.parquet")
         assert pl.read_parquet("all.parquet").equals(pl.read_parquet("expected.parquet"))
         rows = ("--rows", "999,3,500-501")
         assert succeeds("explain", model, table, *rows).stdout == succeeds("explain", model, GERMAN, *rows).stdout
+
+
+def test_rows_and_their_numbers(succeeds: Run, model: Path) -> None:
+    text = succeeds("explain", model, GERMAN, "--rows", "7,2, 10 - 11,2").stdout
+    assert re.findall(r"^row (\d+):", text, re.M) == ["7", "2", "10", "11"]
+    first = succeeds("explain", model, GERMAN)
+    assert re.findall(r"^row (\d+):", first.stdout, re.M) == ["0", "1", "2"]
+    assert first.stderr == "997 rows more: choose with --rows, or write all with --output\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *((text, "cannot be read at") for text in ("", "a", "1,,2", "-1", "1.5", "٣", "9" * 30)),
+        ("5-3", "counts backwards at '5-3'"),
+        ("1000", "contains row 1,000, but the table has 1,000 rows, counted from 0"),
+        ("0-99999999999", "contains row 99,999,999,999"),
+    ],
+)
+def test_row_numbers_that_are_none(fails: Run, model: Path, text: str, message: str) -> None:
+    assert message in fails("explain", model, GERMAN, f"--rows={text}")
+
+
+def test_three_classes_or_no_features(succeeds: Run) -> None:
+    pl.DataFrame({"a": [1.0, 2.0, 3.0] * 30, "y": ["u", "v", "w"] * 30}).write_csv("three.csv")
+    pl.DataFrame({"a": [1] * 90, "y": ["u", "v", "v"] * 30}).write_csv("silent.csv")
+    for table, features in (("three.csv", ["a"]), ("silent.csv", [])):
+        succeeds("fit", table, "-t", "y", "--no-report")
+        lines = succeeds("explain", "bayesieve-output/model.json", table, "--rows", "1").stdout.splitlines()
+        assert lines[0] == "row 1: predicted v"
+        assert lines[1].count("P(") == 2 + len(features)
+        assert lines[4].split()[-3] == "v"
+        assert [line.split()[0] for line in lines[5:]] == ["prior", *features, "total"]

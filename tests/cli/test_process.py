@@ -1,4 +1,4 @@
-"""The command line as a process of its own."""
+"""The command line as a process: streams that close, signals, terminals, and what an installation lacks."""
 
 from __future__ import annotations
 
@@ -18,36 +18,42 @@ from bayesieve.cli.screen import Screen
 from tests.cli.conftest import GERMAN
 
 SOURCES = os.pathsep.join(str(Path(__file__).parents[2] / folder) for folder in ("src", "studies/src"))
+COMMAND = (sys.executable, "-m", "bayesieve")
+posix = pytest.mark.skipif(os.name == "nt", reason="pipes, signals and terminals differ there")
 
 
 def surroundings(**changes: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": SOURCES, "PYTHONIOENCODING": "utf-8", **changes}
 
 
-def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run `python -m bayesieve` with nothing to read on standard input."""
-    environment = surroundings(**options.pop("changes", {}))
+def process(*command: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a process with nothing to read on standard input."""
+    given: dict[str, Any] = {"stdout": subprocess.PIPE, "stdin": subprocess.DEVNULL, "env": surroundings()}
     return subprocess.run(
-        [sys.executable, "-m", "bayesieve", *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
+        [*map(str, command)],
+        **{**given, **options},
+        stderr=subprocess.PIPE,
         encoding="utf-8",
-        env=environment,
         check=False,
         timeout=300,
-        **options,
     )
 
 
+def child(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
+    """A command that runs while the test goes on."""
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": surroundings()}
+    return subprocess.Popen([*COMMAND, *map(str, arguments)], **{**given, **options})
+
+
 def test_from_table_to_predictions(toy: Path) -> None:
-    result = process("fit", toy, "--target", "ziel", "--output", "ausgabe", "--folds", 2)
+    result = process(*COMMAND, "fit", toy, "--target", "ziel", "--output", "ausgabe", "--folds", 2)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[-1] == f"report    {Path('ausgabe', 'report.html')}"
     # Predictions are data: UTF-8 whatever the terminal speaks.
-    result = process("predict", "ausgabe/model.json", toy, changes={"PYTHONIOENCODING": "ascii"})
-    assert result.returncode == 0, result.stderr
+    ascii_only = surroundings(PYTHONIOENCODING="ascii")
+    result = process(*COMMAND, "predict", "ausgabe/model.json", toy, env=ascii_only)
+    assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines()[0] == "prediction,P(nein),P(да)"
-    assert result.stderr == ""
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -58,98 +64,67 @@ def test_help_loads_nothing_heavy() -> None:
         "except SystemExit as end: assert not end.code\n"
         "print(sorted({'numpy', 'polars', 'numba', 'sklearn', 'scipy'} & set(sys.modules)), file=sys.stderr)"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", env=surroundings(), check=True
-    )
-    assert result.stderr.strip() == "[]"
+    result = process(sys.executable, "-c", code)
+    assert (result.returncode, result.stderr.strip()) == (0, "[]")
 
 
-def test_an_error_is_one_line() -> None:
-    result = process("fit", GERMAN, "--target", "klass")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.count("\n") == 1
-
-
-@pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise there")
+@posix
 def test_a_reader_that_leaves(model: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "bayesieve", "explain", str(model), str(GERMAN), "--rows", "0-400"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=surroundings(),
-    ) as child:
-        assert child.stdout is not None
-        assert child.stderr is not None
-        child.stdout.readline()
-        child.stdout.close()
-        assert child.stderr.read() == b""
-        assert child.wait(60) == 141
+    with child("explain", model, GERMAN, "--rows", "0-400") as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait(60) == 141
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_standard_output(model: Path) -> None:
     with open("/dev/full", "w") as full:
-        result = subprocess.run(
-            [sys.executable, "-m", "bayesieve", "predict", str(model), str(GERMAN)],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            env=surroundings(),
-            check=False,
-        )
+        result = process(*COMMAND, "predict", model, GERMAN, stdout=full)
+    assert (result.returncode, result.stderr) == (2, "error: Standard output: No space left on device.\n")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there are no devices as files")
+def test_endless_input_that_is_no_table_ends_and_leaves_nothing() -> None:
+    with Path("/dev/zero").open("rb") as endless:
+        result = process(*COMMAND, "fit", "-", "-t", "y", stdin=endless)
     assert result.returncode == 2
-    assert result.stderr == "error: Standard output: No space left on device.\n"
+    assert "binary data" in result.stderr
+    assert not Path("bayesieve-output").exists()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals there")
+@posix
 def test_on_a_terminal(model: Path) -> None:
     import pty
 
     ours, theirs = pty.openpty()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "bayesieve", "info", str(model)],
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        env=surroundings(TERM="xterm-256color", COLUMNS="100"),
-    )
+    terminal = surroundings(TERM="xterm-256color", COLUMNS="100")
+    running = child("info", model, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=terminal)
     os.close(theirs)
     seen = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # the other side has closed
-            break
-        if not part:
-            break
-        seen += part
+    try:
+        while part := os.read(ours, 65536):
+            seen += part
+    except OSError:  # the other side has closed
+        pass
     os.close(ours)
-    assert child.wait(60) == 0
-    text = seen.decode("utf-8")
-    assert "─" * 40 in text
-    assert "\x1b[32m█" in text
-    assert "checking_status" in text
+    assert running.wait(60) == 0
+    assert all(text in seen.decode("utf-8") for text in ("─" * 40, "\x1b[32m█", "checking_status"))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals are otherwise there")
+@posix
 def test_ctrl_c() -> None:
     """Before anything is read, interrupted on the named pipe that stands for a slow disk."""
     os.mkfifo("slow.json")
-    child = subprocess.Popen(
-        [sys.executable, "-m", "bayesieve", "info", "slow.json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=surroundings(),
-        start_new_session=True,
-    )
+    running = child("info", "slow.json", start_new_session=True)
     pipe = os.open("slow.json", os.O_WRONLY)  # returns once the child has opened the pipe to read it
     time.sleep(0.2)
-    child.send_signal(signal.SIGINT)
-    output, errors = child.communicate(timeout=60)
+    running.send_signal(signal.SIGINT)
+    outputs = running.communicate(timeout=60)
     os.close(pipe)
-    assert child.returncode == 130
-    assert (output, errors) == (b"", b"error: Interrupted.\n")
+    assert (running.returncode, *outputs) == (130, b"", b"error: Interrupted.\n")
 
 
 def test_ctrl_c_before_the_command_begins(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,23 +138,20 @@ def test_ctrl_c_before_the_command_begins(monkeypatch: pytest.MonkeyPatch, capsy
 
 
 def test_the_first_run_says_what_it_waits_for(
-    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(compiling, "_PATIENCE", 0.01)
-    monkeypatch.setattr(compiling, "kernels_are_compiled", lambda: False)
-    with compiling.announced(Screen()):
-        time.sleep(0.3)
-    assert capsys.readouterr().err == f"{compiling.COMPILING}\n"
-    with compiling.announced(Screen(quiet=True)):
-        time.sleep(0.1)
-    monkeypatch.setattr(compiling, "kernels_are_compiled", lambda: True)
-    with compiling.announced(Screen()):
-        time.sleep(0.1)
-    monkeypatch.setattr(compiling, "_PATIENCE", 5)
-    monkeypatch.setattr(compiling, "kernels_are_compiled", lambda: False)
-    with compiling.announced(Screen()):
-        pass
-    assert capsys.readouterr().err == ""
+    for patience, is_compiled, quiet in (
+        (0.01, False, False),
+        (0.01, False, True),
+        (0.01, True, False),
+        (9, False, False),
+    ):
+        monkeypatch.setattr(compiling, "_PATIENCE", patience)
+        monkeypatch.setattr(compiling, "kernels_are_compiled", lambda answer=is_compiled: answer)
+        with compiling.announced(Screen(quiet)):
+            time.sleep(0.2)
+        is_announced = patience < 1 and not is_compiled and not quiet
+        assert capsys.readouterr().err == (f"{compiling.COMPILING}\n" if is_announced else "")
 
 
 def test_an_empty_cache_is_noticed(tmp_path: Path, fitted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,12 +167,11 @@ def test_an_empty_cache_is_noticed(tmp_path: Path, fitted: Path, monkeypatch: py
     assert compiling.kernels_are_compiled()
 
 
+@posix
 def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
-    command = f"cd {tmp_path}/gone && rmdir ../gone && exec {sys.executable} -m bayesieve predict model.json rows.csv"
     (tmp_path / "gone").mkdir()
-    result = subprocess.run(
-        ["sh", "-c", command], capture_output=True, encoding="utf-8", env=surroundings(), check=False
-    )
+    command = f"cd {tmp_path}/gone && rmdir ../gone && exec {sys.executable} -m bayesieve predict model.json rows.csv"
+    result = process("sh", "-c", command)
     assert (result.returncode, "Traceback" in result.stderr) == (2, False)
     assert "There is no model file model.json" in result.stderr or "working folder does not exist" in result.stderr
 
@@ -212,16 +183,9 @@ def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
         (("compare", GERMAN, "-t", "class", "--peers", "ebm"), "--peers"),
     ],
 )
-def test_without_the_studies_a_line_says_how_to_install_them(
-    arguments: tuple[object, ...], what: str, tmp_path: Path
-) -> None:
-    code = (
-        "from importlib import metadata; metadata.entry_points = lambda **_: (); from bayesieve.cli import main; main()"
-    )
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, encoding="utf-8", env=surroundings(), cwd=tmp_path, check=False, timeout=300
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"error: {what} needs the studies; run pip install bayesieve-studies")
-    assert not list(tmp_path.iterdir())
+def test_without_the_studies_a_line_says_how_to_install_them(arguments: tuple[object, ...], what: str) -> None:
+    code = "from importlib import metadata; metadata.entry_points = lambda **_: (); from bayesieve.cli import main"
+    result = process(sys.executable, "-c", f"{code}; main()", *arguments)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"error: {what} needs the studies; run pip install bayesieve-studies")
+    assert not list(Path().iterdir())

@@ -13,10 +13,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bayesieve import SelectiveNB, load
+from bayesieve import load
 from bayesieve.classifier.own_columns import levels_of_columns
 from bayesieve.table.reading import read_table
-from tests.cli.conftest import GERMAN, Run
+from tests.cli.conftest import Run
 
 N = 240
 KINDS = {
@@ -126,60 +126,6 @@ def _explained(succeeds: Run, model: Path, path: Path) -> list[list[str]]:
     return list(rows.values())
 
 
-@pytest.mark.filterwarnings("ignore:Column", "ignore:Some values were never seen")
-def test_python_and_the_command_line_score_the_same(succeeds: Run, mixed: Path, tmp_path: Path) -> None:
-    rows = _rows_to_score()
-    printed = pl.read_csv(io.StringIO(succeeds("predict", mixed, _write(tmp_path / "all.csv", rows)).stdout))
-    fitted = load(mixed)
-    names = fitted.feature_names_in_.tolist()
-    texts = pl.DataFrame([{name: row[name] for name in names} for row in rows], schema=dict.fromkeys(names, pl.String))
-    assert np.array_equal(fitted.predict_proba(texts), printed.select("P(no)", "P(yes)").to_numpy())
-    whole = fitted.predict_joint_log_proba(texts)
-    frames: list[Any] = [
-        texts,
-        texts.to_pandas(),
-        texts.to_pandas().astype(object),
-        texts.to_pandas().astype("category"),
-        texts.cast(pl.Categorical),
-        texts.to_arrow(),
-    ]
-    for frame in frames:
-        assert np.array_equal(fitted.predict_joint_log_proba(frame), whole)
-    for batch in _batches(len(rows)):
-        for frame in frames[:2]:
-            part = frame[batch] if isinstance(frame, pl.DataFrame) else frame.iloc[batch]
-            assert np.array_equal(fitted.predict_joint_log_proba(part), whole[batch])
-
-
-def test_types_of_new_rows_do_not_matter(mixed: Path) -> None:
-    """What a value is counts, not the type that a library gave its column."""
-    fitted = load(mixed)
-    ordinary = {name: make(8) for name, make in KINDS.items()} | {"nothing": None}
-    expected: dict[tuple[str, str], np.ndarray] = {}
-
-    def scored(name: str, series: Any) -> np.ndarray:
-        frame = pd.DataFrame({other: [value] * len(series) for other, value in ordinary.items()}, dtype=object)
-        frame[name] = series
-        return fitted.predict_joint_log_proba(frame[fitted.feature_names_in_])
-
-    for name, text, values in [
-        ("whole", "45", [45, 45.0, np.float32(45), np.int8(45)]),
-        ("flag", "true", [True, 1, 1.0, "True", "1"]),
-        ("flag", "false", [False, 0, 0.0, "FALSE"]),
-        ("code", "007", [7, 7.0, "7"]),
-        ("code", "1", [1, True, 1.0]),
-        ("word", "true", [True]),
-        ("word", "3", [3, 3.0]),
-        ("day", "2014-03-03", [pd.Timestamp("2014-03-03"), pd.Timestamp("2014-03-03").date(), "20140303"]),
-        ("moment", "2020-05-01", [pd.Timestamp("2020-05-01").date(), pd.Timestamp("2020-05-01")]),
-    ]:
-        expected[name, text] = scored(name, pd.Series([text]))
-        for value in values:
-            for series in (pd.Series([value]), pd.Series([value], dtype=object), pd.Series([value], dtype="category")):
-                assert np.array_equal(scored(name, series), expected[name, text]), (name, text, value, series.dtype)
-    assert not np.array_equal(expected["flag", "true"], expected["flag", "false"])
-
-
 def test_one_unreadable_value_leaves_the_other_rows_alone(succeeds: Run, mixed: Path, tmp_path: Path) -> None:
     rows = _training()[:20]
     clean = succeeds("predict", mixed, _write(tmp_path / "t.csv", rows))
@@ -193,23 +139,6 @@ def test_one_unreadable_value_leaves_the_other_rows_alone(succeeds: Run, mixed: 
         "warning: Column 'whole' is read as a number but holds 'abc': 1 of 20 values cannot be read and count as never "
         "seen in training.\n"
     )
-
-
-def test_separators_and_decimal_commas_follow_from_the_names_of_columns(succeeds: Run, tmp_path: Path) -> None:
-    rows = [
-        {"a": f"{(i % 2) + i % 5 / 8}".replace(".", ","), "b,c": f"x{i % 2},y{i % 3},z", "y": ("u", "v")[i % 2]}
-        for i in range(80)
-    ]
-    _write(tmp_path / "train.csv", rows, ";")
-    succeeds("fit", "train.csv", "-t", "y", "--no-report", "-s", "all", "-q")
-    for row in rows:
-        del row["y"]
-    whole = _lines(succeeds("predict", "bayesieve-output/model.json", _write(tmp_path / "t.csv", rows, ";")).stdout)
-    for i in range(12):
-        path = _write(tmp_path / "one.csv", [rows[i]], ";")
-        assert _lines(succeeds("predict", "bayesieve-output/model.json", path).stdout) == [whole[i]]
-        path = _write(tmp_path / "one.csv", [rows[i] | {"a": rows[i]["a"].replace(",", ".")}], ",")
-        assert _lines(succeeds("predict", "bayesieve-output/model.json", path).stdout) == [whole[i]]
 
 
 def test_blank_lines_and_rows_without_values(succeeds: Run, mixed: Path, tmp_path: Path) -> None:
@@ -227,29 +156,6 @@ def test_blank_lines_and_rows_without_values(succeeds: Run, mixed: Path, tmp_pat
     assert _lines(succeeds("predict", mixed, path).stdout) == whole[:3]
 
 
-def test_a_model_of_one_column_scores_every_line(succeeds: Run, tmp_path: Path) -> None:
-    rows = [{"a": "" if i % 5 == 0 else ("p", "q")[i % 2], "y": ("u", "v")[i % 2]} for i in range(80)]
-    _write(tmp_path / "train.csv", rows)
-    succeeds("fit", "train.csv", "-t", "y", "--no-report", "-s", "all", "-q")
-    (tmp_path / "t.csv").write_text('a\np\n\nq\n""\n\n', encoding="utf-8")
-    p, missing, q, *others = _lines(succeeds("predict", "bayesieve-output/model.json", "t.csv").stdout)
-    assert others == [missing, missing]
-    for text, line in (("p", p), ("q", q), ("", missing), ('""', missing)):
-        (tmp_path / "t.csv").write_text(f"a\n{text}\n", encoding="utf-8")
-        assert _lines(succeeds("predict", "bayesieve-output/model.json", "t.csv").stdout) == [line]
-
-
-def test_a_column_without_name_stays(succeeds: Run, tmp_path: Path) -> None:
-    """An index column is numbered; in new rows it may be without values, and is the same column all the same."""
-    rows = [{"": str(i % 2 * 50 + i % 7), "b": str(i % 3), "y": ("u", "v")[i % 2]} for i in range(80)]
-    _write(tmp_path / "train.csv", rows)
-    succeeds("fit", "train.csv", "-t", "y", "--no-report", "-s", "all", "-q")
-    (tmp_path / "t.csv").write_text(",b\n3,1\n,1\n", encoding="utf-8")
-    whole = _lines(succeeds("predict", "bayesieve-output/model.json", "t.csv").stdout)
-    (tmp_path / "t.csv").write_text(",b\n,1\n", encoding="utf-8")
-    assert _lines(succeeds("predict", "bayesieve-output/model.json", "t.csv").stdout) == [whole[1]]
-
-
 def test_a_line_in_another_encoding_changes_no_other(succeeds: Run, tmp_path: Path) -> None:
     rows = [{"word": ("é", "ö", "ü")[i % 3], "n": str(i % 5), "y": ("u", "v", "v")[i % 3]} for i in range(90)]
     _write(tmp_path / "train.csv", rows)
@@ -265,15 +171,71 @@ def test_a_line_in_another_encoding_changes_no_other(succeeds: Run, tmp_path: Pa
     assert read_table(path)["word"].to_list() == [row["word"] for row in rows]
 
 
-def test_german_credit_in_batches_of_one(succeeds: Run, model: Path, german: pl.DataFrame) -> None:
-    whole = _lines(succeeds("predict", model, GERMAN).stdout)
-    for row in range(0, 1000, 20):
-        german[[row]].write_csv("one.csv")
-        assert _lines(succeeds("predict", model, "one.csv").stdout) == [whole[row]]
+def test_separators_decimal_commas_and_names_of_columns(succeeds: Run, tmp_path: Path) -> None:
+    """An index column without a name is numbered, also where new rows have no values in it."""
+    rows = [
+        {"": "" if i % 9 == 0 else str(i % 2), "b,c": f"x{i % 2},{i % 3}", "y": ("u", "v")[i % 2]} for i in range(80)
+    ]
+    rows = [row | {"a": f"{(i % 2) + i % 5 / 8}".replace(".", ",")} for i, row in enumerate(rows)]
+    _write(tmp_path / "train.csv", rows, ";")
+    succeeds("fit", "train.csv", "-t", "y", "--no-report", "-s", "all", "-q")
+    for row in rows:
+        del row["y"]
+    whole = _lines(succeeds("predict", "bayesieve-output/model.json", _write(tmp_path / "t.csv", rows, ";")).stdout)
+    for i in range(10):
+        for row, separator in ((rows[i], ";"), (rows[i] | {"a": rows[i]["a"].replace(",", ".")}, ",")):
+            path = _write(tmp_path / "one.csv", [row], separator)
+            assert _lines(succeeds("predict", "bayesieve-output/model.json", path).stdout) == [whole[i]]
 
 
-def test_whole_numbers_beyond_floats_are_unseen_like_others() -> None:
-    X = np.array([["a"], ["b"]] * 20, dtype=object)
-    model = SelectiveNB("all").fit(X, [0, 1] * 20)
-    unseen = model.predict_proba(np.array([["c"]], dtype=object))
-    np.testing.assert_array_equal(model.predict_proba(np.array([[10**400]], dtype=object)), unseen)
+def test_a_model_of_one_column_scores_every_line(succeeds: Run, tmp_path: Path) -> None:
+    rows = [{"a": "" if i % 5 == 0 else ("p", "q")[i % 2], "y": ("u", "v")[i % 2]} for i in range(80)]
+    _write(tmp_path / "train.csv", rows)
+    succeeds("fit", "train.csv", "-t", "y", "--no-report", "-s", "all", "-q")
+    (tmp_path / "t.csv").write_text('a\np\n\nq\n""\n\n', encoding="utf-8")
+    p, missing, q, *others = _lines(succeeds("predict", "bayesieve-output/model.json", "t.csv").stdout)
+    assert others == [missing, missing]
+    assert len({p, q, missing}) == 3
+
+
+@pytest.mark.filterwarnings("ignore:Column", "ignore:Some values were never seen")
+def test_frames_of_any_type_score_as_the_command_line(succeeds: Run, mixed: Path, tmp_path: Path) -> None:
+    rows = _rows_to_score()
+    printed = pl.read_csv(io.StringIO(succeeds("predict", mixed, _write(tmp_path / "all.csv", rows)).stdout))
+    fitted = load(mixed)
+    names = fitted.feature_names_in_.tolist()
+    texts = pl.DataFrame([{name: row[name] for name in names} for row in rows], schema=dict.fromkeys(names, pl.String))
+    pandas = texts.to_pandas()
+    frames: list[Any] = [texts, pandas, pandas.astype("category"), texts.cast(pl.Categorical), texts.to_arrow()]
+    for frame in frames:
+        assert np.array_equal(fitted.predict_proba(frame), printed.select("P(no)", "P(yes)").to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "values"),
+    [
+        ("whole", "45", [45, 45.0, np.float32(45), np.int8(45)]),
+        ("flag", "true", [True, 1, 1.0, "True", "1"]),
+        ("flag", "false", [False, 0, 0.0, "FALSE"]),
+        ("code", "007", [7, 7.0, "7"]),
+        ("word", "true", [True]),
+        ("word", "3", [3, 3.0]),
+        ("day", "2014-03-03", [pd.Timestamp("2014-03-03"), pd.Timestamp("2014-03-03").date(), "20140303"]),
+        ("moment", "2020-05-01", [pd.Timestamp("2020-05-01").date(), pd.Timestamp("2020-05-01")]),
+        ("word", "never seen", [10**400]),
+    ],
+)
+def test_types_of_new_rows_do_not_matter(mixed: Path, name: str, text: str, values: list[Any]) -> None:
+    """What a value is counts, not the type that a library gave its column."""
+    fitted = load(mixed)
+    ordinary = {other: make(8) for other, make in KINDS.items()} | {"nothing": None}
+
+    def scored(series: Any) -> np.ndarray:
+        frame = pd.DataFrame({other: [value] * len(series) for other, value in ordinary.items()}, dtype=object)
+        frame[name] = series
+        return fitted.predict_joint_log_proba(frame[fitted.feature_names_in_])
+
+    expected = scored(pd.Series([text]))
+    for value in values:
+        for dtype in (None, object, "category"):
+            assert np.array_equal(scored(pd.Series([value], dtype=dtype)), expected), (value, dtype)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bayesieve.cli.screen import Column, drawn_table, plain_table
-from bayesieve.words import format_count, named, plural, quoted, sentence, similar, visible
+from bayesieve.cli.screen import Column, Screen, table_of
+from bayesieve.words import named, quoted, sentence, similar, visible
 from tests.cli.conftest import GERMAN, Run
 
 COLUMNS = (Column("name"), Column("n", number=True), Column("", bar=True))
@@ -20,23 +20,18 @@ def drawn(room: int) -> list[str]:
 
     console = Console(width=room, force_terminal=True, color_system=None)
     with console.capture() as capture:
-        console.print(drawn_table(COLUMNS, ROWS, (), room))
+        console.print(table_of(COLUMNS, ROWS, (), room))
     return capture.get().splitlines()
 
 
-def test_plain_lines_cut_nothing() -> None:
-    assert plain_table(COLUMNS, ROWS).split("\n") == [
+def test_plain_lines_cut_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    Screen().table(COLUMNS, ROWS)
+    assert capsys.readouterr().out.splitlines() == [
         "name                                       n",
         "short                                   1.25",
         "色 of a rather long name that goes on  -10.5",
         "",
     ]
-
-
-def test_bars() -> None:
-    lines = drawn(80)
-    assert lines[2].split() == ["short", "1.25", "█▍"]
-    assert lines[3].endswith("█" * 12)
 
 
 @pytest.mark.parametrize("room", [20, 24, 30, 45, 60])
@@ -47,30 +42,8 @@ def test_tables_fit_their_room_and_keep_numbers_whole(room: int) -> None:
     assert all(cell_len(line.rstrip()) <= room for line in lines)
     assert "-10.5" in lines[3]
     assert "1.25" in lines[2]
-
-
-def test_names_cannot_move_the_cursor() -> None:
-    assert visible("a\x1b[31m\nb\u2028\u202e") == "a\\x1b[31m\\nb\\u2028\\u202e"
-    assert visible("[bold]größe 色 👩‍👧[/bold]") == "[bold]größe 色 👩‍👧[/bold]"
-    assert quoted("it's") == "'it's'"
-    assert quoted("x" * 200) == f"'{'x' * 200}'"
-    assert quoted("x" * 1_000_000) == f"'{'x' * 197}...'"
-
-
-def test_sentences() -> None:
-    assert sentence("one\n  two") == "one two."
-    assert sentence("Done.") == "Done."
-
-
-def test_words() -> None:
-    assert named(["a"]) == "'a'"
-    assert named("ab") == "'a' and 'b'"
-    assert named("abcdefg") == "'a', 'b', 'c', 'd', 'e' and 2 more"
-    assert plural(1, "row") == "1 row"
-    assert plural(2000, "row") == "2,000 rows"
-    assert format_count(12.34) == "12.3"
-    assert similar("CLAS", ["class", "age"]) == ["class"]
-    assert similar("x", ["class"]) == []
+    bars = [line.rstrip().partition("█")[1:] for line in lines[2:4]]
+    assert bars == ([("█", "▍"), ("█", "█" * 11)] if room > 30 else [("", "")] * 2)
 
 
 def test_colours_on_a_terminal_unless_unwanted(succeeds: Run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,3 +65,12 @@ def test_markup_in_names_is_text(succeeds: Run, monkeypatch: pytest.MonkeyPatch)
     text = succeeds("fit", "markup.csv", "-t", "[/]", "--no-report").stdout
     assert "[red]a[/red]" in text
     assert "[/b] 50.0 %" in text
+
+
+def test_texts_are_lines_that_people_can_read() -> None:
+    assert visible("a\x1b[31m\nb\u2028\u202e") == "a\\x1b[31m\\nb\\u2028\\u202e"
+    assert visible("[bold]größe 色 👩‍👧[/bold]") == "[bold]größe 色 👩‍👧[/bold]"
+    assert [quoted("it's"), quoted("x" * 1_000_000)] == ["'it's'", f"'{'x' * 197}...'"]
+    assert [sentence("one\n  two"), sentence("Done.")] == ["one two.", "Done."]
+    assert named("abcdefg") == "'a', 'b', 'c', 'd', 'e' and 2 more"
+    assert [similar("CLAS", ["class", "age"]), similar("x", ["class"])] == [["class"], []]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -17,7 +16,6 @@ from typer.testing import CliRunner
 
 from bayesieve.cli.app import app
 from tests.cli.conftest import GERMAN, Run
-from tests.cli.test_process import surroundings
 
 
 def piped(content: bytes, *arguments: object) -> Any:
@@ -25,40 +23,6 @@ def piped(content: bytes, *arguments: object) -> Any:
     result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=content, prog_name="bayesieve")
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
-
-
-def _parquet(frame: pl.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer)
-    return buffer.getvalue()
-
-
-def _arrow(frame: pl.DataFrame, *, stream: bool) -> bytes:
-    buffer = io.BytesIO()
-    frame.write_ipc_stream(buffer) if stream else frame.write_ipc(buffer)
-    return buffer.getvalue()
-
-
-def test_predictions_of_standard_input(succeeds: Run, model: Path, german: pl.DataFrame) -> None:
-    expected = succeeds("predict", model, GERMAN).stdout
-    text = GERMAN.read_bytes()
-    for content in (
-        text,
-        gzip.compress(text),
-        text.replace(b",", b";"),
-        _parquet(german),
-        _arrow(german, stream=True),
-        _arrow(german, stream=False),
-    ):
-        for arguments in (("-",), ("-", "--output", "-"), ("/dev/stdin", "-o", "-")):
-            result = piped(content, "predict", model, *arguments)
-            assert (result.exit_code, result.stdout, result.stderr) == (0, expected, "")
-
-
-def test_explanations_on_standard_output(succeeds: Run, model: Path) -> None:
-    succeeds("explain", model, GERMAN, "--rows", "0-5", "-o", "e.csv")
-    result = piped(GERMAN.read_bytes(), "explain", model, "-", "--rows", "0-5", "-o", "-")
-    assert (result.stdout, result.stderr) == (Path("e.csv").read_text("utf-8"), "")
 
 
 def test_learning_from_standard_input() -> None:
@@ -100,18 +64,6 @@ def test_streams_that_are_no_tables(content: bytes, message: str) -> None:
     assert not Path("bayesieve-comparison").exists()
 
 
-@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there are no devices as files")
-def test_endless_input_that_is_no_table_ends_and_leaves_nothing() -> None:
-    with Path("/dev/zero").open("rb") as endless:
-        result = subprocess.run(
-            [sys.executable, "-m", "bayesieve", "fit", "-", "-t", "y"],
-            stdin=endless, capture_output=True, env=surroundings(), check=False, timeout=60,
-        )  # fmt: skip
-    assert result.returncode == 2
-    assert b"binary data" in result.stderr
-    assert not Path("bayesieve-output").exists()
-
-
 @pytest.mark.parametrize("line", [b"a,y\n1,x\n2,z\n", b"no line ends"])
 def test_endless_text_is_refused(monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
     from bayesieve.table import reading
@@ -147,18 +99,12 @@ def test_the_output_folder_is_made_when_there_is_something_to_write(fails: Run) 
     assert "part of it is a file" in fails("fit", "nothing.csv", "-t", "y", "-o", "file/deep")
 
 
-def test_names_of_tables_are_no_formulas(succeeds: Run) -> None:
-    pl.DataFrame({"a": [1, 2, 3, 4] * 10, "y": ["u", "v"] * 20}).write_csv("=x.csv")
-    succeeds("compare", "=x.csv", "-t", "y", "-s", "all", "--folds", 2, "-q")
-    folds = pl.read_csv("bayesieve-comparison/folds.csv", infer_schema=False)
-    assert "'=x" in folds.rows()[0]
-
-
 def test_text_is_no_formula_in_a_spreadsheet(succeeds: Run) -> None:
     names = ["=cmd|' /C calc'!A0", "+sum", "-name", "@at", "plain", "a=b", "-1"]
     columns: dict[str, Any] = {name: [i % (k + 2) + 3 * (i % 2) for i in range(60)] for k, name in enumerate(names)}
     columns["text"] = [("=1+1", "-5", "-", "+49 30")[i % 4] for i in range(60)]
     pl.DataFrame(columns | {"y": [("=evil()", "-")[i % 2] for i in range(60)]}).write_csv("t.csv")
+    pl.read_csv("t.csv").write_csv("=x.csv")
     succeeds("fit", "t.csv", "-t", "y", "--no-report", "-s", "all", "-q")
     features = pl.read_csv("bayesieve-output/features.csv", infer_schema=False)["feature"].to_list()
     assert sorted(features) == sorted(["'=cmd|' /C calc'!A0", "'+sum", "'-name", "'@at", "plain", "a=b", "-1", "text"])
@@ -168,5 +114,23 @@ def test_text_is_no_formula_in_a_spreadsheet(succeeds: Run) -> None:
     explained = pl.read_csv("e.csv", infer_schema=False)
     assert set(explained.filter(feature="text")["value"]) == {"'=1+1", "-5", "-", "'+49 30"}
     assert explained["contribution"].cast(pl.Float64).min() < 0
+    succeeds("compare", "=x.csv", "-t", "y", "-s", "all", "--folds", 2, "-q")
+    assert "'=x" in pl.read_csv("bayesieve-comparison/folds.csv", infer_schema=False).rows()[0]
     succeeds("explain", "bayesieve-output/model.json", "t.csv", "-o", "e.parquet")
     assert "=evil()" in pl.read_parquet("e.parquet")["class"].to_list()  # no spreadsheet opens these
+
+
+def test_predictions_and_explanations_of_standard_input(succeeds: Run, model: Path, german: pl.DataFrame) -> None:
+    expected = succeeds("predict", model, GERMAN).stdout
+    text, parquet, arrow, stream = GERMAN.read_bytes(), io.BytesIO(), io.BytesIO(), io.BytesIO()
+    german.write_parquet(parquet)
+    german.write_ipc(arrow)
+    german.write_ipc_stream(stream)
+    contents = [text, gzip.compress(text), text.replace(b",", b";")]
+    for content in (*contents, *(buffer.getvalue() for buffer in (parquet, arrow, stream))):
+        result = piped(content, "predict", model, "-")
+        assert (result.exit_code, result.stdout, result.stderr) == (0, expected, "")
+    assert piped(text, "predict", model, "/dev/stdin", "-o", "-").stdout == expected
+    succeeds("explain", model, GERMAN, "--rows", "0-5", "-o", "e.csv")
+    result = piped(text, "explain", model, "-", "--rows", "0-5", "-o", "-")
+    assert (result.stdout, result.stderr) == (Path("e.csv").read_text("utf-8"), "")

@@ -16,7 +16,7 @@ from sklearn.datasets import load_iris
 from bayesieve import IndicatorEncoder, MODLDiscretizer, SelectiveNB, TableEncoder, compare
 from bayesieve.table import Backend, as_table
 from bayesieve.table.backends import BACKENDS, backend
-from tests.examples.test_own_selector import blocks, install
+from tests.examples.pages import blocks, install
 
 FILE, USE = blocks("own-backend.md")
 
@@ -67,6 +67,8 @@ def test_its_frames_give_the_same_models_as_polars(store: Any, tmp_path: Path) -
     np.testing.assert_array_equal(
         one.predict_proba(backend("store").take_rows(own, part)), one.predict_proba(own)[part]
     )
+    losses = [[row["log_loss"] for row in compare({"map": SelectiveNB("map")}, X, y).rows] for X in (own, frame)]
+    assert losses[0] == losses[1]
     assert TableEncoder().fit(own, y).to_frame().equals(TableEncoder().fit(frame, y).to_frame())
     numbers = backend("store").select(own, np.array([0, 5]))
     np.testing.assert_array_equal(
@@ -75,18 +77,6 @@ def test_its_frames_give_the_same_models_as_polars(store: Any, tmp_path: Path) -
     np.testing.assert_array_equal(
         IndicatorEncoder(3).fit_transform(numbers, y), IndicatorEncoder(3).fit_transform(frame[:, [0, 5]], y)
     )
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_its_frames_are_compared(store: Any) -> None:
-    own, frame, y = frames(store)
-    one, other = (compare({"map": SelectiveNB("map")}, X, y).rows for X in (own, frame))
-    assert [row["log_loss"] for row in one] == [row["log_loss"] for row in other]
-
-
-def test_what_no_backend_reads_is_refused(store: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match=r"Expected a dataframe|Expected 2D array"):
-        SelectiveNB().fit(object(), [0, 1])
 
 
 def test_a_backend_without_a_method_says_which() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,19 +9,14 @@ import pytest
 from sklearn.model_selection import StratifiedKFold
 
 from bayesieve import WrapperSelector
+from tests.examples.pages import names_of
 from tests.reference import wrapper
-
-PAGE = Path(__file__).parents[2] / "docs" / "own-criterion.md"
 
 
 @pytest.fixture(scope="module")
 def printed() -> dict[str, Any]:
     """What is defined once all code of the page has run."""
-    names: dict[str, Any] = {}
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
-    assert len(blocks) == 4
-    exec(compile("\n".join(blocks), str(PAGE), "exec"), names)
-    return names
+    return names_of("own-criterion.md")
 
 
 def ranked_probability(scored: wrapper.Scored, subset: wrapper.Subset) -> float:

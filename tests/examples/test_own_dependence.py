@@ -16,7 +16,7 @@ from bayesieve.counts import CodedTable, Dependence, EntropyDependence
 from bayesieve.counts.dependence import DEPENDENCES, make_dependence
 from bayesieve.counts.information import mutual_information, symmetrical_uncertainty
 from bayesieve.counts.pairs import PairInformation
-from tests.examples.test_own_selector import blocks, install
+from tests.examples.pages import blocks, install
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +32,6 @@ def draw(seed: int, n_rows: int = 300) -> tuple[np.ndarray, np.ndarray, np.ndarr
     codes = np.column_stack([rng.integers(0, n, n_rows) for n in (2, 3, 3, 7, 5)])
     codes[:, 2] = np.where(rng.random(n_rows) < 0.6, codes[:, 1], codes[:, 2])
     return codes, rng.integers(0, 3, n_rows), rng.integers(1, 4, n_rows)
-
-
-def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    code = "\n".join(blocks("own-dependence.md"))
-    exec(compile(code, "own-dependence.md", "exec"), {})
-    assert capsys.readouterr().out.splitlines() == [line[3:] for line in code.splitlines() if line.startswith("#> ")]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])

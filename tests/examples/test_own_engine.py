@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,13 @@ from sklearn.datasets import load_breast_cancer
 
 from bayesieve import SelectiveNB, WrapperSelector
 from bayesieve.engine import Engine, Mapped
-
-PAGE = Path(__file__).parents[2] / "docs" / "own-engine.md"
+from tests.examples.pages import names_of
 
 
 @pytest.fixture(scope="module")
 def printed() -> dict[str, Any]:
     """What is defined once all code of the page has run."""
-    names: dict[str, Any] = {"__name__": __name__}
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
-    assert len(blocks) == 3
-    exec(compile("\n".join(blocks), str(PAGE), "exec"), names)
-    return names
+    return names_of("own-engine.md")
 
 
 def test_results_of_the_page(printed: dict[str, Any]) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,18 +11,13 @@ import pytest
 from bayesieve import WrapperSelector
 from bayesieve.search import GreedySearch, SubsetProblem
 from tests.criteria.coded_tables import coded_table, slow_cost
-
-PAGE = Path(__file__).parents[2] / "docs" / "own-search.md"
+from tests.examples.pages import names_of
 
 
 @pytest.fixture(scope="module")
 def printed() -> dict[str, Any]:
     """What is defined once all code of the page has run."""
-    names: dict[str, Any] = {"__name__": __name__}  # dataclasses look their module up
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
-    assert len(blocks) == 4
-    exec(compile("\n".join(blocks), str(PAGE), "exec"), names)
-    return names
+    return names_of("own-search.md")
 
 
 def test_results_of_the_page(printed: dict[str, Any]) -> None:

@@ -9,11 +9,9 @@ import typer
 from bayesieve.cli.compare import compare
 from bayesieve.cli.compiling import compile_kernels
 from bayesieve.cli.errors import NO_STUDIES, CommandError, Commands
-from bayesieve.cli.explain import explain
 from bayesieve.cli.fit import fit
-from bayesieve.cli.info import info
+from bayesieve.cli.models import explain, info, predict
 from bayesieve.cli.options import DEBUG, command, plugins
-from bayesieve.cli.predict import predict
 
 
 @command({})

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 0) -> Any:
-    """The amounts of the rows, None for a rule without; CommandError unless every row has one. ``first`` is the number
-    of the first of these rows in the table.
+    """The amounts of the rows, or None if the rule has none; CommandError unless every row has one. ``first`` is the
+    number of the first of these rows in the table.
     """
     if rule.amount is None:
         return None

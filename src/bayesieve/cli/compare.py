@@ -16,6 +16,11 @@ from bayesieve.cli.training import Columns, TrainingTable
 from bayesieve.words import named, plural, quoted, visible
 
 _KEPT, _FOLDS, _PAGE = "results.jsonl", "folds.csv", "comparison.html"
+_PEERS = (
+    "hist-gradient-boosting, categorical-nb, gaussian-nb, l1-logistic (scikit-learn's), khiops, khiops-trees-pairs, "
+    "ebm, scorecard (if installed)"
+)
+_MEASURES = "accuracy, auc, compression_rate, log_loss, brier or balanced_accuracy"
 
 OPTIONS = {
     "": [options.TABLES],
@@ -25,22 +30,12 @@ OPTIONS = {
     ],
     "Methods and folds": [
         Option("--selectors -s A,B,...", "Selectors to compare.", default_in_words="all"),
-        Option(
-            "--peers A,B,...",
-            "Other classifiers to include, on the raw columns: hist-gradient-boosting, categorical-nb, "
-            "gaussian-nb, l1-logistic (scikit-learn's), khiops, khiops-trees-pairs, ebm, scorecard (if installed).",
-            default_in_words="none",
-        ),
+        Option("--peers A,B,...", f"Other classifiers, on the raw columns: {_PEERS}.", default_in_words="none"),
         Option("--folds N", "Folds of each repeat.", 10),
         Option("--repeats N", "Repeats, each with a different shuffle.", 1),
         Option("--seed N", "Seed of the folds and of the searches.", 0),
-        Option(
-            "--measure NAME",
-            "Measure to order, rank and test methods by: accuracy, auc, compression_rate, log_loss, brier or "
-            "balanced_accuracy.",
-            "accuracy",
-        ),
-        Option("--jobs -j N", "Folds run in parallel; -1 is one per core.", -1),
+        Option("--measure NAME", f"Measure to order, rank and test methods by: {_MEASURES}.", "accuracy"),
+        options.JOBS,
     ],
     "Output": [options.folder("bayesieve-comparison"), options.QUIET],
 }
@@ -152,23 +147,13 @@ class ComparedTable:
         return data.X, data.y, data.weights
 
     def __call__(self) -> tuple[Any, Any, Any]:
-        """As `read`, perhaps while other tables are processed: messages name the file."""
+        """As `read`, with messages that name the file, because other tables may be processed at the time."""
         path = shown(self.path)
         try:
-            return self.read(_Naming(quiet=True, name=path))
+            return self.read(Screen(quiet=True, about=f"{path}: "))
         except CommandError as error:
             text = str(error)
             raise ValueError(text if text.startswith(path) else f"{path}: {text}") from error
-
-
-@dataclass(frozen=True)
-class _Naming(Screen):
-    """A screen whose warnings name the file."""
-
-    name: str = ""
-
-    def warn(self, text: str) -> None:
-        super().warn(f"{self.name}: {text}")
 
 
 def _compared_tables(given: Any) -> list[ComparedTable]:
@@ -208,13 +193,15 @@ def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:
     ['old/heart.csv', 'new/heart.csv', 'iris']
     """
     files = [Path(shown(path)).resolve() for path in paths]
-    for place, path in enumerate(paths):
-        if (files[place], targets[place]) in zip(files[:place], targets[:place], strict=True):
-            raise CommandError(f"{shown(path)} is given twice with the target {quoted(targets[place])}; give it once")
+    asked = list(zip(files, targets, strict=True))
+    for path, pair in zip(paths, asked, strict=True):
+        if asked.count(pair) > 1:
+            raise CommandError(f"{shown(path)} is given twice with the target {quoted(pair[1])}; give it once")
+    forms = {file: _forms(file) for file in files}
     names = []
-    for file, target in zip(files, targets, strict=True):
-        others = {form for other in files if other != file for form in _forms(other)}
-        name = next(form for form in _forms(file) if form not in others)
+    for file, target in asked:
+        others = {form for other in forms if other != file for form in forms[other]}
+        name = next(form for form in forms[file] if form not in others)
         names.append(name if files.count(file) == 1 else f"{name}, target {target}")
     return names
 

@@ -1,4 +1,4 @@
-"""Kernels: `bayesieve compile`, which compiles them ahead of the first fit, and what else says so or waits for it."""
+"""`bayesieve compile`, which compiles kernels ahead of the first fit, and the announcement that others do so."""
 
 from __future__ import annotations
 

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.screen import Screen
 from bayesieve.words import format_count, named
@@ -48,7 +50,7 @@ def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
 
 @contextmanager
 def locating(path: Path, target: str | None = None, rows: Sequence[int] | None = None) -> Iterator[None]:
-    """Say on which line, or in which row, of the files in ``path`` a value is that a column cannot hold.
+    """Name the line, or the row, of a value in ``path`` that its column cannot hold.
 
     Rows without ``target`` do not count; ``rows`` are the numbers of those that are read, None for all.
     """
@@ -110,8 +112,8 @@ def open_source(path: Path, screen: Screen, model: Any = None) -> Source:
 
 
 def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen) -> Source:
-    """The rows to be scored, read block by block unless they are in a single text file; CommandError unless they have
-    the columns that the model needs, and are not to be overwritten.
+    """Scan the rows to be scored, or read them if they are in a single text file. CommandError if they lack a column
+    that the model needs, or would be overwritten.
     """
     from bayesieve.classifier.own_columns import columns_needed
     from bayesieve.classifier.scored_files import refuse_own_file
@@ -131,7 +133,7 @@ def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen)
 
 
 def _memory() -> int:
-    """Bytes of the machine, without limit where the system does not say."""
+    """Memory of the machine in bytes; no limit if it is unknown."""
     if not hasattr(os, "sysconf"):
         return sys.maxsize
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -163,7 +165,7 @@ def check_folder(path: Path) -> None:
 
 @contextmanager
 def opened_folder(path: Path) -> Iterator[None]:
-    """Make a folder for the block to write into; where it writes nothing, the folder goes again."""
+    """Make a folder for the block to write into, and delete it if nothing was written."""
     new = [part for part in (path, *path.parents) if not part.exists()]
     try:
         try:
@@ -178,7 +180,7 @@ def opened_folder(path: Path) -> Iterator[None]:
 
 
 def finished_in(results: Path | None) -> str:
-    """Where an interrupted run saved its finished folds."""
+    """A sentence about the folds that an interrupted run has finished."""
     if results is not None and results.exists():
         return f"finished folds are in {results}; run the same command to continue from there"
     return "no fold was finished" if results is not None else "nothing was saved"
@@ -198,7 +200,7 @@ def check_output(path: Path | None) -> None:
 
 @contextmanager
 def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """Yields what writes frame after frame: to a file that is there whole in the end or not at all, or as CSV to
+    """Yield a function that writes frames one after another, to a file that appears whole or not at all, or as CSV to
     standard output.
     """
     if path is not None and not to_stdout(path):
@@ -211,13 +213,14 @@ def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
     is_first = [True]
 
     def write(frame: pl.DataFrame) -> None:
-        write_to_stdout(guarded(frame).write_csv(include_header=is_first.pop() if is_first else False))
+        # As bytes: UTF-8 with plain line ends whatever the terminal, as output may be redirected to a file.
+        typer.echo(guarded(frame).write_csv(include_header=is_first.pop() if is_first else False).encode(), nl=False)
 
     yield write
 
 
 def write_frame(frame: pl.DataFrame, path: Path | None) -> None:
-    """Write a frame in the format its name says; None and ``-`` are CSV on standard output."""
+    """Write a frame in the format of its file name; None and ``-`` are CSV on standard output."""
     with written(path) as write:
         write(frame)
 
@@ -229,17 +232,6 @@ def guarded(frame: pl.DataFrame) -> pl.DataFrame:
     text = pl.col(pl.String)
     is_formula = text.str.contains(_FORMULA) & text.str.strip_chars().cast(pl.Float64, strict=False).is_null()
     return frame.with_columns(pl.when(is_formula).then("'" + text).otherwise(text).name.keep())
-
-
-def write_to_stdout(text: str) -> None:
-    """Write UTF-8 with plain line ends regardless of the terminal, as output may be redirected to a file."""
-    binary = getattr(sys.stdout, "buffer", None)
-    if binary is None:
-        sys.stdout.write(text)
-        return
-    sys.stdout.flush()
-    binary.write(text.encode())
-    binary.flush()
 
 
 def shown(path: Path) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import warnings
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from bayesieve.cli import compiling, files, options
 from bayesieve.cli.benefit import deciding
 from bayesieve.cli.errors import CommandError, interruptible
-from bayesieve.cli.info import show_summary
+from bayesieve.cli.models import show_summary
 from bayesieve.cli.options import Option, command, plugins, require_choice
 from bayesieve.cli.screen import Screen
-from bayesieve.cli.training import Columns, ScannedTraining, TrainingTable
+from bayesieve.cli.training import Columns, ScannedTraining, TrainingTable, rule_in
 from bayesieve.words import plural, quoted
 
 SELECTOR_TITLES = {
@@ -36,6 +36,7 @@ SELECTOR_TITLES = {
 
 _SELECTORS = [f"{name} ({title})" for name, title in SELECTOR_TITLES.items()]
 _SELECTORS += sorted(point.name for point in plugins("selectors"))
+_SIGNS = "a column and +1 or -1, such as income=+1"
 _CALIBRATIONS = ("auto", "weights", "levels", "cells", "none")
 
 OPTIONS = {
@@ -44,63 +45,38 @@ OPTIONS = {
         options.TARGET,
         *options.COLUMNS,
         Option(
-            "--pairs PAIRS",
-            "Pairs of columns as further features: auto, a number of pairs at most, or the pairs as A:B,C:D.",
-            "auto",
+            "--pairs PAIRS", "Pairs of columns as features: auto, a number at most, or the pairs as A:B,C:D.", "auto"
         ),
-        Option("--sums N", "Sums of two columns of numbers, chosen at random, to try as further features.", 0),
-        Option(
-            "--quantiles N",
-            "Quantiles in which numbers of over 100,000 different values are counted, in pieces.",
-            65_535,
-        ),
+        Option("--sums N", "Sums of two columns of numbers, drawn at random, to try as features.", 0),
+        Option("--quantiles N", "In pieces: quantiles of a column of over 100,000 different numbers.", 65_535),
     ],
     "Search": [
         Option("--selector -s NAME", f"Method to weigh features: {'; '.join(_SELECTORS)}.", "compression"),
         Option(
             "--constraint MEASURE=BOUND",
-            "Bound that a measure must beat, such as recall:bad=0.85; may be repeated; for the selectors clusters "
-            "and wrapper.",
+            "Bound that a measure must beat, such as recall:bad=0.85, for the selectors clusters and wrapper; may be "
+            "repeated.",
             [],
         ),
-        Option(
-            "--refit",
-            "Learn the probabilities again from all rows, not only from the two thirds that the search learnt "
-            "from; for the selector clusters.",
-        ),
+        Option("--refit", "Selector clusters: learn from all rows in the end, not only from two thirds of them."),
         Option(
             "--max-seconds SECONDS",
-            "Time limit of the search, which then returns its best result so far, and of the reading before it: "
-            "where time is short, fewer pieces of TABLE are read.",
+            "Time limit of the search, which returns its best result so far; if reading takes too long, fewer pieces "
+            "of TABLE are read.",
             type=float,
         ),
-        Option(
-            "--calibrate NAME",
-            f"What is fitted to the rows after the search: {', '.join(_CALIBRATIONS)}.",
-            "auto",
-        ),
+        Option("--calibrate NAME", f"What is fitted after the search: {', '.join(_CALIBRATIONS)}.", "auto"),
         Option(
             "--monotone COLUMN=SIGN",
-            "Evidence of the second of two classes, in the order of the alphabet or of numbers, never falls over "
-            "the numbers of COLUMN (+1), or never rises (-1); may be repeated; for fitted evidence.",
+            "Let fitted evidence of the second of two classes never fall (+1) or never rise (-1) with the numbers of "
+            "COLUMN; may be repeated.",
             [],
         ),
         Option("--seed N", "Seed of the search.", 0),
-        Option("--jobs -j N", "Threads; -1 is one per core.", -1),
-        Option(
-            "--engine WHERE",
-            "Where the rows live: memory, disk, or with a Dask cluster, such as dask://host:8786.",
-            "memory",
-        ),
-        Option(
-            "--cache DIR",
-            "Folder for the coded rows, which then take no memory; later fits of TABLE use them again.",
-            type=Path,
-        ),
-        Option(
-            "--memory-limit SIZE",
-            "Read TABLE in pieces, and keep within so much memory, such as 4GiB; a folder or pattern always is.",
-        ),
+        options.JOBS,
+        Option("--engine WHERE", "Where rows live: memory, disk, or a Dask cluster: dask://host:8786.", "memory"),
+        Option("--cache DIR", "Folder for the coded rows, to save memory; later fits use them again.", type=Path),
+        Option("--memory-limit SIZE", "Read TABLE in pieces within this memory, such as 4GiB; folders always are."),
         Option("--dry-run", "Print what a fit in pieces would read, write and take, and end."),
     ],
     "Options": [options.BENEFIT],
@@ -125,7 +101,6 @@ def fit(given: Any) -> None:
     from bayesieve.selection import SELECTORS
 
     require_choice(given.selector, SELECTORS, "selector")
-    require_choice(given.calibrate, _CALIBRATIONS, "calibrate")
     if given.folds:
         RepeatedFolds(given.folds)  # refuses other numbers
     screen, table, output = Screen(given.quiet), given.table, given.output
@@ -133,7 +108,7 @@ def fit(given: Any) -> None:
     files.check_folder(output)
     data = _training(given, columns, screen)
     with files.locating(table, given.target):
-        rule = data.rule_in(given.benefit)
+        rule = rule_in(given.benefit, data)
     model = _model(given, data)
     if given.dry_run:
         with compiling.announced(screen), screen.working("Trying a few rows ..."):
@@ -156,7 +131,7 @@ def fit(given: Any) -> None:
 
 
 def _training(given: Any, columns: Columns, screen: Screen) -> Any:
-    """The rows: in pieces from a folder or a pattern, or where a limit, a plan or a cluster asks for it."""
+    """The rows, in memory or, for folders, patterns, memory limits, plans and other engines, in pieces."""
     in_pieces = given.memory_limit is not None or given.dry_run or given.engine != "memory"
     if not files.is_several(given.table) and not in_pieces:
         return TrainingTable.of(files.read_table(given.table, screen), columns, given.table, screen)
@@ -173,14 +148,18 @@ def _model(given: Any, data: Any) -> Any:
 
     selector, encoder = SELECTORS[given.selector], {"kinds": data.columns.kinds or None, "n_quantiles": given.quantiles}
     changed = _changed_options(selector, given)
+    monotone = _assigned(given.monotone, int, f"--monotone must be {_SIGNS}")
+    pairs = _pairs_in(given.pairs)
+    for name in [*monotone, *(itertools.chain(*pairs) if isinstance(pairs, list) else [])]:
+        require_choice(name, data.names, "column")
     sums = RandomSums(given.sums, random_state=given.seed) if given.sums else None
     is_usual = not data.columns.kinds and sums is None and given.quantiles == QUANTILES
     return SelectiveNB(
         selector(**changed) if changed else given.selector,
         encoder="modl" if is_usual else TableEncoder(**encoder, sums=sums, n_jobs=given.jobs),
         calibrate=False if given.calibrate == "none" else given.calibrate,
-        monotone=_signs_in(given.monotone, data.names) or None,
-        pairs=_pairs_in(given.pairs, data.names),
+        monotone=monotone or None,
+        pairs=pairs,
         prior=given.prior,
         max_seconds=given.max_seconds,
         random_state=given.seed,
@@ -199,50 +178,38 @@ def _changed_options(selector: type, given: Any) -> dict[str, Any]:
         raise CommandError(f"--constraint needs --selector clusters or wrapper, got {quoted(given.selector)}")
     if given.refit and "refit" not in known:
         raise CommandError(f"--refit needs --selector clusters, got {quoted(given.selector)}")
-    changed: dict[str, Any] = {"refit": True} if given.refit else {}
-    if given.constraint:
-        changed["constraints"] = {}
-    for text in given.constraint:
-        measure, _, bound = (part.strip() for part in text.rpartition("="))
+    bounds = _assigned(given.constraint, float, "--constraint must be a measure and its bound, such as recall:bad=0.85")
+    return ({"refit": True} if given.refit else {}) | ({"constraints": bounds} if bounds else {})
+
+
+def _assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
+    """Values by name from texts such as NAME=VALUE; CommandError, beginning with the rule, for anything else."""
+    values = {}
+    for text in texts:
+        name, _, value = (part.strip() for part in text.rpartition("="))
         try:
-            changed["constraints"][measure] = float(bound)
+            values[name] = read(value)
         except ValueError:
-            measure = ""
-        if not measure:
-            example = "such as recall:bad=0.85"
-            raise CommandError(f"--constraint must be a measure and its bound, {example}, got {quoted(text)}")
-    return changed
+            name = ""
+        if not name:
+            raise CommandError(f"{rule}, got {quoted(text)}")
+    return values
 
 
-def _pairs_in(text: str, names: Collection[str]) -> Any:
+def _pairs_in(text: str) -> Any:
     """The value of --pairs: "auto", a number, or lists of two names of columns; CommandError for anything else."""
     if text == "auto":
         return text
     if text.isdecimal() and len(text) < 10:
         return int(text)
     pairs = [[name.strip() for name in part.split(":")] for part in text.split(",")]
-    for pair in pairs:
-        if len(pair) != 2:
-            raise CommandError(f"--pairs must be auto, a number, or pairs such as A:B,C:D, got {quoted(text)}")
-        for name in pair:
-            require_choice(name, names, "column", " of --pairs")
+    if any(len(pair) != 2 for pair in pairs):
+        raise CommandError(f"--pairs must be auto, a number, or pairs such as A:B,C:D, got {quoted(text)}")
     return pairs
 
 
-def _signs_in(given: list[str], names: Collection[str]) -> dict[str, int]:
-    """Signs by column from texts such as income=+1; CommandError for anything else."""
-    signs = {}
-    for text in given:
-        name, _, sign = (part.strip() for part in text.rpartition("="))
-        if sign not in ("+1", "1", "-1"):
-            raise CommandError(f"--monotone must be a column and +1 or -1, such as income=+1, got {quoted(text)}")
-        require_choice(name, names, "column", " of --monotone")
-        signs[name] = int(sign)
-    return signs
-
-
 def _learn(model: Any, data: Any, screen: Screen) -> None:
-    """Fit the model, and say so where the search was interrupted."""
+    """Fit the model, with a warning if the search was interrupted."""
     if screen.shows_progress:
         screen.note(f"Fitting {plural(data.n_rows, 'row')} of {plural(len(data.names), 'feature')} ...")
     # The library's own warning of an interrupted search is about Python objects.

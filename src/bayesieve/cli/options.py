@@ -79,7 +79,7 @@ COLUMNS = (
     Option("--ignore COLUMN", "Column to leave out; may be repeated.", []),
     Option("--numeric COLUMN", "Column to read as numbers; may be repeated.", []),
     Option("--categorical COLUMN", "Column to read as categories; may be repeated.", []),
-    Option("--prior NAME", "How the cost of levels announces them: sizes or published (the papers').", "sizes"),
+    Option("--prior NAME", "Prior of levels: sizes, or published (the papers').", "sizes"),
 )
 BENEFIT = Option(
     "--benefit FILE",
@@ -87,6 +87,7 @@ BENEFIT = Option(
     "amount (a column), amount_benefit, class_prior.",
     type=Path,
 )
+JOBS = Option("--jobs -j N", "Threads; -1 is one per core.", -1)
 QUIET = Option("--quiet -q", "Print warnings and errors only.")
 # The error handling reads this option from the raw arguments, because parsing them may be what fails.
 DEBUG = Option("--debug", "Show the traceback of an error.")
@@ -97,14 +98,14 @@ def folder(default: str) -> Option:
     return Option("--output -o DIR", "Folder to write into.", Path(default))
 
 
-def require_choice(name: str, known: Collection[str], what: str, purpose: str = "") -> None:
+def require_choice(name: str, known: Collection[str], what: str) -> None:
     """Raise CommandError for an unknown name, and suggest the closest known name or list all of them."""
     if name in known:
         return
     known = list(known)
     meant = similar(name, known)
     hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose from {named(known, most=len(known))}"
-    raise CommandError(f"There is no {what} {quoted(name)}{purpose}; {hint}")
+    raise CommandError(f"There is no {what} {quoted(name)}; {hint}")
 
 
 def names_in(text: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,9 +40,10 @@ def numbers(*titles: str) -> list[Column]:
 
 @dataclass(frozen=True)
 class Screen:
-    """Standard output and the error stream; `quiet` shows only warnings and errors."""
+    """Standard output and the error stream; `quiet` shows only warnings and errors. Warnings begin with `about`."""
 
     quiet: bool = False
+    about: str = ""
 
     @cached_property
     def out(self) -> Console:
@@ -78,13 +78,18 @@ class Screen:
         if self.quiet:
             return
         if self.out.is_terminal:
-            self.out.print(drawn_table(columns, rows, strong, self.out.width))
-        else:
-            typer.echo(plain_table(columns, rows))
+            self.out.print(table_of(columns, rows, strong, self.out.width))
+            return
+        from rich.console import Console
+
+        wide = Console(width=1 << 30)
+        with wide.capture() as lines:
+            wide.print(table_of(columns, rows))
+        typer.echo("\n".join(line.rstrip() for line in lines.get().splitlines()))
 
     def warn(self, text: str) -> None:
         """Print a warning on the error stream, also when quiet."""
-        _show(self.err, ("warning: ", "yellow"), (sentence(text), ""))
+        _show(self.err, ("warning: ", "yellow"), (sentence(self.about + text), ""))
 
     def note(self, text: str) -> None:
         """Print a line about the progress on the error stream."""
@@ -101,7 +106,7 @@ class Screen:
 
 
 def _show(console: Console, *parts: tuple[str, str]) -> None:
-    """A line of parts in styles, plain where no terminal shows it."""
+    """Print a line of parts in styles, plain unless on a terminal."""
     from rich.text import Text
 
     line = Text.assemble(*((visible(text), style) for text, style in parts))
@@ -111,52 +116,45 @@ def _show(console: Console, *parts: tuple[str, str]) -> None:
         typer.echo(line.plain.rstrip(), err=console.stderr)
 
 
-def plain_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> str:
-    """The lines of a table, without bars and with nothing cut."""
-    from rich.console import Console
-    from rich.table import Table
-
-    texts = [i for i, column in enumerate(columns) if not column.bar]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for i in texts:
-        table.add_column(_text(columns[i].title), justify="right" if columns[i].number else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(_text(row[i]) for i in texts))
-    file = io.StringIO()
-    Console(file=file, width=1 << 30, color_system=None, force_terminal=False).print(table)
-    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
-
-
-def drawn_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]], strong: Sequence[int], room: int) -> Table:
-    """A table for a terminal `room` cells wide: bars are dropped where texts have little room, texts are cut."""
+def table_of(
+    columns: Sequence[Column], rows: Sequence[Sequence[Any]], strong: Sequence[int] = (), room: int | None = None
+) -> Table:
+    """A table for a terminal `room` cells wide: bars are dropped if texts have little room, texts are cut. Without
+    `room`, plain lines: no bars, and nothing is cut.
+    """
     from rich import box
     from rich.table import Table
 
-    widths = [_BAR_CELLS if column.bar else _width(column.title, *_column(rows, i)) for i, column in enumerate(columns)]
-    is_text = [not column.number and not column.bar for column in columns]
-    needed = sum(min(width, _READABLE_TEXT) if text else width for width, text in zip(widths, is_text, strict=True))
-    has_room = needed + 2 * (len(columns) - 1) <= room
-    shown = [i for i, column in enumerate(columns) if has_room or not column.bar]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    look: dict[str, Any] = {"box": None, "padding": (0, 2, 0, 0)}
+    if room is not None:
+        look = {"box": box.SIMPLE_HEAD, "show_edge": False, "header_style": "bold", "padding": (0, 1, 0, 0)}
+    table = Table(pad_edge=False, **look)
+    has_bars = room is not None and _needed(columns, rows) <= room
+    shown = [i for i, column in enumerate(columns) if has_bars or not column.bar]
     for i in shown:
-        if columns[i].number or columns[i].bar:
-            table.add_column(_text(columns[i].title), justify="right" if columns[i].number else "left", width=widths[i])
-        else:
-            table.add_column(_text(columns[i].title), max_width=_LONGEST_TEXT)
+        column = columns[i]
+        fixed = _width(column, rows, i) if room is not None and (column.number or column.bar) else None
+        most = None if room is None or fixed is not None else _LONGEST_TEXT
+        justify: Any = "right" if column.number else "left"
+        table.add_column(_text(column.title), justify=justify, no_wrap=room is None, width=fixed, max_width=most)
     for number, row in enumerate(rows):
-        cells = [_bar(row[i], _column(rows, i)) if columns[i].bar else _text(row[i]) for i in shown]
+        cells = [_bar(row[i], [other[i] for other in rows]) if columns[i].bar else _text(row[i]) for i in shown]
         table.add_row(*cells, style="bold" if number in strong else None)
     return table
 
 
-def _column(rows: Sequence[Sequence[Any]], i: int) -> list[Any]:
-    return [row[i] for row in rows]
+def _needed(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> int:
+    """Cells that a table takes if its texts are cut as far as they stay readable."""
+    widths = [_width(column, rows, i) for i, column in enumerate(columns)]
+    is_text = [not column.number and not column.bar for column in columns]
+    needed = sum(min(width, _READABLE_TEXT) if text else width for width, text in zip(widths, is_text, strict=True))
+    return needed + 2 * (len(columns) - 1)
 
 
-def _width(*texts: object) -> int:
+def _width(column: Column, rows: Sequence[Sequence[Any]], i: int) -> int:
     from rich.cells import cell_len
 
-    return max(cell_len(visible(text)) for text in texts)
+    return _BAR_CELLS if column.bar else max(cell_len(visible(text)) for text in (column.title, *(r[i] for r in rows)))
 
 
 def _text(content: object) -> Text:

@@ -16,13 +16,14 @@ from bayesieve.cli.benefit import amounts_of
 from bayesieve.cli.errors import CommandError
 from bayesieve.cli.files import shown
 from bayesieve.cli.screen import Screen
-from bayesieve.words import format_count, named, plural, quoted, similar
+from bayesieve.words import format_count, format_seconds, named, plural, quoted, similar
 
 if TYPE_CHECKING:
     import polars as pl
 
     from bayesieve.decision.benefit_rule import BenefitRule
     from bayesieve.table.sources import Source
+    from bayesieve.table.target import Target
 
 _MOST_NUMERIC_CLASSES = 100
 _FEWEST_ROWS_PER_CLASS = 2  # on average; a text column with fewer is an identifier
@@ -64,14 +65,13 @@ class Columns:
 
         Ignored columns are required only if ``everywhere``.
         """
-        roles = [(self.target, "--target"), *((name, f"--{kind}") for name, kind in self.kinds.items())]
-        roles += [(self.weight, "--weight")] if self.weight is not None else []
-        roles += [(name, "--ignore") for name in self.ignored if everywhere]
+        roles = [(self.target, "target"), (self.weight, "weight"), *self.kinds.items()]
+        roles += [(name, "ignore") for name in self.ignored if everywhere]
         for name, option in roles:
-            if name not in names:
+            if name is not None and name not in names:
                 meant = similar(name, names)
                 hint = f"did you mean {' or '.join(map(quoted, meant))}?" if meant else f"it has {named(names)}"
-                raise CommandError(f"{shown(path)} has no column {quoted(name)} ({option}); {hint}")
+                raise CommandError(f"{shown(path)} has no column {quoted(name)} (--{option}); {hint}")
 
     def features(self, path: Path, names: Sequence[str]) -> list[str]:
         """The columns to learn from; CommandError unless there are some, and all that the options name."""
@@ -110,7 +110,7 @@ class TrainingTable:
             rows = f"{plural(frame.height - int(known.sum()), 'row')} of {format_count(frame.height)}"
             screen.warn(f"The target {target} is missing in {rows}, which are left out")
         table = cls(path, columns, names, frame.filter(known), known.arg_true())
-        refuse_other_than_classes(table.y, target, table.n_rows)
+        refuse_other_than_classes(table.target, target)
         return table
 
     @property
@@ -120,6 +120,15 @@ class TrainingTable:
     @property
     def y(self) -> pl.Series:
         return self.frame[self.columns.target].alias("")
+
+    @cached_property
+    def target(self) -> Target:
+        from bayesieve.table import as_target
+
+        try:
+            return as_target(self.y)
+        except ValueError as error:
+            raise CommandError(f"The target {quoted(self.columns.target)} does not hold classes: {error}") from error
 
     @property
     def weights(self) -> Any:
@@ -134,43 +143,24 @@ class TrainingTable:
 
     def fit(self, model: Any) -> None:
         """Fit the model to all rows."""
-        with self.numbered():
+        with _numbered(self.positions):
             model.fit(self.X, self.y, self.weights)
 
     def check_kinds(self) -> None:
         """ValueInRow if a column that is to be read as numbers holds something else."""
         from bayesieve.table import as_table
 
-        with self.numbered():
+        with _numbered(self.positions):
             for name in [name for name, kind in self.columns.kinds.items() if kind == "numeric"]:
                 as_table(self.frame[[name]], kinds={name: "numeric"}).column(0).numbers()
-
-    @contextmanager
-    def numbered(self) -> Iterator[None]:
-        """Rows in errors are those of the table."""
-        from bayesieve.table.columns import ValueInRow
-
-        try:
-            yield
-        except ValueInRow as error:
-            if self.positions is None:
-                raise
-            raise error.in_row(int(self.positions[error.row])) from error
 
     def measured(self, model: Any) -> TrainingTable:
         """The rows that a report measures."""
         return self
 
-    def rule_in(self, file: Path | None) -> BenefitRule | None:
-        """The benefits in a file; CommandError unless every row has an amount."""
-        from bayesieve.decision.benefit_rule import BenefitRule
-        from bayesieve.table import as_target
-
-        rule = None if file is None else BenefitRule.read(file, as_target(self.y).classes)
-        if rule is not None:
-            with self.numbered():
-                amounts_of(rule, self.frame, self.path)
-        return rule
+    def frames_with(self, rule: BenefitRule) -> Iterator[pl.DataFrame]:
+        """The rows, with the amounts of a rule."""
+        yield self.frame
 
     def too_few_classes(self) -> str:
         """Why a fold may have only one class, empty if two classes have several rows."""
@@ -182,24 +172,17 @@ class TrainingTable:
         return f"at least two classes with two rows each; {named(lone)} {have} only one"
 
 
-def refuse_other_than_classes(y: pl.Series, name: str, n_rows: int) -> None:
-    """CommandError unless the labels, or the distinct ones of so many rows, are classes."""
-    import polars as pl
-
-    kind, n_classes = y.dtype, y.n_unique()
+def refuse_other_than_classes(target: Target, name: str) -> None:
+    """CommandError if there is one class only, or if labels are rather numbers or an identifier."""
+    classes, n_classes, n_rows = target.classes, target.n_classes, target.codes.size
     wrong = ""
     if n_classes == 1:
-        wrong = f"has only one class ({quoted(y[0])}); at least two are needed"
-    elif kind.is_float() and not (y.is_finite().all() and (y == y.round()).all()):
-        wrong = "holds continuous numbers, not classes; cut it into classes first"
-    elif kind.is_numeric() and n_classes > _MOST_NUMERIC_CLASSES:
+        wrong = f"has only one class ({quoted(classes[0])}); at least two are needed"
+    elif classes.dtype.kind in "iuf" and n_classes > _MOST_NUMERIC_CLASSES:
         wrong = (
             f"holds {format_count(n_classes)} different numbers, more than the {_MOST_NUMERIC_CLASSES} that may be "
             "classes; cut it into classes first"
         )
-    elif kind.is_temporal() or kind.is_nested() or kind == pl.Object:
-        what = "dates or times" if kind.is_temporal() else "lists or structures"
-        wrong = f"holds {what}, not classes; choose another column"
     elif n_classes > _SMALL and n_classes * _FEWEST_ROWS_PER_CLASS > n_rows:
         wrong = (
             f"has {format_count(n_classes)} different values in {plural(n_rows, 'row')}: it is an identifier, not a "
@@ -207,6 +190,33 @@ def refuse_other_than_classes(y: pl.Series, name: str, n_rows: int) -> None:
         )
     if wrong:
         raise CommandError(f"The target {name} {wrong}")
+
+
+@contextmanager
+def _numbered(positions: pl.Series | None) -> Iterator[None]:
+    """Rows in errors are those at these positions of the table; None: as they are."""
+    from bayesieve.table.columns import ValueInRow
+
+    try:
+        yield
+    except ValueInRow as error:
+        if positions is None:
+            raise
+        raise error.in_row(int(positions[error.row])) from error
+
+
+def rule_in(file: Path | None, data: TrainingTable | ScannedTraining) -> BenefitRule | None:
+    """The benefits in a file; CommandError unless every row has an amount."""
+    from bayesieve.decision.benefit_rule import BenefitRule
+
+    rule = None if file is None else BenefitRule.read(file, data.target.classes)
+    if rule is not None:
+        first = 0
+        with _numbered(getattr(data, "positions", None)):
+            for frame in data.frames_with(rule):
+                amounts_of(rule, frame, data.path, first)
+                first += frame.height
+    return rule
 
 
 @dataclass(frozen=True)
@@ -227,8 +237,7 @@ class ScannedTraining:
         own = source.select([name for name in source.names if name not in columns.ignored])
         data = cls(path, columns, names, source, own)
         with screen.working(f"Reading {quoted(columns.target)} ..."):
-            target = data._rows.target
-        refuse_other_than_classes(_series(target.classes), quoted(columns.target), target.codes.size)
+            refuse_other_than_classes(data.target, quoted(columns.target))
         return data
 
     @property
@@ -241,7 +250,7 @@ class ScannedTraining:
         model.set_params(normalize=columns.normalize).fit(self.source, columns.target, columns.weight)
 
     def measured(self, model: Any) -> TrainingTable:
-        """Rows drawn at random that a report measures, in memory; a caution of the model says so."""
+        """Draw the rows that a report measures, and add a caution to the model if these are not all rows."""
         from bayesieve.naive_bayes.calibration import drawn_rows
         from bayesieve.table.cautions import Caution
 
@@ -258,20 +267,13 @@ class ScannedTraining:
         as_given = replace(self.columns, normalize=False)  # the model does so
         return TrainingTable(self.path, as_given, self.names, self._columns(list(names)).frame(drawn))
 
-    def rule_in(self, file: Path | None) -> BenefitRule | None:
-        """The benefits in a file; CommandError unless every row has an amount."""
+    def frames_with(self, rule: BenefitRule) -> Iterator[pl.DataFrame]:
+        """The amounts of a rule, block by block; none if it has no amounts."""
         import polars as pl
 
-        from bayesieve.decision.benefit_rule import BenefitRule
-
-        rule = None if file is None else BenefitRule.read(file, self._rows.target.classes)
-        if rule is not None and rule.amount is not None:
-            amounts_of(rule, pl.DataFrame(schema=self.whole.schema), self.path)
-            first = 0
-            for frame in self._columns([rule.amount]).frames():
-                amounts_of(rule, frame, self.path, first)
-                first += frame.height
-        return rule
+        if rule.amount is not None:
+            yield pl.DataFrame(schema=self.whole.schema)
+            yield from self._columns([rule.amount]).frames()
 
     def _columns(self, names: Sequence[str]) -> Any:
         """Columns of the rows whose target is known."""
@@ -287,32 +289,30 @@ class ScannedTraining:
         with silenced():
             return scanned_rows(self.source, self.columns.target, self.columns.weight)
 
+    @property
+    def target(self) -> Target:
+        return self._rows.target
+
     def plan(self, model: Any) -> list[tuple[str, str]]:
         """What a fit reads, writes and takes."""
         from bayesieve.discretize.scanned_columns import QUANTILES
         from bayesieve.engine.memory_limit import bytes_of
 
         n_columns, size = len(self.names), _size(self.source.n_bytes)
-        target = quoted(self.columns.target)
+        target, seconds = quoted(self.columns.target), format_seconds(self._seconds(model))
         quantiles = getattr(model.encoder, "n_quantiles", QUANTILES)
-        n_classes = self._rows.target.n_classes
+        n_classes = self.target.n_classes
         n_bytes = 4 * n_columns * self.n_rows + 2 * 16 * (n_classes - 1) * self.n_rows
         return [
-            (
-                "table",
-                f"{plural(self.n_rows, 'row')} of {plural(n_columns, 'feature')}, {size}",
-            ),
+            ("table", f"{plural(self.n_rows, 'row')} of {plural(n_columns, 'feature')}, {size}"),
             ("target", f"{target}, {plural(n_classes, 'class', 'classes')}"),
             ("pass 1", f"{target} alone"),
             ("pass 2", "all columns: values are counted, and noted by number on disk"),
-            ("pass 3", f"columns of over 100,000 distinct numbers, where there are any: {quantiles:,} quantiles"),
+            ("pass 3", f"columns of over 100,000 distinct numbers, if any: {quantiles:,} quantiles"),
             ("then", "codes and search on disk, class after class; no further pass"),
             ("on disk", f"up to {_size(n_bytes)} while it runs, in {model.cache or 'the folder for temporary files'}"),
             ("memory", f"up to {_size(bytes_of(model.memory_limit))}"),
-            (
-                "time",
-                f"about {_duration(self._seconds(model))}, judged by {format_count(_TRIED_ROWS[-1])} rows at most",
-            ),
+            ("time", f"about {seconds}, judged by {format_count(_TRIED_ROWS[-1])} rows at most"),
         ]
 
     def _seconds(self, model: Any) -> float:
@@ -337,19 +337,9 @@ class ScannedTraining:
         return long + max(0, self.n_rows - more) * (per_row + reading)
 
 
-def _series(labels: Any) -> pl.Series:
-    import polars as pl
-
-    return pl.Series("", labels.tolist() if labels.dtype == object else labels)
-
-
 def _size(n_bytes: float) -> str:
     for unit in ("bytes", "KB", "MB"):
         if n_bytes < 1000:
             return f"{n_bytes:.3g} {unit}"
         n_bytes /= 1000
     return f"{n_bytes:,.3g} GB"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"

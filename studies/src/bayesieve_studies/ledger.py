@@ -104,7 +104,7 @@ SOURCES: Mapping[str, tuple[Source, ...]] = {
 class Entry:
     """A line of ``ledger.toml``: a part of the paper in words, and the files of this repository that hold it.
 
-    ``why`` says why a claim is not measured, or what differs in a table or figure.
+    ``why`` explains why a claim is not measured, or what differs in a table or figure.
     """
 
     kind: str
@@ -148,7 +148,7 @@ Verdicts = dict[tuple[str, str], dict[Source, Judged]]
 
 
 def judged(folder: Path, sources: Sequence[Source]) -> Verdicts:
-    """All claims that the results of a paper say something of."""
+    """All claims about which the results of a paper are informative."""
     verdicts: Verdicts = {}
     for source in sources:
         for one in source.judge(folder / source.results):
@@ -210,7 +210,7 @@ def _ours(variants: Sequence[tuple[str, Judged]]) -> str:
 
 
 def _counts(claims: Verdicts, n_unmeasured: int) -> str:
-    """How many claims have each verdict; "differs" where the variants of a study disagree."""
+    """The number of claims by verdict; "differs" if the variants of a study disagree."""
     verdicts = [{one.verdict for one in variants.values()} for variants in claims.values()]
     words = [next(iter(of_claim)) if len(of_claim) == 1 else "differs between variants" for of_claim in verdicts]
     counts = {word: words.count(word) for word in dict.fromkeys(sorted(words, key=_ORDER.index))}

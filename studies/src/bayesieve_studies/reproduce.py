@@ -48,7 +48,7 @@ OPTIONS = [
         type=Path,
     ),
     Option("--only A,B,...", "Only these data sets of the paper."),
-    Option("--jobs -j N", "Threads; -1 is one per core.", -1),
+    options.JOBS,
     Option(
         "--challenge",
         "Section 8 of boulle2007: guesses for the performance prediction challenge.",
@@ -66,7 +66,7 @@ def reproduce(given: Any) -> None:
     """
     from bayesieve_studies.registry import PAPERS, Options, make_study
 
-    require_choice(given.paper, PAPERS, "paper", " to reproduce")
+    require_choice(given.paper, PAPERS, "paper")
     _check_output(given.output)
     if given.data is not None and not given.data.is_dir():
         raise CommandError(f"There is no folder {given.data}; --data must be the folder with the data sets")

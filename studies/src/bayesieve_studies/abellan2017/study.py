@@ -41,7 +41,7 @@ PRECISE = tuple(f"NB after IG({alpha:g})" for alpha in ALPHAS)
 METHODS = (PLAIN, IMPRECISE, *PRECISE)
 """The columns of tables 3 to 6 in their order."""
 OUTER = (ALPHAS[0] / 2, 2 * ALPHAS[-1])
-"""Thresholds outside of the paper's, for what section 5 says of them."""
+"""Thresholds beyond the paper's four, which section 5 mentions."""
 TOO_LOW, TOO_HIGH = (f"NB after IG({alpha:g})" for alpha in OUTER)
 _MANY = 0.25  # as a share of the data sets
 _KEEPS_ALL = -1.0  # below every information gain: plain naive Bayes, for one pass over the counts
@@ -270,7 +270,7 @@ def _findings(results: Results) -> list[Judged]:
 
 
 def _outer_finding(outer: Outer) -> list[Judged]:
-    """What section 5 says of thresholds outside of the four; none on a single data set."""
+    """Claims of section 5 about thresholds beyond the four; none on a single data set."""
     if len(outer.names) < 2:
         return []
     features, accuracy = outer.matrix("n_features"), outer.matrix("accuracy")

@@ -21,7 +21,7 @@ CLASSES = "(classes)"
 
 
 def declare(X: pl.DataFrame, y: np.ndarray, states: Mapping[str, Sequence[str]], target: str) -> pl.DataFrame:
-    """The table with types that declare the states of its texts and, in a column of its own, of the target.
+    """The table with types that declare the states of its texts and, in a further column, of the target.
 
     Columns that ``states`` lacks have the states that occur.
     """

@@ -37,7 +37,7 @@ _CLOSE = 0.02  # accuracies that far apart count as the same level
 
 
 def findings(results: Results, examples: Examples | None) -> list[Finding]:
-    """All claims that the results say something of."""
+    """All claims about which the results are informative."""
     checked: list[Finding] = []
     if examples is not None:
         checked += of_table_1(examples)

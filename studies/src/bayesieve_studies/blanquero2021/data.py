@@ -20,7 +20,7 @@ class PaperSet:
     ----------
     ours, name : its name here, and in table 3.
     kind : what the paper does with it.
-    q : of the paper; "auto" where it follows the rule.
+    q : of the paper; "auto" if it follows the rule.
     first_class : label of class 1 of an unbalanced set; all others are class 2.
     most_repeats : cross-validations of it unless more are asked for.
     correlation : of a simulated set.

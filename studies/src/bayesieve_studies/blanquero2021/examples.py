@@ -71,7 +71,7 @@ class Examples:
 
     @classmethod
     def of(cls, load: Callable[[], tuple[Any, np.ndarray]] | None, seed: int, n_draws: int, n_folds: int) -> Examples:
-        """Compute them; ``load`` loads Australian, or is None where it is not wanted."""
+        """Compute them; ``load`` loads Australian, or is None to leave it out."""
         accuracies = normal_features(seed, n_draws)
         if load is None:
             return cls(accuracies, (), None, "")
@@ -143,7 +143,7 @@ def normal_features(seed: int, n_draws: int) -> dict[str, tuple[float, ...]]:
     """Accuracies in percent of Gaussian naive Bayes by subset of features, in draws of the data of table 1.
 
     The paper gives the means' interval [1, 7], but no variances. Here they are 1, and the classes are as far apart in
-    each feature as its own accuracy in table 1 says: 2 Phi^-1(accuracy). Accuracies are of ten folds.
+    each feature from its accuracy in table 1: 2 Phi^-1(accuracy). Accuracies are of ten folds.
     """
     apart = 2 * norm.ppf([TABLE_1[single] / 100 for single in "1234"])
     accuracies: dict[str, list[float]] = {subset: [] for subset in TABLE_1}

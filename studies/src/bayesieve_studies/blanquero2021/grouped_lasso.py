@@ -183,7 +183,7 @@ class GroupedLassoPeer(Peer):
         return figures | (of_two_classes(self.predict_log_proba(rows), codes) if len(self.classes_) == 2 else {})
 
     def _losses(self, whole: GroupedLasso, penalties: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """(n_penalties,) log losses on held-out rows, summed; infinite where a fold had ended before."""
+        """(n_penalties,) log losses on held-out rows, summed; infinite if a fold ended earlier."""
         total = np.zeros(penalties.size)
         folds = StratifiedKFold(self.n_folds, shuffle=True, random_state=self.random_state)
         for train, test in folds.split(whole.matrix, codes):

@@ -13,7 +13,7 @@ from bayesieve_studies.blanquero2021.data import COMPARATORS, GUIDES, SETS, Pape
 
 
 class Results:
-    """What a comparison measured; a run that is not finished has some folds of some methods.
+    """The results of a comparison; an unfinished run has some folds of some methods.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ from bayesieve_studies.study import Part, Report
 
 N_DRAWS, N_DRAWS_QUICK = 20, 2
 _SLOW = {"mfeat": 2, "isolet": 10}
-"""Sets where the lasso has one cross-validation, after so many of all sets."""
+"""Sets of a single cross-validation of the lasso, and the number of those of all sets before it."""
 
 
 class Blanquero2021(CrossValidatedStudy):

@@ -22,7 +22,7 @@ from bayesieve.table.frames import take_rows
 from bayesieve_studies.blanquero2021.boruta import confirmed_features
 
 UNSMOOTHED = 1e-6
-"""Rows added to every level of every class in place of none: a level that a class lacks is next to impossible there,
+"""Rows added to every level that a class lacks: a level that a class lacks is next to impossible there,
 and a row that is so in every class still has a most probable one."""
 _SEED = 0
 _MOST_FEATURES_NAMED = 20
@@ -39,7 +39,7 @@ def learnt_rows(codes: np.ndarray) -> np.ndarray:
 
 
 class TwoThirdsEncoder(BaseEstimator):
-    """Levels by MDLP, learnt from two thirds of the rows; categories as they are, missing values a level of their own.
+    """Levels by MDLP, learnt from two thirds of the rows; categories as they are, missing values in a separate level.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
 
 
 def of_two_classes(log_proba: np.ndarray, codes: np.ndarray) -> dict[str, float | None]:
-    """Recall and precision of the first and the second class; None where there are no such rows."""
+    """Recall and precision of the first and the second class; None if there are no such rows."""
     predicted = log_proba.argmax(axis=1)
     measures: dict[str, float | None] = {}
     for code, name in enumerate(("first", "second")):

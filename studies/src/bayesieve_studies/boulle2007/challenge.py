@@ -34,7 +34,7 @@ CONSTRUCTED: dict[str, tuple[int, Literal[2, 3]]] = {
     "10k F(3D)": (10_000, 3),
     "100k F(2D)": (100_000, 2),
 }
-"""Sums of so many random sets of so many features, in addition to the initial ones."""
+"""Number and size of the random sets of features that are summed, in addition to the initial features."""
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def judge(comparison: Comparison) -> tuple[Judged, ...]:
 
 
 def _of_ours(group: Group) -> Judged:
-    """What our README says of our default and the paper's methods."""
+    """Claims of the README about the default and the paper's methods."""
     verdicts, texts = [], []
     for criterion in SHORT:
         means = group.means(criterion)

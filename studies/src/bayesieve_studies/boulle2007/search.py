@@ -58,7 +58,7 @@ def rounds(trace: SearchTrace) -> list[int]:
 
 
 def final_costs(trace: SearchTrace) -> tuple[list[float], list[float]]:
-    """The costs of all starts where they stop adding for the first time, and at their end."""
+    """The costs of all starts at the end of their first pass of additions, and at their end."""
     first, last = [], []
     for start in range(trace.n_starts):
         moves = trace.walk_moves(start)
@@ -88,7 +88,7 @@ def of_set(study: Boulle2007, name: str) -> dict[str, Any]:
 
 
 def simulated(n_rows: int, n_features: int, seed: int = 0) -> CodedTable:
-    """Coded rows of two classes: features of four levels, of which each says a little."""
+    """Coded rows of two classes: features of four levels, each of which is a little informative."""
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, 2, n_rows).astype(np.uint8)
     codes = np.empty((n_features, n_rows), dtype=np.uint8)

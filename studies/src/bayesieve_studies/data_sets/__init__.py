@@ -90,11 +90,11 @@ class DataSets:
         return self._catalogue.entry(name).facts
 
     def target(self, name: str) -> str:
-        """The name of the target of a data set; "class" where it is downloaded."""
+        """The name of the target of a data set; "class" if it is downloaded."""
         return self._catalogue.entry(name).cells.get("target") or "class"
 
     def declared_states(self, name: str) -> dict[str, list[str]]:
-        """The states that the source of a data set declares for its columns and its target, where that is known.
+        """The states that the source of a data set declares for its columns and its target; empty if unknown.
 
         From ``declared_levels.json`` of the folder, which has them by data set and column.
         """

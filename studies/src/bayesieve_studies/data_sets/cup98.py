@@ -14,7 +14,7 @@ KEY, RESPONSE, AMOUNT = "CONTROLN", "TARGET_B", "TARGET_D"
 LETTER = 0.68
 """Dollars that a letter costs."""
 CODES = ("TCODE", "CLUSTER", "CLUSTER2", "MSA", "ADI", "DMA", "LIFESRC")
-"""Columns whose numbers are names of groups, as the data dictionary says."""
+"""Columns whose numbers are names of groups, according to the data dictionary."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Campaign:
     draw : training rows, then test rows, by the number of the repetition.
     gifts : the columns from which the gift is estimated.
     chosen : seven columns chosen by hand.
-    response : share of the population that gives, where the rows have another one.
+    response : share of the population that gives, or None if it is that of the rows.
     repeats : whether repetitions differ.
     """
 

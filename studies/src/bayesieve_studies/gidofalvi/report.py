@@ -67,7 +67,7 @@ def report(study: Gidofalvi, comparison: Comparison) -> Report:
 
 
 def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files: dict[str, str]) -> dict[str, Any]:
-    """What the document says on a campaign."""
+    """The section of the document about a campaign."""
     claimed = findings(comparison, campaign.name)
     pictures = {}
     for method, title in _FIGURES:
@@ -97,7 +97,7 @@ def finished_draws(comparison: Comparison) -> Comparison:
 
 
 def main_table(comparison: Comparison, campaign: Campaign) -> TextTable:
-    """Table 3; next to the paper's numbers where the donors are the paper's."""
+    """Table 3, next to the paper's numbers if the donors are the paper's."""
     paper = campaign.name == CUP
     values = {
         f"{what} {part}": values_of(comparison, campaign.name, f"{what} {part}")
@@ -121,7 +121,7 @@ def main_table(comparison: Comparison, campaign: Campaign) -> TextTable:
 
 
 def claims_table(pairs: list[ClaimedPair]) -> TextTable:
-    """Every comparison of every claim; those of the paper's own numbers, where it gives them."""
+    """Every comparison of every claim; and of the paper's own numbers, if it gives them."""
     published = {line.name: line for line in LINES}
     rows, claim = [], None
     for pair in pairs:

@@ -33,7 +33,7 @@ class QuantileNB(LevelsPeer):
     """scikit-learn's ``CategoricalNB`` on the values of categories, and on numbers cut into tenths of the rows.
 
     Cut points are the distinct deciles of the training rows, as in ``KBinsDiscretizer``, except that the largest number
-    may be a level of its own, so that columns of 0 and 1 keep both. Every value of a category is a level. The last
+    may be a separate level, so that columns of 0 and 1 keep both. Every value of a category is a level. The last
     level of each feature is for missing and unseen values.
 
     Parameters

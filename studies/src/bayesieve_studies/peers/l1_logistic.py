@@ -20,7 +20,7 @@ _LEAST = 1e-15
 class L1Logistic(LevelsPeer):
     """scikit-learn's ``LogisticRegression`` with an L1 penalty, on standardized numbers and one-hot levels.
 
-    A numeric column is itself, standardized, with the mean in place of missing cells, and a column of 0 and 1 for each
+    A numeric column is itself, standardized, with missing cells replaced by the mean, and a column of 0 and 1 for each
     tenth of the training rows. Each value of a category has a column, and so have missing and unseen cells together.
     The strength of the penalty, from 0.01 to 10, has the least log loss in three folds of the training rows. liblinear
     solves two classes, SAGA more, with one set of coefficients per class.

@@ -68,7 +68,7 @@ def donations(
     A few hidden traits decide on everything: how much a donor usually gives, how loyal the donor is, the age, and
     eight factors of the neighbourhood. Those who give more give less often. The columns are, in this order: 20 on the
     history of gifts, 14 on the person, 88 on 22 earlier campaigns, 20 interests, 266 census figures of the
-    neighbourhood, and noise. Most of them repeat each other or say nothing about the answer.
+    neighbourhood, and noise. Most of them are redundant or independent of the answer.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def engine_scores(
 
     Returns
     -------
-    scores (n_series, n_scores) float64, NaN where a series is too short for a score; names of the scores.
+    scores (n_series, n_scores) float64, NaN if a series is too short for a score; names of the scores.
 
     Raises
     ------

@@ -138,7 +138,7 @@ def window_scores(series: EngineSeries | Iterable[Any], scores: Sequence[WindowS
 
     Returns
     -------
-    (n_series, n_scores) float64; NaN where a series is too short for the windows of a score. Time grows with
+    (n_series, n_scores) float64; NaN if a series is too short for the windows of a score. Time grows with
     points x (window length + 512) for every pair of test and window length.
 
     Raises
@@ -219,7 +219,7 @@ def _dense_ranks(points: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, n
 
 
 def p_values(test: str, half: int, statistics: np.ndarray) -> np.ndarray:
-    """Two-sided p-values of the statistics of the kernels; they fall where the statistic rises, NaN stays NaN.
+    """Two-sided p-values of the statistics of the kernels; they fall as the statistic rises; NaN stays NaN.
 
     "U": normal approximation with corrections for ties and continuity, as ``scipy.stats.mannwhitneyu`` with
     ``method="asymptotic"``. "KS": exact for values without ties (with ties an upper bound), as ``scipy.stats.ks_2samp``

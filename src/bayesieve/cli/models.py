@@ -1,0 +1,320 @@
+"""Commands on a fitted model: `bayesieve info`, `predict` and `explain`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bayesieve.cli import compiling, files, options
+from bayesieve.cli.benefit import decision_columns
+from bayesieve.cli.errors import CommandError, interruptible
+from bayesieve.cli.options import Option, command
+from bayesieve.cli.screen import Column, Screen, numbers
+from bayesieve.words import format_count, plural, quoted, shorten, visible
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from bayesieve.table.sources import Source
+
+_MOST_CLASSES = 6
+_COLUMNS = [*map(Column, ("feature", "kind")), *numbers("levels", "level score", "importance", "weight")]
+_MOST_UNSEEN = 50  # columns whose share of rows without a known value is printed
+_BLOCK_ROWS = 1 << 13  # each becomes a line for every feature and class
+_FIRST = 3  # rows shown by default
+_MOST_VALUE, _MOST_LEVEL, _MOST_TITLE = 24, 32, 16  # characters
+_PART = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
+
+PREDICT = [
+    options.MODEL,
+    options.TABLE,
+    Option(
+        "--output -o FILE",
+        "File to write; its extension chooses CSV, TSV, Parquet or Arrow. Without extension: a folder, for one "
+        "Parquet file for each file of TABLE. By default, and for -, CSV goes to standard output.",
+        type=Path,
+    ),
+    Option("--keep COLUMN", "Column of TABLE to write as well, or all; may be repeated.", []),
+    options.BENEFIT,
+    Option("--memory-limit SIZE", "Memory to stay within, such as 2GiB; 4GiB by default."),
+    options.QUIET,
+]
+EXPLAIN = [
+    options.MODEL,
+    options.TABLE,
+    Option("--rows ROWS", f"Rows, from 0, such as 0,5,10-12; by default the first {_FIRST}, or all with --output."),
+    Option(
+        "--output -o FILE",
+        "CSV, TSV, Parquet or Arrow file to write, a line per row, class and feature; - is CSV on standard output.",
+        type=Path,
+    ),
+]
+
+
+@command({"": PREDICT})
+def predict(given: Any) -> None:
+    """Predict the class of every row of TABLE, with the probability of each class.
+
+    Columns may be in any order; columns that MODEL does not use are ignored. TABLE may be a folder, or a pattern in
+    quotes such as 'claims/*.parquet': Parquet and Arrow files of any size are predicted block by block. Run a command
+    that was killed while it wrote a folder again to continue where it stopped.
+
+    With benefits, those of MODEL or of --benefit, also the decision of largest expected benefit, and what each brings.
+    """
+    from bayesieve.classifier.scored_files import ScoredRows
+    from bayesieve.decision.benefit_rule import BenefitRule
+    from bayesieve.engine.progress import RowProgress
+    from bayesieve.table.frame_files import is_folder
+
+    screen, table, output = Screen(given.quiet), given.table, given.output
+    to_folder = not files.to_stdout(output) and is_folder(output)
+    (files.check_folder if to_folder else files.check_output)(output)
+    model = files.read_model(given.model, screen)
+    rule = model.benefit_rule_ if given.benefit is None else BenefitRule.read(given.benefit, model.classes_)
+    source = files.source_to_score(model, table, output, screen)
+    add: dict[str, Any] = {}
+    if rule is not None:
+        add = {"add": partial(decision_columns, rule, model, table), "add_key": repr(rule)}
+        add["also"] = [rule.amount] if rule.amount in source.names else []
+    kept = "all" if given.keep == ["all"] and "all" not in source.names else given.keep
+    scored = ScoredRows.of(model, source, kept, given.memory_limit, most_named=_MOST_UNSEEN, **add)
+    unfinished = "no predictions were written"
+    if to_folder:
+        unfinished = f"finished files are in {output}; run the same command to continue from there"
+    progress = RowProgress("Predicting", source.n_rows, source.n_bytes, verbose=int(not given.quiet))
+    with compiling.announced(screen), interruptible(unfinished), files.locating(table), progress, ExitStack() as stack:
+        if to_folder:
+            scored.write_folder(output, progress)
+        else:
+            scored.write(stack.enter_context(files.written(output)), progress)
+    if not files.to_stdout(output):
+        screen.line(f"{plural(source.n_rows, 'prediction')} in {output}")
+
+
+@command({"": EXPLAIN})
+def explain(given: Any) -> None:
+    """Explain the prediction of rows of TABLE.
+
+    Every feature adds to the log probability of each class, in nats; prior and contributions add up to the total.
+    """
+    from bayesieve.classifier.own_columns import own_columns
+
+    files.check_output(given.output)
+    screen, table, output = Screen(), given.table, given.output
+    model = files.read_model(given.model, screen)
+    source = files.source_to_score(model, table, output, screen)
+    if given.rows is None and output is not None:
+        with files.locating(table), compiling.announced(screen):
+            _write_all(model, source, output)
+        _end(source.n_rows, output, screen)
+        return
+    chosen = list(range(min(_FIRST, source.n_rows))) if given.rows is None else chosen_rows(given.rows, source.n_rows)
+    X = own_columns(model, _rows_of(source, chosen))
+    what = f"Explaining {plural(len(chosen), 'row')} ..."
+    with files.locating(table, rows=chosen), compiling.announced(screen), screen.working(what):
+        explanation = replace(model.explanation(X, by="score"), rows=chosen)
+        probability = model.predict_proba(X)
+    if output is not None:
+        files.write_frame(explanation.to_frame(), output)
+        _end(len(chosen), output, screen)
+        return
+    for at in range(len(chosen)):
+        _show_row(screen, explanation, probability[at], at)
+    if given.rows is None and source.n_rows > len(chosen):
+        more = format_count(source.n_rows - len(chosen))
+        screen.note(f"{more} rows more: choose with --rows, or write all with --output")
+
+
+def _write_all(model: Any, source: Source, output: Path) -> None:
+    """Explain all rows, block by block."""
+    from bayesieve.classifier.own_columns import own_columns
+    from bayesieve.engine.progress import RowProgress
+    from bayesieve.table.columns import rows_from
+
+    progress, at = RowProgress("Explaining", source.n_rows, source.n_bytes, verbose=1), 0
+    with interruptible("no explanations were written"), files.written(output) as write, progress:
+        for block in source.blocks(block_rows=_BLOCK_ROWS):
+            with rows_from(at):
+                explanation = model.explanation(own_columns(model, block), by="score")
+            write(replace(explanation, rows=list(range(at, at + block.height))).to_frame())
+            at += block.height
+            progress(block.height)
+
+
+def _end(n_rows: int, output: Path, screen: Screen) -> None:
+    if not files.to_stdout(output):
+        screen.line(f"{plural(n_rows, 'row')} explained in {output}")
+
+
+def _rows_of(source: Source, chosen: list[int]) -> pl.DataFrame:
+    """These rows in this order; no block is read after the last of them."""
+    import polars as pl
+
+    ordered, begin, parts = sorted(chosen), 0, []
+    for block in source.blocks():
+        end = begin + block.height
+        parts.append(block[[row - begin for row in ordered if begin <= row < end]])
+        begin = end
+        if begin > ordered[-1]:
+            break
+    position = {row: i for i, row in enumerate(ordered)}
+    return pl.concat(parts)[[position[row] for row in chosen]]
+
+
+def chosen_rows(text: str, n_rows: int) -> list[int]:
+    """Row numbers in the order given, each once, counted from 0."""
+    rows: list[int] = []
+    for part in text.split(","):
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise CommandError(f"--rows cannot be read at {quoted(part)}; write row numbers such as 0,5,10-12")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise CommandError(f"--rows counts backwards at {quoted(part)}; write the smaller number first")
+        if last >= n_rows:
+            size = f"{plural(n_rows, 'row')}, counted from 0"
+            raise CommandError(f"--rows contains row {format_count(last)}, but the table has {size}")
+        rows.extend(range(first, last + 1))
+    return list(dict.fromkeys(rows))
+
+
+def _show_row(screen: Screen, explanation: Any, probability: Any, at: int) -> None:
+    """Print the evidence for the predicted class of a row against the runner-up, the strongest first."""
+    order = sorted(range(len(probability)), key=lambda j: (-probability[j], j))
+    two, labels = order[:2], [visible(label) for label in explanation.classes]
+    if at:
+        screen.line()
+    screen.line(f"row {explanation.rows[at]}: predicted {labels[two[0]]}", "bold")
+    screen.line(first_of([f"P({labels[j]}) = {probability[j]:.4f}" for j in order]))
+    screen.line("contributions to the log probability of each class, in nats:")
+    screen.line()
+    parts = explanation.contributions[at]
+    size = parts.max(axis=1) - parts.min(axis=1)
+    rows = [["prior", "", "", "", *_compared(explanation.prior, two)]]
+    for k in sorted(range(len(size)), key=lambda k: (-size[k], k)):
+        value = shorten(visible(_value(explanation.values[at, k])), _MOST_VALUE)
+        level, weight = shorten(visible(explanation.levels[at, k]), _MOST_LEVEL), f"{explanation.weights[k]:.3f}"
+        rows.append([explanation.features[k], value, level, weight, *_compared(parts[k], two)])
+    rows.append(["total", "", "", "", *_compared(explanation.joint_log_proba()[at], two)[:-1], None])
+    titles = [shorten(labels[j], _MOST_TITLE) for j in two]
+    columns = [*map(Column, ("feature", "value", "level")), *numbers("weight", *titles, "difference")]
+    screen.table([*columns, Column("", bar=True)], rows, strong=(len(rows) - 1,))
+
+
+def _compared(nats: Any, two: Sequence[int]) -> list[Any]:
+    first, second = (float(nats[j]) for j in two)
+    return [f"{first:.4f}", f"{second:.4f}", f"{first - second:+.4f}", first - second]
+
+
+def _value(value: str | None) -> str:
+    """A raw value, numbers to six digits."""
+    if value is None:
+        return "missing"
+    try:
+        return f"{float(value):.6g}" if "." in value else value
+    except ValueError:
+        return value
+
+
+@command({"": [options.MODEL, Option("--all", "List features of weight 0 as well.")]})
+def info(given: Any) -> None:
+    """Show the target, classes, features and weights of MODEL."""
+    from bayesieve.classifier.description import smoothing_in_words, weights_in_words
+
+    screen = Screen()
+    model, version = files.read_model(given.model, screen), files.written_by(given.model)
+    target = quoted(model.target_name_) if model.target_name_ else "without a name"
+    screen.pairs(
+        [
+            ("model", str(given.model)),
+            *([("written by", f"bayesieve {version}")] if version else []),
+            ("target", f"{target}, {_class_shares(model)}"),
+            ("trained on", f"{plural(model.n_rows_, 'row')}, {plural(len(model.feature_weights_), 'feature')}"),
+            ("kept", _kept(model)),
+            ("smoothing", smoothing_in_words(model)),
+            ("calibration", weights_in_words(model)),
+        ]
+    )
+    screen.line()
+    _show_features(screen, model, model.summary()["feature"].to_list() if given.all else model.selected_features_)
+
+
+def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence[tuple[str, Path]]) -> None:
+    """Print the selected features, the performance and the written files."""
+    screen.pairs(
+        [
+            ("table", f"{plural(model.n_rows_, 'row')}, {plural(model.n_features_in_, 'feature')}"),
+            ("target", f"{quoted(model.target_name_)}, {_class_shares(model)}"),
+            ("kept", _kept(model)),
+        ]
+    )
+    screen.line()
+    _show_features(screen, model, model.selected_features_[:10])
+    if performance is not None:
+        screen.line()
+        screen.line(performance.protocol, "dim")
+        screen.pairs(_figures(performance))
+    screen.line()
+    screen.pairs([(name, str(path)) for name, path in written])
+
+
+def _class_shares(model: Any) -> str:
+    """`2 classes: good 70.0 %, bad 30.0 %`, the most frequent first."""
+    counts = model.naive_bayes_.class_count_
+    order = sorted(range(len(counts)), key=lambda j: (-counts[j], j))
+    shares = [f"{visible(model.classes_[j])} {100 * counts[j] / counts.sum():.1f} %" for j in order]
+    return f"{len(order)} classes: {first_of(shares)}"
+
+
+def first_of(texts: Sequence[str]) -> str:
+    """The first few texts, one for each class, and how many more there are."""
+    more = f", {len(texts) - _MOST_CLASSES} more" if len(texts) > _MOST_CLASSES else ""
+    return ", ".join(texts[:_MOST_CLASSES]) + more
+
+
+def _kept(model: Any) -> str:
+    """How many features are kept, and by what search: the selector, its evaluations and seconds."""
+    from bayesieve.report.measures import Measure
+
+    n_features, trace = plural(len(model.feature_weights_), "feature"), model.trace_
+    early = "" if trace.complete else ", stopped early"
+    measure = Measure(trace.criterion_name)
+    if measure.evaluated == "round":
+        done = f"{plural(trace.moves.cost.size, 'round')} made"
+    elif measure.is_of_features:  # no model takes part
+        done = f"{n_features} ranked"
+    else:
+        done = f"{plural(trace.n_models, measure.evaluated)} evaluated"
+    seconds = f"{trace.seconds:.1f} s" if trace.seconds >= 0.1 else "less than 0.1 s"
+    kept = f"{format_count(model.n_features_selected_)} of {n_features}"
+    return f"{kept} (selector {model.selector!r}, {done} in {seconds}{early})"
+
+
+def _figures(performance: Any) -> list[tuple[str, str]]:
+    return [
+        ("AUC", f"{performance.auc:.4f}"),
+        ("accuracy", f"{performance.accuracy:.4f} (most frequent class: {performance.majority_accuracy:.4f})"),
+        ("log loss", f"{performance.log_loss:.4f} nats per row (class shares alone: {performance.class_entropy:.4f})"),
+        ("compression rate", f"{performance.compression_rate:.4f} (1: always sure and right, 0: class shares alone)"),
+    ]
+
+
+def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
+    """Print these features by descending weight, and the number of other selected features."""
+    if not model.selected_features_:
+        screen.line("No feature is reliably informative about the target: predictions are the class shares.")
+        return
+    chosen, rows = set(names), []
+    for row in model.summary().iter_rows(named=True):
+        if row["feature"] in chosen:
+            figures = (f"{row['level_score']:.4f}", f"{100 * row['importance']:.1f} %", f"{row['weight']:.4f}")
+            rows.append([row["feature"], row["kind"], row["n_levels"], *figures, row["weight"]])
+    screen.table([*_COLUMNS, Column("", bar=True)], rows)
+    more = model.n_features_selected_ - len(rows)
+    if more > 0:
+        screen.line(f"and {plural(more, 'more feature')}", "dim")
