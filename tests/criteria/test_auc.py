@@ -194,7 +194,7 @@ def test_equal_products_of_different_factors_tie():
         assert np.all(rows.candidates(selected) == 0.5)
         rows.move(selected, feature)
     assert rows.own() == 0.5
-    assert np.unique(rows.state.logs).size == 7
+    assert np.unique(rows.state.scan().logs).size == 7
 
 
 def test_thresholds_on_one_column():
