@@ -36,7 +36,7 @@ class Scorer(SubsetCriterion):
     def check(self, classes: Any) -> None:
         from sklearn.metrics import get_scorer
 
-        self._model = _Fitted(np.asarray(classes))
+        self._classes = np.asarray(classes)
         self._scorer = get_scorer(self.scoring)
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
@@ -47,10 +47,11 @@ class Scorer(SubsetCriterion):
         probability = np.empty((block.n_rows, rows.tables.n_classes))
         for piece, _, of_piece in probabilities(rows, feature, factors):
             probability[piece] = of_piece.T
-        self._model.probability = probability
-        labels = self._model.classes_[np.repeat(block.classes, np.diff(block.offsets))]
+        labels = self._classes[np.repeat(block.classes, np.diff(block.offsets))]
         weights = {"sample_weight": block.weights} if block.weights.size else {}
-        return float(self._scorer(self._model, np.arange(block.n_rows)[:, None], labels, **weights))
+        return float(
+            self._scorer(_Fitted(self._classes, probability), np.arange(block.n_rows)[:, None], labels, **weights)
+        )
 
     def __repr__(self) -> str:
         return f"Scorer({self.scoring!r})"
@@ -59,9 +60,9 @@ class Scorer(SubsetCriterion):
 class _Fitted(ClassifierMixin, BaseEstimator):
     """A classifier whose predictions are known; X are the positions of the rows."""
 
-    def __init__(self, classes: np.ndarray) -> None:
+    def __init__(self, classes: np.ndarray, probability: np.ndarray) -> None:
         self.classes = self.classes_ = classes
-        self.probability = np.zeros((0, len(classes)))
+        self.probability = probability
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         return self.probability
