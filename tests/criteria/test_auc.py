@@ -75,14 +75,12 @@ def test_scores_of_many_different_values(n_rows: int, n_levels: list[int], n_cla
 
 
 def test_probabilities_beyond_doubles() -> None:
-    """Each column stands there thirty times: sums of logarithms decide where ratios overflow."""
-    one = draw(3, 1000, [4] * 11, 3)
-    coded = CodedTable(
-        np.tile(one.codes, (30, 1)), [4] * 330, [f"x{k}" for k in range(330)], class_codes=one.class_codes,
-        classes=one.classes,
-    )  # fmt: skip
-    state = check(coded, set(range(325)), (0, 329))
-    assert 0 < state._guide._state.states[0].scan().is_wide.sum() < 1000
+    """Each column stands there a hundred times: sums of logarithms decide where ratios overflow."""
+    one = draw(3, 600, [4] * 11, 3)
+    codes, names = np.tile(one.codes, (100, 1)), [f"x{k}" for k in range(1100)]
+    coded = CodedTable(codes, [4] * 1100, names, class_codes=one.class_codes, classes=one.classes)
+    state = check(coded, set(range(1095)), (0, 1099))
+    assert 0 < state._guide._state.states[0].scan().is_wide.sum() < 600
 
 
 def test_equal_products_of_different_factors_tie() -> None:

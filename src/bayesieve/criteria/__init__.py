@@ -7,9 +7,17 @@ from typing import Any
 
 from bayesieve.criteria.auc import AUC
 from bayesieve.criteria.base import Criterion
-from bayesieve.criteria.benefit import Benefit, ExpectedCost
+from bayesieve.criteria.benefit import Benefit
 from bayesieve.criteria.class_block import ClassBlock
-from bayesieve.criteria.decisions import Accuracy, BalancedAccuracy, BalancedError, Error, Precision, Recall
+from bayesieve.criteria.decisions import (
+    Accuracy,
+    BalancedAccuracy,
+    BalancedError,
+    Error,
+    ExpectedCost,
+    Precision,
+    Recall,
+)
 from bayesieve.criteria.losses import Brier, ErrorProbability, LogLoss, RowLoss
 from bayesieve.criteria.map_cost import MAPCost
 from bayesieve.criteria.ratio_tables import RatioTables

@@ -90,18 +90,66 @@ def chosen_sums(
 
 
 @jit
-def benefit_sums(
-    ratios, codes, offsets, gains, by_row, gained, columns, lows, highs, kinds, starts, n_codes, table, sums
+def cost_sums(
+    ratios, codes, offsets, classes, weights, costs, columns, lows, highs, kinds, starts, n_codes, table, sums
 ):
+    """sums[c] += cost of giving every row the label of lowest expected cost, with candidate c multiplied in.
+
+    ``costs[j, d]``: cost of label d for a row of class j. The lowest label wins a tie.
+    """
+    n_others = ratios.shape[0]
+    factor = np.empty(BLOCK)
+    products = np.empty((n_others, BLOCK))
+    odds = np.empty(BLOCK)
+    expected = np.empty(BLOCK)
+    best = np.empty(BLOCK)
+    incurred = np.empty(BLOCK)
+    scale = np.abs(costs).max()
+    for segment in range(offsets.size - 1):
+        true_class = classes[segment]
+        for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
+            n = min(BLOCK, offsets[segment + 1] - begin)
+            for c in range(columns.size):
+                code = codes[columns[c], begin : begin + n]
+                odds[:n] = 1.0
+                for other in range(n_others):
+                    first = starts[c] + (segment * n_others + other) * n_codes[c]
+                    spread(factor, code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
+                    ratio = ratios[other, begin : begin + n]
+                    product = products[other]
+                    for i in range(n):
+                        product[i] = ratio[i] * factor[i]
+                        odds[i] += product[i]
+                for label in range(costs.shape[1]):
+                    expected[:n] = costs[true_class, label]
+                    for other in range(n_others):
+                        cost = costs[other + int(other >= true_class), label]
+                        product = products[other]
+                        for i in range(n):
+                            expected[i] += cost * product[i]
+                    cost = costs[true_class, label]
+                    for i in range(n):
+                        if label == 0 or expected[i] < best[i] - TIE * scale * odds[i]:
+                            best[i] = expected[i]
+                            incurred[i] = cost
+                total = 0.0
+                for i in range(n):
+                    total += incurred[i] * (weights[begin + i] if weights.size > 0 else 1.0)
+                sums[c] += total
+
+
+@jit
+def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, kinds, starts, n_codes, table, sums):
     """sums[c] += what the decisions of largest expected benefit bring beyond the first one, with candidate c multiplied
     in; the first of decisions that tie is taken.
 
-    gains, by_row, gained : as `BenefitRows` has them
+    gains : (n_more + 1, n_classes, n_rows) benefit of each further decision beyond that of the first, for the row's own
+    class and then for the others; the last line is the difference that rounding may make
+    gained : (n_more, n_rows) what each further decision brings the row beyond the first, times its weight
     """
     n_others = ratios.shape[0]
     n_more = gained.shape[0]
     factors = np.empty((n_others, BLOCK))
-    own = np.empty((n_more + 1, BLOCK))  # gains if the row has its own class
     terms = np.empty((n_more + 1, n_others, BLOCK))  # of expected gains, but for the candidate's factor
     least = np.empty(BLOCK)
     best = np.empty(BLOCK)
@@ -112,16 +160,12 @@ def benefit_sums(
             n = min(BLOCK, offsets[segment + 1] - begin)
             rows = slice(begin, begin + n)
             for d in range(n_more + 1):
-                for i in range(n):
-                    own[d, i] = gains[d, 0, begin + i if by_row else segment]
                 for other in range(n_others):
-                    for i in range(n):
-                        gain = gains[d, 1 + other, begin + i if by_row else segment]
-                        terms[d, other, i] = gain * ratios[other, begin + i]
+                    terms[d, other, :n] = gains[d, 1 + other, rows] * ratios[other, rows]
             if n_more == 1 and n_others == 1:
                 for i in range(n):
                     terms[0, 0, i] -= terms[1, 0, i]
-                    least[i] = own[1, i] - own[0, i]
+                    least[i] = gains[1, 0, begin + i] - gains[0, 0, begin + i]
             for c in range(columns.size):
                 code = codes[columns[c], rows]
                 for other in range(n_others):
@@ -132,10 +176,10 @@ def benefit_sums(
                     continue
                 best[:n] = 0.0
                 brings[:n] = 0.0
-                slack[:n] = own[n_more, :n]
+                slack[:n] = gains[n_more, 0, rows]
                 _add_expected(slack, terms[n_more], factors, n)
                 for d in range(n_more):
-                    _take_better(own[d, :n], terms[d], factors, slack, gained[d, rows], best, brings)
+                    _take_better(gains[d, 0, rows], terms[d], factors, slack, gained[d, rows], best, brings)
                 sums[c] += brings[:n].sum()
 
 

@@ -97,8 +97,12 @@ def _multiply_lanes(lane, bits, exponents, factor):
         bits[k] = (bits[k] & _MANTISSA) | _ONE
 
 
+NO_PRODUCTS = np.empty((0, 2, LANES))
+"""For `log_loss_sums` of all rows at once."""
+
+
 def new_products(n_candidates: int) -> np.ndarray:
-    """Running products of no rows, and their exponents, for `log_loss_sums`."""
+    """Running products of no rows, and their exponents, for `log_loss_sums` of several blocks."""
     products = np.ones((n_candidates, 2, LANES))
     products[:, 1] = 0.0
     return products
@@ -112,10 +116,13 @@ def log_loss_sums(
     """sums[c] += sum over rows of log(base + sum_o ratio * factor) with candidate c multiplied in.
 
     The sum of logarithms is the logarithm of a running product whose exponent is carried in an integer: one ``log`` per
-    lane after the last block of rows instead of one per row. The products so far come in ``products`` (`new_products`).
-    ``by_row``: a ``log`` per row, for factors too large to multiply.
+    lane after the last block of rows instead of one per row. The products so far come in ``products`` (`new_products`,
+    or `NO_PRODUCTS`). ``by_row``: a ``log`` per row, for factors too large to multiply.
     """
     n_candidates = columns.size
+    if products.shape[0] == 0:
+        products = np.ones((n_candidates, 2, LANES))
+        products[:, 1] = 0.0
     bits = products.view(np.int64)  # exponents are whole numbers: 0 has the bits of 0.0
     factor = np.empty(BLOCK)
     total = np.empty(BLOCK)
@@ -291,12 +298,11 @@ def walk_path(
     The ratios are multiplied by every feature but the one that comes after ``most`` others. Stops after that one, or
     when a ratio is beyond ``highest``; returns how many features were added.
     """
-    products = np.empty((1, 2, LANES))
     for c in range(columns.size):
-        products[:, 0], products[:, 1] = 1.0, 0.0
         log_loss_sums(
             ratios, base, codes, offsets, weights, columns[c : c + 1], lows[c : c + 1], highs[c : c + 1],
-            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, products, True, sums[c],
+            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, np.empty((0, 2, LANES)), True,
+            sums[c],
         )  # fmt: skip
         if c == most:
             return c + 1

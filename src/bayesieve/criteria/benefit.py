@@ -70,15 +70,14 @@ class Benefit(ScanCriterion):
             self._matrix = np.zeros_like(self._slope) if self._matrix is None else self._matrix
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
-        given = block.row_columns.get("benefit") if self.row_columns else None
-        expected, true = self._of_rows(given, tables.n_classes)
+        expected, true = self._of_rows(block.row_columns.get("benefit"), tables.n_classes)
         return BenefitRows(block, tables, priors, expected, true)  # how sure is sure enough depends on the benefits
 
     def of_scan(self, rows: BenefitRows, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._decision_kernels import benefit_sums
 
         sums = np.full(moves[0].size, rows.of_first)
-        return scan.add(benefit_sums, moves, sums, rows.gains, rows.by_row, rows.gained)[:, None]
+        return scan.add(benefit_sums, moves, sums, rows.gains, rows.gained)[:, None]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         return sums[:, 0]
@@ -111,57 +110,10 @@ class Benefit(ScanCriterion):
         return f"Benefit({None if self.benefit is None else np.asarray(self.benefit).tolist()}{more})"
 
 
-class ExpectedCost(Benefit):
-    """Mean cost of giving every row the label of lowest expected cost under the model; the lowest label wins a tie.
-
-    Parameters
-    ----------
-    costs : array-like, shape (n_classes, n_classes)
-        ``costs[j, d]``: cost of giving the class d to a row of class j; classes in sorted order. Benefits are negative
-        costs.
-    """
-
-    name = "expected_cost"
-    title = ""
-    lower_is_better = True
-    row_columns = ()
-
-    def __init__(self, costs: Any) -> None:
-        self.costs = costs
-
-    def check(self, classes: Any) -> None:
-        costs = np.asarray(self.costs, dtype=float)
-        n_classes = len(classes)
-        finite = bool(np.all(np.isfinite(costs)))
-        if costs.shape != (n_classes, n_classes) or not finite:
-            raise ValueError(
-                f"costs must be a matrix of {n_classes} x {n_classes} finite numbers, one line per true class and one "
-                f"column per class given, got shape {costs.shape}{'' if finite else ' with NaN or infinity'}."
-            )
-        self._matrix, self._slope = 0.0 - costs.T, None
-
-    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        return -sums[:, 0] / class_totals.sum()
-
-    def __repr__(self) -> str:
-        return f"ExpectedCost({np.asarray(self.costs).tolist()})"
-
-
 class BenefitRows(RowRatios):
     """Rows with their benefits, in the order that the kernel reads.
 
-    Parameters
-    ----------
     expected, true : (n_rows or 1, n_decisions, n_classes) benefits by which decisions are taken, and those that count.
-
-    Attributes
-    ----------
-    by_row : whether rows differ in what they are expected to bring
-    gains : (n_decisions, n_classes, n_rows, or n_segments if rows do not differ) benefit of each decision but the
-        first beyond that of the first, for the row's own class and then for the others; the last line is the difference
-        that rounding may make
-    gained : (n_decisions - 1, n_rows) what each of them brings the row beyond the first, times its weight
-    of_first : what the first decision brings in all.
     """
 
     def __init__(
@@ -170,24 +122,22 @@ class BenefitRows(RowRatios):
         from bayesieve.criteria._decision_kernels import TIE
 
         super().__init__(block, tables, priors)
-        self.by_row, (n_decisions, n_classes) = len(expected) == block.n_rows, expected.shape[1:]
-        n_gains = block.n_rows if self.by_row else block.n_segments
-        self.gains = block.engine.array((n_decisions, n_classes, n_gains), np.float64)
-        self.gained = block.engine.array((n_decisions - 1, block.n_rows), np.float64)
+        n_rows, (n_decisions, n_classes) = block.n_rows, expected.shape[1:]
+        self.gains = block.engine.array((n_decisions, n_classes, n_rows), np.float64)
+        self.gained = block.engine.array((n_decisions - 1, n_rows), np.float64)
         self.of_first = 0.0
         for segment, own in enumerate(block.classes.tolist()):
             rows = slice(block.offsets[segment], block.offsets[segment + 1])
             counts = block.weights[rows, None] if block.weights.size else np.ones((rows.stop - rows.start, 1))
-            of_rows, brings = (every[rows] if self.by_row else every for every in (expected, true))
+            of_rows, brings = (every[rows] if len(every) == n_rows else every for every in (expected, true))
             there = counts[:, 0] > 0
             brings = np.broadcast_to(brings[:, :, own], (there.size, n_decisions))
             if not (np.isfinite(of_rows).all() and np.isfinite(brings[there]).all()):
                 raise ValueError("Benefits of rows are missing or infinite where they count; give finite numbers.")
             order = [own, *(j for j in range(n_classes) if j != own)]
             gains = (of_rows[:, 1:] - of_rows[:, :1])[:, :, order]
-            at = rows if self.by_row else slice(segment, segment + 1)
-            self.gains[:-1, :, at] = gains.transpose(1, 2, 0)
-            self.gains[-1, :, at] = TIE * np.abs(gains).max(axis=(1, 2), initial=0.0)
+            self.gains[:-1, :, rows] = gains.transpose(1, 2, 0)
+            self.gains[-1, :, rows] = TIE * np.abs(gains).max(axis=(1, 2), initial=0.0)
             brings = np.where(there[:, None], brings * counts, 0.0)
             self.gained[:, rows] = (brings[:, 1:] - brings[:, :1]).T
             self.of_first += float(brings[:, 0].sum())

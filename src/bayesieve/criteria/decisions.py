@@ -137,3 +137,43 @@ class Precision(_OneClass):
         right[right < 1e-12 * total] = 0.0  # the difference of equal sums of weights
         given = right + sums.sum(axis=1) - sums[:, self._code]
         return np.divide(right, given, out=np.zeros_like(right), where=given > 0)
+
+
+class ExpectedCost(ScanCriterion):
+    """Mean cost of giving every row the label of lowest expected cost under the model; the lowest label wins a tie.
+
+    Parameters
+    ----------
+    costs : array-like, shape (n_classes, n_classes)
+        ``costs[j, d]``: cost of giving the class d to a row of class j; classes in sorted order. Benefits are negative
+        costs.
+    """
+
+    name = "expected_cost"
+    needs_options = True
+
+    def __init__(self, costs: Any) -> None:
+        self.costs = costs
+
+    def check(self, classes: Any) -> None:
+        costs = np.asarray(self.costs, dtype=float)
+        n_classes = len(classes)
+        finite = bool(np.all(np.isfinite(costs)))
+        if costs.shape != (n_classes, n_classes) or not finite:
+            raise ValueError(
+                f"costs must be a matrix of {n_classes} x {n_classes} finite numbers, one line per true class and one "
+                f"column per class given, got shape {costs.shape}{'' if finite else ' with NaN or infinity'}."
+            )
+        self._costs = np.ascontiguousarray(costs)
+
+    def saturation(self, n_classes: int) -> Saturation | None:
+        return None  # how sure is sure enough depends on the costs
+
+    def of_scan(self, rows: RowRatios, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+        from bayesieve.criteria._decision_kernels import cost_sums
+
+        block, sums = scan.block, np.zeros(moves[0].size)
+        return scan.add(cost_sums, moves, sums, block.classes, block.weights, self._costs)[:, None]
+
+    def __repr__(self) -> str:
+        return f"ExpectedCost({np.asarray(self.costs).tolist()})"
