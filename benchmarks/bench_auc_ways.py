@@ -31,9 +31,9 @@ def main() -> None:
     report = Report("auc_ways", "What each way of counting pairs brings to a search by AUC", arguments)
     report.add(
         f"{n_features} features, {n_rows:,} rows, forward on the training rows up to all but four features, one core; "
-        f"processor time of the whole search, medians of {rounds} in turns.\n\nCells: equal rows are counted together "
-        "while there are few of them. Ladder: features of two levels look rows up among the sorted others. Slots: a bit "
-        "map in place of an order. What is left is sorted, as weighted rows are.\n"
+        f"processor time of the whole search, medians of {rounds} in turns. Cells count equal rows together while they "
+        "are many; the ladder looks up rows among the sorted others, for features of two levels; slots are a bit map "
+        "in place of an order. What is left is sorted, as weighted rows are.\n"
     )
     rows = []
     for n_levels, n_classes, weighted in ((2, 2, False), (5, 2, False), (5, 4, False), (2, 2, True)):

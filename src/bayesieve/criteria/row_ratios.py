@@ -4,7 +4,7 @@ subset.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -61,7 +61,7 @@ class Scan:
     log_scale: float
     wrong: np.ndarray
 
-    def blocks(self, moves: tuple[Any, ...]) -> list[np.ndarray]:
+    def blocks(self, moves: tuple[Any, ...]) -> Iterable[np.ndarray]:
         """Offsets of the segments of ``block`` cut to one block of rows after another, for kernels that add the sums of
         each to those of the blocks before.
         """

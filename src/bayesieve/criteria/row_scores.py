@@ -78,12 +78,12 @@ class RowScores(RowSteps):
         group_of, first_of = np.empty(n_rows, dtype=np.int32), np.empty(n_rows, dtype=np.int32)
         first_of = first_of[: group_rows(logs, block.offsets, slots, group_of, first_of)].copy()
         ratios, is_wide, tolerance = self._ratios(logs)
-        return Scores(
+        arrays = (
             *(block.codes, block.columns.astype(np.int64), block.lows, block.highs, block.kinds),
             *(block.n_codes.astype(np.int64), block.offsets, block.classes, block.weights.astype(float)),
-            *(logs, ratios, is_wide, group_of, first_of, np.searchsorted(first_of, block.offsets)),
-            *(self.tables.log_unit, tolerance),
         )
+        groups = group_of, first_of, np.searchsorted(first_of, block.offsets)
+        return Scores(*arrays, logs, ratios, is_wide, *groups, self.tables.log_unit, tolerance)
 
     def _ratios(self, steps: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, int]:
         """Ratios of the rows if there are several classes, which of them exceed the range of doubles, and how far
