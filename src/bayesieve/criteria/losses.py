@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.criteria.base import Criterion, ScanCriterion
-from bayesieve.criteria.class_block import MANY_CLASSES, TWO_WAY, ClassBlock
+from bayesieve.criteria.class_block import TWO_WAY, ClassBlock
 from bayesieve.criteria.ratio_tables import RatioTables
 from bayesieve.criteria.row_joints import RowJoints
 from bayesieve.criteria.row_ratios import SURE, RowRatios, Saturation, Scan
@@ -132,8 +132,7 @@ class LogLoss(ScanCriterion):
             return rows.sums(moves)
         block, losses = scan.block, np.zeros(moves[0].size)
         by_row = rows.tables.largest_log_factor > _MOST_MULTIPLIED
-        in_one = block.is_whole and len(scan.ratios) < MANY_CLASSES
-        products = NO_PRODUCTS if in_one else new_products(losses.size)
+        products = NO_PRODUCTS if block.is_in_one(len(scan.ratios)) else new_products(losses.size)
         for bounds in scan.blocks(moves):
             is_last = bool(bounds[-1] == block.offsets[-1])
             of_rows = scan.ratios, scan.base, block.codes, bounds, block.weights
