@@ -73,6 +73,21 @@ def test_kept_code_is_forgotten_when_any_kernel_changes(tmp_path: Path) -> None:
     assert call(("new",)) == "2 1"
 
 
+def double(number: int) -> int:
+    return 2 * number
+
+
+def test_kernels_saved_with_types_that_are_gone_are_compiled_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def load(self: object) -> None:
+        raise AttributeError("Can't get attribute 'Layout' on <module 'bayesieve.criteria._auc_kernels'>")
+
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile._load_index", load)
+    assert compiling.jit(double)(21) == 42
+
+
 def test_sources_are_those_of_all_kernels() -> None:
     names = [name for name, *_ in kernel_sources()]
     assert {"criteria/_kernels.py", "criteria/_decision_kernels.py", "table/_kernels.py"} <= set(names)

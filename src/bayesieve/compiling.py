@@ -105,6 +105,15 @@ def _depend_on_all_kernels(compiled: Any) -> None:
     saved: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if hasattr(saved, "_source_stamp"):
         saved._source_stamp = (saved._source_stamp, kernel_sources())
+        load = saved._load_index
+
+        def load_index() -> Any:
+            try:
+                return load()
+            except (AttributeError, ImportError):  # saved by another version, with types that this one lacks
+                return {}
+
+        saved._load_index = load_index
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import bayesieve
-from bayesieve import BenefitClassifier, DiscreteNB, SelectiveNB, TableEncoder, WrapperSelector
+from bayesieve import DiscreteNB, SelectiveNB, TableEncoder, WrapperSelector
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import Benefit
 from bayesieve.search import BestFirst, ExhaustiveSearch, GreedySearch, MultiStart, Objective, evaluate_subsets
@@ -41,10 +41,7 @@ def total(scored: wrapper.Scored, subset: tuple[int, ...], expected: np.ndarray,
     return float(result)
 
 
-FOLDS = {
-    "train": lambda n: wrapper.training_rows(n),
-    "loo": lambda n: wrapper.leave_one_out(n),
-}
+FOLDS = {"train": wrapper.training_rows, "loo": wrapper.leave_one_out}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -94,27 +91,6 @@ def test_amounts_expected_and_true(smoothing: Any) -> None:
         assert value == pytest.approx(profit, abs=1e-9)
 
 
-def test_it_is_what_a_benefit_classifier_gains() -> None:
-    codes, y = draw(5, 3, 300)
-    matrix = [[3, -1, -1], [-2, 4, 0], [0, 0, 1]]
-    selector = WrapperSelector(Benefit(matrix), direction="forward", evaluation="train", encoder=None).fit(codes, y)
-    kept = selector.support_
-    model = BenefitClassifier(DiscreteNB(), benefit=matrix).fit(codes[:, kept], y)
-    assert selector.trace_.best_criterion == pytest.approx(model.total_benefit(codes[:, kept], y), abs=1e-9)
-
-
-def test_a_weight_of_two_is_two_rows() -> None:
-    codes, y = draw(7, 2, 90)
-    rng = np.random.default_rng(7)
-    amounts, weights = rng.gamma(2.0, 1.5, y.size), rng.integers(0, 3, y.size)
-    one = WrapperSelector(MAILING, evaluation="train", encoder=None).fit(
-        codes, y, sample_weight=weights, benefit=amounts
-    )
-    rows = np.repeat(np.arange(y.size), weights)
-    other = WrapperSelector(MAILING, evaluation="train", encoder=None).fit(codes[rows], y[rows], benefit=amounts[rows])
-    np.testing.assert_allclose(one.trace_.moves.cost, other.trace_.moves.cost, atol=1e-9)
-
-
 @pytest.mark.parametrize("evaluation", ["train", "holdout", "loo", 3])
 def test_rows_keep_their_benefits_whatever_their_order(evaluation: Any) -> None:
     """Raw tables, whose levels are learnt again, and rows that are listed class after class."""
@@ -136,19 +112,6 @@ def test_rows_keep_their_benefits_whatever_their_order(evaluation: Any) -> None:
     model = SelectiveNB(WrapperSelector(MAILING, evaluation=evaluation, direction="forward", validation=MAILING))
     model.fit(X, y, benefit=amounts)
     assert model.trace_.to_frame().drop("seconds").equals(selector.trace_.to_frame().drop("seconds"))
-
-
-def test_holdout_profit_by_hand() -> None:
-    codes, y = draw(13, 2, 200)
-    amounts = np.random.default_rng(13).gamma(2.0, 1.5, y.size)
-    train, test = np.arange(0, 200, 2), np.arange(1, 200, 2)
-    selector = WrapperSelector(MAILING, evaluation=[(train, test)], direction="forward", encoder=None)
-    selector.fit(codes, y, benefit=amounts)
-    first = int(selector.trace_.moves.feature[0])
-    model = DiscreteNB().fit(codes[train][:, [first]], y[train])
-    p = model.predict_proba(codes[test][:, [first]])[:, 1]
-    profit = np.where(p * amounts[test] > 1, np.where(y[test] == 1, amounts[test], 0) - 1, 0).sum()
-    assert selector.trace_.moves.cost[0] == pytest.approx(profit, abs=1e-9)
 
 
 def test_as_a_constraint_and_in_other_searches() -> None:

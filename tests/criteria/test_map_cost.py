@@ -23,17 +23,6 @@ def test_prior_of_every_size(n_features: int) -> None:
     np.testing.assert_allclose(cost.prior(np.minimum(sizes, n_features)), expected, rtol=1e-11, atol=1e-12)
 
 
-def test_nothing_is_chosen_from_an_empty_subset() -> None:
-    assert MAPCost(10).prior(0) == math.log(11)
-
-
-def test_values_add_the_prior_to_the_sums() -> None:
-    cost = MAPCost(4)
-    found = cost.values(np.array([[1.0], [2.0]]), np.array([1, 3]), np.array([5.0, 5.0]))
-    np.testing.assert_allclose(found, [1.0 + selective.prior_cost(4, 1), 2.0 + selective.prior_cost(4, 3)], rtol=1e-14)
-    assert cost.lower_is_better
-
-
 @pytest.mark.parametrize("smoothing", ["m-estimate", 1.0])
 def test_posterior_relative_to_the_null_model(smoothing: Any) -> None:
     """Boulle (2007), equation 8: the ratio of priors times (exp H(Y) / exp ILF)^N, by refitted models.

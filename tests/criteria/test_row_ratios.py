@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 
 import numpy as np
@@ -15,16 +14,6 @@ from bayesieve.search import SearchState, SubsetProblem
 from tests.criteria.coded_tables import coded_table, log_joint, slow_cost
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
-
-
-def in_blocks(coded: CodedTable, problem: SubsetProblem, n_blocks: int) -> SubsetProblem:
-    """The same problem with its rows in several blocks."""
-    parts = np.array_split(np.random.default_rng(0).permutation(coded.n_rows), n_blocks)
-    blocks = tuple(ClassBlock.of(coded.take(rows)) for rows in parts)
-    return dataclasses.replace(
-        problem,
-        objective=dataclasses.replace(problem.objective, rows=dataclasses.replace(problem.rows, blocks=blocks)),
-    )
 
 
 def walk_and_check(
@@ -64,21 +53,6 @@ def problems(draw: st.DrawFn) -> tuple[CodedTable, list[int]]:
 def test_random_moves(problem: tuple[CodedTable, list[int]], smoothing: float | str) -> None:
     coded, moves = problem
     walk_and_check(coded, moves, smoothing)
-
-
-@given(problems(), st.integers(2, 4))
-def test_blocks_of_rows_add_up(problem: tuple[CodedTable, list[int]], n_blocks: int) -> None:
-    coded, moves = problem
-    whole = SubsetProblem.of(coded)
-    parts = in_blocks(coded, whole, min(n_blocks, coded.n_rows))
-    one, several = SearchState(whole), SearchState(parts)
-    features = np.arange(coded.n_features)
-    for feature in moves:
-        one.flip(feature)
-        several.flip(feature)
-        np.testing.assert_allclose(several.candidates(features), one.candidates(features), rtol=1e-10, atol=1e-10)
-        assert several.cost == pytest.approx(one.cost, rel=1e-10, abs=1e-10)
-    assert parts.rows.n_rows == whole.rows.n_rows
 
 
 @settings(max_examples=20)
@@ -195,18 +169,6 @@ def test_one_class_costs_its_prior_only() -> None:
     assert state.cost == pytest.approx(np.log(coded.n_features + 1))
     state.add(0)
     assert state.cost == pytest.approx(slow_cost(coded, {0}))
-
-
-def test_integer_weights_equal_repeated_rows() -> None:
-    times = np.random.default_rng(1).integers(0, 4, 60)
-    weighted = coded_table(6, weights=times.astype(float))
-    repeated = weighted.with_rows(weights=None).take(np.repeat(np.arange(60), times))
-    one, other = SearchState(SubsetProblem.of(weighted)), SearchState(SubsetProblem.of(repeated))
-    for feature in (0, 2, 3):
-        one.add(feature)
-        other.add(feature)
-        assert one.cost == pytest.approx(other.cost, rel=1e-12)
-        np.testing.assert_allclose(one.candidates(np.arange(5)), other.candidates(np.arange(5)), rtol=1e-12)
 
 
 def test_rows_are_sorted_by_class_and_unseen_codes_shared() -> None:

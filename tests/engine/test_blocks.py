@@ -10,8 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from bayesieve import DiscreteNB
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import RowLoss
-from bayesieve.criteria.registry import make_criterion
+from bayesieve.criteria import RowLoss, make_criterion
 from bayesieve.engine import InMemory
 from bayesieve.search import SearchState, SubsetProblem
 from tests.criteria.coded_tables import coded_table

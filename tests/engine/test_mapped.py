@@ -55,7 +55,7 @@ def test_small_arrays_stay_in_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("criterion", ["map", "error_probability", "auc"])
 def test_searches_find_the_same_bits(engine: Mapped, criterion: str) -> None:
-    from bayesieve.criteria.registry import make_criterion
+    from bayesieve.criteria import make_criterion
 
     coded = coded_table(3, 8000, 40, 3, strength=1.0, n_levels=5).by_class
     stored = engine.array(coded.stored.shape, np.uint8)

@@ -30,39 +30,36 @@ def spoilt_text(case: Case, text: str) -> bytes:
     """A CSV file with something of what CSV files have."""
     lines = text.split("\n")
     at = case.integer(0, max(len(lines) - 1, 0))
+    line, first = lines[at], lines[0]
+    more = case.pick(("# comment", ",,,,", "   ", '"', "a" * 5000))
+    changed: list[list[str]] = [
+        [line + ",extra"],
+        [line.rpartition(",")[0]],
+        ["", line],
+        [more, line],
+        ['"' + line],
+        [line.replace(",", ";")],
+        [line.replace(",", ',"a""b",', 1)],
+        [line + "\x00"],
+        [line],
+    ]
     how = case.integer(0, 15)
-    if how == 0:
-        lines[at] += ",extra"
-    elif how == 1:
-        lines[at] = lines[at].rpartition(",")[0]
-    elif how == 2:
-        lines.insert(at, "")
-    elif how == 3:
-        lines.insert(at, case.pick(("# comment", ",,,,", "   ", '"', "a" * 5000)))
-    elif how == 4:
-        lines[at] = '"' + lines[at]
-    elif how == 5:
-        lines = lines[:1]
-    elif how == 6:
-        lines = [lines[0].replace(lines[0].split(",")[0], lines[0].split(",")[-1]), *lines[1:]]
-    elif how == 7:
-        lines[0] = "x" * 1_000_000 if case.chance(0.2) else ""
-    elif how == 8:
-        lines[at] = lines[at].replace(",", ";")
+    if how < len(changed):
+        lines[at : at + 1] = changed[how]
     elif how == 9:
-        lines[at] = lines[at].replace(",", ',"a""b",', 1)
+        lines = lines[:1]
     elif how == 10:
-        lines[at] += "\x00"
+        lines[0] = first.replace(first.split(",")[0], first.split(",")[-1])
+    elif how == 11:
+        lines[0] = "x" * 1_000_000 if case.chance(0.2) else ""
     joined = "\n".join(lines)
-    if how == 11:
-        return b"\xef\xbb\xbf" + joined.encode("utf-8", "surrogatepass")
     if how == 12:
-        return joined.encode(case.pick(("utf-16", "utf-32", "latin-1", "cp1252")), "replace")
+        return b"\xef\xbb\xbf" + joined.encode("utf-8", "surrogatepass")
     if how == 13:
-        return spoilt_bytes(case, joined.encode("utf-8", "surrogatepass"))
+        return joined.encode(case.pick(("utf-16", "utf-32", "latin-1", "cp1252")), "replace")
     if how == 14:
-        return b""
-    return joined.encode("utf-8", "surrogatepass")
+        return spoilt_bytes(case, joined.encode("utf-8", "surrogatepass"))
+    return b"" if how == 15 else joined.encode("utf-8", "surrogatepass")
 
 
 def spoilt_bytes(case: Case, content: bytes) -> bytes:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 
 import bayesieve as bs
+from bayesieve import criteria
 from bayesieve.criteria import Benefit, ExpectedCost, Precision, Recall
 from tests.fuzz.case import Case
 
@@ -17,42 +18,19 @@ SELECTORS = (
     *("imprecise-information-gain", "mrmr", "cfs", "clusters", "boosted"),
 )
 MEASURES = ("mutual_information", "symmetrical_uncertainty", "pearson", "spearman")
-CRITERIA = (
-    *(
-        "error",
-        "accuracy",
-        "error_probability",
-        "brier",
-        "log_loss",
-        "auc",
-        "balanced_error",
-        "balanced_accuracy",
-        "map",
-    ),
-)
-ODD_VALUES: tuple[Callable[[], Any], ...] = (
-    *(
-        lambda: -1,
-        lambda: 0,
-        lambda: 1,
-        lambda: 1.5,
-        lambda: float("nan"),
-        lambda: float("inf"),
-        lambda: "a",
-        lambda: None,
-    ),
-    *(
-        list,
-        dict,
-        lambda: True,
-        lambda: np.True_,
-        lambda: np.int64(3),
-        lambda: np.float32(0.5),
-        lambda: 10**30,
-    ),
-    *(lambda: b"x", object, lambda: np.array([1, 2]), lambda: (1, 2), lambda: -1e300, lambda: 1e-320, lambda: 2**32),
-    *(lambda: "", lambda: np.random.RandomState(1), lambda: np.random.default_rng(1), lambda: dict, lambda: 5),
-)
+CRITERIA = tuple(name for name, part in criteria.CRITERIA.items() if not part.needs_options)
+
+
+def odd_values() -> tuple[Any, ...]:
+    """Values that few options take; no two cases share one that can change."""
+    return (
+        *(-1, 0, 1, 1.5, float("nan"), float("inf"), "a", None, [], {}, True, np.True_, np.int64(3), np.float32(0.5)),
+        *(10**30, b"x", object(), np.array([1, 2]), (1, 2), -1e300, 1e-320, 2**32, "", dict, 5),
+        *(np.random.RandomState(1), np.random.default_rng(1)),
+    )
+
+
+_OBJECTS = (Recall(1), Precision(1), ExpectedCost([[0, 1], [5, 0]]), Benefit([[0, 0], [-1, 9]]))
 
 
 def smoothing(case: Case) -> Any:
@@ -60,11 +38,8 @@ def smoothing(case: Case) -> Any:
 
 
 def random_state(case: Case) -> Any:
-    return (
-        None
-        if case.chance(0.6)
-        else case.pick((0, 1, 2**31, 2**32 - 1, 2**32, -1, np.int64(5), np.random.RandomState(3)))
-    )
+    states = (0, 1, 2**31, 2**32 - 1, 2**32, -1, np.int64(5), np.random.RandomState(3))
+    return None if case.chance(0.6) else case.pick(states)
 
 
 def prior(case: Case) -> Any:
@@ -125,9 +100,8 @@ def _wrapper(case: Case) -> Any:
     evaluation = case.pick(
         ("holdout", "holdout", "train", "loo", 2, 3, 5, KFold(2), StratifiedKFold(2), ShuffleSplit(2))
     )
-    objects = (Recall(1), Precision(1), ExpectedCost([[0, 1], [5, 0]]), Benefit([[0, 0], [-1, 9]]))
     return bs.WrapperSelector(
-        case.pick(CRITERIA) if case.chance(0.85) else case.pick(objects),
+        case.pick(CRITERIA) if case.chance(0.85) else case.pick(_OBJECTS),
         direction=case.pick(("forward", "backward", "forward-backward", "backward-forward", "fast")),
         evaluation=GroupKFold(2) if case.chance(0.03) else evaluation,
         n_features_to_select="best" if case.chance(0.7) else case.integer(1, 4),
@@ -153,7 +127,6 @@ def _averaged(kind: Any) -> Callable[[Case], Any]:
 
 
 def _clusters(case: Case) -> Any:
-    objects = (Recall(1), Precision(1), ExpectedCost([[0, 1], [5, 0]]), Benefit([[0, 0], [-1, 9]]))
     return bs.DependenceClusterSelector(
         case.pick(MEASURES),
         n_cuts=case.pick((None, None, 1, 3, 1000)),
@@ -164,7 +137,7 @@ def _clusters(case: Case) -> Any:
         refit=case.chance(0.5),
         scoring=case.pick((*CRITERIA, "f1_macro", "recall:1", "precision:x"))
         if case.chance(0.85)
-        else case.pick(objects),
+        else case.pick(_OBJECTS),
         constraints=case.pick((None, None, {"recall:1": 0.5}, {"accuracy": 0.9}, {"log_loss": 0.5, "auc": 0.5})),
         evaluation=case.pick(("holdout", "holdout", "train", "loo", 2, KFold(2), ShuffleSplit(2))),
         validation_size=case.pick((1 / 3, 1 / 3, 0.3, 0.9, 0.01)),
@@ -175,14 +148,8 @@ def _clusters(case: Case) -> Any:
 
 
 _MAKERS: tuple[Callable[[Case], Any], ...] = (
-    *(
-        _wrapper,
-        _wrapper,
-        _clusters,
-        _averaged(bs.MAPSelector),
-        _averaged(bs.BayesianAveraging),
-        _averaged(bs.CompressionAveraging),
-    ),
+    *(_wrapper, _wrapper, _clusters),
+    *(_averaged(kind) for kind in (bs.MAPSelector, bs.BayesianAveraging, bs.CompressionAveraging)),
     lambda case: bs.AllFeatures(smoothing=smoothing(case)),
     lambda case: bs.AccuracySelector(smoothing=smoothing(case), max_seconds=case.pick((None, 0.0))),
     lambda case: bs.AUCSelector(
@@ -250,6 +217,6 @@ ENDLESS = ("n_starts", "max_iter", "verbose", "resume")
 def spoil(case: Case, estimator: Any) -> Any:
     """Set one option, perhaps of a part, to something odd."""
     names = sorted(n for n in estimator.get_params(deep=True) if n.rpartition("__")[2] not in ENDLESS)
-    name, value = case.pick(names), case.pick(ODD_VALUES)()
+    name, value = case.pick(names), case.pick(odd_values())
     case.note(f"{name}={value!r}")
     return estimator.set_params(**{name: value})

@@ -49,15 +49,6 @@ class Relation:
 
 
 ROUNDING = 1e-6  # of fitted evidence: sums come in another order
-RELATIONS: dict[str, Relation] = {}
-
-
-def relation(within: float = 1e-9) -> Callable[[Callable[[Example, Rng], Example]], Callable[[Example, Rng], Example]]:
-    def register(change: Callable[[Example, Rng], Example]) -> Callable[[Example, Rng], Example]:
-        RELATIONS[change.__name__] = Relation(change, within=within)
-        return change
-
-    return register
 
 
 def random_example(rng: Rng, n_rows: int | None = None) -> Example:
@@ -126,73 +117,19 @@ def _rows(example: Example, rows: np.ndarray, weights: np.ndarray | None = None)
     return replace(example, X=example.X.iloc[rows], y=example.y[rows], weights=weights)
 
 
-# Columns that say nothing
-
-
-@relation()
-def constant_number(example: Example, rng: Rng) -> Example:
-    return _both(example, lambda frame: frame.assign(more=7.0))
-
-
-@relation()
-def constant_category(example: Example, rng: Rng) -> Example:
-    return _both(example, lambda frame: frame.assign(more="same"))
-
-
-@relation()
-def missing_column(example: Example, rng: Rng) -> Example:
-    return _both(example, lambda frame: frame.assign(more=np.nan))
-
-
-@relation()
-def constant_column_first(example: Example, rng: Rng) -> Example:
+def _constant_column_first(example: Example, rng: Rng) -> Example:
     def change(frame: pd.DataFrame) -> pd.DataFrame:
         return pd.concat([pd.Series("same", frame.index, name="a"), frame], axis=1)
 
     return _both(example, change)
 
 
-# Units and types
-
-
-@relation()
-def scaled(example: Example, rng: Rng) -> Example:
-    return _numbers(example, lambda s: s * 4.0)
-
-
-@relation()
-def shifted(example: Example, rng: Rng) -> Example:
-    return _numbers(example, lambda s: s * 0.5 - 1024.0)
-
-
-@relation()
-def increasing(example: Example, rng: Rng) -> Example:
-    return _numbers(example, lambda s: s**3 + s)
-
-
-@relation(within=1.0)
-def decreasing(example: Example, rng: Rng) -> Example:
-    return _numbers(example, lambda s: -s)
-
-
-@relation()
-def single_precision(example: Example, rng: Rng) -> Example:
-    return _numbers(example, lambda s: s.astype(np.float32))
-
-
-@relation()
-def whole_numbers(example: Example, rng: Rng) -> Example:
-    return _numbers(example, lambda s: (s * 64).round().astype("Int64"))
-
-
-@relation()
-def categories_as_type(example: Example, rng: Rng) -> Example:
+def _categories_as_type(example: Example, rng: Rng) -> Example:
     types = {k: pd.CategoricalDtype(sorted(s.dropna().unique())) for k, s in example.X.items() if s.dtype == object}
     return _both(example, lambda frame: frame.astype(types))
 
 
-@relation()
-def unused_categories(example: Example, rng: Rng) -> Example:
+def _unused_categories(example: Example, rng: Rng) -> Example:
     types = {
         k: pd.CategoricalDtype(["unused", *sorted(s.dropna().unique(), reverse=True), "z"])
         for k, s in example.X.items()
@@ -201,38 +138,21 @@ def unused_categories(example: Example, rng: Rng) -> Example:
     return _both(example, lambda frame: frame.astype(types))
 
 
-@relation()
-def strings_of_arrow(example: Example, rng: Rng) -> Example:
+def _strings_of_arrow(example: Example, rng: Rng) -> Example:
     return _values(example, lambda s: s.astype("string[pyarrow]"))
 
 
-# Names and orders
-
-
-@relation()
-def columns_renamed(example: Example, rng: Rng) -> Example:
+def _columns_renamed(example: Example, rng: Rng) -> Example:
     names = {name: f"column {1000 - i}" for i, name in enumerate(example.X.columns)}
     return _both(example, lambda frame: frame.rename(columns=names))
 
 
-@relation(within=ROUNDING)
-def columns_shuffled(example: Example, rng: Rng) -> Example:
+def _columns_shuffled(example: Example, rng: Rng) -> Example:
     order = rng.permutation(example.X.columns)
     return _both(example, lambda frame: frame[order])
 
 
-@relation(within=ROUNDING)
-def columns_reversed(example: Example, rng: Rng) -> Example:
-    return _both(example, lambda frame: frame[frame.columns[::-1]])
-
-
-@relation()
-def classes_renamed(example: Example, rng: Rng) -> Example:
-    return replace(example, y=np.array([f"label of {label}" for label in example.y]))
-
-
-@relation()
-def classes_as_numbers(example: Example, rng: Rng) -> Example:
+def _classes_as_numbers(example: Example, rng: Rng) -> Example:
     return replace(example, y=np.array([int(label[1:]) for label in example.y]))
 
 
@@ -241,60 +161,19 @@ def _with_classes(example: Example, order: np.ndarray) -> Example:
     return replace(example, y=y, classes=order)
 
 
-@relation(within=ROUNDING)
-def classes_reversed(example: Example, rng: Rng) -> Example:
-    return _with_classes(example, example.classes[::-1].copy())
-
-
-@relation(within=ROUNDING)
-def classes_shuffled(example: Example, rng: Rng) -> Example:
-    return _with_classes(example, rng.permutation(example.classes))
-
-
-@relation()
-def values_renamed(example: Example, rng: Rng) -> Example:
-    return _values(example, lambda s: s.map(lambda value: value if pd.isna(value) else f"the {value}"))
-
-
-@relation(within=1.0)
-def values_shuffled(example: Example, rng: Rng) -> Example:
+def _values_shuffled(example: Example, rng: Rng) -> Example:
     order = rng.permutation(10_000)
     return _values(example, lambda s: s.map(lambda value: value if pd.isna(value) else f"v{order[int(value[1:])]:04d}"))
 
 
-@relation(within=ROUNDING)
-def rows_shuffled(example: Example, rng: Rng) -> Example:
-    return _rows(example, rng.permutation(len(example.X)))
-
-
-@relation(within=ROUNDING)
-def rows_reversed(example: Example, rng: Rng) -> Example:
-    return _rows(example, np.arange(len(example.X))[::-1])
-
-
-@relation(within=ROUNDING)
-def rows_by_class(example: Example, rng: Rng) -> Example:
-    return _rows(example, np.argsort(example.y, kind="stable"))
-
-
-@relation()
-def other_index(example: Example, rng: Rng) -> Example:
+def _other_index(example: Example, rng: Rng) -> Example:
     def change(frame: pd.DataFrame) -> pd.DataFrame:
         return frame.set_axis([f"row {i % 7}" for i in range(len(frame))])
 
     return _both(example, change)
 
 
-# Weights
-
-
-@relation()
-def weights_of_one(example: Example, rng: Rng) -> Example:
-    return replace(example, X=example.X.copy(), weights=np.ones(len(example.X)))
-
-
-@relation(within=ROUNDING)
-def rows_without_weight(example: Example, rng: Rng) -> Example:
+def _rows_without_weight(example: Example, rng: Rng) -> Example:
     n = len(example.X)
     more = rng.integers(0, n, n // 3)
     noise = example.X.iloc[more].apply(lambda s: s.sample(frac=1.0, random_state=0).to_numpy())
@@ -303,26 +182,7 @@ def rows_without_weight(example: Example, rng: Rng) -> Example:
     return replace(example, X=X, y=y, weights=np.repeat([0.0, 1.0], [more.size, n]))
 
 
-# Libraries and engines
-
-
-@relation()
-def frame_of_polars(example: Example, rng: Rng) -> Example:
-    return _both(example, lambda frame: pl.from_pandas(frame.reset_index(drop=True)))
-
-
-@relation()
-def table_of_arrow(example: Example, rng: Rng) -> Example:
-    return _both(example, lambda frame: pa.Table.from_pandas(frame, preserve_index=False))
-
-
-@relation()
-def target_by_name(example: Example, rng: Rng) -> Example:
-    return replace(example, X=example.X.assign(target=example.y), y="target")
-
-
-@relation()
-def lazy_frame(example: Example, rng: Rng) -> Example:
+def _lazy_frame(example: Example, rng: Rng) -> Example:
     X = pl.from_pandas(example.X.reset_index(drop=True)).with_columns(target=pl.Series(example.y)).lazy()
     return replace(example, X=X, y="target")
 
@@ -356,11 +216,65 @@ def _distinct_rows(example: Example, rng: Rng) -> Example:
     return _rows(example, np.arange(n), np.bincount(example.X.index).astype(float))
 
 
-RELATIONS["again"] = Relation()
-RELATIONS["two_threads"] = Relation(options=lambda folder: {"n_jobs": 2})
-RELATIONS["blocks_on_disk"] = Relation(options=lambda folder: {"engine": Mapped(folder, block_rows=100)})
-RELATIONS["cache"] = Relation(options=lambda folder: {"cache": folder})
-RELATIONS["saved"] = Relation(of_model=_saved)
-RELATIONS["pickled"] = Relation(of_model=_pickled)
-RELATIONS["weight_2_is_a_row_repeated"] = Relation(_distinct_rows, base=_some_twice, within=ROUNDING)
-RELATIONS["weight_2_is_a_table_repeated"] = Relation(_first_half, base=_every_row_twice, within=ROUNDING)
+RELATIONS = {
+    "constant_number": Relation(lambda example, rng: _both(example, lambda frame: frame.assign(more=7.0))),
+    "constant_category": Relation(lambda example, rng: _both(example, lambda frame: frame.assign(more="same"))),
+    "missing_column": Relation(lambda example, rng: _both(example, lambda frame: frame.assign(more=np.nan))),
+    "constant_column_first": Relation(_constant_column_first),
+    "scaled": Relation(lambda example, rng: _numbers(example, lambda s: s * 4.0)),
+    "shifted": Relation(lambda example, rng: _numbers(example, lambda s: s * 0.5 - 1024.0)),
+    "increasing": Relation(lambda example, rng: _numbers(example, lambda s: s**3 + s)),
+    "decreasing": Relation(lambda example, rng: _numbers(example, lambda s: -s), within=1.0),
+    "single_precision": Relation(lambda example, rng: _numbers(example, lambda s: s.astype(np.float32))),
+    "whole_numbers": Relation(lambda example, rng: _numbers(example, lambda s: (s * 64).round().astype("Int64"))),
+    "categories_as_type": Relation(_categories_as_type),
+    "unused_categories": Relation(_unused_categories),
+    "strings_of_arrow": Relation(_strings_of_arrow),
+    "columns_renamed": Relation(_columns_renamed),
+    "columns_shuffled": Relation(_columns_shuffled, within=ROUNDING),
+    "columns_reversed": Relation(
+        lambda example, rng: _both(example, lambda frame: frame[frame.columns[::-1]]), within=ROUNDING
+    ),
+    "classes_renamed": Relation(
+        lambda example, rng: replace(example, y=np.array([f"label of {label}" for label in example.y]))
+    ),
+    "classes_as_numbers": Relation(_classes_as_numbers),
+    "classes_reversed": Relation(
+        lambda example, rng: _with_classes(example, example.classes[::-1].copy()), within=ROUNDING
+    ),
+    "classes_shuffled": Relation(
+        lambda example, rng: _with_classes(example, rng.permutation(example.classes)), within=ROUNDING
+    ),
+    "values_renamed": Relation(
+        lambda example, rng: _values(
+            example, lambda s: s.map(lambda value: value if pd.isna(value) else f"the {value}")
+        )
+    ),
+    "values_shuffled": Relation(_values_shuffled, within=1.0),
+    "rows_shuffled": Relation(lambda example, rng: _rows(example, rng.permutation(len(example.X))), within=ROUNDING),
+    "rows_reversed": Relation(lambda example, rng: _rows(example, np.arange(len(example.X))[::-1]), within=ROUNDING),
+    "rows_by_class": Relation(
+        lambda example, rng: _rows(example, np.argsort(example.y, kind="stable")), within=ROUNDING
+    ),
+    "other_index": Relation(_other_index),
+    "weights_of_one": Relation(
+        lambda example, rng: replace(example, X=example.X.copy(), weights=np.ones(len(example.X)))
+    ),
+    "rows_without_weight": Relation(_rows_without_weight, within=ROUNDING),
+    "frame_of_polars": Relation(
+        lambda example, rng: _both(example, lambda frame: pl.from_pandas(frame.reset_index(drop=True)))
+    ),
+    "table_of_arrow": Relation(
+        lambda example, rng: _both(example, lambda frame: pa.Table.from_pandas(frame, preserve_index=False))
+    ),
+    "target_by_name": Relation(lambda example, rng: replace(example, X=example.X.assign(target=example.y), y="target")),
+    "lazy_frame": Relation(_lazy_frame),
+    "again": Relation(),
+    "two_threads": Relation(options=lambda folder: {"n_jobs": 2}),
+    "blocks_on_disk": Relation(options=lambda folder: {"engine": Mapped(folder, block_rows=100)}),
+    "cache": Relation(options=lambda folder: {"cache": folder}),
+    "saved": Relation(of_model=_saved),
+    "pickled": Relation(of_model=_pickled),
+    "weight_2_is_a_row_repeated": Relation(_distinct_rows, base=_some_twice, within=ROUNDING),
+    "weight_2_is_a_table_repeated": Relation(_first_half, base=_every_row_twice, within=ROUNDING),
+}

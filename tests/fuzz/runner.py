@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,15 @@ MOST_MEMORY = 3 << 30
 PATIENCE = 180.0
 """Seconds for the first attempt at a case, which may have to compile kernels."""
 _CASES_OF_A_WORKER = 1000  # leaks of other libraries are not our concern
+_IMPORTING = 120.0  # seconds for a worker to import everything
+_GRACE = 10.0  # seconds for a process to end
 
 
-def _work(connection: Any, limit: float, only: tuple[str, ...]) -> None:
-    """The life of a worker: a case at a time; where a hung case was, stands in a file."""
-    place = Path(os.environ["BAYESIEVE_FUZZ_HANG"])
+def _work(connection: Any, limit: float, only: tuple[str, ...], place: str) -> None:
+    """The life of a worker: a case at a time; where a hung case was, stands in the file ``place``."""
     importlib.import_module("tests.fuzz.operations")
     connection.send(("ready",))
-    with place.open("w") as file:
+    with open(place, "w") as file:
         while True:
             seed, number = connection.recv()
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -44,9 +45,7 @@ def _work(connection: Any, limit: float, only: tuple[str, ...]) -> None:
             after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             if after * 1024 > MOST_MEMORY and after > before:
                 case.found(f"memory: {case.operation}", case.operation, f"{after / 2**20:.1f} GiB")
-            lines = [
-                {"seed": seed, "case": number, "key": f.key, "step": f.step, "detail": f.detail} for f in case.findings
-            ]
+            lines = [{"seed": seed, "case": number, **asdict(finding)} for finding in case.findings]
             facts = {"steps": case.steps, "refused": len(case.refusals), "seconds": round(seconds, 3)}
             connection.send(("done", lines, {"seed": seed, "case": number, "operation": case.operation, **facts}))
 
@@ -66,36 +65,32 @@ class _Worker:
     def run(self, seed: int, number: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Findings and facts of a case. What was slow once may have compiled; what is slow twice hangs."""
         for limit in sorted({self._patience, self._limit}, reverse=True):
-            limit *= _busy()
-            lines, facts, lost = self._once(seed, number, limit)
+            lines, facts, lost = self._once(seed, number, limit * _busy())
             if lost is None and facts["seconds"] <= self._limit * _busy():
                 return lines, facts
-        where = lost or "slow"
-        key = f"{where}: {facts['operation']} {self._innermost()}"
-        return [
-            *lines,
-            {"seed": seed, "case": number, "key": key, "step": facts["operation"], "detail": self._trace()},
-        ], facts
+        trace = self._place.read_text(errors="replace")[-6000:]
+        places = re.findall(r'/bayesieve/([^"]+)", line \d+ in (\w+)', trace.rpartition("most recent call first")[2])
+        where = ":".join(places[0]) if places else "outside bayesieve"
+        key = f"{lost or 'slow'}: {facts['operation']} {where}"
+        line = {"seed": seed, "case": number, "key": key, "step": facts["operation"], "detail": trace}
+        return [*lines, line], facts
 
     def _once(self, seed: int, number: int, limit: float) -> tuple[list[dict[str, Any]], dict[str, Any], str | None]:
-        if self._process is None or self._done >= _CASES_OF_A_WORKER:
-            self._start()
-        self._done += 1
         at, began = "start", time.monotonic()
-        lost = None
+        lost = "hang"
         try:
+            if self._process is None or self._done >= _CASES_OF_A_WORKER:
+                self._start()
+            self._done += 1
+            began = time.monotonic()
             self._connection.send((seed, number))
-            while lost is None:
-                left = limit - (time.monotonic() - began)
-                if left <= 0 or not self._connection.poll(left):
-                    lost = "hang"
-                    continue
+            while self._connection.poll(max(0.0, limit - (time.monotonic() - began))):
                 what, *rest = self._connection.recv()
                 if what == "done":
                     return rest[0], rest[1], None
                 at = rest[0]
-        except (EOFError, OSError):
-            self._process.join()
+        except (EOFError, OSError):  # the process is gone, or about to be
+            self._process.join(_GRACE)
             lost = f"crash {self._process.exitcode}"
         self.stop()
         return [], {"seed": seed, "case": number, "operation": at, "seconds": round(time.monotonic() - began, 3)}, lost
@@ -103,26 +98,20 @@ class _Worker:
     def _start(self) -> None:
         self.stop()
         context = multiprocessing.get_context("spawn")
-        os.environ["BAYESIEVE_FUZZ_HANG"] = str(self._place)
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs, self._limit, self._only), daemon=True)
+        arguments = (theirs, self._limit, self._only, str(self._place))
+        self._process = context.Process(target=_work, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
-        self._connection.recv()  # it has imported everything
         self._done = 0
-
-    def _trace(self) -> str:
-        return self._place.read_text(errors="replace")[-6000:]
-
-    def _innermost(self) -> str:
-        main = self._trace().rpartition("most recent call first")[2]
-        places = re.findall(r'/bayesieve/([^"]+)", line \d+ in (\w+)', main)
-        return ":".join(places[0]) if places else "outside bayesieve"
+        if not self._connection.poll(_IMPORTING * _busy()):
+            raise TimeoutError("A worker does not start.")
+        self._connection.recv()  # it has imported everything
 
     def stop(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.join()
+            self._process.join(_GRACE)
             self._connection.close()
         self._process = None
 

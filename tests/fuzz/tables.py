@@ -36,25 +36,9 @@ NAMES = (
         "__class__",
         "\n",
         "{{ 1 }}",
-        "*",
-        "^x.*$",
     ),
-    *(
-        "=1+1",
-        "x" * 300,
-        "x0",
-        "x1",
-        "0",
-        "nan",
-        "None",
-        "count_0",
-        "prediction",
-        "weight",
-        "a=b",
-        "a<=1",
-        "\x00",
-        "\ufeffa",
-    ),
+    *("*", "^x.*$", "=1+1", "x" * 300, "x0", "x1", "0", "nan", "None", "count_0", "prediction", "weight", "a=b"),
+    *("a<=1", "\x00", "\ufeffa", "{{ 1 }}"),
 )
 
 
@@ -77,6 +61,10 @@ class Drawn:
     @property
     def n_rows(self) -> int:
         return self.codes.size
+
+    @property
+    def names(self) -> list[Any]:
+        return [column.name for column in self.columns]
 
     def rows(self, positions: Any) -> Drawn:
         """Some of the rows."""
@@ -107,6 +95,12 @@ def draw_table(case: Case, *, plain: float = 0.3, n_classes: int | None = None, 
     if width > 1 and case.chance(0.1):
         columns[-1] = replace(columns[0], name=names[-1])  # a copy
     return Drawn(tuple(columns), codes)
+
+
+def draw_task(case: Case, **options: Any) -> tuple[Drawn, Any, Any]:
+    """A table, its target, and row weights or None."""
+    table = draw_table(case, **options)
+    return table, draw_labels(case, table.codes), draw_weights(case, table.codes)
 
 
 def draw_size(case: Case, least: int, usual: int, large: int, most: int) -> int:
@@ -181,34 +175,16 @@ def draw_weights(case: Case, codes: np.ndarray) -> Any:
         return None
     rng, n = case.rng, codes.size
     whole = rng.integers(1, 4, n).astype(float)
-    makers: list[Callable[[], Any]] = [
-        lambda: whole,
-        lambda: whole.astype(int).tolist(),
-        lambda: rng.random(n),
-        lambda: np.where(rng.random(n) < 0.5, 0.0, whole),
-        lambda: np.where(codes == codes[0], 1.0, 0.0),
-        lambda: whole / whole.sum(),
-        lambda: whole * 1e-12,
-        lambda: whole * 1e12,
-        lambda: 10.0 ** rng.integers(-15, 15, n),
-        lambda: rng.random(n) < 0.5,
-        lambda: pd.Series(whole),
-        lambda: pl.Series(whole),
-        lambda: 2.0,
-        lambda: np.where(rng.random(n) < 0.1, np.nan, 1.0),
-        lambda: -whole,
-        lambda: np.zeros(n),
-        lambda: whole[:-1],
-        lambda: whole * 1e-305,
-        lambda: whole * 1e300,
-        lambda: ["1"] * n,
-        lambda: np.full((n, 1), 1.0),
-        lambda: "balanced",
-        lambda: [None] * n,
-        lambda: whole.astype(complex),
-    ]
-    usual = case.chance(0.85)
-    return (makers[:13] if usual else makers)[case.integer(0, 12 if usual else len(makers) - 1)]()
+    usual: tuple[Any, ...] = (
+        *(whole, whole.astype(int).tolist(), rng.random(n), np.where(rng.random(n) < 0.5, 0.0, whole)),
+        *(np.where(codes == codes[0], 1.0, 0.0), whole / whole.sum(), whole * 1e-12, whole * 1e12),
+        *(10.0 ** rng.integers(-15, 15, n), rng.random(n) < 0.5, pd.Series(whole), pl.Series(whole), 2.0),
+    )
+    odd = (
+        *(np.where(rng.random(n) < 0.1, np.nan, 1.0), -whole, np.zeros(n), whole[:-1], whole * 1e-305, whole * 1e300),
+        *(["1"] * n, np.full((n, 1), 1.0), "balanced", [None] * n, whole.astype(complex)),
+    )
+    return case.pick(usual if case.chance(0.85) else usual + odd)
 
 
 def draw_labels(case: Case, codes: np.ndarray) -> Any:
@@ -222,12 +198,8 @@ def draw_labels(case: Case, codes: np.ndarray) -> Any:
         *(lambda c: uuid.UUID(int=c), lambda c: pd.Interval(c, c + 1), lambda c: c + 0.5, lambda c: float("inf") * c),
         *(lambda c: None if c == 1 else c, lambda c: "1" if c else 1, lambda c: bytes([c % 256]), lambda c: [c]),
         *(lambda c: None if c == 0 else "a", lambda c: True if c else 1, lambda c: complex(c), lambda c: f"={c}"),
-        *(
-            lambda c: 10**30 + c,
-            lambda c: float(2**53 + c),
-            lambda c: pd.NA if c == 1 else str(c),
-            lambda c: "" if c else " ",
-        ),
+        *(lambda c: 10**30 + c, lambda c: float(2**53 + c), lambda c: pd.NA if c == 1 else str(c)),
+        lambda c: "" if c else " ",
     ]
     kind = case.pick(kinds)
     return first_of(case, [kind(c) for c in codes.tolist()])

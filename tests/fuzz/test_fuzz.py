@@ -14,6 +14,7 @@ import pytest
 
 import tests.fuzz.operations  # noqa: F401  (registers them)
 from bayesieve.table import as_sample_weight, as_target
+from tests.fuzz import runner
 from tests.fuzz.__main__ import main
 from tests.fuzz.case import OPERATIONS, Case, Ended, run_case
 from tests.fuzz.runner import Results, run
@@ -87,6 +88,16 @@ def test_hangs_and_crashes_are_findings_and_not_the_end() -> None:
     keys = {key for key, *_ in results.groups()}
     assert keys == {"crash 7: dies/exit outside bayesieve", "hang: hangs/sleep outside bayesieve"}
     assert len(results.done) == 2
+
+
+def dies_before_its_first_case(*_: object) -> None:
+    os._exit(3)
+
+
+def test_workers_that_never_start_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_work", dies_before_its_first_case)
+    results = run(0, (1, 2, 3), Results(), jobs=2, limit=1.0, patience=1.0)
+    assert results.groups()[0][:2] == ("crash 3: start outside bayesieve", 3)
 
 
 def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:

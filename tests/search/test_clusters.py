@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score, f1_score, recall_score
 from bayesieve import DiscreteNB
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.criteria import Accuracy, Recall, Scorer, subset_steps
+from bayesieve.criteria import Accuracy, Recall, Scorer, row_steps
 from bayesieve.search import ClusterSearch, FeatureClusters, Objective, ScoredRows, SubsetProblem, subset_values
 from bayesieve.search.objective import Constraint
 from tests.criteria.coded_tables import coded_table
@@ -192,7 +192,7 @@ def test_the_matrix_is_the_largest_information_within_a_class(coded: CodedTable)
 def test_threads_do_not_change_the_answer(coded: CodedTable, monkeypatch: pytest.MonkeyPatch, summed: bool) -> None:
     monkeypatch.setattr(subset_values, "_PIECE", 7)
     monkeypatch.setattr(subset_values, "_MOST_SUMMED", 7)
-    monkeypatch.setattr(subset_steps, "_MOST_BYTES", summed << 20)
+    monkeypatch.setattr(row_steps, "_MOST_BYTES", summed << 20)
     alone = ClusterSearch(n_jobs=1, dependence="spearman").explore(problem_of(coded, bound=0.5))
     monkeypatch.setattr(subset_values, "_PARALLEL_WORK", 0)
     for n_jobs in (1, 3, -1):

@@ -10,7 +10,7 @@ import pytest
 
 from bayesieve import WrapperSelector
 from bayesieve.counts import CodedTable
-from bayesieve.criteria.registry import make_criterion
+from bayesieve.criteria import make_criterion
 from bayesieve.search import GreedySearch, SubsetProblem
 from tests import golden
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bayesieve.cli.fit import SELECTOR_TITLES
-from bayesieve.criteria.registry import CRITERIA
+from bayesieve.criteria import CRITERIA
 from bayesieve.selection import SELECTORS, CodedSelector
 
 DOCS = Path(__file__).parents[2] / "docs"

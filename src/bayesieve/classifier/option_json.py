@@ -11,7 +11,7 @@ from sklearn import model_selection
 
 from bayesieve import discretize, search
 from bayesieve.counts.dependence import DEPENDENCES
-from bayesieve.criteria.registry import CRITERIA
+from bayesieve.criteria import CRITERIA
 from bayesieve.parts import Registry, arguments
 from bayesieve.plain_values import Damaged, member
 

@@ -27,8 +27,14 @@ _LOG_2 = 0.6931471805599453
 _WIDEST = 2e4  # nats; odds beyond count as certain
 
 
-class Layout(NamedTuple):
-    """The arrays of a block of rows."""
+class Scores(NamedTuple):
+    """The arrays of a `ClassBlock`, and the current subset as a pass over candidates needs it.
+
+    logs : log odds of class 1 or, of several classes, of the others to the true one; ratios : (n_others, n_rows) with
+    several classes; is_wide : (1, n_rows) which rows have ratios beyond the range of doubles, or (0, n_rows) if none
+    has; group_of, first_of, group_offsets : the groups of equal rows; unit : nats a step; tolerance : steps that
+    rounding may make.
+    """
 
     codes: np.ndarray
     columns: np.ndarray
@@ -39,14 +45,6 @@ class Layout(NamedTuple):
     offsets: np.ndarray
     classes: np.ndarray
     weights: np.ndarray
-
-
-class Scan(NamedTuple):
-    """The current subset as a pass over candidates needs it: logs and, with several classes, ratios (n_others, n_rows)
-    and which rows have ratios beyond the range of doubles, (1, n_rows), or (0, n_rows) where none has; the groups of
-    equal rows.
-    """
-
     logs: np.ndarray
     ratios: np.ndarray | None
     is_wide: np.ndarray | None
@@ -86,20 +84,20 @@ class Work(NamedTuple):
 
 
 @jit_inner
-def fill_levels(layout, feature, levels):
+def fill_levels(scan, feature, levels):
     """Levels of a feature as 16-bit numbers, all 0 of no feature; returns how many codes there are."""
     if feature < 0:
         levels[:] = 0
         return 1
-    codes, kind = layout.codes[layout.columns[feature]], layout.kinds[feature]
-    low, high = layout.lows[feature], layout.highs[feature]
+    codes, kind = scan.codes[scan.columns[feature]], scan.kinds[feature]
+    low, high = scan.lows[feature], scan.highs[feature]
     if kind <= THREE_WAY:
         for i in range(codes.size):
             levels[i] = np.uint16(codes[i] > low) + np.uint16(codes[i] >= high)
     else:
         for i in range(codes.size):
             levels[i] = codes[i]
-    return layout.n_codes[feature]
+    return scan.n_codes[feature]
 
 
 @jit_inner
@@ -158,17 +156,15 @@ def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, si
 
 
 @jit_inner
-def fill_keys(
-    layout, moves, candidate, n_codes, wanted, logs, ratios, is_wide, unit, offsets, levels, keys, bits, odds
-):
+def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, offsets, levels, keys, bits, odds):
     """Keys of rows, or of cells, with a ``candidate`` moved; two classes have no ``ratios``. ``bits`` and ``odds`` are
     the same memory.
     """
-    sign = moves.signs[candidate]
     steps = moves.steps[moves.step_starts[candidate] :]
     if ratios is None:  # scores plus the steps of the levels
         last = n_codes - 1
         for s in range(offsets.size - 1):
+            sign = moves.signs[candidate] * (1 - 2 * scan.classes[s])  # of class 1 to class 0, in rows of either
             rows = slice(offsets[s], offsets[s + 1])
             score, level, key = logs[0, rows], levels[rows], keys[rows]
             step = steps[s * n_codes : (s + 1) * n_codes]
@@ -188,10 +184,11 @@ def fill_keys(
                 key[i] = score[i] + (high if level[i] & 4 else low)
     else:
         factors = moves.factors[moves.factor_starts[candidate] :]
-        _fill_many(ratios, offsets, layout.classes, levels, factors, n_codes, wanted, keys, bits, odds)
+        _fill_many(ratios, offsets, scan.classes, levels, factors, n_codes, wanted, keys, bits, odds)
         if is_wide.shape[0] > 0:
             _fill_wide(
-                is_wide[0], logs, unit, offsets, layout.classes, levels, steps, n_codes, sign, wanted, keys, bits, odds
+                *(is_wide[0], logs, scan.unit, offsets, scan.classes, levels, steps, n_codes),
+                *(moves.signs[candidate], wanted, keys, bits, odds),
             )
 
 
@@ -289,7 +286,7 @@ def sorted_pairs(keys, weights, offsets, positive, tolerance, ordered, ordered_w
 
 
 @jit
-def pair_sums(layout, scan, moves, chosen, targets, positive, weights, work, sums):
+def pair_sums(scan, moves, chosen, targets, positive, weights, work, sums):
     """sums[c, t] = weight of the pairs that the scores of class targets[t] order rightly with candidate c, one of
     ``chosen``, moved, unless there is a number already.
 
@@ -299,23 +296,23 @@ def pair_sums(layout, scan, moves, chosen, targets, positive, weights, work, sum
     n_rows = scan.group_of.size
     levels, keys, bits, odds = work.levels[0][:n_rows], work.longs[0][:n_rows], work.longs[1], work.doubles[1]
     for c in chosen:
-        n_codes = fill_levels(layout, moves.features[c], levels)
+        n_codes = fill_levels(scan, moves.features[c], levels)
         for t in range(targets.size):
             if not np.isnan(sums[c, t]):
                 continue
             fill_keys(
-                layout, moves, c, n_codes, targets[t],
-                scan.logs, scan.ratios, scan.is_wide, scan.unit, layout.offsets, levels, keys, bits, odds,
-            )  # fmt: skip
+                *(scan, moves, c, n_codes, targets[t], scan.logs, scan.ratios, scan.is_wide),
+                *(scan.offsets, levels, keys, bits, odds),
+            )
             if weights is None:
                 worked, pairs = slot_pairs(
-                    keys, layout.offsets, positive[t], scan.tolerance, bits, work.longs[2], work.ints
+                    keys, scan.offsets, positive[t], scan.tolerance, bits, work.longs[2], work.ints
                 )
                 if worked:
                     sums[c, t] = 0.5 * pairs
             else:
                 sums[c, t] = 0.5 * sorted_pairs(
-                    *(keys, weights, layout.offsets, positive[t], scan.tolerance),
+                    *(keys, weights, scan.offsets, positive[t], scan.tolerance),
                     *(work.longs[2], work.doubles[3], work.ints[0]),
                 )
 
@@ -409,18 +406,18 @@ def _of_cells(values, first_of, item_groups, n):
 
 
 @jit
-def cell_sums(layout, scan, moves, chosen, targets, positive, work, sums):
+def cell_sums(scan, moves, chosen, targets, positive, work, sums):
     """As `pair_sums`, from the cells of a group of equal rows and a level, with the weight of their rows."""
     levels, item_levels = work.levels[0][: scan.group_of.size], work.levels[1]
     keys, bits, odds, ordered = work.longs[0], work.longs[1], work.doubles[1], work.longs[2]
     cells, item_weights = work.doubles[3], work.doubles[4]
     count, item_groups = work.ints[0], work.ints[1]
-    offsets = np.zeros(layout.offsets.size, dtype=np.int64)
+    offsets = np.zeros(scan.offsets.size, dtype=np.int64)
     for c in chosen:
-        n_codes = fill_levels(layout, moves.features[c], levels)
+        n_codes = fill_levels(scan, moves.features[c], levels)
         cell = cells[: scan.first_of.size * n_codes]
         n = list_cells(
-            *(scan.group_of, levels, n_codes, layout.weights, scan.group_offsets, count, cell),
+            *(scan.group_of, levels, n_codes, scan.weights, scan.group_offsets, count, cell),
             *(offsets, item_groups, item_levels, item_weights),
         )
         logs = _of_cells(scan.logs, scan.first_of, item_groups, n)
@@ -428,9 +425,9 @@ def cell_sums(layout, scan, moves, chosen, targets, positive, work, sums):
         is_wide = _of_cells(scan.is_wide, scan.first_of, item_groups, n)
         for t in range(targets.size):
             fill_keys(
-                layout, moves, c, n_codes, targets[t],
-                logs, ratios, is_wide, scan.unit, offsets, item_levels, keys[:n], bits, odds,
-            )  # fmt: skip
+                *(scan, moves, c, n_codes, targets[t], logs, ratios, is_wide),
+                *(offsets, item_levels, keys[:n], bits, odds),
+            )
             sums[c, t] = 0.5 * sorted_pairs(
                 keys, item_weights, offsets, positive[t], scan.tolerance, ordered, cells, count
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesieve.compiling import jit, jit_inner, jit_sum
+from bayesieve.criteria.class_block import THREE_WAY
 
 _BLOCK = 64  # rows that stay in the cache while all candidates pass over them
 _TOGETHER = 4  # rows whose probabilities are multiplied before a logarithm is taken
@@ -17,8 +18,8 @@ _NOTHING = -600.0  # nats behind the first class: less than any moves between tw
 
 
 @jit_inner
-def _level(code, low, high, as_it_is):
-    return np.int64(code) if as_it_is else np.int64(code > low) + np.int64(code >= high)
+def _level(code, low, high, kind):
+    return np.int64(code) if kind > THREE_WAY else np.int64(code > low) + np.int64(code >= high)
 
 
 @jit_sum
@@ -40,7 +41,7 @@ def _multiplied(row, factor):
 
 
 @jit
-def joint_sums(joint, codes, offsets, weights, columns, lows, highs, as_they_are, starts, table, sums):
+def joint_sums(joint, codes, offsets, weights, columns, lows, highs, kinds, starts, table, sums):
     """sums[c] += sum over rows of log(sum over classes of joint * factor of candidate c)."""
     for segment in range(offsets.size - 1):
         for begin in range(offsets[segment], offsets[segment + 1], _BLOCK):
@@ -49,7 +50,7 @@ def joint_sums(joint, codes, offsets, weights, columns, lows, highs, as_they_are
                 code, low, high, start = codes[columns[c]], lows[c], highs[c], starts[c]
                 product, n, loss = 1.0, 0, 0.0
                 for i in range(begin, end):
-                    dot = _dot(joint[i], table[start + _level(code[i], low, high, as_they_are[c])])
+                    dot = _dot(joint[i], table[start + _level(code[i], low, high, kinds[c])])
                     if weights.size > 0:
                         loss += weights[i] * np.log(dot)
                         continue
@@ -62,11 +63,11 @@ def joint_sums(joint, codes, offsets, weights, columns, lows, highs, as_they_are
 
 
 @jit
-def multiply_joint(joint, codes, offsets, weights, column, low, high, as_it_is, start, table, lead):
+def multiply_joint(joint, codes, offsets, weights, column, low, high, kind, start, table, lead):
     """joint[i] *= the factors of one feature; lead[0] += the logarithms of what rows are divided by."""
     code = codes[column]
     for i in range(offsets[0], offsets[-1]):
-        total = _multiplied(joint[i], table[start + _level(code[i], low, high, as_it_is)])
+        total = _multiplied(joint[i], table[start + _level(code[i], low, high, kind)])
         if total < _SMALLEST or total > _LARGEST:
             for j in range(joint.shape[1]):
                 joint[i, j] /= total
@@ -74,7 +75,7 @@ def multiply_joint(joint, codes, offsets, weights, column, low, high, as_it_is, 
 
 
 @jit
-def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, as_they_are, starts, priors, logs, lead):
+def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, kinds, starts, priors, logs, lead):
     """joint[i] = exp(prior of the segment + logarithms of the levels of some features), the largest 1; lead[0] += the
     logarithm of the largest less that of the true class.
     """
@@ -84,7 +85,7 @@ def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, a
             row = joint[i]
             row[:] = priors[segment]
             for f in range(columns.size):
-                level = starts[f] + _level(codes[columns[f], i], lows[f], highs[f], as_they_are[f])
+                level = starts[f] + _level(codes[columns[f], i], lows[f], highs[f], kinds[f])
                 for j in range(n_classes):
                     row[j] += logs[level, j]
             top = row[0]
@@ -96,11 +97,11 @@ def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, a
 
 
 @jit
-def sum_own(codes, offsets, weights, classes, columns, lows, highs, as_they_are, starts, logs, sums):
+def sum_own(codes, offsets, weights, classes, columns, lows, highs, kinds, starts, logs, sums):
     """sums[f] += sum over rows of the logarithm of the level of feature f for the true class."""
     for f in range(columns.size):
         code = codes[columns[f]]
         for segment in range(offsets.size - 1):
             for i in range(offsets[segment], offsets[segment + 1]):
-                level = starts[f] + _level(code[i], lows[f], highs[f], as_they_are[f])
+                level = starts[f] + _level(code[i], lows[f], highs[f], kinds[f])
                 sums[f] += logs[level, classes[segment]] * (weights[i] if weights.size > 0 else 1.0)

@@ -11,8 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from bayesieve.compiling import jit, jit_inner, jit_sum
+from bayesieve.criteria.class_block import THREE_WAY
 
 BLOCK = 512
+_STEP_ROWS = 128  # whose logarithms by all features stay in the second-level cache
 LANES = 32
 _GROUP = 8 * LANES  # a lane multiplies eight factors before its exponent is set aside: they must not overflow together
 _MANTISSA = (1 << 52) - 1
@@ -173,7 +175,7 @@ def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, tab
 
 
 @jit
-def add_steps(steps, codes, offsets, signs, columns, lows, highs, as_they_are, n_codes, starts, table):
+def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes, starts, table):
     """steps[o, i] += the logarithm of row i by the level of each of several features added (sign 1) or dropped (-1)."""
     n_others = steps.shape[0]
     for segment in range(offsets.size - 1):
@@ -185,7 +187,7 @@ def add_steps(steps, codes, offsets, signs, columns, lows, highs, as_they_are, n
                     row = steps[other, begin:end]
                     first = starts[c] + (segment * n_others + other) * n_codes[c]
                     level = table[first : first + n_codes[c]]
-                    if not as_they_are[c]:
+                    if kinds[c] <= THREE_WAY:
                         l0, l1, l2 = sign * level[0], sign * level[1], sign * level[2]
                         for i in range(row.size):
                             row[i] += l0 if code[i] <= low else (l1 if code[i] < high else l2)
@@ -195,6 +197,46 @@ def add_steps(steps, codes, offsets, signs, columns, lows, highs, as_they_are, n
                     else:
                         for i in range(row.size):
                             row[i] -= level[code[i]]
+
+
+@jit
+def sum_steps(codes, offsets, columns, lows, highs, kinds, n_codes, starts, table, start, ends, features, steps):
+    """steps[s, o, i] = start[segment of i, o] + sum over the features of subset s of the logarithm of row i.
+
+    Subset s has ``features[ends[s - 1] : ends[s]]``.
+    """
+    of_feature = np.empty((columns.size, _STEP_ROWS), dtype=np.int64)
+    for segment in range(offsets.size - 1):
+        for begin in range(offsets[segment], offsets[segment + 1], _STEP_ROWS):
+            n = min(_STEP_ROWS, offsets[segment + 1] - begin)
+            for other in range(steps.shape[1]):
+                for k in range(columns.size):
+                    first = starts[k] + (segment * steps.shape[1] + other) * n_codes[k]
+                    level = table[first : first + n_codes[k]]
+                    code, line = codes[columns[k], begin : begin + n], of_feature[k]
+                    if kinds[k] > THREE_WAY:
+                        for i in range(n):
+                            line[i] = level[code[i]]
+                    else:
+                        low, high, l0, l1, l2 = lows[k], highs[k], level[0], level[1], level[2]
+                        for i in range(n):
+                            line[i] = l0 if code[i] <= low else (l1 if code[i] < high else l2)
+                at = 0
+                for s in range(ends.size):
+                    total = steps[s, other, begin : begin + n]
+                    for i in range(n):
+                        total[i] = start[segment, other]
+                    while at + 4 <= ends[s]:
+                        a, b = of_feature[features[at]], of_feature[features[at + 1]]
+                        c, d = of_feature[features[at + 2]], of_feature[features[at + 3]]
+                        for i in range(n):
+                            total[i] += (a[i] + b[i]) + (c[i] + d[i])
+                        at += 4
+                    while at < ends[s]:
+                        a = of_feature[features[at]]
+                        for i in range(n):
+                            total[i] += a[i]
+                        at += 1
 
 
 @jit

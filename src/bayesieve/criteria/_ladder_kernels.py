@@ -286,18 +286,21 @@ def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows
 
 
 @jit
-def ladder_sums(layout, tolerance, moves, chosen, ladder, lists, sums):
+def ladder_sums(scan, moves, chosen, ladder, lists, sums):
     """sums[c, 0] = number of pairs that the scores of class 1 order rightly with candidate c, one of ``chosen`` and of
     two levels, moved. ``ladder``: the sorted rows of the two segments in ``lists``.
     """
     n_negative, n_positive = ladder.negatives.size, ladder.positives.size
     pairs = np.empty(n_negative + n_positive + 2, dtype=np.int64)
+    is_class_0 = scan.classes[lists[1]] == 0  # rows looked up among those of class 1, being fewer
     for c in chosen:
         feature = moves.features[c]
-        column, bound = layout.codes[layout.columns[feature]], layout.lows[feature]
-        n = layout.n_codes[feature]
+        column, bound = scan.codes[scan.columns[feature]], scan.lows[feature]
+        n = scan.n_codes[feature]
         steps = moves.steps[moves.step_starts[c] :]
-        below, above = steps[lists[0] * n : lists[0] * n + 2], steps[lists[1] * n : lists[1] * n + 2]
-        sums[c, 0] = 0.5 * binary_pairs(ladder, column, bound, below, above, moves.signs[c], tolerance, pairs)
-        if layout.classes[lists[1]] == 0:  # looked up among the rows of class 1, being fewer
+        # Steps are those of the other class to the true one: of class 1 to class 0, or the reverse.
+        below, above = steps[lists[0] * n : lists[0] * n + 2], -steps[lists[1] * n : lists[1] * n + 2]
+        sign = -moves.signs[c] if is_class_0 else moves.signs[c]
+        sums[c, 0] = 0.5 * binary_pairs(ladder, column, bound, below, above, sign, scan.tolerance, pairs)
+        if is_class_0:
             sums[c, 0] = np.float64(n_positive * n_negative) - sums[c, 0]

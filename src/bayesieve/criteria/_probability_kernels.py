@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bayesieve.compiling import jit, jit_sum
@@ -56,7 +58,7 @@ def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, t
     """As ``probability_sums`` for features of two levels that all rows show, up to three other classes and rows of
     equal weight, of which there are at least FEWEST: the case of hundreds of binary indicators in fused loops.
 
-    Rows are padded to FEWEST at the end of a segment: each row of `padding` adds exactly 1 too much. ratios, near :
+    Rows are padded to FEWEST at the end of a segment: each such row adds exactly 1 too much. ratios, near :
     tuples of an array for each other class, so that the loops are compiled for their number; ``near`` holds BLOCK
     numbers each.
     """
@@ -80,9 +82,21 @@ def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, t
                 sums[c] += _two_way(code, lows[c], padded // 4, near, table, at, n_codes[c])
 
 
-def padding(offsets: np.ndarray) -> int:
-    """What `two_way_sums` adds too much for these segments."""
-    return int((-np.diff(offsets) % FEWEST).sum())
+def takes_two_way(offsets: np.ndarray, n_rows: int, n_others: int, weights: np.ndarray) -> bool:
+    """Whether `two_way_sums` takes these rows: it fills up a class with rows around it."""
+    filled_up = min(BLOCK, -(-int(np.diff(offsets).max()) // FEWEST) * FEWEST)
+    return not weights.size and n_others in (1, 2, 3) and n_rows >= filled_up
+
+
+def two_way_right(scan: Any, moves: tuple[Any, ...]) -> np.ndarray:
+    """(n_moves,) sums of P(true class) of the rows of a scan, by `two_way_sums`."""
+    columns, lows, _, _, starts, n_codes, table = moves
+    sums, near = np.zeros(columns.size), np.empty((len(scan.ratios), BLOCK))
+    for bounds in scan.blocks(moves):
+        rows = tuple(scan.ratios), tuple(near), scan.block.codes, bounds
+        two_way_sums(*rows, columns, lows, starts, n_codes, table, sums)
+    padding = (-np.diff(scan.block.offsets) % FEWEST).sum()
+    return sums - padding
 
 
 @jit

@@ -69,7 +69,7 @@ class AUC(Criterion):
         return _pair_sums(rows, rows.moves(features, adding))
 
     def own_sums(self, rows: RowScores, tables: RatioTables) -> np.ndarray:
-        return _pair_sums(rows, rows.nothing())[0]
+        return _pair_sums(rows, rows.no_move())[0]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         totals = np.asarray(class_totals, dtype=float)
@@ -85,10 +85,10 @@ class AUC(Criterion):
 
 
 def _pair_sums(rows: RowScores, moves: Moves) -> np.ndarray:
-    block = rows.block
-    totals = block.class_totals(rows.n_classes)
+    block, n_classes = rows.block, rows.tables.n_classes
+    totals = block.class_totals(n_classes)
     rest = _others(totals)
-    targets = np.array([1]) if rows.n_classes == 2 else np.arange(rows.n_classes)
+    targets = np.array([1]) if n_classes == 2 else np.arange(n_classes)
     sums = np.zeros((moves.features.size, targets.size))
     counted = (totals[targets] > 0.0) & (rest[targets] > 0.0)
     if counted.any():
@@ -104,23 +104,23 @@ def _count_pairs(rows: RowScores, moves: Moves, targets: np.ndarray, positive: n
     from bayesieve.criteria._auc_kernels import Work, cell_sums, pair_sums
     from bayesieve.criteria._ladder_kernels import ladder_sums
 
-    block, scan, layout, features = rows.block, rows.scan(), rows.layout, moves.features
+    block, scan, features = rows.block, rows.scan(), moves.features
     sums = np.full((features.size, targets.size), np.nan)
     ladder = rows.ladder(features)
     if ladder is not None:
         chosen = np.flatnonzero((features >= 0) & (block.kinds[features] == TWO_WAY))
-        ladder_sums(layout, scan.tolerance, moves, chosen, *ladder, sums)
+        ladder_sums(scan, moves, chosen, *ladder, sums)
         if chosen.size == features.size:
             return sums
     work = Work.of(block.n_rows)
-    n_cells = scan.first_of.size * np.where(features >= 0, layout.n_codes[features], 1)
+    n_cells = scan.first_of.size * np.where(features >= 0, scan.n_codes[features], 1)
     chosen = np.flatnonzero(np.isnan(sums).any(axis=1) & (n_cells <= _MOST_CELLS * block.n_rows))
     if chosen.size:
-        cell_sums(layout, scan, moves, chosen, targets, positive, work, sums)
-    for weights in (layout.weights,) if block.weights.size else (None, np.ones(block.n_rows)):
+        cell_sums(scan, moves, chosen, targets, positive, work, sums)
+    for weights in (scan.weights,) if scan.weights.size else (None, np.ones(block.n_rows)):
         chosen = np.flatnonzero(np.isnan(sums).any(axis=1))
         if chosen.size:
-            pair_sums(layout, scan, moves, chosen, targets, positive, weights, work, sums)
+            pair_sums(scan, moves, chosen, targets, positive, weights, work, sums)
     return sums
 
 

@@ -89,18 +89,12 @@ class ScanCriterion(Criterion):
 
     def sums(self, rows: RowRatios, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
         scan = rows.scan()
-        return self._sum(scan, scan.candidates(tables, features, adding), tables)
+        return self.of_scan(rows, scan, scan.moves(tables, features, adding))
 
     def own_sums(self, rows: RowRatios, tables: RatioTables) -> np.ndarray:
         scan = rows.scan()
-        return self._sum(scan, scan.no_move(), tables)[0]
-
-    def _sum(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
-        if scan.is_short:
-            return self.of_scan(scan, moves, tables)
-        total: np.ndarray = np.add.reduce([self.of_scan(*part, tables) for part in scan.parts(moves)])
-        return total
+        return self.of_scan(rows, scan, scan.no_move())[0]
 
     @abstractmethod
-    def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
-        """(n_moves, n_sums) from the rows of the scan and those left out of it; ``moves`` as `Scan.candidates`."""
+    def of_scan(self, rows: Any, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+        """(n_moves, n_sums) from the rows of the scan and those left out of it; ``moves`` as `Scan.moves`."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from bayesieve.criteria.base import Criterion
+from bayesieve.criteria.base import ScanCriterion
 from bayesieve.criteria.class_block import ClassBlock
 from bayesieve.criteria.ratio_tables import RatioTables
 from bayesieve.criteria.row_ratios import RowRatios, Scan
 
 
-class Benefit(Criterion):
+class Benefit(ScanCriterion):
     """Sum over the rows of B(d, true class), d = argmax_i sum_j P(j | x) B(i, j, x); the first decision wins a tie.
 
     Benefits may differ from row to row: pass what the rows have as ``benefit=`` to ``fit`` of `WrapperSelector` or
@@ -71,23 +70,20 @@ class Benefit(Criterion):
             self._matrix = np.zeros_like(self._slope) if self._matrix is None else self._matrix
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
-        expected, true = self._of_rows(block.row_columns, tables.n_classes)
+        expected, true = self._of_rows(block.row_columns.get("benefit"), tables.n_classes)
         return BenefitRows(block, tables, priors, expected, true)  # how sure is sure enough depends on the benefits
 
-    def sums(self, rows: BenefitRows, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
-        scan = rows.scan()
-        return rows.total(scan, scan.candidates(tables, features, adding))
+    def of_scan(self, rows: BenefitRows, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+        from bayesieve.criteria._decision_kernels import benefit_sums
 
-    def own_sums(self, rows: BenefitRows, tables: RatioTables) -> np.ndarray:
-        scan = rows.scan()
-        return rows.total(scan, scan.no_move())[0]
+        sums = np.full(moves[0].size, rows.of_first)
+        return scan.add(benefit_sums, moves, sums, rows.gains, rows.gained)[:, None]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         return sums[:, 0]
 
-    def _of_rows(self, columns: Mapping[str, np.ndarray], n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    def _of_rows(self, given: np.ndarray | None, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
         """Benefits by which decisions are taken, and those that they bring, (n_rows or 1, n_decisions, n_classes)."""
-        given = columns.get("benefit")
         matrix, slope = self._matrix, self._slope
         if matrix is None:
             if given is None or given.ndim < 3:
@@ -127,9 +123,9 @@ class BenefitRows(RowRatios):
 
         super().__init__(block, tables, priors)
         n_rows, (n_decisions, n_classes) = block.n_rows, expected.shape[1:]
-        self._gains = block.engine.array((n_decisions, n_classes, n_rows), np.float64)
-        self._gained = block.engine.array((n_decisions - 1, n_rows), np.float64)
-        self._first = 0.0
+        self.gains = block.engine.array((n_decisions, n_classes, n_rows), np.float64)
+        self.gained = block.engine.array((n_decisions - 1, n_rows), np.float64)
+        self.of_first = 0.0
         for segment, own in enumerate(block.classes.tolist()):
             rows = slice(block.offsets[segment], block.offsets[segment + 1])
             counts = block.weights[rows, None] if block.weights.size else np.ones((rows.stop - rows.start, 1))
@@ -140,21 +136,11 @@ class BenefitRows(RowRatios):
                 raise ValueError("Benefits of rows are missing or infinite where they count; give finite numbers.")
             order = [own, *(j for j in range(n_classes) if j != own)]
             gains = (of_rows[:, 1:] - of_rows[:, :1])[:, :, order]
-            self._gains[:-1, :, rows] = gains.transpose(1, 2, 0)
-            self._gains[-1, :, rows] = TIE * np.abs(gains).max(axis=(1, 2), initial=0.0)
+            self.gains[:-1, :, rows] = gains.transpose(1, 2, 0)
+            self.gains[-1, :, rows] = TIE * np.abs(gains).max(axis=(1, 2), initial=0.0)
             brings = np.where(there[:, None], brings * counts, 0.0)
-            self._gained[:, rows] = (brings[:, 1:] - brings[:, :1]).T
-            self._first += float(brings[:, 0].sum())
-
-    def total(self, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
-        """(n_moves, 1) benefits of all rows."""
-        from bayesieve.criteria._decision_kernels import benefit_sums
-
-        sums = np.full(moves[0].size, self._first)
-        for part, own_moves in ((scan, moves),) if scan.is_short else scan.parts(moves):
-            for bounds in part.blocks(own_moves):
-                benefit_sums(scan.ratios, part.block.codes, bounds, self._gains, self._gained, *own_moves, sums)
-        return sums[:, None]
+            self.gained[:, rows] = (brings[:, 1:] - brings[:, :1]).T
+            self.of_first += float(brings[:, 0].sum())
 
 
 def as_benefits(value: Any, name: str, n_classes: int, n_decisions: int | None = None) -> np.ndarray:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,11 @@ from bayesieve.table.rows import count_classes
 
 if TYPE_CHECKING:
     from bayesieve.engine.cluster import Held
+
+MANY_CLASSES = 500
+"""From how many on work is cut into parts, so that Python hears signals in between."""
+
+_MOST_RATIOS = 1 << 22  # of such a part
 
 # How a kernel finds the factor of a row's code, fastest first.
 TWO_WAY, THREE_WAY, FOUR_CODES, LOOK_UP = range(4)
@@ -50,6 +55,8 @@ class ClassBlock:
         Where the rows live.
     row_columns : mapping of str to array, each of shape (n_rows, ...)
         Further columns of the rows, as `Rows` has them.
+    held, gather_here : a `ClassBlock` for each block of a cluster, and a function that gathers their rows, or None
+        Workers then keep the codes; those here have no rows.
     """
 
     codes: np.ndarray
@@ -63,6 +70,8 @@ class ClassBlock:
     n_codes: np.ndarray
     engine: Engine = IN_MEMORY
     row_columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    held: Held | None = field(default=None, init=False)  # not of other rows made of these
+    gather_here: Callable[[], ClassBlock] | None = field(default=None, init=False)
 
     @classmethod
     def of(cls, coded: CodedTable) -> ClassBlock:
@@ -70,7 +79,11 @@ class ClassBlock:
         classes = _classes(coded)
         offsets = np.concatenate([[0], np.cumsum(count_classes(classes, coded.n_classes))])
         if isinstance(coded, RemoteTable):
-            return RemoteBlock.of_classes(coded, offsets)
+            weights = coded.weights
+            if weights is not None and not coded.is_sorted_by_class:
+                weights = weights[coded.rows.class_order()]
+            parts = (weights, offsets, np.arange(coded.n_classes))
+            return cls._kept(coded, coded.remote.held.make(_by_class), *parts, lambda: cls.of(coded.here))
         if not coded.is_sorted_by_class:
             return cls.gather(coded, np.argsort(classes, kind="stable"), offsets, np.arange(coded.n_classes))
         block = cls._of(coded, coded.stored, coded.weights, offsets, np.arange(coded.n_classes))
@@ -80,11 +93,31 @@ class ClassBlock:
     def gather(cls, coded: CodedTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
         """The given rows, already in the order of the segments; a row may come several times."""
         if isinstance(coded, RemoteTable):
-            return RemoteBlock.gathered(coded, rows, offsets, classes)
+            return cls._gathered(coded, rows, offsets, classes)
         codes = coded.engine.take(coded.stored, rows)
         weights = None if coded.weights is None else coded.weights[rows]
         block = cls._of(coded, codes, weights, offsets, classes)
         return replace(block, row_columns={name: column[rows] for name, column in coded.rows.columns.items()})
+
+    @classmethod
+    def _gathered(cls, coded: RemoteTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
+        """As `gather`; rows that come several times are gathered in this process."""
+        n_segments = len(classes)
+        segments = np.full(coded.n_rows, n_segments, dtype=smallest_unsigned(n_segments))
+        segments[rows] = np.repeat(np.arange(n_segments), np.diff(offsets))
+        if np.count_nonzero(segments < n_segments) < len(rows):
+            return cls.gather(coded.here, rows, offsets, classes)
+        held = coded.remote.held.make(_in_segments, segments, classes)
+        parts = (None if coded.weights is None else coded.weights[rows], offsets, classes)
+        return cls._kept(coded, held, *parts, lambda: cls.gather(coded.here, rows, offsets, classes))
+
+    @classmethod
+    def _kept(
+        cls, coded: RemoteTable, held: Held, weights: Any, offsets: Any, classes: Any, gather_here: Callable[[], Any]
+    ) -> ClassBlock:
+        block = cls._of(coded, np.zeros((coded.n_features, 0), coded.remote.dtype), weights, offsets, classes)
+        vars(block).update(held=held, gather_here=gather_here)
+        return block
 
     @classmethod
     def _of(
@@ -133,15 +166,17 @@ class ClassBlock:
     @property
     def here(self) -> ClassBlock:
         """The same rows with their codes in this process."""
-        return self
+        return self if self.gather_here is None else self.gather_here()
 
     def total(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function returns for the rows; for rows elsewhere, the sum over their blocks."""
-        return function(self, *arguments)
+        if self.gather_here is None or self.held is None:
+            return function(self, *arguments)
+        return self.held.total(function, *arguments)
 
     @property
     def n_rows(self) -> int:
-        return self.codes.shape[1]
+        return int(self.offsets[-1])
 
     @property
     def n_features(self) -> int:
@@ -151,18 +186,25 @@ class ClassBlock:
     def n_segments(self) -> int:
         return self.classes.size
 
-    def blocks(self, row_bytes: int = 0) -> Iterable[np.ndarray]:
-        """``offsets`` cut to each block of the engine in turn; ``row_bytes`` of each row are read or written."""
-        return (self.offsets,) if self.is_whole else self.engine.blocks(self.offsets, row_bytes)
+    def blocks(self, row_bytes: int = 0, n_others: int = 0, n_moves: int = 1) -> Iterable[np.ndarray]:
+        """``offsets`` cut to each block of the engine in turn; ``row_bytes`` of each row are read or written.
+
+        Blocks are cut further if ratios to very many other classes are computed for each row and move, so that Python
+        hears signals in between.
+        """
+        blocks = (self.offsets,) if self.is_whole else self.engine.blocks(self.offsets, row_bytes)
+        if n_others < MANY_CLASSES:
+            return blocks
+        return chain.from_iterable(_short_parts(bounds, n_others * n_moves) for bounds in blocks)
+
+    def is_in_one(self, n_others: int) -> bool:
+        """Whether `blocks` are one, with ratios to so many other classes."""
+        return self.is_whole and n_others < MANY_CLASSES
 
     @cached_property
     def is_whole(self) -> bool:
         """Whether the engine has all rows in one block."""
         return len(self.engine.ends(self.offsets)) <= 1
-
-    def row_blocks(self, row_bytes: int = 0) -> Iterable[tuple[int, int]]:
-        """The first and last row (exclusive) of each block."""
-        return ((int(bounds[0]), int(bounds[-1])) for bounds in self.blocks(row_bytes))
 
     def level_codes(self, feature: int, rows: Any = slice(None)) -> np.ndarray:
         """Levels of one feature, from 0 to ``n_codes - 1`` (unseen)."""
@@ -195,52 +237,6 @@ class ClassBlock:
         )
 
 
-class RemoteBlock(ClassBlock):
-    """Rows whose codes stay with the workers of a cluster, which keep a `ClassBlock` for each block: ``held``."""
-
-    @classmethod
-    def of_classes(cls, coded: RemoteTable, offsets: np.ndarray) -> ClassBlock:
-        """One segment per class."""
-        weights = coded.weights
-        if weights is not None and not coded.is_sorted_by_class:
-            weights = weights[coded.rows.class_order()]
-        held = coded.remote.held.make(_by_class)
-        parts = (weights, offsets, np.arange(coded.n_classes))
-        return cls._kept(coded, held, *parts, lambda: ClassBlock.of(coded.here))
-
-    @classmethod
-    def _kept(
-        cls, coded: RemoteTable, held: Held, weights: Any, offsets: Any, classes: Any, gather_here: Callable[[], Any]
-    ) -> ClassBlock:
-        block = cls._of(coded, np.zeros((coded.n_features, 0), coded.remote.dtype), weights, offsets, classes)
-        vars(block).update(held=held, gather_here=gather_here)
-        return block
-
-    @classmethod
-    def gathered(cls, coded: RemoteTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
-        """As `gather`; rows that come several times are gathered in this process."""
-        n_segments = len(classes)
-        segments = np.full(coded.n_rows, n_segments, dtype=smallest_unsigned(n_segments))
-        segments[rows] = np.repeat(np.arange(n_segments), np.diff(offsets))
-        if np.count_nonzero(segments < n_segments) < len(rows):
-            return ClassBlock.gather(coded.here, rows, offsets, classes)
-        held = coded.remote.held.make(_in_segments, segments, classes)
-        parts = (None if coded.weights is None else coded.weights[rows], offsets, classes)
-        return cls._kept(coded, held, *parts, lambda: ClassBlock.gather(coded.here, rows, offsets, classes))
-
-    @property
-    def here(self) -> ClassBlock:
-        block: ClassBlock = vars(self)["gather_here"]()
-        return block
-
-    def total(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return vars(self)["held"].total(function, *arguments)
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.offsets[-1])
-
-
 def _by_class(rows: HeldRows) -> ClassBlock:
     return ClassBlock.of(rows.tables[0])
 
@@ -251,6 +247,13 @@ def _in_segments(rows: HeldRows, segments: np.ndarray, classes: np.ndarray) -> C
     order = np.argsort(own, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=len(classes) + 1)[:-1])])
     return ClassBlock.gather(rows.tables[0], order[: offsets[-1]], offsets, classes)
+
+
+def _short_parts(offsets: np.ndarray, n_ratios: int) -> Iterator[np.ndarray]:
+    """The same segments, cut to parts with a few million ratios each; segments are not divided."""
+    n_parts = -(-int(offsets[-1] - offsets[0]) * n_ratios // _MOST_RATIOS)
+    ends = offsets[np.linspace(0, offsets.size - 1, max(1, min(offsets.size - 1, n_parts)) + 1).astype(int)]
+    return (np.clip(offsets, begin, end) for begin, end in pairwise(ends.tolist()) if begin < end)
 
 
 def _classes(coded: CodedTable) -> np.ndarray:

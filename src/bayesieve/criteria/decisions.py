@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.criteria.base import ScanCriterion
-from bayesieve.criteria.ratio_tables import RatioTables
-from bayesieve.criteria.row_ratios import Saturation, Scan
+from bayesieve.criteria.row_ratios import RowRatios, Saturation, Scan
 from bayesieve.words import listed
 
 _SURE = 1e-9  # nats: beyond all ties
@@ -24,8 +23,11 @@ class Error(ScanCriterion):
     def saturation(self, n_classes: int) -> Saturation:
         return Saturation(right=_SURE, wrong=_SURE)
 
-    def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
-        return _wrong_sums(scan, moves)
+    def of_scan(self, rows: RowRatios, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+        from bayesieve.criteria._decision_kernels import wrong_sums
+
+        block, sums = scan.block, np.zeros((moves[0].size, len(scan.ratios) + 1))
+        return scan.add(wrong_sums, moves, sums, block.classes, block.weights) + scan.wrong_by_class()
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         return sums.sum(axis=1) / class_totals.sum()
@@ -119,18 +121,15 @@ class Precision(_OneClass):
         # With several other classes a wrong row may still change between them.
         return Saturation(right=_SURE, wrong=_SURE if n_classes == 2 else np.inf)
 
-    def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
+    def of_scan(self, rows: RowRatios, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._decision_kernels import chosen_sums
 
-        block = scan.block
-        sums = _wrong_sums(scan, moves)
-        chosen = np.zeros_like(sums)
-        for bounds in scan.blocks(moves):
-            chosen_sums(scan.ratios, block.codes, bounds, block.classes, block.weights, self._code, *moves, chosen)
+        block, sums = scan.block, super().of_scan(rows, scan, moves)
+        chosen = scan.add(chosen_sums, moves, np.zeros_like(sums), block.classes, block.weights, self._code)
         if scan.ratios.shape[0] == 1:  # rows left out for being wrong are given the only other class
-            chosen += _by_class(scan)
-        sums[:, np.arange(sums.shape[1]) != self._code] = chosen[:, np.arange(sums.shape[1]) != self._code]
-        return sums
+            chosen += scan.wrong_by_class()
+        chosen[:, self._code] = sums[:, self._code]
+        return chosen
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         total = class_totals[self._code]
@@ -170,28 +169,11 @@ class ExpectedCost(ScanCriterion):
     def saturation(self, n_classes: int) -> Saturation | None:
         return None  # how sure is sure enough depends on the costs
 
-    def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
+    def of_scan(self, rows: RowRatios, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._decision_kernels import cost_sums
 
-        block = scan.block
-        sums = np.zeros(moves[0].size)
-        for bounds in scan.blocks(moves):
-            cost_sums(scan.ratios, block.codes, bounds, block.classes, block.weights, self._costs, *moves, sums)
-        return sums[:, None]
+        block, sums = scan.block, np.zeros(moves[0].size)
+        return scan.add(cost_sums, moves, sums, block.classes, block.weights, self._costs)[:, None]
 
     def __repr__(self) -> str:
         return f"ExpectedCost({np.asarray(self.costs).tolist()})"
-
-
-def _wrong_sums(scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
-    from bayesieve.criteria._decision_kernels import wrong_sums
-
-    block = scan.block
-    sums = np.zeros((moves[0].size, scan.ratios.shape[0] + 1))
-    for bounds in scan.blocks(moves):
-        wrong_sums(scan.ratios, block.codes, bounds, block.classes, block.weights, *moves, sums)
-    return sums + _by_class(scan)
-
-
-def _by_class(scan: Scan) -> np.ndarray:
-    return np.bincount(scan.block.classes, weights=scan.wrong, minlength=scan.ratios.shape[0] + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,41 @@ from bayesieve.criteria.row_ratios import SURE, RowRatios, Saturation, Scan
 _ROWS_AT_ONCE = 1 << 13  # the probabilities of a piece of rows stay in the cache
 
 
-class RowLoss(Criterion):
+class SubsetCriterion(Criterion):
+    """A criterion computed for one subset after another, from the class probabilities of rows, in NumPy."""
+
+    def sums(self, rows: RowRatios, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
+        sums = np.zeros((features.size, 1))
+        for c, (feature, add) in enumerate(zip(features.tolist(), adding, strict=True)):
+            factors = tables.log_factors(feature)
+            sums[c] = self.of_subset(rows, feature, np.exp(factors if add else -factors))
+        return sums
+
+    def own_sums(self, rows: RowRatios, tables: RatioTables) -> np.ndarray:
+        return np.array([self.of_subset(rows, -1, None)])
+
+    @abstractmethod
+    def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
+        """The sum over rows, their ratios multiplied by the ``factors`` of the levels of a feature unless None."""
+
+
+def probabilities(rows: RowRatios, feature: int, factors: np.ndarray | None) -> Iterator[tuple[slice, int, np.ndarray]]:
+    """Pieces of the rows, each of one class: which rows, the class, and class probabilities (n_classes, n_rows);
+    ``factors`` as `SubsetCriterion.of_subset`.
+    """
+    scan = rows.scan()
+    block = scan.block
+    for segment, true_class in enumerate(block.classes.tolist()):
+        for begin in range(block.offsets[segment], block.offsets[segment + 1], _ROWS_AT_ONCE):
+            piece = slice(begin, min(begin + _ROWS_AT_ONCE, block.offsets[segment + 1]))
+            others = scan.ratios[:, piece]
+            if factors is not None:
+                others = others * factors[segment][:, block.level_codes(feature, piece)]
+            joint = np.insert(others, true_class, 1.0, axis=0)
+            yield piece, true_class, joint / joint.sum(axis=0)
+
+
+class RowLoss(SubsetCriterion):
     """The mean over rows of a loss that you define.
 
     Give it a ``name`` and the method ``losses``; set ``lower_is_better = False`` for a gain. It runs in NumPy, some ten
@@ -43,30 +78,12 @@ class RowLoss(Criterion):
         (n_classes, n_rows).
         """
 
-    def sums(self, rows: RowRatios, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
-        sums = np.zeros((features.size, 1))
-        for c, (feature, add) in enumerate(zip(features, adding, strict=True)):
-            factors = tables.log_factors(int(feature))
-            sums[c] = self._sum(rows, int(feature), np.exp(factors if add else -factors))
-        return sums
-
-    def own_sums(self, rows: RowRatios, tables: RatioTables) -> np.ndarray:
-        return np.array([self._sum(rows, None, None)])
-
-    def _sum(self, rows: RowRatios, feature: int | None, factors: np.ndarray | None) -> float:
-        scan = rows.scan()
-        block = scan.block
-        total = 0.0
-        for segment, true_class in enumerate(block.classes.tolist()):
-            for begin in range(block.offsets[segment], block.offsets[segment + 1], _ROWS_AT_ONCE):
-                piece = slice(begin, min(begin + _ROWS_AT_ONCE, block.offsets[segment + 1]))
-                others = scan.ratios[:, piece]
-                if feature is not None and factors is not None:
-                    others = others * factors[segment][:, block.level_codes(feature, piece)]
-                joint = np.insert(others, true_class, 1.0, axis=0)
-                loss = self._checked(joint / joint.sum(axis=0), true_class)
-                total += float((loss * block.weights[piece] if block.weights.size else loss).sum())
-                block.engine.visited(loss.size * (8 * len(scan.ratios) + block.codes.itemsize))
+    def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
+        block, total = rows.scan().block, 0.0
+        for piece, true_class, probability in probabilities(rows, feature, factors):
+            loss = self._checked(probability, true_class)
+            total += float((loss * block.weights[piece] if block.weights.size else loss).sum())
+            block.engine.visited(loss.size * (8 * (len(probability) - 1) + block.codes.itemsize))
         return total
 
     def _checked(self, probability: np.ndarray, true_class: int) -> np.ndarray:
@@ -97,36 +114,29 @@ class LogLoss(ScanCriterion):
             return RowJoints(block, tables, priors)
         return super().start(block, tables, priors, leave_out=leave_out)
 
-    def sums(self, rows: Any, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
-        if isinstance(rows, RowJoints):
-            return rows.sums(features, adding)
-        return super().sums(rows, tables, features, adding)
-
-    def own_sums(self, rows: Any, tables: RatioTables) -> np.ndarray:
-        return rows.own_sums() if isinstance(rows, RowJoints) else super().own_sums(rows, tables)
-
     def path_sums(self, rows: RowRatios | RowJoints, tables: RatioTables, features: np.ndarray) -> np.ndarray:
         """(n_features, 1) sums of the subsets that grow by one feature after another; the rows follow."""
         if isinstance(rows, RowRatios) and rows.block.is_whole:
             return rows.path(tables, features, tables.largest_log_factor > _MOST_MULTIPLIED)
         sums = np.zeros((features.size, 1))
         for at, feature in enumerate(features.tolist()):
-            sums[at] = self.sums(rows, tables, features[at : at + 1], np.array([True]))
+            sums[at] = self.sums(rows, tables, features[at : at + 1], np.array([True]))  # type: ignore[arg-type]
             rows.multiply(tables, feature, True)
         rows.expect_moves()  # as after a path
         return sums
 
-    def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
+    def of_scan(self, rows: RowRatios | RowJoints, scan: Any, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._kernels import NO_PRODUCTS, log_loss_sums, new_products
 
-        block = scan.block
-        losses = np.zeros(moves[0].size)
-        by_row = tables.largest_log_factor > _MOST_MULTIPLIED
-        products = NO_PRODUCTS if block.is_whole else new_products(losses.size)
+        if isinstance(rows, RowJoints):
+            return rows.sums(moves)
+        block, losses = scan.block, np.zeros(moves[0].size)
+        by_row = rows.tables.largest_log_factor > _MOST_MULTIPLIED
+        products = NO_PRODUCTS if block.is_in_one(len(scan.ratios)) else new_products(losses.size)
         for bounds in scan.blocks(moves):
             is_last = bool(bounds[-1] == block.offsets[-1])
-            rows = (scan.ratios, scan.base, block.codes, bounds, block.weights)
-            log_loss_sums(*rows, *moves, by_row, products, is_last, losses)
+            of_rows = scan.ratios, scan.base, block.codes, bounds, block.weights
+            log_loss_sums(*of_rows, *moves, by_row, products, is_last, losses)
         return (losses + scan.log_scale)[:, None]
 
 
@@ -148,13 +158,10 @@ class Brier(ScanCriterion):
         # With several other classes it matters among which of them a wrong row is undecided.
         return Saturation(right=SURE, wrong=SURE if n_classes == 2 else np.inf)
 
-    def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
+    def of_scan(self, rows: RowRatios, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._probability_kernels import squared_error_sums
 
-        block = scan.block
-        squares = np.zeros(moves[0].size)
-        for bounds in scan.blocks(moves):
-            squared_error_sums(scan.ratios, block.codes, bounds, block.weights, *moves, squares)
+        squares = scan.add(squared_error_sums, moves, np.zeros(moves[0].size), scan.block.weights)
         return (squares + 2.0 * scan.wrong.sum())[:, None]
 
 
@@ -172,31 +179,21 @@ class ErrorProbability(ScanCriterion):
     def saturation(self, n_classes: int) -> Saturation:
         return Saturation(right=SURE, wrong=SURE)
 
-    def of_scan(self, scan: Scan, moves: tuple[Any, ...], tables: RatioTables) -> np.ndarray:
-        from bayesieve.criteria._kernels import BLOCK
-        from bayesieve.criteria._probability_kernels import FEWEST, padding, probability_sums, two_way_sums
+    def of_scan(self, rows: RowRatios, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+        from bayesieve.criteria._probability_kernels import probability_sums, takes_two_way, two_way_right
 
-        block = scan.block
-        columns, lows, _, kinds, starts, n_codes, table = moves
-        right = np.zeros(columns.size)
-        fused = kinds == TWO_WAY
+        block, kinds = scan.block, moves[3]
+        right = np.zeros(kinds.size)
+        fused = (kinds == TWO_WAY) & takes_two_way(block.offsets, block.n_rows, len(scan.ratios), block.weights)
         if fused.any():
-            # The fused loops fill up a class with rows around it, so that its rows are a multiple of FEWEST.
-            filled_up = min(BLOCK, -(-int(np.diff(block.offsets).max()) // FEWEST) * FEWEST)
-            if block.weights.size or scan.ratios.shape[0] not in (1, 2, 3) or block.n_rows < filled_up:
-                fused[:] = False
-        if fused.any():
-            sums, near = np.zeros(fused.sum()), np.empty((len(scan.ratios), BLOCK))
-            few = columns[fused], lows[fused], starts[fused], n_codes[fused]
-            for bounds in scan.blocks(moves):
-                two_way_sums(tuple(scan.ratios), tuple(near), block.codes, bounds, *few, table, sums)
-            right[fused] = sums - padding(block.offsets)
+            right[fused] = two_way_right(scan, _of(moves, fused))
         if not fused.all():
-            sums = np.zeros(np.sum(~fused))
-            several = [values[~fused] for values in moves[:-1]] if fused.any() else moves[:-1]
-            for bounds in scan.blocks(moves):
-                probability_sums(scan.ratios, block.codes, bounds, block.weights, *several, table, sums)
-            right[~fused] = sums
-        first, end = block.offsets[0], block.offsets[-1]
+            several = _of(moves, ~fused) if fused.any() else moves
+            right[~fused] = scan.add(probability_sums, several, np.zeros(several[0].size), block.weights)
+        first, end = block.offsets[[0, -1]]
         scanned = block.weights[first:end].sum() if block.weights.size else end - first
         return (scanned - right + scan.wrong.sum())[:, None]
+
+
+def _of(moves: tuple[Any, ...], chosen: np.ndarray) -> tuple[Any, ...]:
+    return *(values[chosen] for values in moves[:-1]), moves[-1]

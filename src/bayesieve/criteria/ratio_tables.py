@@ -66,33 +66,37 @@ class RatioTables:
         self._call: Callable[[int], np.ndarray] | None
         self.by_class = by_class
         self._to_store = by_class is not None and keeps(self.n_codes, n_segments, n_classes)
-        logs: np.ndarray | None = None
-        if by_class is not None and not isinstance(log_factors, np.ndarray):
-            assert classes is not None
-            self._call = log_factors
-            total = self._look_over_classes(by_class, classes)
-        elif isinstance(log_factors, np.ndarray):
-            self._call = None
-            self._logs = logs = log_factors
-            total = self._look_over(log_factors)
+        if isinstance(log_factors, np.ndarray):
+            self._call, self._logs = None, log_factors
         else:
             self._call = log_factors
-            logs, total = self._call_for_all(log_factors)
-        if logs is not None:
-            self._exponentiate(logs)
+        if by_class is not None:
+            assert classes is not None
+            total = self._look_over_classes(by_class, classes)
+        elif self._logs is None and not keeps(self.n_codes, n_segments, n_classes):
+            total = self._look_over_one_by_one()
+        else:
+            if self._logs is None:
+                self._logs = self._all()
+            total = self._look_over(self._logs)
+            self._exponentiate()
         self.log_reach = total + 1000.0
         self.log_unit = 2.0 ** -min(52, 59 - int(np.ceil(np.log2(self.log_reach))))
 
-    def _exponentiate(self, logs: np.ndarray) -> None:
-        factors = np.exp(np.clip(logs, -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR))
+    def _all(self) -> np.ndarray:
+        """The tables of all features, one after another."""
+        return np.concatenate([np.zeros(0), *(self.log_factors(k).ravel() for k in range(self.n_codes.size))])
+
+    def _exponentiate(self) -> None:
+        assert self._logs is not None
+        factors = np.exp(np.clip(self._logs, -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR))
         self._flat = np.concatenate([factors, 1.0 / factors])
 
     def _store(self) -> None:
         """Make the tables of all features, if they are to be stored and were not needed before."""
         if self._to_store:
-            assert self._call is not None
-            self._logs = logs = np.concatenate([self._call(k).ravel() for k in range(self.n_codes.size)])
-            self._exponentiate(logs)
+            self._logs = self._all()
+            self._exponentiate()
             self._to_store = False
 
     def log_factors(self, feature: int) -> np.ndarray:
@@ -124,20 +128,17 @@ class RatioTables:
         of_codes = np.maximum(high - own.min(axis=1, initial=np.inf), own.max(axis=1, initial=-np.inf) - low)
         return float(np.maximum.reduceat(of_codes, np.cumsum(self.n_codes) - self.n_codes).sum())
 
-    def _call_for_all(self, log_factors: Callable[[int], np.ndarray]) -> tuple[np.ndarray | None, float]:
-        """The factors of all features, where they are few enough to be stored, and as `_look_over`."""
-        logs = np.empty(self.starts[-1]) if keeps(self.n_codes, self.n_segments, self.n_classes) else None
+    def _look_over_one_by_one(self) -> float:
+        """As `_look_over`, of tables that are too large to be stored."""
         total = 0.0
         for k in range(self.n_codes.size):
-            factors = log_factors(k)
+            factors = self.log_factors(k)
             step = max(1, _PIECE // max(1, factors[0].size))
             pieces = [factors[at : at + step] for at in range(0, self.n_segments, step)]
             largest = np.concatenate([np.abs(piece).max(axis=(1, 2), initial=0.0) for piece in pieces])
             np.maximum(self.bounds, largest, out=self.bounds)
             total += float(largest.max(initial=0.0))
-            if logs is not None:
-                logs[self.starts[k] : self.starts[k + 1]] = factors.ravel()
-        return logs, total
+        return total
 
     @property
     def largest_log_factor(self) -> float:
@@ -160,12 +161,17 @@ class RatioTables:
     def all_log_steps(self) -> np.ndarray:
         """``log_steps`` of all features, one after another, shape (sum of their sizes,)."""
         self._store()
-        if self._logs is not None:
-            if self._log_steps is None:
-                self._log_steps = np.rint(self._logs / self.log_unit).astype(np.int64)
-            return self._log_steps
-        steps = [self.log_steps(f).ravel() for f in range(self.n_codes.size)]
-        return np.concatenate(steps) if steps else np.zeros(0, dtype=np.int64)
+        if self._log_steps is None and self._logs is not None:
+            self._log_steps = np.rint(self._logs / self.log_unit).astype(np.int64)
+        elif self._log_steps is None:
+            self._log_steps = _joined([self.log_steps(k).ravel() for k in range(self.n_codes.size)])[0]
+        return self._log_steps
+
+    def gather_steps(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `gather`, ``log_steps`` of features added."""
+        if self.has_all_log_steps or 8 * int(self.starts[-1]) <= _PRECOMPUTED_BYTES:
+            return self.all_log_steps(), self.starts[features]
+        return _joined([self.log_steps(int(f)).ravel() for f in features])
 
     def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry
@@ -182,8 +188,13 @@ class RatioTables:
                 np.clip(piece * (1.0 if add else -1.0), -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR, out=factors)
                 np.exp(factors, out=factors)
             tables.append(table)
-        starts = np.concatenate([[0], np.cumsum([table.size for table in tables])[:-1]]).astype(np.int64)
-        return tables[0] if len(tables) == 1 else np.concatenate(tables), starts
+        return _joined(tables)
+
+
+def _joined(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """One table after another, and where each starts."""
+    starts = np.concatenate([[0], np.cumsum([table.size for table in tables])]).astype(np.int64)
+    return tables[0] if len(tables) == 1 else np.concatenate(tables), starts[:-1]
 
 
 def _pieces(table: np.ndarray) -> list[np.ndarray]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from bayesieve.criteria.class_block import THREE_WAY, ClassBlock
+from bayesieve.criteria.class_block import ClassBlock
 from bayesieve.criteria.ratio_tables import RatioTables
-from bayesieve.criteria.row_ratios import IMPOSSIBLE
+from bayesieve.criteria.row_steps import IMPOSSIBLE
 
 _MOST_MULTIPLIED = 80.0  # nats: larger factors do not multiply safely
 _REACH = 500.0  # nats that the moves between two looks at the logarithms may cover together
@@ -32,7 +32,6 @@ class RowJoints:
         assert tables.by_class is not None
         self.block, self._logs = block, tables.by_class
         n_classes = self._logs.shape[1]
-        self._as_they_are = block.kinds > THREE_WAY
         self._starts = np.concatenate([[0], np.cumsum(block.n_codes)]).astype(np.int64)
         factors = np.exp(self._logs)
         # Factors of features added, of features dropped, and of no move.
@@ -66,13 +65,12 @@ class RowJoints:
         if self._left == 0:
             return
         self._left -= 1
-        column, low, high, as_it_is, start = (values[0] for values in self._moves(np.array([feature]), np.array([add])))
+        move, own = self.moves(tables, np.array([feature]), np.array([add]))
+        place = [values[0] for values in move]
+        rows = self._joint, self.block.codes
         for bounds in self._blocks(1):
-            multiply_joint(
-                *(self._joint, self.block.codes, bounds, self.block.weights),
-                *(column, low, high, as_it_is, start, self._factors, self._lead),
-            )
-        self._lead[0] -= self._own[feature] if add else -self._own[feature]
+            multiply_joint(*rows, bounds, self.block.weights, *place, self._factors, self._lead)
+        self._lead[0] -= own[0]
 
     def scan(self) -> RowJoints:
         """The same, with probabilities of the current subset."""
@@ -80,51 +78,56 @@ class RowJoints:
             self._start()
         return self
 
-    def sums(self, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
-        """(n_candidates, 1) sums of log losses, one line per feature added, or else dropped."""
-        of_rows = self.scan()._sums(self._moves(features, adding))
-        return (of_rows + self._lead - np.where(adding, 1.0, -1.0) * self._own[features])[:, None]
+    def sums(self, moves: tuple[tuple[np.ndarray, ...], np.ndarray]) -> np.ndarray:
+        """(n_moves, 1) sums of log losses."""
+        from bayesieve.criteria._joint_kernels import joint_sums
 
-    def own_sums(self) -> np.ndarray:
-        """(1,) the sum of log losses of the current subset."""
+        places, own = moves
+        sums = np.zeros(own.size)
+        for bounds in self._blocks(sums.size):
+            joint_sums(self._joint, self.block.codes, bounds, self.block.weights, *places, self._factors, sums)
+        return (sums + self._lead - own)[:, None]
+
+    def moves(
+        self, tables: RatioTables, features: np.ndarray, adding: np.ndarray
+    ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+        """What the kernels need to know of each move, and what it adds to the true classes of all rows."""
+        *places, starts = self._added(features)
+        return (*places, starts + np.where(adding, 0, self._starts[-1])), np.where(adding, 1.0, -1.0) * self._own[
+            features
+        ]
+
+    def no_move(self) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+        """As `moves`, of the one that changes nothing."""
         highest = np.iinfo(self.block.codes.dtype).max
         nothing = np.full(1, highest, dtype=self.block.codes.dtype)
         last = np.array([len(self._factors) - 2])  # for level 0, and 1 of the highest code
-        moves = (np.zeros(1, dtype=np.int64), nothing, nothing, np.zeros(1, dtype=bool), last)
-        return self.scan()._sums(moves) + self._lead
-
-    def _moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, ...]:
-        block, starts = self.block, self._starts[features] + np.where(adding, 0, self._starts[-1])
-        return block.columns[features], block.lows[features], block.highs[features], self._as_they_are[features], starts
-
-    def _sums(self, moves: tuple[np.ndarray, ...]) -> np.ndarray:
-        from bayesieve.criteria._joint_kernels import joint_sums
-
-        sums = np.zeros(moves[0].size)
-        for bounds in self._blocks(sums.size):
-            joint_sums(self._joint, self.block.codes, bounds, self.block.weights, *moves, self._factors, sums)
-        return sums
+        return (np.zeros(1, dtype=np.int64), nothing, nothing, np.zeros(1, dtype=np.uint8), last), np.zeros(1)
 
     def _start(self) -> None:
         """Probabilities from logarithms."""
         from bayesieve.criteria._joint_kernels import start_joint
 
         block, features = self.block, np.flatnonzero(self._selected)
-        moves = self._moves(features, np.ones(features.size, dtype=bool))
+        places = self._added(features)
         self._lead, self._left = np.zeros(1), self._most_moves
         for bounds in self._blocks(features.size):
             start_joint(
                 *(self._joint, block.codes, bounds, block.weights, block.classes),
-                *(*moves, self._priors, self._logs, self._lead),
+                *(*places, self._priors, self._logs, self._lead),
             )
 
     def _sum_own(self) -> None:
         from bayesieve.criteria._joint_kernels import sum_own
 
         block, every = self.block, np.arange(self.block.n_features)
-        moves = self._moves(every, np.ones(every.size, dtype=bool))
         for bounds in block.blocks(block.codes.itemsize * every.size):
-            sum_own(block.codes, bounds, block.weights, block.classes, *moves, self._logs, self._own)
+            sum_own(block.codes, bounds, block.weights, block.classes, *self._added(every), self._logs, self._own)
+
+    def _added(self, features: np.ndarray) -> tuple[np.ndarray, ...]:
+        block = self.block
+        places = block.columns[features], block.lows[features], block.highs[features], block.kinds[features]
+        return *places, self._starts[features]
 
     def _blocks(self, n_features: int) -> Iterable[np.ndarray]:
         return self.block.blocks(8 * self._joint.shape[1] + n_features * self.block.codes.itemsize)

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bayesieve.criteria.base import Criterion
-from bayesieve.criteria.ratio_tables import RatioTables
+from bayesieve.criteria.losses import SubsetCriterion, probabilities
 from bayesieve.criteria.row_ratios import RowRatios
 
 
-class Scorer(Criterion):
+class Scorer(SubsetCriterion):
     """What a scorer of scikit-learn makes of the class probabilities of all rows; higher is better.
 
     It computes the score of every subset by itself, from the outside, and is much slower than the other criteria.
@@ -37,36 +36,22 @@ class Scorer(Criterion):
     def check(self, classes: Any) -> None:
         from sklearn.metrics import get_scorer
 
-        self._model = _Fitted(np.asarray(classes))
+        self._classes = np.asarray(classes)
         self._scorer = get_scorer(self.scoring)
-
-    def sums(self, rows: RowRatios, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
-        scores = [
-            self._score(rows, int(feature), np.exp(tables.log_factors(int(feature)) * (1.0 if add else -1.0)))
-            for feature, add in zip(features, adding, strict=True)
-        ]
-        return np.array(scores)[:, None]
-
-    def own_sums(self, rows: RowRatios, tables: RatioTables) -> np.ndarray:
-        return np.array([self._score(rows)])
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         return sums[:, 0]
 
-    def _score(self, rows: RowRatios, feature: int = -1, factors: np.ndarray | None = None) -> float:
-        scan = rows.scan()
-        block = scan.block
-        probability = np.empty((block.n_rows, len(scan.ratios) + 1))
-        for segment, true_class in enumerate(block.classes.tolist()):
-            piece = slice(block.offsets[segment], block.offsets[segment + 1])
-            others = scan.ratios[:, piece]
-            if factors is not None:
-                others = others * factors[segment][:, block.level_codes(feature, piece)]
-            probability[piece] = np.insert(others, true_class, 1.0, axis=0).T
-        self._model.probability = probability / probability.sum(axis=1, keepdims=True)
-        labels = self._model.classes_[np.repeat(block.classes, np.diff(block.offsets))]
+    def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
+        block = rows.scan().block
+        probability = np.empty((block.n_rows, rows.tables.n_classes))
+        for piece, _, of_piece in probabilities(rows, feature, factors):
+            probability[piece] = of_piece.T
+        labels = self._classes[np.repeat(block.classes, np.diff(block.offsets))]
         weights = {"sample_weight": block.weights} if block.weights.size else {}
-        return float(self._scorer(self._model, np.arange(block.n_rows)[:, None], labels, **weights))
+        return float(
+            self._scorer(_Fitted(self._classes, probability), np.arange(block.n_rows)[:, None], labels, **weights)
+        )
 
     def __repr__(self) -> str:
         return f"Scorer({self.scoring!r})"
@@ -75,9 +60,9 @@ class Scorer(Criterion):
 class _Fitted(ClassifierMixin, BaseEstimator):
     """A classifier whose predictions are known; X are the positions of the rows."""
 
-    def __init__(self, classes: np.ndarray) -> None:
+    def __init__(self, classes: np.ndarray, probability: np.ndarray) -> None:
         self.classes = self.classes_ = classes
-        self.probability = np.zeros((0, len(classes)))
+        self.probability = probability
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         return self.probability

@@ -9,8 +9,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from bayesieve.criteria import Criterion
-from bayesieve.criteria.registry import CRITERIA
+from bayesieve.criteria import CRITERIA, Criterion
 from bayesieve.parts import Score
 from bayesieve.report.data import PathStep, SearchSummary
 from bayesieve.selection import SELECTORS, CodedSelector

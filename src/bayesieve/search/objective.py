@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.criteria import Criterion, Precision, RatioTables, Recall, Scorer
-from bayesieve.criteria.registry import CRITERIA, make_criterion
-from bayesieve.criteria.row_ratios import MANY_CLASSES
+from bayesieve.criteria import CRITERIA, Criterion, Precision, RatioTables, Recall, Scorer, make_criterion
+from bayesieve.criteria.class_block import MANY_CLASSES
 from bayesieve.engine import IN_MEMORY, Parts, effective_jobs, map_in_threads
 from bayesieve.search.scored_rows import ScoredRows
 
@@ -233,10 +232,6 @@ def _reset(block: Any, priors: np.ndarray) -> None:
 
 
 def _multiply(block: Any, tables: RatioTables, features: Sequence[int], adding: Sequence[bool]) -> None:
-    together = getattr(block, "multiply_all", None)
-    if together is not None and len(features) > 1:
-        together(tables, features, adding)
-        return
     for feature, add in zip(features, adding, strict=True):
         block.multiply(tables, feature, add)
 

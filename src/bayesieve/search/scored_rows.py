@@ -13,7 +13,7 @@ from bayesieve.counts.families import Families
 from bayesieve.counts.probabilities import log_probabilities_of_all, smoothed_logs
 from bayesieve.criteria import ClassBlock, RatioTables
 from bayesieve.criteria.ratio_tables import keeps
-from bayesieve.criteria.row_ratios import IMPOSSIBLE
+from bayesieve.criteria.row_steps import IMPOSSIBLE
 from bayesieve.engine import Engine
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.rows import Rows

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.criteria.subset_steps import most_subsets
+from bayesieve.criteria.row_steps import most_subsets
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import Clock
 from bayesieve.search.objective import Objective

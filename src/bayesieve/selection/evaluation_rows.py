@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesieve.counts import CodedTable, Recoder, Smoothing
-from bayesieve.criteria import Criterion
-from bayesieve.criteria.registry import make_criterion
+from bayesieve.criteria import Criterion, make_criterion
 from bayesieve.search import ScoredRows
 from bayesieve.selection.row_splits import is_number_of_folds, is_splitter, row_splits
 

@@ -12,8 +12,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.imprecise import LEVEL_PROBABILITIES, LevelProbabilities, class_imprecise_information
 from bayesieve.counts.information import class_information
-from bayesieve.criteria import Criterion
-from bayesieve.criteria.registry import make_criterion
+from bayesieve.criteria import Criterion, make_criterion
 from bayesieve.parts import Score
 from bayesieve.search import Clock, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem, TraceRecorder
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of

@@ -12,8 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.criteria import Criterion
-from bayesieve.criteria.registry import make_criterion
+from bayesieve.criteria import Criterion, make_criterion
 from bayesieve.engine.progress import Progress, SearchProgress
 from bayesieve.search import (
     DIRECTIONS,

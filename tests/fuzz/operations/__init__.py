@@ -1,29 +1,7 @@
 """Operations: importing this package registers all of them."""
 
-from tests.fuzz.operations import (
-    broken,
-    codes,
-    columns,
-    command_line,
-    comparing,
-    damage,
-    models,
-    relations,
-    reports,
-    scans,
-    selecting,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = [
-    "broken",
-    "codes",
-    "columns",
-    "command_line",
-    "comparing",
-    "damage",
-    "models",
-    "relations",
-    "reports",
-    "scans",
-    "selecting",
-]
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

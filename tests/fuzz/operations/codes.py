@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,47 +16,17 @@ from tests.fuzz.case import Case, operation
 from tests.fuzz.libraries import hold
 from tests.fuzz.tables import draw_classes, draw_labels, draw_size, draw_table, draw_weights
 
-_SPOILT = (
-    *(
-        lambda c: c + 0.5,
-        lambda c: -c - 1,
-        lambda c: c * 10**7,
-        lambda c: c.astype(object) * 10**20,
-        lambda c: c.astype(str),
-    ),
-    *(
-        lambda c: c.astype(object),
-        lambda c: c > 0,
-        lambda c: c.astype("datetime64[D]"),
-        lambda c: c[0],
-        lambda c: c[:0],
-    ),
+_SPOILT: tuple[Callable[[np.ndarray], Any], ...] = (
+    *(lambda c: c + 0.5, lambda c: -c - 1, lambda c: c * 10**7, lambda c: c.astype(object) * 10**20, lambda c: c > 0),
+    *(lambda c: c.astype(str), lambda c: c.astype(object), lambda c: c.astype("datetime64[D]"), lambda c: c[0]),
     *(lambda c: np.where(c > 0, c, np.nan), lambda c: c.astype(complex), lambda c: c.astype("timedelta64[s]")),
     *(lambda c: np.where(c > 0, None, c), lambda c: c.astype(np.float16), lambda c: np.ma.array(c, mask=c > 0)),
-    *(
-        lambda c: c.tolist(),
-        pd.DataFrame,
-        lambda c: pl.DataFrame(c),
-        lambda c: c.astype("uint64") + 2**63,
-        lambda c: c * 1.0,
-    ),
-    *(
-        lambda c: pd.DataFrame(c).astype("category"),
-        lambda c: pd.DataFrame(c.astype(str)),
-        lambda c: c * np.inf,
-        lambda c: "codes",
-    ),
-    *(
-        lambda c: pd.DataFrame(c).astype("Int64"),
-        lambda c: c[:, :, None],
-        lambda c: None,
-        lambda c: c.astype(str).astype("S"),
-    ),
-    *(
-        lambda c: pd.DataFrame(c, columns=["a"] * c.shape[1]),
-        lambda c: pa.table(list(c.T), names=["a"] * c.shape[1]),
-        lambda c: pa.record_batch([pa.array(column) for column in c.T], names=["a"] * c.shape[1]),
-    ),
+    *(lambda c: c.tolist(), pd.DataFrame, pl.DataFrame, lambda c: c.astype("uint64") + 2**63, lambda c: c * 1.0),
+    *(lambda c: pd.DataFrame(c).astype("category"), lambda c: pd.DataFrame(c.astype(str)), lambda c: c * np.inf),
+    *(lambda c: pd.DataFrame(c).astype("Int64"), lambda c: c[:, :, None], lambda c: None, lambda c: "codes"),
+    *(lambda c: c.astype(str).astype("S"), lambda c: pd.DataFrame(c, columns=["a"] * c.shape[1]), lambda c: c[:0]),
+    lambda c: pa.table(list(c.T), names=["a"] * c.shape[1]),
+    lambda c: pa.record_batch([pa.array(column) for column in c.T], names=["a"] * c.shape[1]),
 )
 
 
@@ -134,7 +105,7 @@ def pairs(case: Case) -> None:
     if raw:
         table = draw_table(case)
         _, X = hold(case, table)
-        classes, encoder = table.codes, options.encoder(case, [column.name for column in table.columns])
+        classes, encoder = table.codes, options.encoder(case, table.names)
     else:
         (X, classes), encoder = draw_codes(case), None
     statistic = "x" if case.chance(0.03) else case.pick(options.MEASURES)

@@ -13,7 +13,7 @@ from tests.fuzz import invariants, options
 from tests.fuzz.case import Case, operation
 from tests.fuzz.files import spoilt_json
 from tests.fuzz.libraries import LIBRARIES, hold, image, take
-from tests.fuzz.tables import draw_again, draw_labels, draw_table, draw_weights
+from tests.fuzz.tables import draw_again, draw_table, draw_task
 
 
 def _encoder(case: Case, names: list[Any]) -> Any:
@@ -44,10 +44,9 @@ def damaged_levels(case: Case) -> None:
 @operation(0.5)
 def code_once(case: Case) -> None:
     """Rows coded once, for several estimators."""
-    table = draw_table(case)
+    table, y, weights = draw_task(case)
     _, X = hold(case, table)
-    y, weights = draw_labels(case, table.codes), draw_weights(case, table.codes)
-    encoder = options.table_encoder(case, [column.name for column in table.columns])
+    encoder = options.table_encoder(case, table.names)
     with case.step("fit_transform_coded"):
         coded = encoder.fit_transform_coded(X, y, weights)
     model = options.model(case, []).set_params(encoder="modl")
@@ -71,10 +70,9 @@ def code_once(case: Case) -> None:
 @operation(1.5)
 def encode(case: Case) -> None:
     """Codes of the training rows, of single rows, of rows never seen."""
-    table = draw_table(case)
+    table, y, weights = draw_task(case)
     library, X = hold(case, table)
-    y, weights = draw_labels(case, table.codes), draw_weights(case, table.codes)
-    encoder = _encoder(case, [column.name for column in table.columns])
+    encoder = _encoder(case, table.names)
     if case.chance(0.1):
         with case.step("set_params"):
             options.spoil(case, encoder)

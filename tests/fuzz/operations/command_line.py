@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import re
 from pathlib import Path
@@ -99,9 +98,7 @@ def score_rows(case: Case) -> None:
     case.check(shuffled == [whole[i] for i in order], "rows of a file in another order", (whole, shuffled))
     for row in {case.integer(0, new.n_rows - 1) for _ in range(3)}:
         alone = _predicted(case, model, new.rows([row]))
-        case.check(
-            alone == [whole[row]], "a row of a file alone", (whole[row], alone, [c.values[row] for c in new.columns])
-        )
+        case.check(alone == [whole[row]], "a row of a file alone", (alone, [c.values[row] for c in new.columns]))
 
 
 def _predicted(case: Case, model: Path, table: Drawn) -> list[list[str]] | None:
@@ -132,14 +129,8 @@ def odd_files(case: Case) -> None:
     new = write(case.folder / f"new{suffix}", spoilt_text(case, text))
     run(case, "info", "info", model, must=True)
     run(case, "predict", "predict", model, new)
-    run(
-        case,
-        "explain",
-        "explain",
-        model,
-        new,
-        *(["--output", case.folder / "explained.csv"] if case.chance(0.3) else []),
-    )
+    into = ["--output", case.folder / "explained.csv"] if case.chance(0.3) else []
+    run(case, "explain", "explain", model, new, *into)
     cells = list(csv.reader(io.StringIO((out / "features.csv").read_text(encoding="utf-8"))))
     formulas = [cell for row in cells for cell in row if cell[:1] in ("=", "@")]
     case.check(not formulas, "no cell of features.csv starts a formula", formulas)
@@ -153,25 +144,8 @@ def odd_arguments(case: Case) -> None:
     """Arguments that are none."""
     _, columns = draw_file(case, most_rows=30)
     table = write(case.folder / "train.csv", csv_text(case, columns))
-    odd = (
-        "",
-        "-1",
-        "0",
-        "1",
-        "1.5",
-        "a",
-        "nan",
-        "inf",
-        str(10**30),
-        "\x00",
-        ",",
-        "the target",
-        "x0",
-        str(2**32),
-        "--",
-        "=",
-        "é",
-    )
+    odd = ["", "-1", "0", "1", "1.5", "a", "nan", "inf", str(10**30), "\x00", ",", "the target", "x0", str(2**32), "--"]
+    odd += ["=", "é"]
     names = [("--target", "-t"), ("--weight",), ("--ignore",), ("--numeric",), ("--categorical",), ("--selector",)]
     names += [("--max-seconds",), ("--seed",), ("--jobs",), ("--folds",), ("--benefit",)]
     command = case.pick(("fit", "fit", "fit", "compare", "predict", "explain", "info", "nothing"))
@@ -182,9 +156,7 @@ def odd_arguments(case: Case) -> None:
     if command == "compare":
         given += ["--selectors", case.pick(("all", "map,all", "x", ""))]
     if command in ("predict", "explain", "info"):
-        model = write(
-            case.folder / "model.json", case.pick((b"", b"{}", b"[]", b"1", json.dumps({"format": 1}).encode()))
-        )
+        model = write(case.folder / "model.json", case.pick((b"", b"{}", b"[]", b"1", b'{"format": 1}')))
         given = [command, model, table][: 2 if command == "info" else 3]
     for _ in range(case.integer(1, 2)):
         value = case.pick(odd)

@@ -10,16 +10,15 @@ from tests.fuzz import invariants, options, outcome
 from tests.fuzz.case import Case, operation
 from tests.fuzz.files import spoilt_bytes
 from tests.fuzz.libraries import hold
-from tests.fuzz.tables import draw_labels, draw_table, draw_weights
+from tests.fuzz.tables import draw_task
 
 
 @operation(0.5)
 def compare(case: Case) -> None:
     """Measured, and gone on with from the file of results to the same figures."""
-    table = draw_table(case, most_rows=150)
+    table, y, weights = draw_task(case, most_rows=150)
     _, X = hold(case, table)
-    y, weights = draw_labels(case, table.codes), draw_weights(case, table.codes)
-    names = [column.name for column in table.columns]
+    names = table.names
     methods: dict[Any, Any] = {f"method {i}": options.model(case, names) for i in range(case.integer(1, 2))}
     if case.chance(0.05):
         methods[case.pick(("", 1, "<script>alert(1)</script>"))] = case.pick(
@@ -29,7 +28,7 @@ def compare(case: Case) -> None:
     if case.chance(0.15):
         made = case.pick((bs.RepeatedFolds, FixedSplit))
         with case.step("protocol"):
-            protocol = made(case.pick((case.integer(0, 60), case.pick(options.ODD_VALUES)())))
+            protocol = made(case.pick((case.integer(0, 60), case.pick(options.odd_values()))))
     results = case.folder / "results.jsonl" if case.chance(0.5) else None
     case.note(repr(methods))
     given = {"sample_weight": weights, "results": results, "n_jobs": case.pick((None, None, 1, 2))}

@@ -20,7 +20,7 @@ def damaged_model(case: Case) -> None:
     """A file with flipped bits, cut short, or with other JSON loads as the same model or not at all."""
     table = draw_table(case, plain=1.0, n_classes=case.integer(2, 3), most_rows=100)
     _, X = hold(case, table, nonsense=False)
-    model = options.model(case, [column.name for column in table.columns])
+    model = options.model(case, table.names)
     with case.step("fit"):
         model.fit(X, table.codes)
     path = case.folder / "model.json"

@@ -14,16 +14,15 @@ from bayesieve import SelectiveNB
 from tests.fuzz import invariants, options
 from tests.fuzz.case import Case, operation
 from tests.fuzz.libraries import LIBRARIES, hold, image
-from tests.fuzz.tables import Drawn, draw_again, draw_labels, draw_table, draw_weights
+from tests.fuzz.tables import Drawn, draw_again, draw_table, draw_task
 
 
 @operation(5)
 def fit_and_use(case: Case) -> None:
     """Any model on any table: every check that there is, some of them at a time."""
-    table = draw_table(case)
+    table, y, weights = draw_task(case)
     library, X = hold(case, table)
-    y, weights = draw_labels(case, table.codes), draw_weights(case, table.codes)
-    model = options.model(case, [column.name for column in table.columns])
+    model = options.model(case, table.names)
     case.note(repr(model))
     before = image(X)
     with case.step("fit"):
@@ -98,7 +97,7 @@ def odd_options(case: Case) -> None:
     """A model with one option out of any sense is refused, or works."""
     table = draw_table(case, plain=1.0, most_rows=60)
     _, X = hold(case, table, nonsense=False)
-    model = options.model(case, [column.name for column in table.columns])
+    model = options.model(case, table.names)
     with case.step("set_params"):
         model = options.spoil(case, model)
     with case.step("fit"), chdir(case.folder):  # an odd cache is a folder there

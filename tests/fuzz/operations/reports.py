@@ -8,16 +8,15 @@ from sklearn.metrics import roc_auc_score
 from tests.fuzz import invariants, options
 from tests.fuzz.case import Case, operation
 from tests.fuzz.libraries import LIBRARIES, hold
-from tests.fuzz.tables import draw_again, draw_labels, draw_table, draw_weights
+from tests.fuzz.tables import draw_again, draw_task
 
 
 @operation(0.8)
 def report(case: Case) -> None:
     """Written whole or not at all, with finite figures that are those of the model."""
-    table = draw_table(case, most_rows=150)
+    table, y, weights = draw_task(case, most_rows=150)
     library, X = hold(case, table, nonsense=False)
-    y, weights = draw_labels(case, table.codes), draw_weights(case, table.codes)
-    model = options.model(case, [column.name for column in table.columns])
+    model = options.model(case, table.names)
     case.note(repr(model))
     with case.step("fit"):
         model.fit(X, y, weights)
@@ -34,7 +33,7 @@ def report(case: Case) -> None:
         )
     elif how == "odd":
         given |= {
-            case.pick(("benefit", "cv", "n_explained", "sample_weight", "title")): case.pick(options.ODD_VALUES)()
+            case.pick(("benefit", "cv", "n_explained", "sample_weight", "title")): case.pick(options.odd_values())
         }
         labels = case.pick((y, y, table.codes[:-1], ["foreign"] * table.n_rows, None, [None] * table.n_rows))
     elif case.chance(0.5):

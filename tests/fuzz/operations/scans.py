@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +21,10 @@ from tests.fuzz.tables import draw_again, draw_table
 _TARGET = "the target"
 
 
-_CASTS = (
-    *(
-        lambda s: s.cast(pl.String),
-        lambda s: s.cast(pl.Float64),
-        lambda s: s.cast(pl.Int64),
-        lambda s: s.cast(pl.Boolean),
-    ),
+_TYPES = (pl.String, pl.Float64, pl.Int64, pl.Boolean, pl.Date, pl.Float32, pl.Int8)
+_CASTS: tuple[Callable[[pl.Series], pl.Series], ...] = (
+    *(partial(pl.Series.cast, dtype=dtype) for dtype in _TYPES),
     *(lambda s: s.cast(pl.String).str.to_uppercase(), lambda s: s.cast(pl.String).cast(pl.Categorical)),
-    *(lambda s: s.cast(pl.Date), lambda s: s.cast(pl.Float32), lambda s: s.cast(pl.Int8)),
 )
 
 

@@ -12,18 +12,17 @@ from bayesieve import SelectiveNB, WrapperSelector, path_figure, selection_stabi
 from tests.fuzz import invariants, options
 from tests.fuzz.case import Case, operation
 from tests.fuzz.libraries import hold, image
-from tests.fuzz.tables import draw_labels, draw_table, draw_weights
+from tests.fuzz.tables import draw_table, draw_task
 
 
 @operation(1.5)
 def select(case: Case) -> None:
     """Fit, transform, names, trace."""
-    table = draw_table(case)
+    table, y, weights = draw_task(case)
     _, X = hold(case, table)
-    y, weights = draw_labels(case, table.codes), draw_weights(case, table.codes)
     selector = options.selector(case)
     if case.chance(0.5):
-        selector.set_params(encoder=options.encoder(case, [column.name for column in table.columns]))
+        selector.set_params(encoder=options.encoder(case, table.names))
     if case.chance(0.15):
         with case.step("set_params"):
             options.spoil(case, selector)
@@ -94,9 +93,8 @@ def selector_width(selector: Any) -> int:
 @operation(0.3)
 def stability(case: Case) -> None:
     """The selections of folds."""
-    table = draw_table(case, most_rows=60)
+    table, y, weights = draw_task(case, most_rows=60)
     _, X = hold(case, table, nonsense=False)
-    y, weights = draw_labels(case, table.codes), draw_weights(case, table.codes)
     selector = options.selector(case)
     case.note(repr(selector))
     with case.step("selection_stability"):
