@@ -175,8 +175,7 @@ class _AgainstRest:
             return "when no feature was better than chance on the weighted rows"
         again = winner in _winners([self])
         self.idle_rounds = self.idle_rounds + 1 if again else 0
-        made, no_key = np.ones(1, dtype=bool), np.zeros(1, dtype=np.uint64)
-        self.recorder.record(np.array([winner]), made, np.array([edge]), made, no_key, clock.seconds, again=again)
+        self.recorder.record_one(winner, True, edge, clock.seconds, again=again)
         if edge >= 1.0 - _TIE:
             return f"when {self._names[winner]} separated the classes without error"
         self._reweigh(winner, np.append(confidence[levels[winner] : levels[winner + 1]], confidence[-1]), edge)
@@ -223,7 +222,7 @@ def _targets(coded: CodedTable) -> list[int]:
 
 def _winners(walks: list[_AgainstRest]) -> set[int]:
     """The features that won a round; from the records, which an interrupt leaves whole."""
-    return {int(part[0][0]) for walk in walks for part in walk.recorder.parts}
+    return {int(part.feature[0]) for walk in walks for part in walk.recorder.parts}
 
 
 def _reasons(walks: list[_AgainstRest], coded: CodedTable) -> str:

@@ -130,7 +130,7 @@ class _Run:
         recorder = first_record(state)
         self._resumed.begin(recorder)
         self._walks.append(recorder)
-        self._look(recorder.start_validation, recorder.start_violation)
+        self._look(recorder.start.validation, recorder.start.violation)
         while True:
             features = self._problem.candidates[state.selected[self._problem.candidates] != adding]
             if features.size == 0 or self._at_limit(adding) or self._at_best():
@@ -161,16 +161,8 @@ class _Run:
             if self._steps is not None and known is None:
                 self._steps.record(recorder, before, features, costs, best, seconds, value, violation)
             else:
-                recorder.record(
-                    np.array([feature]),
-                    np.array([adding]),
-                    np.array([self._sign * cost]),
-                    np.ones(1, dtype=bool),
-                    np.zeros(1, dtype=np.uint64),
-                    seconds,
-                    value,
-                    violation,
-                )
+                facts = {"validation": value, "violation": violation}
+                recorder.record_one(feature, adding, self._sign * cost, seconds, **facts)
             self._look(value, violation)
             self.clock.show(state.n_selected, self._problem.candidates.size, self._sign * state.cost)
             if self.clock.interrupted:
@@ -244,8 +236,8 @@ class _Resumed:
         if self._trace is None or self._walk >= self._trace.n_starts:
             return
         start = self._trace.starts[self._walk]
-        same = np.array_equal(np.sort(start.features), recorder.initial)
-        if not same or abs(start.criterion - recorder.null_cost) > 1e-9 * max(1.0, abs(start.criterion)):
+        same = np.array_equal(np.sort(start.features), recorder.start.features)
+        if not same or abs(start.criterion - recorder.start.criterion) > 1e-9 * max(1.0, abs(start.criterion)):
             raise ValueError(
                 "resume: the trace is of another search (other rows, criterion, direction or evaluation); search again "
                 "with resume=None."

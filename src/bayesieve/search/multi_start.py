@@ -98,7 +98,7 @@ class MultiStart(Search):
 
     def _key(self, problem: SubsetProblem, n_starts: int) -> str:
         """A digest of all that decides what a search of the same rows finds."""
-        options = (n_starts, self.max_iter, self.seed, self.tol, problem.criterion.name, problem.evaluation)
+        options = ("walks", n_starts, self.max_iter, self.seed, self.tol, problem.criterion.name, problem.evaluation)
         digest = hashlib.sha256(repr((options, problem.names, problem.objective.total)).encode())
         for array in (problem.candidates, problem.rows.priors, problem.rows.tables.bounds, problem.rows.class_totals):
             digest.update(np.ascontiguousarray(array).data)

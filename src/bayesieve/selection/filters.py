@@ -351,7 +351,7 @@ def ranking_trace(
     recorder = TraceRecorder(0.0)
     words: dict[str, Any] = {}
     if path is not None:
-        recorder.start_validation = float(path.values[0])
+        recorder = TraceRecorder(0.0, (), float(path.values[0]))
         words = {
             "validation_name": path.criterion_name,
             "validation_lower_is_better": path.lower_is_better,
