@@ -16,8 +16,7 @@ import bayesieve
 from bayesieve import BoostedSelector, DiscreteNB, SelectiveNB
 from bayesieve.counts import CodedTable
 from bayesieve.engine import Parts
-from bayesieve.search import boosting
-from bayesieve.search.boosting import Boosting
+from bayesieve.selection import boosted as boosting
 from tests.reference.boosting import boost
 
 
@@ -231,10 +230,10 @@ def test_max_seconds_and_interrupts_keep_the_rounds_so_far(monkeypatch: Any) -> 
 def test_progress_counts_rounds_and_may_stop() -> None:
     coded = coded_table(*draw(23, 100, 6))
     seen = []
-    trace = Boosting(5).run(coded, np.arange(6), lambda *now: seen.append(now))
+    trace = BoostedSelector(5).boost(coded, np.arange(6), lambda *now: seen.append(now))
     assert [done for done, _, _ in seen] == [1, 2, 3, 4, 5]
     assert [best for _, _, best in seen] == trace.moves.cost.tolist()
-    stopped = Boosting(5).run(coded, np.arange(6), lambda done, total, best: done == 2)
+    stopped = BoostedSelector(5).boost(coded, np.arange(6), lambda done, total, best: done == 2)
     assert (stopped.moves.cost.size, stopped.complete) == (2, False)
 
 
