@@ -52,20 +52,11 @@ class SubsetProblem:
         coded: CodedTable,
         smoothing: Smoothing = "m-estimate",
         criterion: Criterion | None = None,
-        *,
-        class_smoothing: float = 0.0,
-        every_feature: bool = False,
     ) -> SubsetProblem:
-        """Search by a criterion (`MAPCost` unless given) on the rows that the tables are learnt from.
-
-        ``class_smoothing`` is added to the count of every class; ``every_feature`` makes candidates of features of one
-        level, too.
-        """
-        counts = coded.counts
-        rows = ScoredRows.training(coded, counts, smoothing, class_smoothing)
+        """Search by a criterion (`MAPCost` unless given) on the rows that the tables are learnt from."""
         n_varied = coded.n_features - getattr(coded.levels, "n_constant", 0)
-        objective = Objective(MAPCost(n_varied) if criterion is None else criterion, rows)
-        return cls.on(objective, coded, every_feature=every_feature)
+        rows = ScoredRows.training(coded, coded.counts, smoothing)
+        return cls.on(Objective(MAPCost(n_varied) if criterion is None else criterion, rows), coded)
 
     @classmethod
     def on(
@@ -79,7 +70,10 @@ class SubsetProblem:
         recoded: bool | None = None,
         learnt: CodedTable | None = None,
     ) -> SubsetProblem:
-        """Search the features of a coded table by an objective on any rows with the same features."""
+        """Search the features of a coded table by an objective on any rows with the same features.
+
+        ``every_feature`` makes candidates of features of one level, too.
+        """
         return cls(
             objective=objective,
             names=coded.names,
@@ -89,6 +83,12 @@ class SubsetProblem:
             recoded=recoded,
             learnt=coded if learnt is None else learnt,
         )
+
+    @classmethod
+    def bare(cls, objective: Objective) -> SubsetProblem:
+        """All features that an objective knows, without names."""
+        n_features = int(objective.rows.tables.n_codes.size)
+        return cls(objective, tuple(map(str, range(n_features))), np.arange(n_features))
 
     @property
     def rows(self) -> ScoredRows:

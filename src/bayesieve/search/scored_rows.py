@@ -40,27 +40,22 @@ class ScoredRows:
     class_totals: np.ndarray
 
     @classmethod
-    def training(
-        cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing, prior: float = 0.0
-    ) -> ScoredRows:
+    def training(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing) -> ScoredRows:
         """The rows that the tables are learnt from, or other rows (``coded``) with the same levels."""
-        learnt = _Learnt(counts, smoothing, prior)
-        return cls._of(ClassBlock.of(coded), [learnt], np.zeros(coded.n_classes, dtype=int))
+        return cls._of(ClassBlock.of(coded), [_Learnt(counts, smoothing)], np.zeros(coded.n_classes, dtype=int))
 
     @classmethod
-    def leave_one_out(
-        cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing, prior: float = 0.0
-    ) -> ScoredRows:
+    def leave_one_out(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing) -> ScoredRows:
         """Every row scored by the tables of all others: its own count is taken out of its class at its own levels."""
         own, which = _weights_and_classes(coded)
         order, offsets = _by_segment(which, own.size * coded.n_classes)
         block = ClassBlock.gather(coded, order, offsets, np.tile(np.arange(coded.n_classes), own.size))
-        learnt = [_LeftOut(counts, smoothing, prior, weight) for weight in own.tolist()]
+        learnt = [_Learnt(counts, smoothing, weight) for weight in own.tolist()]
         return cls._of(block, learnt, np.repeat(np.arange(own.size), coded.n_classes))
 
     @classmethod
     def leave_one_out_of_folds(
-        cls, coded: CodedTable, recoder: Recoder, n_folds: int, smoothing: Smoothing, prior: float = 0.0
+        cls, coded: CodedTable, recoder: Recoder, n_folds: int, smoothing: Smoothing
     ) -> ScoredRows:
         """As `leave_one_out`, each row by levels that are learnt from the rows of all other folds."""
         if coded.weights is not None and not np.all(coded.weights):
@@ -73,7 +68,7 @@ class ScoredRows:
         for number in range(n_folds):
             _, every = recoder.learn(np.flatnonzero(fold != number))
             counts = every.counts
-            learnt += [_LeftOut(counts, smoothing, prior, weight) for weight in own.tolist()]
+            learnt += [_Learnt(counts, smoothing, weight) for weight in own.tolist()]
             tests.append(every.take(fold == number))
         per_fold = own.size * coded.n_classes
         rows = np.argsort(fold, kind="stable")
@@ -88,7 +83,6 @@ class ScoredRows:
         counts: ContingencyCounts,
         splits: Sequence[tuple[np.ndarray, np.ndarray]],
         smoothing: Smoothing,
-        prior: float = 0.0,
         recoder: Recoder | None = None,
     ) -> ScoredRows:
         """The test rows of every split, each scored by the tables of the split's training rows.
@@ -111,14 +105,14 @@ class ScoredRows:
                 learnt.append(fit.counts)
                 tests.append(rest)
             block = ClassBlock.gather(_joined(tests), order, offsets, classes)
-        tables = [_Learnt(of_split, smoothing, prior) for of_split in learnt]
+        tables = [_Learnt(of_split, smoothing) for of_split in learnt]
         return cls._of(block, tables, np.repeat(np.arange(len(splits)), n_classes))
 
     @classmethod
     def _of(cls, block: ClassBlock, learnt: Sequence[_Learnt], source: np.ndarray) -> ScoredRows:
         """``source``: which of ``learnt`` scores each segment."""
         classes, n_codes = block.classes, block.n_codes
-        n_classes = learnt[0].class_prior.size
+        n_classes = learnt[0].counts.class_counts.size
         others = np.array([np.delete(np.arange(n_classes), c) for c in range(n_classes)])
 
         def log_factors(feature: int) -> np.ndarray:
@@ -136,9 +130,9 @@ class ScoredRows:
         # A class that the tables know no row of is next to impossible, so that the others still compare.
         true_prior = np.maximum(np.take_along_axis(prior, classes[:, None], axis=1), 1.0 / IMPOSSIBLE)
         ratios = np.take_along_axis(prior, others[classes], axis=1) / true_prior
-        if n_classes >= MANY_CLASSES and len(learnt) == 1 and type(learnt[0]) is _Learnt:
+        if n_classes >= MANY_CLASSES and len(learnt) == 1 and not learnt[0].weight:
             offsets = np.concatenate([[0], np.cumsum(n_codes - 1)])
-            logs = _in_places(learnt[0].all_logs(), learnt[0].offsets, offsets)
+            logs = _in_places(learnt[0], offsets)
             by_class = np.insert(logs, offsets[1:], 0.0, axis=0)  # unseen values
             tables = RatioTables(log_factors, n_codes, classes.size, n_classes, by_class, classes)
             return cls((block,), tables, ratios, block.class_totals(n_classes))
@@ -187,60 +181,35 @@ class ScoredRows:
         return unlearnt
 
 
+@dataclass(frozen=True)
 class _Learnt:
-    """Tables and class shares learnt from some rows."""
+    """Tables and class shares learnt from some rows; the weight of the row that is scored, if it is one of them, is
+    taken out of its class at its own level.
+    """
 
-    def __init__(self, counts: ContingencyCounts, smoothing: Smoothing, prior: float) -> None:
-        self._counts = counts
-        self._smoothing = smoothing
-        self._prior = prior
-        self.class_prior = self._shares(counts.class_counts)
-
-    @property
-    def offsets(self) -> np.ndarray:
-        """(n_features + 1,) where each feature starts in `all_logs`."""
-        return self._counts.offsets
-
-    def _shares(self, class_counts: np.ndarray) -> np.ndarray:
-        smoothed = class_counts + self._prior
-        return smoothed / max(smoothed.sum(), np.finfo(float).tiny)
+    counts: ContingencyCounts
+    smoothing: Smoothing
+    weight: float = 0.0
 
     def prior_of(self, true_class: int) -> np.ndarray:
         """(n_classes,) class probabilities that score a row of this class."""
-        return self.class_prior
+        class_counts = self.counts.class_counts.copy()
+        class_counts[true_class] = left_over(class_counts, self.weight)[true_class]
+        return class_counts / max(class_counts.sum(), np.finfo(float).tiny)
 
     def all_logs(self) -> np.ndarray:
         """(levels of all features, n_classes) log P(level | class)."""
-        counts = self._counts
-        return log_probabilities_of_all(counts.counts, counts.offsets, max(counts.total, 1e-12), self._smoothing)
+        counts = self.counts
+        return log_probabilities_of_all(counts.counts, counts.offsets, max(counts.total, 1e-12), self.smoothing)
 
     def logs(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
         """(n_levels, n_classes) log P(level | class), and the same of the class of the row that is scored."""
-        counts = self._counts
-        logs = log_probabilities(counts.feature(feature), max(counts.total, 1e-12), self._smoothing)
-        return logs, logs
-
-
-class _LeftOut(_Learnt):
-    """What all rows but the one scored say: its own weight is taken out of its class, at its own level."""
-
-    def __init__(self, counts: ContingencyCounts, smoothing: Smoothing, prior: float, weight: float) -> None:
-        super().__init__(counts, smoothing, prior)
-        self._weight = weight
-
-    def prior_of(self, true_class: int) -> np.ndarray:
-        class_counts = self._counts.class_counts.copy()
-        class_counts[true_class] = left_over(class_counts, self._weight)[true_class]
-        return self._shares(class_counts)
-
-    def logs(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
-        counts = self._counts.feature(feature)
-        total = max(self._counts.total - self._weight, 1e-12)
-        n_levels, n_classes = counts.shape
-        left = left_over(counts, self._weight)
-        class_left = left_over(counts.sum(axis=0), self._weight)
-        own = smoothed_logs(left, class_left, n_levels, n_classes, total, self._smoothing)
-        return log_probabilities(counts, total, self._smoothing), own
+        counts, total = self.counts.feature(feature), max(self.counts.total - self.weight, 1e-12)
+        logs = log_probabilities(counts, total, self.smoothing)
+        if not self.weight:
+            return logs, logs
+        left, class_left = left_over(counts, self.weight), left_over(counts.sum(axis=0), self.weight)
+        return logs, smoothed_logs(left, class_left, *counts.shape, total, self.smoothing)
 
 
 def _refuse_large_tables(block: ClassBlock, n_classes: int) -> None:
@@ -260,18 +229,19 @@ def _flat_log_factors(
     """The log factors of all features at once; None where rows are left out, which asks for tables of every class."""
     from bayesieve.criteria._kernels import write_log_factors
 
-    if any(type(tables) is not _Learnt for tables in learnt):
+    if any(tables.weight for tables in learnt):
         return None
     offsets = np.concatenate([[0], np.cumsum(n_codes - 1)])
-    logs = np.stack([_in_places(tables.all_logs(), tables.offsets, offsets) for tables in learnt])
+    logs = np.stack([_in_places(tables, offsets) for tables in learnt])
     n_classes = logs.shape[2]
     flat = np.empty(int(n_codes.sum()) * classes.size * (n_classes - 1))
     write_log_factors(logs, offsets, classes, source, flat)
     return flat
 
 
-def _in_places(logs: np.ndarray, starts: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Logarithms of the levels of all features where ``offsets`` has room for more levels: 0 in between."""
+def _in_places(learnt: _Learnt, offsets: np.ndarray) -> np.ndarray:
+    """Logarithms of the levels of all features; ``offsets`` may have room for more levels, which are 0."""
+    logs, starts = learnt.all_logs(), learnt.counts.offsets
     if np.array_equal(starts, offsets):
         return logs
     wide = np.zeros((int(offsets[-1]), logs.shape[1]))

@@ -78,9 +78,8 @@ def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None =
     ValueError
         For subsets of other features than the objective's.
     """
-    n_features = int(objective.rows.tables.n_codes.size)
-    problem = SubsetProblem(objective, tuple(map(str, range(n_features))), np.arange(n_features))
-    return walk_subsets(problem, as_subsets(subsets, n_features), n_jobs=n_jobs)
+    problem = SubsetProblem.bare(objective)
+    return walk_subsets(problem, as_subsets(subsets, problem.n_features), n_jobs=n_jobs)
 
 
 def walk_subsets(

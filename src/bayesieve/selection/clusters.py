@@ -158,8 +158,10 @@ class DependenceClusterSelector(SubsetSelector):
             self._candidates = search.explore(problem, progress)
             return self._candidates.trace
 
-        self._names = problem.names
-        return self._run(explore, problem, self.max_seconds)
+        weights = self._run(explore, problem, self.max_seconds)
+        clusters, self.q_ = self._candidates.clusters, self._candidates.q
+        self.dependence_, self.linkage_, self.clustered_ = clusters.dependence, clusters.linkage, clusters.features
+        return weights
 
     def _fit(self, coded: CodedTable, **options: Any) -> CodedSelector:
         super()._fit(coded, **options)
@@ -183,7 +185,7 @@ class DependenceClusterSelector(SubsetSelector):
 
     @property
     def candidates_(self) -> Any:
-        candidates, names = self._candidates, np.array(self._names, dtype=object)
+        candidates, names = self._candidates, np.array(self._candidates.trace.names, dtype=object)
         values, evaluated = candidates.values, candidates.values.evaluated
         columns: dict[str, Any] = {
             "cut": [None if np.isnan(height) else height for height in candidates.cut[evaluated].tolist()],
@@ -195,22 +197,6 @@ class DependenceClusterSelector(SubsetSelector):
             "feasible": values.feasible[evaluated],
         }
         return polars_frame(columns)
-
-    @property
-    def dependence_(self) -> np.ndarray:
-        return self._candidates.clusters.dependence
-
-    @property
-    def linkage_(self) -> np.ndarray:
-        return self._candidates.clusters.linkage
-
-    @property
-    def clustered_(self) -> np.ndarray:
-        return self._candidates.clusters.features
-
-    @property
-    def q_(self) -> float:
-        return self._candidates.q
 
     def _check_options(self) -> None:
         super()._check_options()

@@ -286,8 +286,7 @@ def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None 
     """(n_features + 1,) values of an objective for the leading features of a ranking, from the empty subset on: one
     pass over its rows for each feature.
     """
-    names = tuple(map(str, range(ranking.size)))
-    state = SearchState(SubsetProblem(objective, names, ranking), n_jobs=n_jobs)
+    state = SearchState(SubsetProblem.bare(objective), n_jobs=n_jobs)
     costs = [state.cost]
     for feature in ranking.tolist():
         state.flip(feature)
