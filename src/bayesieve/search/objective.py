@@ -134,14 +134,14 @@ class Measured:
 
     def reset(self) -> None:
         self._taken = None
-        self._state.update(_reset, self._rows.priors)
+        self._state.update(_ask, "reset", self._rows.priors)
 
     def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
         assert self._taken is None  # workers are at the empty subset
         self._state.update(_multiply, self._rows.tables, features, adding)
 
     def expect_moves(self) -> None:
-        self._state.update(_expect_moves)
+        self._state.update(_ask, "expect_moves")
 
     def sum_subsets(self, subsets: np.ndarray) -> bool:
         """Prepare `take_subset` for these subsets (n_subsets, n_features); False where that is not possible."""
@@ -155,7 +155,7 @@ class Measured:
         if self._is_remote:
             self._taken = number
         else:
-            self._state.update(_take_subset, number)
+            self._state.update(_ask, "take_subset", number)
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         def part(chosen: slice) -> np.ndarray:
@@ -168,7 +168,7 @@ class Measured:
         elif len(pieces) == 1:
             sums = part(pieces[0])
         else:
-            self._state.update(_prepare)
+            self._state.update(_ask, "scan")  # what threads share
             # Threads would not end at Ctrl-C before their piece is done.
             n_jobs = 1 if self._rows.tables.n_classes > MANY_CLASSES else self._n_jobs
             sums = np.concatenate(map_in_threads(part, pieces, n_jobs))
@@ -220,7 +220,7 @@ def _own_sums_of(
     sums, current = [], np.zeros(subsets.shape[1], dtype=bool)
     for subset in subsets:
         changed = np.flatnonzero(subset != current)
-        _expect_moves(block)
+        _ask(block, "expect_moves")
         _multiply(block, tables, changed.tolist(), subset[changed].tolist())
         sums.append(criterion.own_sums(block, tables))
         current = subset
@@ -228,39 +228,22 @@ def _own_sums_of(
     return np.array(sums)
 
 
-def _reset(block: Any, priors: np.ndarray) -> None:
-    block.reset(priors)
-
-
 def _multiply(block: Any, tables: RatioTables, features: Sequence[int], adding: Sequence[bool]) -> None:
-    together = getattr(block, "multiply_all", None)
-    if together is not None and len(features) > 1:
-        together(tables, features, adding)
+    if hasattr(block, "multiply_all") and len(features) > 1:
+        block.multiply_all(tables, features, adding)
         return
     for feature, add in zip(features, adding, strict=True):
         block.multiply(tables, feature, add)
 
 
-def _expect_moves(block: Any) -> None:
-    expect = getattr(block, "expect_moves", None)
-    if expect is not None:
-        expect()
-
-
 def _fail_to_sum(block: Any, tables: RatioTables, subsets: np.ndarray) -> int:
-    sum_subsets = getattr(block, "sum_subsets", None)
-    return int(sum_subsets is None or not sum_subsets(tables, subsets))
+    return int(not hasattr(block, "sum_subsets") or not block.sum_subsets(tables, subsets))
 
 
-def _take_subset(block: Any, number: int) -> None:
-    block.take_subset(number)
-
-
-def _prepare(block: Any) -> None:
-    """What threads share is computed before they start."""
-    prepare = getattr(block, "scan", None)
-    if prepare is not None:
-        prepare()
+def _ask(block: Any, method: str, *arguments: Any) -> None:
+    """Call a method of a block, if it has such a one."""
+    if hasattr(block, method):
+        getattr(block, method)(*arguments)
 
 
 def make_constraints(constraints: Mapping[str | Criterion, float] | None, coded: CodedTable) -> tuple[Constraint, ...]:

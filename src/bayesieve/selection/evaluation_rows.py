@@ -55,15 +55,14 @@ def evaluation_rows(
 
     ValueError if the rows cannot be split that way, or their levels cannot be learnt again.
     """
-    if isinstance(evaluation, str) and evaluation == "holdout":
+    if isinstance(evaluation, str) and evaluation in ("holdout", "validation"):
         recoder, recoded = recoder_for(coded, recode, 1)
         fit, rest = hold_out(coded, validation_size, seed, recoder=recoder)
-        guide, validation = (ScoredRows.training(half, fit.counts, smoothing) for half in (fit, rest))
-        return EvaluationRows(guide, validation, "holdout", recoded, fit)
-    if isinstance(evaluation, str) and evaluation == "validation":
-        recoder, recoded = recoder_for(coded, recode, 1)
-        fit, rest = hold_out(coded, validation_size, seed, recoder=recoder)
-        return EvaluationRows(ScoredRows.training(rest, fit.counts, smoothing), None, evaluation, recoded, fit)
+        held_out = ScoredRows.training(rest, fit.counts, smoothing)
+        if evaluation == "validation":
+            return EvaluationRows(held_out, None, evaluation, recoded, fit)
+        guide = ScoredRows.training(fit, fit.counts, smoothing)
+        return EvaluationRows(guide, held_out, evaluation, recoded, fit)
     if isinstance(evaluation, str) and evaluation == "train":
         return EvaluationRows(ScoredRows.training(coded, coded.counts, smoothing))
     if isinstance(evaluation, str):
