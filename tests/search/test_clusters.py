@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.stats import chisquare
-from sklearn.metrics import accuracy_score, f1_score, recall_score
 
-from bayesieve import DiscreteNB
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.criteria import Accuracy, Recall, Scorer, subset_steps
+from bayesieve.criteria import Accuracy, Recall, subset_steps
 from bayesieve.search import ClusterSearch, FeatureClusters, Objective, ScoredRows, SubsetProblem, subset_values
 from bayesieve.search.objective import Constraint
 from tests.criteria.coded_tables import coded_table
@@ -126,31 +124,6 @@ def test_every_combination_is_as_frequent_as_algorithm_1_says(most: int, q: floa
         keys = sorted(expected)
         observed = np.array([counted[key] for key in keys])
         assert chisquare(observed, np.array([expected[key] * n for key in keys])).pvalue > 1e-4
-
-
-@pytest.mark.parametrize("scoring", ["accuracy", "f1_macro"])
-def test_values_are_those_of_refitted_models(coded: CodedTable, scoring: str) -> None:
-    found = ClusterSearch().explore(problem_of(coded, Scorer(scoring), bound=0.6))
-    fit, rest = held_out(coded)
-    truth = np.asarray(rest.class_codes)
-    assert len(found.subsets) > 40
-    for number, subset in enumerate(found.subsets):
-        model = DiscreteNB(smoothing=1.0).fit(fit.select(subset))
-        predicted = np.searchsorted(model.classes_, model.predict(rest.select(subset)))
-        of_refitted = (
-            accuracy_score(truth, predicted) if scoring == "accuracy" else f1_score(truth, predicted, average="macro")
-        )
-        assert found.values.values[number] == pytest.approx(of_refitted, abs=1e-12)
-        recall = recall_score(truth, predicted, labels=[1], average="macro")
-        assert found.values.measures["recall:1"][number] == pytest.approx(recall, abs=1e-12)
-    keep = found.values.measures["recall:1"] > 0.6 + 1e-12
-    np.testing.assert_array_equal(found.values.feasible, keep)
-    assert keep.any()
-    best = found.values.values[keep].max()
-    chosen = np.asarray(found.trace.chosen)
-    at = int(np.flatnonzero((found.subsets == chosen).all(axis=1))[0])
-    assert found.values.values[at] == best
-    assert chosen.sum() == found.values.sizes[keep & (found.values.values == best)].min()
 
 
 def test_all_features_are_a_candidate_that_has_to_satisfy_the_constraints(coded: CodedTable) -> None:

@@ -143,6 +143,8 @@ def test_a_trace_holds_the_values_of_its_subsets(search: Search, kind: str, smal
         assert trace.n_models == len({*(subset for subset, _ in models_of(trace))} | {empty}) - (
             isinstance(search, ClusterSearch) and empty not in dict(models_of(trace))
         )
+    if isinstance(search, ExhaustiveSearch):
+        assert trace.n_models == 2**7  # the last feature has one level
     again = SearchTrace.from_json(json.loads(json.dumps(trace.to_json())), trace.names)
     assert again.to_frame().equals(trace.to_frame())
     np.testing.assert_array_equal(again.chosen, trace.chosen)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -18,26 +17,6 @@ from tests.criteria.coded_tables import coded_table, slow_cost
 from tests.search.test_contract import models_of
 
 HALVES = {"weights": np.full(80, 0.5)}  # rows with weights are walked step by step
-
-
-@pytest.mark.parametrize(
-    ("n_features", "n_classes", "weighted"), [(2, 2, False), (7, 2, True), (7, 3, False), (6, 4, True), (8, 5, False)]
-)
-def test_every_subset_is_met_once_at_its_own_cost(n_features: int, n_classes: int, weighted: bool) -> None:
-    weights = np.random.default_rng(0).integers(1, 7, 60) / 2 if weighted else None
-    coded = coded_table(n_features, 60, n_features, n_classes, strength=1.0, weights=weights)
-    problem = SubsetProblem.of(coded)
-    trace = ExhaustiveSearch().run(problem)
-    informative = range(n_features - 1)  # the last feature has a single level
-    models = dict(models_of(trace))
-    assert set(models) == {
-        frozenset(subset) for size in range(n_features) for subset in itertools.combinations(informative, size)
-    }
-    assert trace.n_models == 2 ** (n_features - 1)
-    assert trace.complete
-    for subset, cost in models.items():
-        assert cost == pytest.approx(slow_cost(coded, subset), rel=1e-11, abs=1e-9)
-    assert trace.best_criterion == min(models.values())
 
 
 @pytest.mark.parametrize("weights", [{}, HALVES])
@@ -121,18 +100,6 @@ def test_nothing_depends_on_pieces_and_threads(monkeypatch: pytest.MonkeyPatch) 
     whole = evaluate_every_subset(problem, areas=True)
     for name in ("cost", "wrong", "area_bounds"):
         np.testing.assert_array_equal(getattr(threads, name), getattr(whole, name))
-
-
-def test_the_tree_and_the_steps_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = SubsetProblem.of(coded_table(7, 200, 9, 3, strength=0.6))
-    tree = ExhaustiveSearch().run(problem)
-    monkeypatch.setattr(exhaustive, "_MOST_BYTES", 0)
-    steps = ExhaustiveSearch().run(problem)
-    expected, found = dict(models_of(steps)), dict(models_of(tree))
-    assert found.keys() == expected.keys()
-    assert all(found[m] == pytest.approx(expected[m], rel=1e-11) for m in found)
-    assert (tree.n_models, tree.null_criterion) == (2**8, pytest.approx(steps.null_criterion, rel=1e-12))
-    np.testing.assert_array_equal(tree.chosen, steps.chosen)
 
 
 def test_products_of_rows_stay_in_range() -> None:

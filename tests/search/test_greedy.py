@@ -23,7 +23,7 @@ from bayesieve.search import (
     objective,
     scored_rows,
 )
-from tests.criteria.coded_tables import coded_table, slow_cost
+from tests.criteria.coded_tables import coded_table
 
 
 def problem_of(coded: CodedTable, criterion: object = None, *, halves: bool = False) -> SubsetProblem:
@@ -177,37 +177,6 @@ def test_tables_of_many_classes_and_levels_are_refused_before_they_fill_the_memo
         patch.setattr(scored_rows, "_MOST_GIBIBYTES", 1e-9)
         with pytest.raises(ValueError, match=r"levels and 3 classes take tables of .* GiB; join rare classes"):
             problem_of(coded)
-
-
-def slow_search(coded: object, n_features: int, n_waiting: int, n_stale: int) -> tuple[list[int], float]:
-    """As the documentation says, with costs that are computed from scratch."""
-
-    def cost(subset: frozenset[int]) -> float:
-        return float(slow_cost(coded, sorted(subset)))  # type: ignore[arg-type]
-
-    best = frozenset[int]()
-    lowest, stale, waiting = cost(best), 0, [(cost(best), best)]
-    while stale < n_stale and waiting:
-        subset = waiting.pop(0)[1]
-        better = False
-        for larger in [subset | {k} for k in range(n_features) if k not in subset]:
-            value = cost(larger)
-            if value < lowest - 1e-5:
-                best, lowest, better = larger, value, True
-            waiting = sorted([*waiting, (value, larger)], key=lambda pair: pair[0])[:n_waiting]
-        stale = 0 if better else stale + 1
-    return sorted(best), lowest
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_subset_of_a_slow_search(seed: int) -> None:
-    coded = coded_table(seed, n_rows=90, n_features=8, strength=0.8)
-    trace = BestFirst(n_waiting=4, n_stale=3).run(SubsetProblem.of(coded))
-    chosen, lowest = slow_search(coded, 8, 4, 3)
-    assert np.flatnonzero(trace.chosen).tolist() == chosen
-    assert trace.best_criterion == pytest.approx(lowest, abs=1e-9)
-    np.testing.assert_array_equal(trace.best_subset(), trace.chosen)
-    assert trace.complete
 
 
 def test_it_goes_on_where_a_forward_search_of_improvements_ends() -> None:
