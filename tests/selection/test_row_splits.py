@@ -14,7 +14,6 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from bayesieve import DependenceClusterSelector, SelectiveNB, ThresholdTuner, WrapperSelector, selection_stability
-from bayesieve.evaluation import out_of_fold_log_proba
 from bayesieve.selection.row_splits import row_splits
 
 N = 600
@@ -57,14 +56,6 @@ def test_a_number_of_folds_is_shuffled_everywhere(place: str) -> None:
     assert found == PLACES[place](5)
     assert found == PLACES[place](StratifiedKFold(5, shuffle=True, random_state=0))
     assert found != PLACES[place](StratifiedKFold(5))  # a splitter is taken as it is
-
-
-def test_out_of_fold_predictions_use_the_same_folds() -> None:
-    model = SelectiveNB("map")
-    splits = row_splits(5, Y)
-    np.testing.assert_array_equal(
-        out_of_fold_log_proba(model, FRAME, Y)[0], out_of_fold_log_proba(model, FRAME, Y, splits=splits)[0]
-    )
 
 
 def test_the_threshold_of_a_table_sorted_by_time_serves_other_rows() -> None:
