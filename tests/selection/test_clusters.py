@@ -19,7 +19,6 @@ from bayesieve.classifier.description import describe
 from bayesieve.classifier.measuring import are_training_rows, judged_rows
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import ExpectedCost
-from bayesieve.search import ClusterSearch
 from bayesieve.selection.evaluation_rows import evaluation_rows
 
 
@@ -132,18 +131,6 @@ def test_memory_grows_with_the_rows_and_no_faster() -> None:
     assert large < 4.5 * small
 
 
-@pytest.mark.parametrize("dependence", ["mutual_information", "spearman", "pearson"])
-def test_a_weight_of_two_is_the_row_repeated(dependence: str) -> None:
-    X, y = table(2, 120)
-    weights = np.random.default_rng(0).integers(1, 3, 120)
-    options: dict[str, Any] = {"evaluation": "train", "dependence": dependence, "recode": False}
-    weighted = DependenceClusterSelector(**options).fit(X, y, sample_weight=weights)
-    rows = np.repeat(np.arange(120), weights)
-    repeated = DependenceClusterSelector(**options).fit(X[rows.tolist()], y[rows])
-    np.testing.assert_allclose(weighted.dependence_, repeated.dependence_, atol=1e-9)
-    np.testing.assert_array_equal(weighted.support_, repeated.support_)
-
-
 @pytest.mark.parametrize("recode", [True, False])
 def test_the_model_learns_from_two_thirds_of_the_rows_unless_refitted(recode: bool, tmp_path: Path) -> None:
     X, y = table(6)
@@ -212,30 +199,6 @@ def test_without_held_out_rows_the_model_learns_from_all(evaluation: Any) -> Non
     ]
     np.testing.assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
     assert models[0].n_rows_ == 90
-
-
-def test_the_classifier_and_its_file(tmp_path: Path) -> None:
-    X, y = table(3)
-    model = SelectiveNB(DependenceClusterSelector(constraints={"recall:bad": 0.5}, scoring="auc")).fit(X, y)
-    model.save(tmp_path / "model.json")
-    again = bayesieve.load(tmp_path / "model.json")
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    np.testing.assert_array_equal(again.trace_.chosen, model.trace_.chosen)
-    assert again.selector.constraints == {"recall:bad": 0.5}
-    model.report(tmp_path / "report.html", X, y, cv=0)
-    assert "clusters" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert SelectiveNB("clusters").fit(X, y).selected_features_
-
-
-def test_a_wrapper_takes_the_search() -> None:
-    X, y = table(4)
-    wrapper = WrapperSelector("log_loss", search=ClusterSearch(), validation="error").fit(X, y)
-    trace = wrapper.trace_
-    assert trace.validation_name == "error"
-    best = min(trace.path()["validation"])
-    assert trace.chosen is not None
-    assert trace.best_on_path().tolist() == trace.chosen.tolist()
-    assert best == min(point.value for start in range(trace.n_starts) for point in trace.points(start))
 
 
 def test_groups_stay_together_or_are_refused() -> None:
