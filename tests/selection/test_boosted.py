@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -179,37 +176,13 @@ def test_where_classes_end_differently_each_is_named() -> None:
     assert "class 1 " in ended
 
 
-def test_max_seconds_and_interrupts_keep_the_rounds_so_far(monkeypatch: Any) -> None:
+def test_no_time_and_options_that_exclude_each_other() -> None:
     codes, y = draw(19, 100, 6)
     none = BoostedSelector(max_seconds=0, encoder=None).fit(codes, y)
     assert (none.trace_.complete, none.trace_.ended, none.n_features_selected_) == (False, None, 0)
     for wrong in (BoostedSelector(None), BoostedSelector(n_features_to_select=7)):
         with pytest.raises(ValueError, match="n_features_to_select"):
             wrong.set_params(encoder=None).fit(codes, y)
-    learn, rounds = boosting._AgainstRest._learn, []
-
-    def interrupted(walk: Any) -> Any:
-        rounds.append(walk)
-        if len(rounds) == 4:
-            raise KeyboardInterrupt
-        return learn(walk)
-
-    monkeypatch.setattr(boosting._AgainstRest, "_learn", interrupted)
-    with pytest.warns(UserWarning, match="interrupted after 19 models: BoostedSelector keeps the best so far"):
-        selector = BoostedSelector(encoder=None).fit(codes, y)
-    monkeypatch.undo()
-    assert not selector.trace_.complete
-    assert selector.support_.tolist() == BoostedSelector(3, encoder=None).fit(codes, y).support_.tolist()
-
-
-def test_progress_counts_rounds_and_may_stop() -> None:
-    coded = coded_table(*draw(23, 100, 6))
-    seen = []
-    trace = BoostedSelector(5).boost(coded, np.arange(6), lambda *now: seen.append(now))
-    assert [done for done, _, _ in seen] == [1, 2, 3, 4, 5]
-    assert [best for _, _, best in seen] == trace.moves.cost.tolist()
-    stopped = BoostedSelector(5).boost(coded, np.arange(6), lambda done, total, best: done == 2)
-    assert (stopped.moves.cost.size, stopped.complete) == (2, False)
 
 
 def test_the_classifier_itself_is_not_weighted() -> None:
@@ -218,13 +191,3 @@ def test_the_classifier_itself_is_not_weighted() -> None:
     coded = model.encoder_.fit_transform_coded(X, y)
     kept = coded.select(model.selector_.support_)
     np.testing.assert_allclose(model.predict_proba(X), DiscreteNB().fit(kept).predict_proba(kept), atol=1e-12)
-
-
-def test_ctrl_c_ends_a_long_search() -> None:
-    codes, y = draw(31, 20_000, 30)
-    BoostedSelector(1, encoder=None).fit(codes, y)
-    threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()
-    begin = time.perf_counter()
-    with pytest.warns(UserWarning, match="interrupted after"):
-        BoostedSelector(10**6, encoder=None).fit(codes, y)
-    assert time.perf_counter() - begin < 30

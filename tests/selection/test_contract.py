@@ -19,6 +19,7 @@ from bayesieve import SelectiveNB, TableEncoder, load
 from bayesieve.cli.fit import SELECTOR_TITLES
 from bayesieve.criteria import ExpectedCost
 from bayesieve.criteria.registry import CRITERIA
+from bayesieve.engine.progress import SearchProgress
 from bayesieve.selection import SELECTORS, CodedSelector, make_selector
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -201,6 +202,36 @@ def test_the_end_of_the_time_asked_for_is_no_warning(name: str) -> None:
     selector.fit(FRAME, Y)
     assert not selector.trace_.complete
     assert selector.weights_.shape == (6,)
+
+
+@pytest.mark.parametrize("name", [n for n, kind in SELECTORS.own.items() if "max_seconds" in kind().get_params()])
+def test_ctrl_c_warns_and_keeps_the_best_so_far(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    selector = made(name, verbose=1)
+    if "exhaustive" in selector.get_params():
+        selector.set_params(exhaustive=False)
+    whole = clone(selector).set_params(verbose=0).fit(FRAME, Y).trace_
+    monkeypatch.setattr(SearchProgress, "__call__", interrupted)
+    with pytest.warns(UserWarning, match=r"interrupted after \d+ models: \w+ keeps the best"):
+        selector.fit(FRAME, Y)
+    assert not selector.trace_.complete
+    assert selector.trace_.n_models <= whole.n_models
+    assert np.all((selector.weights_ >= 0) & (selector.weights_ <= 1))
+    best, best_of_all = selector.trace_.best_criterion, whole.best_criterion
+    assert best >= best_of_all if whole.lower_is_better else best <= best_of_all
+
+
+def test_progress_is_shown_if_asked_for(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bayesieve.engine.progress._SECONDS_BETWEEN_LINES", 0.0)
+    made("wrapper", criterion="auc").fit(FRAME, Y)
+    assert capfd.readouterr() == ("", "")
+    made("wrapper", criterion="auc", verbose=1).fit(FRAME, Y)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "WrapperSelector: searching: " in err
+    assert ", auc 0." in err
 
 
 @pytest.mark.parametrize(

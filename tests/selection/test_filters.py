@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,7 +19,6 @@ from bayesieve import (
 )
 from bayesieve.selection.evaluation_rows import hold_out
 from bayesieve.selection.filters import FilterSelector
-from tests import golden
 from tests.reference import information
 
 KINDS = (InformationGainSelector, ImpreciseInformationGainSelector)
@@ -36,31 +34,6 @@ FRAME = pl.DataFrame(
         "twin": Y + RNG.normal(scale=0.3, size=N),
     }
 ).with_columns(twin=pl.col("number"))
-
-
-@pytest.mark.parametrize("name", golden.WEKA_INFORMATION)
-def test_information_gains_are_those_of_weka(name: str) -> None:
-    _, codes, y = golden.coded_table(name)
-    bits = golden.values("weka", f"infogain_{name}")["variants"]["q_missing_as_last_level"]["infogain_bits"]
-    selector = InformationGainSelector(encoder=None).fit(codes, y)
-    np.testing.assert_allclose(selector.scores_ / np.log(2), list(bits.values()), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", golden.IIG_TABLES)
-@pytest.mark.parametrize("s", [1, 2])
-def test_golden_imprecise_gains(name: str, s: int) -> None:
-    names, codes, y = golden.coded_table(name)
-    expected = golden.values("iig", name)["variants"][f"class_levels_present|s={s}"]
-    variants: Any = {
-        "frequency": ("IIG", "selected_IIG_gt_0"),
-        "maximum-entropy": ("IIG_with_maxent_P_x", "selected_IIG_maxent_P_x_gt_0"),
-    }
-    for level_probabilities, (score, selected) in variants.items():
-        selector = ImpreciseInformationGainSelector(s=s, level_probabilities=level_probabilities, encoder=None)
-        selector.fit(codes, y)
-        gains = [attribute[score] for attribute in expected["attributes"].values()]
-        np.testing.assert_allclose(selector.scores_, gains, rtol=0, atol=1e-12)
-        assert [names[k] for k in np.flatnonzero(selector.support_)] == expected[selected]
 
 
 @pytest.mark.parametrize("kind", KINDS)

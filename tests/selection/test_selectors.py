@@ -23,7 +23,7 @@ from bayesieve import (
     WrapperSelector,
     pair_statistics,
 )
-from bayesieve.search import SearchState, multi_start
+from bayesieve.search import multi_start
 from bayesieve.selection import SELECTORS, CodedSelector, averaging, make_selector
 from tests.criteria.coded_tables import coded_table
 from tests.reference import selective
@@ -221,33 +221,6 @@ def test_auto_enumerates_small_tables_only(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(averaging, "_AUTO_FEATURES", 6)
     assert MAPSelector(encoder=None).fit(codes, y).trace_.n_starts > 1
     assert CompressionAveraging(encoder=None).fit(codes, y).trace_.n_starts > 1
-
-
-@pytest.mark.parametrize("kind", SEARCHING)
-def test_an_interrupted_search_warns_and_keeps_the_best_so_far(
-    monkeypatch: pytest.MonkeyPatch, kind: type[CodedSelector]
-) -> None:
-    table = coded_table(1, n_rows=50, n_features=9, strength=1.0)
-    candidates, calls = SearchState.candidates, itertools.count()
-
-    def interrupted(state: SearchState, features: np.ndarray) -> np.ndarray:
-        if next(calls) == 6:
-            raise KeyboardInterrupt
-        return candidates(state, features)
-
-    monkeypatch.setattr(SearchState, "candidates", interrupted)
-    selector = kind(encoder=None, exhaustive=False)
-    with pytest.warns(UserWarning, match=rf"interrupted after \d+ models: {kind.__name__} keeps the best so far"):
-        selector.fit(table.codes.T.astype(int), table.class_codes, [2] * 50)  # with weights step by step, not at once
-    assert not selector.trace_.complete
-    assert np.all(np.isfinite(selector.weights_))
-
-
-def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    MAPSelector(exhaustive=False).fit(FRAME, Y)
-    assert capfd.readouterr() == ("", "")
-    MAPSelector(exhaustive=False, verbose=1).fit(FRAME, Y)
-    assert capfd.readouterr().out == ""
 
 
 @pytest.mark.parametrize(

@@ -210,39 +210,6 @@ def halves(y: np.ndarray, size: float, seed: int) -> tuple[np.ndarray, np.ndarra
     return fitted.codes[0].astype(int), held.codes[0].astype(int)
 
 
-@pytest.mark.parametrize("size", [0.2, 0.5])
-def test_held_out_rows_keep_the_shares_of_the_classes(size: float) -> None:
-    y = np.repeat([0, 1, 2], [50, 30, 11])
-    fitted, held = halves(y, size, 0)
-    assert sorted([*fitted, *held]) == list(range(91))
-    np.testing.assert_allclose(np.bincount(y[held]), size * np.bincount(y), rtol=0, atol=0.5)
-    assert not np.array_equal(halves(y, size, 1)[1], held)
-
-
-@pytest.mark.parametrize("name", CRITERIA)
-@pytest.mark.parametrize("evaluation", ["train", "loo", StratifiedKFold(3)], ids=["train", "loo", "folds"])
-def test_fast_search_only_ever_improves(name: str, evaluation: Any) -> None:
-    codes, y = small_table(11, 3, n_rows=60, n_features=6)
-    criterion, function = criterion_of(name, 3)
-    cost = wrapper.as_cost(name, wrapper.refit(codes, y, folds_of(evaluation, codes, y)), function)
-    selector = WrapperSelector(
-        criterion=criterion, direction="fast", evaluation=evaluation, smoothing=1.0, encoder=None
-    ).fit(codes, y)
-    subset: set[int] = set()
-    before = np.inf
-    for move, feature, value in walked(selector):
-        if move != "start":
-            assert (feature in subset) == (move == "drop")
-            subset ^= {feature}
-        found = wrapper.value_of(name, value)
-        assert found == pytest.approx(cost(tuple(sorted(subset))), rel=0, abs=TOLERANCE)
-        assert found < before
-        before = found
-    assert tuple(np.flatnonzero(selector.support_)) == tuple(sorted(subset))
-    # No single move improves what is left.
-    assert all(cost(tuple(sorted(subset ^ {k}))) >= before - 1e-9 for k in range(codes.shape[1]))
-
-
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("tol", [0.0, 0.01])
 def test_tolerance(direction: str, tol: float) -> None:
