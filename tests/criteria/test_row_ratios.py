@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,20 +12,31 @@ from hypothesis import given, settings, strategies as st
 
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import ClassBlock, ErrorProbability, ratio_tables
+from bayesieve.engine import IN_MEMORY, Parts
 from bayesieve.search import SearchState, SubsetProblem
 from tests.criteria.coded_tables import coded_table, log_joint, slow_cost
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
-def in_blocks(coded: CodedTable, problem: SubsetProblem, n_blocks: int) -> SubsetProblem:
+class Cut(type(IN_MEMORY)):  # type: ignore[misc]
+    """An engine whose rows are in several blocks."""
+
+    def __init__(self, n_blocks: int) -> None:
+        super().__init__()
+        self.n_blocks = n_blocks
+
+    def parts(self, start: Any, blocks: Any, *arguments: Any) -> Parts[Any]:
+        (block,) = blocks
+        rows = np.array_split(np.arange(block.n_rows), self.n_blocks)
+        return Parts(start(dataclasses.replace(block.take(part), engine=IN_MEMORY), *arguments) for part in rows)
+
+
+def in_blocks(problem: SubsetProblem, n_blocks: int) -> SubsetProblem:
     """The same problem with its rows in several blocks."""
-    parts = np.array_split(np.random.default_rng(0).permutation(coded.n_rows), n_blocks)
-    blocks = tuple(ClassBlock.of(coded.take(rows)) for rows in parts)
-    return dataclasses.replace(
-        problem,
-        objective=dataclasses.replace(problem.objective, rows=dataclasses.replace(problem.rows, blocks=blocks)),
-    )
+    block = dataclasses.replace(problem.rows.block, engine=Cut(n_blocks))
+    rows = dataclasses.replace(problem.rows, block=block)
+    return dataclasses.replace(problem, objective=dataclasses.replace(problem.objective, rows=rows))
 
 
 def walk_and_check(
@@ -70,7 +82,7 @@ def test_random_moves(problem: tuple[CodedTable, list[int]], smoothing: float | 
 def test_blocks_of_rows_add_up(problem: tuple[CodedTable, list[int]], n_blocks: int) -> None:
     coded, moves = problem
     whole = SubsetProblem.of(coded)
-    parts = in_blocks(coded, whole, min(n_blocks, coded.n_rows))
+    parts = in_blocks(whole, min(n_blocks, coded.n_rows))
     one, several = SearchState(whole), SearchState(parts)
     features = np.arange(coded.n_features)
     for feature in moves:
@@ -78,7 +90,6 @@ def test_blocks_of_rows_add_up(problem: tuple[CodedTable, list[int]], n_blocks: 
         several.flip(feature)
         np.testing.assert_allclose(several.candidates(features), one.candidates(features), rtol=1e-10, atol=1e-10)
         assert several.cost == pytest.approx(one.cost, rel=1e-10, abs=1e-10)
-    assert parts.rows.n_rows == whole.rows.n_rows
 
 
 @settings(max_examples=20)
@@ -149,7 +160,7 @@ def test_reset() -> None:
     state = SearchState(problem)
     empty = state.cost
     for feature in range(100):
-        state.add(feature)
+        state.flip(feature)
     full = state.candidates(np.arange(100))
     state.reset()
     assert state.cost == empty
@@ -171,14 +182,14 @@ def test_a_class_without_weight(n_features: int) -> None:
     state = SearchState(problem)
     subset: set[int] = set()
     for feature in range(n_features):
-        state.add(feature)
+        state.flip(feature)
         subset.add(feature)
         if feature % 50 == 2:
             assert state.cost == pytest.approx(slow_cost(coded, subset), rel=1e-9)
             expected = slow_cost(coded, subset - {0})
             assert state.candidates(np.array([0]))[0] == pytest.approx(expected, rel=1e-9)
     for feature in range(n_features):
-        state.drop(feature)
+        state.flip(feature)
     assert state.cost == pytest.approx(SearchState(problem).cost, rel=1e-9)
 
 
@@ -193,7 +204,7 @@ def test_one_class_costs_its_prior_only() -> None:
     coded = base.with_rows(classes=np.arange(1), class_codes=np.zeros(base.n_rows, dtype=np.uint8))
     state = SearchState(SubsetProblem.of(coded))
     assert state.cost == pytest.approx(np.log(coded.n_features + 1))
-    state.add(0)
+    state.flip(0)
     assert state.cost == pytest.approx(slow_cost(coded, {0}))
 
 
@@ -203,8 +214,8 @@ def test_integer_weights_equal_repeated_rows() -> None:
     repeated = weighted.with_rows(weights=None).take(np.repeat(np.arange(60), times))
     one, other = SearchState(SubsetProblem.of(weighted)), SearchState(SubsetProblem.of(repeated))
     for feature in (0, 2, 3):
-        one.add(feature)
-        other.add(feature)
+        one.flip(feature)
+        other.flip(feature)
         assert one.cost == pytest.approx(other.cost, rel=1e-12)
         np.testing.assert_allclose(one.candidates(np.arange(5)), other.candidates(np.arange(5)), rtol=1e-12)
 

@@ -171,7 +171,7 @@ def evaluate_every_subset(
     if obstacle is not None:
         raise ValueError(obstacle)
     clock = Clock(None) if clock is None else clock
-    block, depth = problem.rows.blocks[0].here, k - _cut(problem)
+    block, depth = problem.rows.block.here, k - _cut(problem)
     factors = _row_factors(problem, block)
     start = np.repeat(problem.rows.priors.T, np.diff(block.offsets), axis=1)
     losses, wrong, sizes = np.full(1 << k, np.nan), np.zeros(1 << k, dtype=np.int64), _bit_counts(k)
@@ -204,8 +204,8 @@ def obstacle_to_walk(problem: SubsetProblem) -> str | None:
     k = problem.candidates.size
     if k > MAX_FEATURES:
         return f"{_too_many(k)}."
-    if len(problem.rows.blocks) > 1 or problem.rows.blocks[0].weights.size:
-        return "Subsets of weighted rows, or rows in several blocks, are enumerated by ExhaustiveSearch."
+    if problem.rows.block.weights.size:
+        return "Subsets of weighted rows are enumerated by ExhaustiveSearch."
     reach = sum(float(np.abs(problem.rows.tables.log_factors(int(f))).max(initial=0.0)) for f in problem.candidates)
     if reach > _LARGEST_LOG:
         return f"Ratios of probabilities of up to e^{reach:.0f} exceed the range of numbers; use ExhaustiveSearch."

@@ -178,7 +178,7 @@ class _Run:
 
     def _at_best(self) -> bool:
         """Whether no subset that is still to come can beat the current one."""
-        problem, best = self._problem, self._problem.best
+        problem, best = self._problem, self._problem.criterion.best
         if best is None or not self._options.until_best or self._options.direction != "forward":
             return False
         return not problem.validated and self._state.rank <= problem.sign * best + _TIE
@@ -203,13 +203,10 @@ class _Run:
         if self._best is None or point.beats(self._best[0]):
             self._best = (point, state.selected.copy())
 
-    def _chosen(self) -> np.ndarray:
-        return self._state.selected.copy() if self._best is None else self._best[1]
-
     def trace(self) -> SearchTrace:
         return self._problem.trace(
             self._walks,
-            self._chosen(),
+            self._state.selected.copy() if self._best is None else self._best[1],
             complete=self.clock.complete,
             seconds=self.clock.seconds + self._resumed.seconds,
             null_criterion=self._null,

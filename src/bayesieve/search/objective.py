@@ -116,21 +116,17 @@ class Measured:
     """A criterion on some rows, for the current subset: it is told the moves, and asked for costs."""
 
     def __init__(self, rows: ScoredRows, criterion: Criterion, leave_out: bool, n_jobs: int | None) -> None:
-        if not criterion.additive and len(rows.blocks) > 1:
-            raise ValueError(f"The criterion {criterion.name!r} needs all rows in one block, got {len(rows.blocks)}.")
         effective_jobs(n_jobs)  # refuses other values before anything runs
         self._rows, self._criterion, self._n_jobs = rows, criterion, n_jobs
         self.sign = 1.0 if criterion.lower_is_better else -1.0
-        self._move_work = sum(block.n_rows for block in rows.blocks) * (rows.tables.n_classes - 1)
+        self._move_work = rows.n_rows * (rows.tables.n_classes - 1)
         can_leave = leave_out and criterion.saturation(rows.tables.n_classes) is not None
         start = partial(criterion.start, leave_out=True) if can_leave else criterion.start
-        engine, blocks = rows.blocks[0].engine, rows.blocks
-        if not criterion.additive:
-            engine, blocks = IN_MEMORY, tuple(block.here for block in blocks)
+        engine, block = (rows.engine, rows.block) if criterion.additive else (IN_MEMORY, rows.block.here)
         self._is_remote = engine.is_remote
         self._sums = np.zeros((0, 0))  # of subsets that a cluster was asked about together
         self._taken: int | None = None
-        self._state: Parts[Any] = engine.parts(start, blocks, rows.tables, rows.priors)
+        self._state: Parts[Any] = engine.parts(start, [block], rows.tables, rows.priors)
 
     def reset(self) -> None:
         self._taken = None

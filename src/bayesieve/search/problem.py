@@ -33,9 +33,8 @@ class SubsetProblem:
     evaluation, recoded : what a trace says of the rows.
     learnt : the rows that the probabilities are learnt from, for searches that need more than an objective.
 
-    Searches read ``sign``, what turns costs into values of the criterion, 1 or -1; ``best``, the value that no subset
-    exceeds, if any; ``validated``, whether other rows choose among the subsets met; ``constrained``, whether these have
-    to keep bounds.
+    Searches read ``sign``, what turns costs into values of the criterion, 1 or -1; ``validated``, whether other rows
+    choose among the subsets met; ``constrained``, whether these have to keep bounds.
     """
 
     objective: Objective
@@ -118,10 +117,6 @@ class SubsetProblem:
     @property
     def sign(self) -> float:
         return self.objective.sign
-
-    @property
-    def best(self) -> float | None:
-        return self.criterion.best
 
     @property
     def validated(self) -> bool:
@@ -277,10 +272,6 @@ class SearchState:
             measures = [measured.sign * measured.own(self.n_selected) for _, measured in self._judged]
         return _violation(self._judged, measures)
 
-    def add(self, feature: int, cost: float | None = None) -> None:
-        """Add ``feature``; ``cost`` is that of the new subset where it is known already."""
-        self._move(feature, True, cost)
-
     def add_all(self, features: np.ndarray) -> np.ndarray:
         """Add features one after another, by a criterion made of log losses; the costs of the subsets on the way."""
         costs = self._guide.path(features, self.n_selected + np.arange(1, features.size + 1))
@@ -289,15 +280,9 @@ class SearchState:
         self.cost = float(costs[-1]) if features.size else self.cost
         return costs
 
-    def drop(self, feature: int, cost: float | None = None) -> None:
-        """Drop ``feature``; ``cost`` is that of the new subset where it is known already."""
-        self._move(feature, False, cost)
-
     def flip(self, feature: int, cost: float | None = None) -> None:
         """Add ``feature`` if absent, drop it otherwise; ``cost`` is that of the new subset if known."""
-        self._move(feature, not self.selected[feature], cost)
-
-    def _move(self, feature: int, adding: bool, cost: float | None) -> None:
+        adding = not self.selected[feature]
         self._apply((int(feature),), (adding,))
         self.selected[feature] = adding
         self.n_selected += 1 if adding else -1

@@ -30,11 +30,11 @@ _MOST_GIBIBYTES = 4  # of the log factors of one feature
 class ScoredRows:
     """Rows with the tables and the class ratios that score them.
 
-    blocks : rows; tables : log factors by segment; priors : (n_segments, n_classes - 1) P(other) / P(true) of the empty
+    block : rows; tables : log factors by segment; priors : (n_segments, n_classes - 1) P(other) / P(true) of the empty
     subset; class_totals : (n_classes,) rows (or weight) scored of each class.
     """
 
-    blocks: tuple[ClassBlock, ...]
+    block: ClassBlock
     tables: RatioTables
     priors: np.ndarray
     class_totals: np.ndarray
@@ -135,22 +135,22 @@ class ScoredRows:
             logs = _in_places(learnt[0], offsets)
             by_class = np.insert(logs, offsets[1:], 0.0, axis=0)  # unseen values
             tables = RatioTables(log_factors, n_codes, classes.size, n_classes, by_class, classes)
-            return cls((block,), tables, ratios, block.class_totals(n_classes))
+            return cls(block, tables, ratios, block.class_totals(n_classes))
         _refuse_large_tables(block, n_classes)
         flat = None
         if keeps(n_codes, classes.size, n_classes):
             flat = _flat_log_factors(learnt, np.asarray(source, dtype=np.int64), classes, n_codes)
         tables = RatioTables(log_factors if flat is None else flat, n_codes, classes.size, n_classes)
-        return cls((block,), tables, ratios, block.class_totals(n_classes))
+        return cls(block, tables, ratios, block.class_totals(n_classes))
 
     @property
     def engine(self) -> Engine:
         """Where the rows live."""
-        return self.blocks[0].engine
+        return self.block.engine
 
     @property
     def n_rows(self) -> int:
-        return sum(block.n_rows for block in self.blocks)
+        return self.block.n_rows
 
     @property
     def n_classes(self) -> int:
@@ -158,22 +158,17 @@ class ScoredRows:
 
     def impossible(self) -> int | None:
         """A class with rows that their tables know no row of, if there is one."""
-        for block in self.blocks:
-            found = np.flatnonzero((np.diff(block.offsets) > 0) & self._unlearnt)
-            if found.size:
-                return int(block.classes[found[0]])
-        return None
+        found = np.flatnonzero((np.diff(self.block.offsets) > 0) & self._unlearnt)
+        return int(self.block.classes[found[0]]) if found.size else None
 
     def without_impossible(self) -> ScoredRows:
         """The same, rows of classes that their tables know no row of with weight 0."""
-        blocks = []
-        for block in (block.here for block in self.blocks):
-            weights = block.weights.copy() if block.weights.size else np.ones(block.n_rows)
-            for segment in np.flatnonzero(self._unlearnt):
-                weights[block.offsets[segment] : block.offsets[segment + 1]] = 0.0
-            blocks.append(replace(block, weights=weights))
-        totals = np.sum([block.class_totals(self.class_totals.size) for block in blocks], axis=0)
-        return replace(self, blocks=tuple(blocks), class_totals=totals)
+        block = self.block.here
+        weights = block.weights.copy() if block.weights.size else np.ones(block.n_rows)
+        for segment in np.flatnonzero(self._unlearnt):
+            weights[block.offsets[segment] : block.offsets[segment + 1]] = 0.0
+        block = replace(block, weights=weights)
+        return replace(self, block=block, class_totals=block.class_totals(self.n_classes))
 
     @property
     def _unlearnt(self) -> np.ndarray:

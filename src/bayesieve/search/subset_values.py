@@ -138,7 +138,7 @@ def _pieces(problem: SubsetProblem, subsets: np.ndarray, summed: bool, at_once: 
     n_states = at_once * sum(1 + len(objective.constraints) for objective in objectives)
     if problem.rows.engine.is_remote:
         return [np.arange(at, min(at + _MOST_ASKED, len(subsets))) for at in range(1, len(subsets), _MOST_ASKED)]
-    most = [most_subsets(block, problem.rows.n_classes) for objective in objectives for block in objective.rows.blocks]
+    most = [most_subsets(objective.rows.block, problem.rows.n_classes) for objective in objectives]
     size = max(1, min(_MOST_SUMMED, -(-len(subsets) // at_once), min(most) // n_states))
     return [np.arange(at, min(at + size, len(subsets))) for at in range(1, len(subsets), size)]
 
