@@ -117,12 +117,11 @@ def check_values(problem: SubsetProblem, trace: SearchTrace) -> None:
                 state.flip(int(feature))
     costs = [cost for _, cost in models_of(trace)] + [trace.null_criterion]
     assert trace.best_criterion == (min(costs) if trace.lower_is_better else max(costs))
-    best = (
-        [trace.best_on_path()]
-        if problem.validated or problem.constrained
-        else [trace.best_on_path(), trace.best_subset()]
-    )
-    assert any(np.array_equal(trace.chosen, one) for one in best)
+    chosen, best = [trace.best_on_path()], frozenset(np.flatnonzero(trace.best_subset()).tolist())
+    if not (problem.validated or problem.constrained):
+        assert dict(models_of(trace))[best] == pytest.approx(trace.best_criterion, rel=1e-9, abs=1e-9)
+        chosen.append(trace.best_subset())
+    assert any(np.array_equal(trace.chosen, one) for one in chosen)
 
 
 @each
