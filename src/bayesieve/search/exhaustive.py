@@ -1,4 +1,4 @@
-"""All subsets of up to 25 features: in a tree of products where that can be done, else one feature at a time."""
+"""All subsets of up to 25 features: in a tree of products if possible, else one feature at a time."""
 
 from __future__ import annotations
 

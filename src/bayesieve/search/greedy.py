@@ -50,7 +50,7 @@ class GreedySearch(Search):
     n_jobs : int or None
         Threads; the results do not depend on it.
     until_best : bool
-        A search forward without validation rows ends where the criterion has its best possible value, which no larger
+        A search forward without validation rows ends once the criterion has its best possible value, which no larger
         subset can beat.
     resume : SearchTrace or None
         A search to go on with: its moves are made again without scanning.

@@ -45,7 +45,7 @@ class MultiStart(Search):
         n_starts = int(self.n_starts or 0) or max(1, math.ceil(math.log2(max(2.0, size))))
         rng = np.random.default_rng(self.seed)
         candidates = problem.candidates
-        if problem.learnt is not None:  # names and orders of columns have no say
+        if problem.learnt is not None:  # names and orders of columns make no difference
             candidates = listed_by_counts(problem.learnt.counts, candidates)
         zobrist = np.zeros(problem.n_features, dtype=np.uint64)
         zobrist[candidates] = rng.integers(1, 2**63, size=problem.n_varied, dtype=np.uint64)[: candidates.size]

@@ -33,7 +33,7 @@ class Constraint:
     bound: float
 
     def violation(self, values: np.ndarray) -> np.ndarray:
-        """(n,) how far values are from beating the bound: 0 where they do, infinity for NaN, 1e-12 for values on the
+        """(n,) how far values are from beating the bound: 0 if they do, infinity for NaN, 1e-12 for values on the
         bound, to within rounding.
         """
         short = values - self.bound if self.measure.lower_is_better else self.bound - values
@@ -140,7 +140,7 @@ class Measured:
         self._state.update(_ask, "expect_moves")
 
     def sum_subsets(self, subsets: np.ndarray) -> bool:
-        """Prepare `take_subset` for these subsets (n_subsets, n_features); False where that is not possible."""
+        """Prepare `take_subset` for these subsets (n_subsets, n_features); False if that is not possible."""
         if self._is_remote:  # one question for all, whatever they keep of the rows
             rows = self._rows
             self._sums = self._state.reduce(_own_sums_of, self._criterion, rows.tables, rows.priors, subsets)

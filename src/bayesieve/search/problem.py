@@ -29,8 +29,8 @@ class SubsetProblem:
     ----------
     objective : guides the search.
     names : of all features; candidates : positions of those with at least two levels, unless said otherwise.
-    validation : objective that chooses among the subsets met, on rows of its own, if any.
-    evaluation, recoded : what a trace says of the rows.
+    validation : objective that chooses among the subsets met, on other rows, if any.
+    evaluation, recoded : of the rows, as in `SearchTrace`.
     learnt : the rows that the probabilities are learnt from, for searches that need more than an objective.
 
     Searches read ``sign``, what turns costs into values of the criterion, 1 or -1; ``validated``, whether other rows

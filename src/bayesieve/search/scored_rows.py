@@ -20,8 +20,8 @@ from bayesieve.table.rows import Rows
 
 _MOST_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
 MANY_CLASSES = 24
-"""From how many on rows are scored by the tables of classes, where all rows have the same; not by those of two classes
-each. Both take about as long for 20 to 30 classes of 20 rows or more.
+"""Number of classes from which rows that share their tables are scored by tables of classes, not of pairs of classes.
+Both take about as long for 20 to 30 classes of 20 rows or more.
 """
 _MOST_GIBIBYTES = 4  # of the log factors of one feature
 
@@ -221,7 +221,7 @@ def _refuse_large_tables(block: ClassBlock, n_classes: int) -> None:
 def _flat_log_factors(
     learnt: Sequence[_Learnt], source: np.ndarray, classes: np.ndarray, n_codes: np.ndarray
 ) -> np.ndarray | None:
-    """The log factors of all features at once; None where rows are left out, which asks for tables of every class."""
+    """The log factors of all features at once; None if rows are left out, which needs tables of every class."""
     from bayesieve.criteria._kernels import write_log_factors
 
     if any(tables.weight for tables in learnt):
@@ -283,7 +283,7 @@ def _counts_by_segment(
 
 
 def _joined(parts: Sequence[CodedTable]) -> CodedTable:
-    """Rows of several parts, each with levels of its own, one part after another."""
+    """Rows of several parts, one part after another; the levels of parts may differ."""
     first, every = parts[0], [part.rows for part in parts]
     dtype = max(part.codes.dtype for part in parts)
     rows = Rows(

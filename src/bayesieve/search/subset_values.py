@@ -29,10 +29,10 @@ class SubsetValues:
     ----------
     values : (n_subsets,) criterion.
     measures : measures of the constraints (n_subsets,) by their names.
-    violations : (n_subsets,) how far each subset is from the constraints; 0 where it satisfies them.
+    violations : (n_subsets,) how far each subset is from the constraints; 0 if it satisfies them.
     sizes : (n_subsets,) number of features.
     best : position of the best subset: the one nearest to the constraints, then by the criterion, or its value on
-        validation rows where there are any (within 1e-12), then the smallest one, then the first.
+        validation rows if there are any (within 1e-12), then the smallest one, then the first.
     validations : (n_subsets,) values on validation rows; NaN without such rows. All is NaN for a subset that was not
         evaluated, because the time was up.
     """

@@ -194,16 +194,16 @@ class SearchTrace(ShortRepr):
     validation_name, validation_lower_is_better : the same for the criterion on the validation rows; None without.
     validation_total : number (or weight) of the validation rows, or None.
     evaluation : where the criterion was measured: "train", "holdout", "loo", or a number of folds such as "10 folds";
-        None where there is only one way, on the training rows.
-    recoded : whether levels were learnt again without the rows that are scored; None where they do not depend on the
+        None if it can only be the training rows.
+    recoded : whether levels were learnt again without the rows that are scored; None if they do not depend on the
         classes, or all rows are training rows.
     null_criterion : criterion of the empty subset.
     best_criterion : best criterion met.
     n_starts, n_models : walks, and distinct subsets evaluated (the empty one included).
     complete : False when the search was stopped by ``max_seconds`` or by the user.
     seconds : duration of the search.
-    chosen : (n_features,) bool, the subset that the search chose; None where a ranking or an average takes no subset.
-    ended : the reason for which the search ended, in words, where it may end for several.
+    chosen : (n_features,) bool, the subset that the search chose; None for rankings and averages.
+    ended : the reason for which the search ended, in words, if there are several.
     """
 
     names: tuple[str, ...]
@@ -241,7 +241,7 @@ class SearchTrace(ShortRepr):
     ) -> SearchTrace:
         """The trace of one walk or several, in the order of their starts.
 
-        ``null_criterion`` is needed where the first walk does not start from the empty subset; ``n_models`` where not
+        ``null_criterion`` is needed if the first walk does not start from the empty subset; ``n_models`` if not
         every subset evaluated was recorded. ``words`` are further attributes of the trace.
         """
         moves, walk_of = joined(walks)
@@ -286,7 +286,7 @@ class SearchTrace(ShortRepr):
 
     @property
     def measured(self) -> str | None:
-        """Where the criterion was measured, in words; None where the selector knows of the training rows only."""
+        """Where the criterion was measured, in words; None for selectors that only use the training rows."""
         if self.evaluation is None:
             return None
         where = _EVALUATIONS.get(self.evaluation, f"on {self.evaluation}")
@@ -323,7 +323,7 @@ class SearchTrace(ShortRepr):
     def best_on_path(self, most_features: int | None = None) -> np.ndarray:
         """(n_features,) bool: the best subset that a walk went through.
 
-        The lowest value on the validation rows counts, where there are any, or else the best criterion; among equals
+        The lowest value on the validation rows counts if there are any, else the best criterion; among equals
         (within 1e-12) the smallest subset, then the first met. ``most_features`` leaves larger subsets out.
         """
         best: Point | None = None
@@ -511,7 +511,7 @@ class SearchTrace(ShortRepr):
 
         One row per accepted move (``evaluated=True``: per evaluated move): ``start``, ``step``, ``move`` ("start",
         "add", "drop", or "again" for a feature that is in already), ``feature``, ``n_features``, ``criterion`` (on the
-        rows that guide the search), ``validation`` (on the rows that choose the size; null where there are none),
+        rows that guide the search), ``validation`` (on the rows that choose the size; null without such rows),
         ``seconds`` since the search began, and, with ``evaluated=True``, ``accepted``.
         """
         import polars as pl

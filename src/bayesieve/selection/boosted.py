@@ -21,7 +21,7 @@ from bayesieve.table.choices import Allowed
 
 EDGE = "edge"
 _TIE = 1e-12
-_MOST_IDLE = 100  # rounds in a row that bring no new feature, where rounds are not limited
+_MOST_IDLE = 100  # rounds in a row without a new feature, if rounds are not limited
 _FEWEST_ROWS = 10.0  # that the weight must not be concentrated on ...
 _LEAST_SHARE = 0.1  # ... or, in tables of fewer than 100 rows, this share of them
 
@@ -312,7 +312,7 @@ def _winners(walks: list[_AgainstRest]) -> set[int]:
 
 
 def _reasons(walks: list[_AgainstRest], coded: CodedTable) -> str:
-    """The reasons for which boosting ended; those of several classes where they differ."""
+    """The reasons for which boosting ended; those of several classes if they differ."""
     reasons = [str(walk.ended) for walk in walks]
     if not reasons:
         return "at once, for the rows have one class"

@@ -260,7 +260,7 @@ class SubsetMerits:
         self._with_subset = np.zeros(self.n_features)  # sums of every feature with those of the subset
 
     def _go_to(self, selected: np.ndarray) -> None:
-        """Sums of another subset, from those of the last one where they have much in common."""
+        """Sums of another subset, from those of the last one if they have much in common."""
         changed = np.flatnonzero(selected != self._subset)
         if changed.size >= np.count_nonzero(selected):
             self._clear()

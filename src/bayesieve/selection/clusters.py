@@ -39,7 +39,7 @@ class DependenceClusterSelector(SubsetSelector):
     n_cuts : int or None, default=None
         Cuts through the tree, at merges spread evenly over the list of merges; None: at every merge, at most 100.
     n_combinations : int, default=25
-        Combinations at each cut; where there are no more of them, all.
+        Combinations at each cut; all if there are fewer.
     q : float or "auto", default="auto"
         Probability that a cluster gives a feature; smaller values select fewer features. "auto": 0.4 where at least
         20 % of the entries of the matrix of dependences exceed 0.1, else 0.6.
@@ -52,7 +52,7 @@ class DependenceClusterSelector(SubsetSelector):
         ``"recall:CLASS"``, ``"precision:CLASS"``, an object such as `ExpectedCost`, or a scorer of scikit-learn.
     constraints : mapping or None, default=None
         Bounds that other measures of the same rows must beat, such as ``{"recall:bad": 0.85}``: above the bound, or
-        below it where lower is better. Where no candidate beats them, the nearest one is selected, with a warning.
+        below it where lower is better. If no candidate beats them, the nearest one is selected, with a warning.
     evaluation : str, int, splitter or pairs of row positions, default="holdout"
         ``"holdout"``: probabilities are learnt from two thirds of the rows, candidates are measured on the others.
         ``"train"``, ``"loo"``, folds and splitters as for `WrapperSelector`.

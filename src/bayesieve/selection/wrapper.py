@@ -168,7 +168,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         Whether the levels that the criterion is measured with are learnt again without the rows that are scored: from
         the fitted half, or from the training rows of every fold; for ``"loo"`` from the rows of nine folds of ten,
         which the row is not in, with its own count taken out. Otherwise levels learnt from the classes of all
-        rows make the criterion look better than it is, the more so the fewer rows a value has. "auto": where the raw
+        rows make the criterion look better than it is, the more so the fewer rows a value has. "auto": if the raw
         table is at hand, levels depend on the classes, and rows x columns x folds stay below 10 million. The features
         selected keep the levels of all rows; ``trace_.recoded`` says whether it was done.
     resume : SearchTrace or None, default=None
@@ -179,7 +179,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
     constraints : mapping or None, default=None
         Bounds that other measures of the same rows must beat, such as ``{"recall:bad": 0.85}``: above the bound, or
         below it where lower is better. Measures are names of criteria, ``"recall:CLASS"``, ``"precision:CLASS"`` or
-        objects. Where no subset met beats them, the one nearest to them is selected, with a warning.
+        objects. If no subset met beats them, the one nearest to them is selected, with a warning.
     encoder : "modl", TableEncoder, IndicatorEncoder or None, default="modl"
         None: the table is coded already (integers from 0); then every column is a candidate, also a constant one.
     verbose : int, default=0
@@ -461,7 +461,7 @@ def telling_callbacks(estimator: Any) -> Iterator[Callable[[Progress | None], Pr
 
 
 def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
-    """Whether a subset keeps all constraints; a warning where it does not."""
+    """Whether a subset keeps all constraints; warn if it does not."""
     if not objective.constraints:
         return True
     evaluated = evaluate_subsets(objective, chosen[None])
@@ -480,7 +480,7 @@ def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
 
 
 def with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:
-    """The rows, without those of a class that none of their training rows has where the criterion cannot score them."""
+    """The rows, without those whose training rows lack their class if the criterion cannot score them."""
     absent = rows.impossible()
     if absent is None:
         return rows
