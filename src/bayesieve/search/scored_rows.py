@@ -203,8 +203,9 @@ class _Learnt:
         logs = log_probabilities(counts, total, self.smoothing)
         if not self.weight:
             return logs, logs
+        n_levels, n_classes = counts.shape
         left, class_left = left_over(counts, self.weight), left_over(counts.sum(axis=0), self.weight)
-        return logs, smoothed_logs(left, class_left, *counts.shape, total, self.smoothing)
+        return logs, smoothed_logs(left, class_left, n_levels, n_classes, total, self.smoothing)
 
 
 def _refuse_large_tables(block: ClassBlock, n_classes: int) -> None:
