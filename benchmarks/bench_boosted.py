@@ -87,7 +87,7 @@ def steps(report: Report, coded: CodedTable, arguments: argparse.Namespace) -> N
         for name, state in states.items():
             features = np.flatnonzero(~state.selected)
             seconds[name].append(cpu_seconds(lambda state=state, features=features: state.candidates(features)))
-            state.add(turn)
+            state.flip(turn)
     taken = {name: median(times[1:]) for name, times in seconds.items()}
     per_row = {name: 1e9 * value / coded.n_rows / coded.n_features for name, value in taken.items()}
     report.add("\n## One step\n")

@@ -48,7 +48,7 @@ def compare_steps(report: Report, coded: CodedTable, rounds: int) -> None:
     problem = SubsetProblem.of(coded, 1.0, criterion=ErrorProbability())
     state, peer = SearchState(problem), NumpyGreedy(coded)
     first = int(np.argmin(state.candidates(np.arange(coded.n_features))))
-    state.add(first)
+    state.flip(first)
     peer.add(first)
     features = np.delete(np.arange(coded.n_features), first)
     found: dict[str, np.ndarray] = {}

@@ -13,6 +13,7 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 from bayesieve import CompressionAveraging, DiscreteNB, MAPSelector, SelectiveNB, TableEncoder
+from bayesieve.counts import CodedTable
 from bayesieve.criteria import AUC
 from bayesieve.search import SearchState, SubsetProblem
 from bayesieve.search.exhaustive import evaluate_every_subset
@@ -24,6 +25,9 @@ from bayesieve_studies.boulle2007.waveform import (
     PAPER_MAP,
     SplitResult,
     WaveformStudy,
+    fewest_wrong,
+    largest_area,
+    number_of,
     posterior_of,
     waveform_study,
 )
@@ -253,3 +257,30 @@ def test_what_cannot_be_studied(data: Any) -> None:
         waveform_study(noise, y, n_splits=1)
     with pytest.raises(ValueError, match="n_splits must be at least 1, got 0"):
         waveform_study(X, y, n_splits=0)
+
+
+@pytest.mark.parametrize(("n_features", "n_classes"), [(4, 3), (8, 2), (8, 3)])
+def test_choices_among_all_subsets(n_features: int, n_classes: int) -> None:
+    rng = np.random.default_rng(n_features)
+    y = rng.integers(0, n_classes, 90).astype(np.uint8)
+    codes = np.where(rng.random((n_features, 90)) < 0.4, y, rng.integers(0, 3, (n_features, 90))).astype(np.uint8)
+    levels = np.maximum(codes.max(axis=1) + 1, 2)
+    coded = CodedTable(codes, levels, tuple(f"x{k}" for k in range(n_features)), y, np.arange(n_classes))
+    problem = SubsetProblem.of(coded)
+    subsets = evaluate_every_subset(problem, areas=True)
+    state = SearchState(SubsetProblem.of(coded, criterion=AUC()))
+    areas = []
+    for number in range(subsets.cost.size):
+        selected = np.isin(np.arange(n_features), subsets.features(number))
+        state.reset(selected)
+        areas.append(-state.cost)
+        assert number_of(subsets, subsets.features(number)) == number
+    assert number_of(replace(subsets, problem=replace(problem, candidates=np.array([1]))), np.array([0])) is None
+    number, best = largest_area(subsets)
+    assert best == pytest.approx(max(areas), abs=1e-12)
+    tied = np.flatnonzero(np.array(areas) >= max(areas) - 1e-12)
+    assert number in tied
+    assert subsets.sizes[number] == subsets.sizes[tied].min()
+    fewest = fewest_wrong(subsets)
+    assert subsets.wrong[fewest] == subsets.wrong.min()
+    assert subsets.sizes[fewest] == subsets.sizes[subsets.wrong == subsets.wrong.min()].min()

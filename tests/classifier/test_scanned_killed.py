@@ -49,7 +49,7 @@ if phase == "reading":
 if phase == "coding":
     Cache._checksums = kill_at(1, Cache._checksums)
 if phase == "searching":
-    multi_start._run_wave = kill_at(3, multi_start._run_wave)
+    multi_start._Waves.run = kill_at(3, multi_start._Waves.run)
 selector = CompressionAveraging(exhaustive=False)
 encoder = TableEncoder(n_quantiles=100) if phase == "reading" else "modl"
 model = SelectiveNB(selector, encoder=encoder, pairs=0, calibrate=False, cache=folder, n_jobs=1)
@@ -67,8 +67,8 @@ def test_a_fit_goes_on_after_it_was_killed(phase: str, tmp_path: Path, monkeypat
     n_waves, n_read = [], []
     from bayesieve.search import multi_start
 
-    run_wave, read = multi_start._run_wave, ScannedColumns._read
-    monkeypatch.setattr(multi_start, "_run_wave", lambda *a: n_waves.append(1) or run_wave(*a))
+    run_wave, read = multi_start._Waves.run, ScannedColumns._read
+    monkeypatch.setattr(multi_start._Waves, "run", lambda *a: n_waves.append(1) or run_wave(*a))
     monkeypatch.setattr(ScannedColumns, "_read", lambda *a: n_read.append(1) or read(*a))
     options = {"pairs": 0, "calibrate": False}
     selector = CompressionAveraging(exhaustive=False)

@@ -123,7 +123,7 @@ def test_reset() -> None:
     state = SearchState(problem)
     empty = state.cost
     for feature in range(100):
-        state.add(feature)
+        state.flip(feature)
     full = state.candidates(np.arange(100))
     state.reset()
     assert state.cost == empty
@@ -145,14 +145,14 @@ def test_a_class_without_weight(n_features: int) -> None:
     state = SearchState(problem)
     subset: set[int] = set()
     for feature in range(n_features):
-        state.add(feature)
+        state.flip(feature)
         subset.add(feature)
         if feature % 50 == 2:
             assert state.cost == pytest.approx(slow_cost(coded, subset), rel=1e-9)
             expected = slow_cost(coded, subset - {0})
             assert state.candidates(np.array([0]))[0] == pytest.approx(expected, rel=1e-9)
     for feature in range(n_features):
-        state.drop(feature)
+        state.flip(feature)
     assert state.cost == pytest.approx(SearchState(problem).cost, rel=1e-9)
 
 
@@ -167,7 +167,7 @@ def test_one_class_costs_its_prior_only() -> None:
     coded = base.with_rows(classes=np.arange(1), class_codes=np.zeros(base.n_rows, dtype=np.uint8))
     state = SearchState(SubsetProblem.of(coded))
     assert state.cost == pytest.approx(np.log(coded.n_features + 1))
-    state.add(0)
+    state.flip(0)
     assert state.cost == pytest.approx(slow_cost(coded, {0}))
 
 

@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.stats import chisquare
-from sklearn.metrics import accuracy_score, f1_score, recall_score
 
-from bayesieve import DiscreteNB
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.criteria import Accuracy, Recall, Scorer, row_steps
+from bayesieve.criteria import Accuracy, Recall, row_steps
 from bayesieve.search import ClusterSearch, FeatureClusters, Objective, ScoredRows, SubsetProblem, subset_values
 from bayesieve.search.objective import Constraint
 from tests.criteria.coded_tables import coded_table
@@ -103,6 +101,9 @@ def test_every_combination_is_as_frequent_as_algorithm_1_says(most: int, q: floa
     dependence[0, 2] = dependence[2, 0] = 0.9
     dependence[1, 3] = dependence[3, 1] = 0.8
     tree = FeatureClusters.of(dependence, np.arange(4))
+    subsets, cut = tree.draw(None, 25, 1.0, np.random.default_rng(0))
+    of_second = [np.flatnonzero(subset).tolist() for subset in subsets[cut == tree.linkage[1, 2]]]
+    assert of_second == [[0, 1], [0, 3], [1, 2], [2, 3]]  # in a fixed order, each once
     partitions = [[[0, 2], [1], [3]], [[0, 2], [1, 3]], [[0, 1, 2, 3]]]
     n_draws = [min(2, most), min(4, most), min(4, most)]
     met: list[Counter[tuple[int, ...]]] = [Counter() for _ in partitions]
@@ -125,41 +126,6 @@ def test_every_combination_is_as_frequent_as_algorithm_1_says(most: int, q: floa
         assert chisquare(observed, np.array([expected[key] * n for key in keys])).pvalue > 1e-4
 
 
-def test_all_combinations_come_in_a_fixed_order_and_each_once() -> None:
-    dependence = np.eye(4)
-    dependence[0, 2] = dependence[2, 0] = 0.9
-    dependence[1, 3] = dependence[3, 1] = 0.8
-    tree = FeatureClusters.of(dependence, np.arange(4))
-    subsets, cut = tree.draw(None, 25, 1.0, np.random.default_rng(0))
-    of_second = [np.flatnonzero(subset).tolist() for subset in subsets[cut == tree.linkage[1, 2]]]
-    assert of_second == [[0, 1], [0, 3], [1, 2], [2, 3]]
-
-
-@pytest.mark.parametrize("scoring", ["accuracy", "f1_macro"])
-def test_values_are_those_of_refitted_models(coded: CodedTable, scoring: str) -> None:
-    found = ClusterSearch().explore(problem_of(coded, Scorer(scoring), bound=0.6))
-    fit, rest = held_out(coded)
-    truth = np.asarray(rest.class_codes)
-    assert len(found.subsets) > 40
-    for number, subset in enumerate(found.subsets):
-        model = DiscreteNB(smoothing=1.0).fit(fit.select(subset))
-        predicted = np.searchsorted(model.classes_, model.predict(rest.select(subset)))
-        of_refitted = (
-            accuracy_score(truth, predicted) if scoring == "accuracy" else f1_score(truth, predicted, average="macro")
-        )
-        assert found.values.values[number] == pytest.approx(of_refitted, abs=1e-12)
-        recall = recall_score(truth, predicted, labels=[1], average="macro")
-        assert found.values.measures["recall:1"][number] == pytest.approx(recall, abs=1e-12)
-    keep = found.values.measures["recall:1"] > 0.6 + 1e-12
-    np.testing.assert_array_equal(found.values.feasible, keep)
-    assert keep.any()
-    best = found.values.values[keep].max()
-    chosen = np.asarray(found.trace.chosen)
-    at = int(np.flatnonzero((found.subsets == chosen).all(axis=1))[0])
-    assert found.values.values[at] == best
-    assert chosen.sum() == found.values.sizes[keep & (found.values.values == best)].min()
-
-
 def test_all_features_are_a_candidate_that_has_to_satisfy_the_constraints(coded: CodedTable) -> None:
     free = ClusterSearch(n_cuts=1, n_combinations=1, q=0.4).explore(problem_of(coded))
     assert free.subsets[0].tolist() == (coded.n_levels > 1).tolist()
@@ -177,6 +143,16 @@ def test_all_features_are_a_candidate_that_has_to_satisfy_the_constraints(coded:
     assert beyond.values.violations[chosen] == beyond.values.violations.min() == max(1.0 - of_all.max(), 1e-12)
 
 
+@pytest.mark.parametrize("summed", [True, False])
+def test_threads_do_not_change_the_answer(coded: CodedTable, monkeypatch: pytest.MonkeyPatch, summed: bool) -> None:
+    monkeypatch.setattr(subset_values, "_PIECE", 7)
+    monkeypatch.setattr(subset_values, "_MOST_SUMMED", 7)
+    monkeypatch.setattr(subset_values, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(row_steps, "_MOST_BYTES", summed << 20)
+    alone, several = (ClusterSearch(n_jobs=n, dependence="spearman").explore(problem_of(coded)) for n in (1, 3))
+    np.testing.assert_array_equal(several.values.values, alone.values.values)
+
+
 def test_the_matrix_is_the_largest_information_within_a_class(coded: CodedTable) -> None:
     found = ClusterSearch().explore(problem_of(coded))
     fit, _ = held_out(coded)
@@ -186,38 +162,6 @@ def test_the_matrix_is_the_largest_information_within_a_class(coded: CodedTable)
     np.testing.assert_allclose(found.clusters.dependence, np.max(within, axis=0), atol=1e-14)
     again = ClusterSearch(matrix=found.clusters.dependence).explore(problem_of(coded))
     np.testing.assert_array_equal(again.subsets, found.subsets)
-
-
-@pytest.mark.parametrize("summed", [True, False])
-def test_threads_do_not_change_the_answer(coded: CodedTable, monkeypatch: pytest.MonkeyPatch, summed: bool) -> None:
-    monkeypatch.setattr(subset_values, "_PIECE", 7)
-    monkeypatch.setattr(subset_values, "_MOST_SUMMED", 7)
-    monkeypatch.setattr(row_steps, "_MOST_BYTES", summed << 20)
-    alone = ClusterSearch(n_jobs=1, dependence="spearman").explore(problem_of(coded, bound=0.5))
-    monkeypatch.setattr(subset_values, "_PARALLEL_WORK", 0)
-    for n_jobs in (1, 3, -1):
-        found = ClusterSearch(n_jobs=n_jobs, dependence="spearman").explore(problem_of(coded, bound=0.5))
-        np.testing.assert_array_equal(found.values.values, alone.values.values)
-        np.testing.assert_array_equal(found.trace.chosen, alone.trace.chosen)
-
-
-def test_the_end_of_time_and_the_user_keep_the_best_so_far(coded: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subset_values, "_MOST_SUMMED", 7)
-    trace = ClusterSearch(max_seconds=0.0).run(problem_of(coded))
-    assert not trace.complete
-    assert trace.n_models == 1
-    assert trace.chosen is not None
-    assert trace.chosen.tolist() == (coded.n_levels > 1).tolist()
-
-    def interrupt(done: int, total: int, best: float) -> bool:
-        if done > 1:
-            raise KeyboardInterrupt
-        return False
-
-    trace = ClusterSearch().run(problem_of(coded), interrupt)
-    assert not trace.complete
-    assert trace.n_models == 8
-    assert not ClusterSearch().run(problem_of(coded), lambda *_: True).complete
 
 
 def test_problems_that_cannot_be_searched(coded: CodedTable) -> None:

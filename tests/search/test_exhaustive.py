@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -11,118 +10,37 @@ import pytest
 from numba import njit
 
 from bayesieve.criteria import AUC, Error
-from bayesieve.search import ExhaustiveSearch, SearchState, SearchTrace, SubsetProblem, exhaustive
+from bayesieve.search import ExhaustiveSearch, SearchState, SubsetProblem, exhaustive
 from bayesieve.search._kernels import sum_of_logs
 from bayesieve.search.exhaustive import EverySubset, evaluate_every_subset
 from tests.criteria.coded_tables import coded_table, slow_cost
-from tests.search.test_trace import models_of
+from tests.search.test_contract import models_of
 
 HALVES = {"weights": np.full(80, 0.5)}  # rows with weights are walked step by step
-
-
-@pytest.mark.parametrize(
-    ("n_features", "n_classes", "weighted"), [(2, 2, False), (7, 2, True), (7, 3, False), (6, 4, True), (8, 5, False)]
-)
-def test_every_subset_is_met_once_at_its_own_cost(n_features: int, n_classes: int, weighted: bool) -> None:
-    weights = np.random.default_rng(0).integers(1, 7, 60) / 2 if weighted else None
-    coded = coded_table(n_features, 60, n_features, n_classes, strength=1.0, weights=weights)
-    problem = SubsetProblem.of(coded)
-    trace = ExhaustiveSearch().run(problem)
-    informative = range(n_features - 1)  # the last feature has a single level
-    models = models_of(trace)
-    assert set(models) == {
-        frozenset(subset) for size in range(n_features) for subset in itertools.combinations(informative, size)
-    }
-    assert trace.n_models == 2 ** (n_features - 1)
-    assert trace.complete
-    for subset, cost in models.items():
-        assert cost == pytest.approx(slow_cost(coded, subset), rel=1e-11, abs=1e-9)
-    assert trace.best_criterion == min(models.values())
 
 
 @pytest.mark.parametrize("weights", [{}, HALVES])
 def test_rounding_errors_do_not_add_up(weights: dict[str, Any]) -> None:
     coded = coded_table(3, 80, 12, strength=1.3, **weights)
-    models = models_of(ExhaustiveSearch().run(SubsetProblem.of(coded)))
+    models = dict(models_of(ExhaustiveSearch().run(SubsetProblem.of(coded))))
     assert len(models) == 2**11
     for subset, cost in list(models.items())[-50:]:
         assert cost == pytest.approx(slow_cost(coded, subset), rel=1e-12)
 
 
-@pytest.mark.parametrize("weights", [{}, HALVES])
-def test_nothing_to_choose_from(weights: dict[str, Any]) -> None:
-    coded = coded_table(1, 80, n_features=3, **weights)
-    coded.codes[:], coded.n_levels[:] = 0, 1
-    trace = ExhaustiveSearch().run(SubsetProblem.of(coded))
-    assert (trace.n_models, trace.complete) == (1, True)
-    assert trace.best_criterion == trace.null_criterion == pytest.approx(slow_cost(coded, ()))
-    assert not trace.best_subset().any()
-
-
-def test_too_many_features() -> None:
-    coded = coded_table(1, n_rows=20, n_features=27)
-    with pytest.raises(ValueError, match=r"26 features have 2\^26 subsets, .*at most 25 .* use exhaustive=False"):
-        ExhaustiveSearch().run(SubsetProblem.of(coded))
-
-
-@pytest.mark.parametrize(("weights", "n_models"), [({}, 2 * 32), (HALVES, 1 + 2)])
-def test_time_is_up(monkeypatch: pytest.MonkeyPatch, weights: dict[str, Any], n_models: int) -> None:
-    monkeypatch.setattr(exhaustive, "_PIECE_WORK", 2 * 80)  # subsets x rows
-    coded = coded_table(4, 80, n_features=10, **weights)
-    trace = ExhaustiveSearch(max_seconds=0).run(SubsetProblem.of(coded))
-    assert not trace.complete
-    assert trace.n_models == n_models  # the clock is looked at after a few pieces, or every step
-    check_valid(trace)
-    whole = ExhaustiveSearch(max_seconds=1000).run(SubsetProblem.of(coded))
-    assert (whole.complete, whole.n_models) == (True, 2**9)
-
-
-def check_valid(trace: SearchTrace) -> None:
-    best = frozenset(np.flatnonzero(trace.best_subset()).tolist())
-    assert models_of(trace)[best] == pytest.approx(trace.best_criterion, rel=1e-12)
-    assert trace.best_criterion <= trace.null_criterion
-
-
-def test_an_interrupt_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    coded = coded_table(4, 80, n_features=10, **HALVES)
-    problem = SubsetProblem.of(coded)
-    candidates, calls = SearchState.candidates, itertools.count()
-
-    def interrupted(state: SearchState, features: np.ndarray) -> np.ndarray:
-        if next(calls) == 40:
-            raise KeyboardInterrupt
-        return candidates(state, features)
-
-    monkeypatch.setattr(SearchState, "candidates", interrupted)
-    trace = ExhaustiveSearch().run(problem)
-    assert not trace.complete
-    assert trace.n_models == 1 + 2 * 40
-    check_valid(trace)
-
-
 @pytest.mark.parametrize(
     ("weights", "pieces"), [({}, [(32, 64), (64, 64)]), (HALVES, [(8, 64), (16, 64), (24, 64), (32, 64)])]
 )
-@pytest.mark.parametrize("interrupted", [True, False])
-def test_progress_is_told_and_may_end_the_search(
-    monkeypatch: pytest.MonkeyPatch, weights: dict[str, Any], pieces: list[tuple[int, int]], interrupted: bool
+def test_progress_is_told(
+    monkeypatch: pytest.MonkeyPatch, weights: dict[str, Any], pieces: list[tuple[int, int]]
 ) -> None:
     monkeypatch.setattr(exhaustive, "_MOVES_AT_ONCE", 8)
     monkeypatch.setattr(exhaustive, "_PIECE_WORK", 2 * 80)
     told: list[tuple[int, int, float]] = []
-
-    def progress(done: int, total: int, best: float) -> bool:
-        told.append((done, total, best))
-        if interrupted and len(told) == len(pieces) - 1:
-            raise KeyboardInterrupt
-        return len(told) == len(pieces) - 1
-
     coded = coded_table(4, 80, n_features=8, **weights)
-    trace = ExhaustiveSearch().run(SubsetProblem.of(coded), progress)
-    assert [entry[:2] for entry in told] == pieces[:-1]
-    assert not trace.complete
-    assert told[-1][2] == trace.best_criterion
-    check_valid(trace)
+    trace = ExhaustiveSearch().run(SubsetProblem.of(coded), lambda *now: told.append(now))
+    assert [entry[:2] for entry in told][: len(pieces)] == pieces
+    assert told[-1][2] == pytest.approx(trace.best_criterion)
 
 
 def test_an_interrupt_before_the_first_piece_leaves_the_empty_subset(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,22 +75,12 @@ def test_every_subset_has_its_own_cost_errors_and_area(n_features: int, n_classe
     for number in range(subsets.cost.size):
         features = subsets.features(number).tolist()
         assert subsets.sizes[number] == len(features)
-        assert subsets.number(np.array(features, dtype=int)) == number
         assert subsets.cost[number] == pytest.approx(slow_cost(coded, features), rel=1e-11)
-    assert subsets.number(np.array([0, n_features - 1])) is None
     wrong = slow_values(problem, Error(), subsets)
     np.testing.assert_allclose(subsets.wrong, wrong * coded.n_rows, atol=1e-9)
     area = -slow_values(problem, AUC(), subsets)
     assert np.all(subsets.area_bounds[0] <= area + 1e-9)
     assert np.all(area <= subsets.area_bounds[1] + 1e-9)
-    number, best = subsets.largest_area()
-    assert best == pytest.approx(area.max(), abs=1e-12)
-    tied = np.flatnonzero(area >= area.max() - 1e-12)
-    assert number in tied
-    assert subsets.sizes[number] == subsets.sizes[tied].min()
-    fewest = subsets.fewest_wrong()
-    assert subsets.wrong[fewest] == subsets.wrong.min()
-    assert subsets.sizes[fewest] == subsets.sizes[subsets.wrong == subsets.wrong.min()].min()
 
 
 def test_bounds_of_areas_are_close_where_scores_differ() -> None:
@@ -194,18 +102,6 @@ def test_nothing_depends_on_pieces_and_threads(monkeypatch: pytest.MonkeyPatch) 
         np.testing.assert_array_equal(getattr(threads, name), getattr(whole, name))
 
 
-def test_the_tree_and_the_steps_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = SubsetProblem.of(coded_table(7, 200, 9, 3, strength=0.6))
-    tree = ExhaustiveSearch().run(problem)
-    monkeypatch.setattr(exhaustive, "_MOST_BYTES", 0)
-    steps = ExhaustiveSearch().run(problem)
-    expected, found = models_of(steps), models_of(tree)
-    assert found.keys() == expected.keys()
-    assert all(found[m] == pytest.approx(expected[m], rel=1e-11) for m in found)
-    assert (tree.n_models, tree.null_criterion) == (2**8, pytest.approx(steps.null_criterion, rel=1e-12))
-    np.testing.assert_array_equal(tree.chosen, steps.chosen)
-
-
 def test_products_of_rows_stay_in_range() -> None:
     values = np.concatenate([np.full(7, 1e200), np.ones(50), np.full(9, 1e90), [3.0, 5.0, 7.0]])
     called = njit(lambda values: sum_of_logs(values))  # which Python cannot call by itself
@@ -222,5 +118,5 @@ def test_what_is_not_enumerated() -> None:
     tiny = coded_table(1, n_rows=40, n_features=20, strength=1.5)
     with pytest.raises(ValueError, match=r"up to e\^\d+ exceed the range of numbers; use ExhaustiveSearch"):
         evaluate_every_subset(SubsetProblem.of(tiny, smoothing=1e-25))
-    with pytest.raises(ValueError, match="areas=True"):
-        evaluate_every_subset(SubsetProblem.of(coded_table(1))).largest_area()
+    with pytest.raises(ValueError, match=r"26 features .* use exhaustive=False"):
+        ExhaustiveSearch().run(SubsetProblem.of(coded_table(1, n_rows=20, n_features=27)))

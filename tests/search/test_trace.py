@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import numpy as np
@@ -12,26 +11,10 @@ from hypothesis import given, settings, strategies as st
 
 from bayesieve.engine.progress import Clock
 from bayesieve.search import ExhaustiveSearch, MultiStart, SearchTrace, SubsetProblem, TraceRecorder
-from tests.criteria.coded_tables import coded_table, slow_cost
+from tests.criteria.coded_tables import coded_table
+from tests.search.test_contract import models_of
 
 Subset = frozenset[int]
-
-
-def models_of(trace: SearchTrace) -> dict[Subset, float]:
-    """Every distinct subset in the trace with its cost, followed move by move; the empty one included."""
-    moves = trace.moves
-    found: dict[Subset, float] = {frozenset(): trace.null_criterion}
-    current: Subset = frozenset()
-    start = -1
-    for i in range(moves.cost.size):
-        if trace.walk_of[i] != start:
-            start, current = trace.walk_of[i], frozenset()
-        tried = current ^ {int(moves.feature[i])}
-        assert moves.adding[i] == (int(moves.feature[i]) in tried)
-        found.setdefault(tried, float(moves.cost[i]))
-        if moves.accepted[i]:
-            current = tried
-    return found
 
 
 def slow_average(models: list[tuple[Subset, float]], n_features: int) -> list[float]:
@@ -62,39 +45,20 @@ def traces(draw: st.DrawFn) -> SearchTrace:
 
 @settings(max_examples=30)
 @given(traces(), st.integers(0, 2**32 - 1))
-def test_averages_count_every_distinct_model_once(trace: SearchTrace, seed: int) -> None:
-    models = models_of(trace)
+def test_averages_count_every_distinct_model_or_every_evaluation(trace: SearchTrace, seed: int) -> None:
+    models = {frozenset(): trace.null_criterion, **dict(reversed([*models_of(trace)]))}
     assert trace.n_models == len(models)
     costs = trace.moves.cost[trace.distinct]
     np.testing.assert_array_equal(np.sort(costs), np.sort([models[m] for m in models if m]))
+    best = frozenset(np.flatnonzero(trace.best_subset()).tolist())
+    # A subset reached by several walks may cost a last bit more in one of them.
+    assert min(models.values()) == pytest.approx(trace.best_criterion, rel=1e-12) == models[best]
     weigh = random_weights(seed)
     expected = slow_average([(m, float(weigh(np.array([cost]))[0])) for m, cost in models.items()], trace.n_features)
     np.testing.assert_allclose(trace.average(weigh), expected, atol=1e-12)
-
-
-@settings(max_examples=30)
-@given(traces(), st.integers(0, 2**32 - 1))
-def test_averages_may_count_every_evaluation(trace: SearchTrace, seed: int) -> None:
-    weigh = random_weights(seed)
-    met = [(frozenset[int](), float(weigh(np.array([trace.null_criterion]))[0]))] * trace.n_starts
-    for start in range(trace.n_starts):
-        moves, current = trace.moves.at(trace.walk(start)), frozenset[int]()
-        for i, weight in enumerate(weigh(moves.cost).tolist()):
-            tried = current ^ {int(moves.feature[i])}
-            met.append((tried, weight))
-            current = tried if moves.accepted[i] else current
+    met = [(subset, float(weigh(np.array([cost]))[0])) for subset, cost in models_of(trace)]
     expected = slow_average(met, trace.n_features)
     np.testing.assert_allclose(trace.average(weigh, distinct=False), expected, atol=1e-12)
-
-
-@settings(max_examples=30)
-@given(traces())
-def test_best_subset_is_the_cheapest_model(trace: SearchTrace) -> None:
-    models = models_of(trace)
-    best = frozenset(np.flatnonzero(trace.best_subset()).tolist())
-    # A subset reached by several walks may cost a last bit more in one of them.
-    assert models[best] == pytest.approx(trace.best_criterion, rel=1e-12)
-    assert min(models.values()) == pytest.approx(trace.best_criterion, rel=1e-12)
 
 
 @settings(max_examples=30)
@@ -133,16 +97,6 @@ def test_types_of_a_frame_without_moves() -> None:
     assert not trace.best_subset().any()
     assert trace.average(np.ones_like).tolist() == [0.0, 0.0]
     assert trace.average(np.zeros_like).tolist() == [0.0, 0.0]  # nothing to share out
-
-
-@settings(max_examples=20)
-@given(traces())
-def test_json_keeps_the_walks(trace: SearchTrace) -> None:
-    again = SearchTrace.from_json(json.loads(json.dumps(trace.to_json())), trace.names)
-    assert again.to_frame().equals(trace.to_frame())
-    for name in ("null_criterion", "best_criterion", "n_starts", "n_models", "complete", "seconds", "n_features"):
-        assert getattr(again, name) == getattr(trace, name)
-    assert again.to_json() == trace.to_json()
 
 
 def small() -> SearchTrace:
@@ -207,14 +161,6 @@ def test_a_criterion_without_a_value_survives() -> None:
         "null_criterion": None,
         "best_criterion": "inf",
     }
-
-
-def test_costs_of_the_trace_are_those_of_the_subsets() -> None:
-    coded = coded_table(7, n_features=6, strength=1.0)
-    problem = SubsetProblem.of(coded)
-    for trace in (MultiStart().run(problem), ExhaustiveSearch().run(problem)):
-        for subset, cost in models_of(trace).items():
-            assert cost == pytest.approx(slow_cost(coded, subset), abs=1e-9)
 
 
 def test_clock() -> None:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer
 
-import bayesieve
 from bayesieve import BoostedSelector, DiscreteNB, SelectiveNB
 from bayesieve.counts import CodedTable
 from bayesieve.engine import Parts
-from bayesieve.search import boosting
-from bayesieve.search.boosting import Boosting
+from bayesieve.selection import boosted as boosting
 from tests.reference.boosting import boost
 
 
@@ -117,18 +112,6 @@ def test_the_first_round_is_plain_naive_bayes() -> None:
     assert trace.null_criterion == pytest.approx((2 * y.mean() - 1) ** 2, abs=1e-15)
 
 
-def test_which_class_comes_first_makes_no_difference() -> None:
-    codes, y = draw(5, 120, 6)
-    one, other = (BoostedSelector(15, encoder=None).fit(codes, classes).trace_ for classes in (y, 1 - y))
-    assert one.moves.feature.tolist() == other.moves.feature.tolist()
-    np.testing.assert_allclose(one.moves.cost, other.moves.cost, atol=1e-12)
-
-
-def test_copies_tie_and_the_first_wins() -> None:
-    codes, y = draw(11, 100, 6)
-    assert not BoostedSelector(20, encoder=None).fit(codes, y).support_[-1]
-
-
 def test_each_class_is_boosted_against_the_rest() -> None:
     codes, y = draw(13, 150, 6, n_classes=3)
     selector = BoostedSelector(6, encoder=None).fit(codes, y)
@@ -153,35 +136,27 @@ def test_rounds_and_features_both_limit() -> None:
     assert many.alphas_.size > 20
 
 
-def test_a_feature_that_separates_the_classes_ends_it() -> None:
-    y = np.arange(40) % 2
-    selector = BoostedSelector(smoothing=1e-280, encoder=None).fit(np.column_stack([y // 2, y]), y)
-    assert selector.support_.tolist() == [False, True]
-    assert selector.trace_.ended == "when x1 separated the classes without error"
-    assert selector.alphas_[0] > 10
+HALF = np.arange(40) % 2
+CROSSED = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10)
+CODES, CLASSES = draw(17, 300, 3)  # the copy at the end never wins
 
 
-def test_chance_ends_it() -> None:
-    codes, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5), np.array([0, 1, 1, 0] * 5)
-    selector = BoostedSelector(encoder=None).fit(codes, y)
-    assert not selector.support_.any()
-    assert selector.alphas_.size == selector.trace_.moves.cost.size == 0
-    assert selector.trace_.ended == "when no feature was better than chance on the weighted rows"
-
-
-def test_weight_on_a_few_rows_ends_it() -> None:
-    y = np.arange(2000) % 2
-    wrong = y.copy()
-    wrong[:2] = 1 - wrong[:2]
-    selector = BoostedSelector(500, encoder=None).fit(wrong[:, None], y)
-    assert selector.support_.all()
-    assert selector.trace_.ended.startswith("when the weight was concentrated on ")
-
-
-def test_no_candidate() -> None:
-    selector = BoostedSelector().fit(np.ones((20, 1)), np.arange(20) % 2)
-    assert not selector.support_.any()
-    assert selector.trace_.ended == "at once, for no feature has several levels"
+@pytest.mark.parametrize(
+    ("selector", "codes", "y", "support", "ended"),
+    [
+        (BoostedSelector(smoothing=1e-280), np.column_stack([HALF // 2, HALF]), HALF, [False, True], "when x1"),
+        (BoostedSelector(), CROSSED, CROSSED[:, 0] ^ CROSSED[:, 1], [False, False], "when no feature was better than"),
+        (BoostedSelector(500), np.minimum(np.arange(2000) % 2 + (np.arange(2000) == 0), 1)[:, None],
+         np.arange(2000) % 2, [True], "when the weight was concentrated on "),
+        (BoostedSelector(), np.ones((20, 1)), np.arange(20) % 2, [False], "at once, for no feature has"),
+        (BoostedSelector(None, 3), CODES, CLASSES, [True, True, False], "after 100 rounds without a new feature"),
+    ],
+)  # fmt: skip
+def test_ends(selector: BoostedSelector, codes: np.ndarray, y: np.ndarray, support: list[bool], ended: str) -> None:
+    selector.set_params(encoder="modl" if codes.dtype == float else None).fit(codes, y)
+    assert selector.support_.tolist() == support
+    assert selector.trace_.ended.startswith(ended)
+    assert selector.alphas_.size == selector.trace_.moves.cost.size
 
 
 def test_a_class_without_rows() -> None:
@@ -201,70 +176,13 @@ def test_where_classes_end_differently_each_is_named() -> None:
     assert "class 1 " in ended
 
 
-def test_unbounded_rounds_end_where_no_new_feature_comes() -> None:
-    codes, y = draw(17, 300, 3)
-    selector = BoostedSelector(None, 3, encoder=None).fit(codes, y)  # the copy at the end never wins
-    assert selector.trace_.ended == "after 100 rounds without a new feature"
-    assert selector.n_features_selected_ == 2
-
-
-def test_max_seconds_and_interrupts_keep_the_rounds_so_far(monkeypatch: Any) -> None:
+def test_no_time_and_options_that_exclude_each_other() -> None:
     codes, y = draw(19, 100, 6)
     none = BoostedSelector(max_seconds=0, encoder=None).fit(codes, y)
     assert (none.trace_.complete, none.trace_.ended, none.n_features_selected_) == (False, None, 0)
-    learn, rounds = boosting._AgainstRest._learn, []
-
-    def interrupted(walk: Any) -> Any:
-        rounds.append(walk)
-        if len(rounds) == 4:
-            raise KeyboardInterrupt
-        return learn(walk)
-
-    monkeypatch.setattr(boosting._AgainstRest, "_learn", interrupted)
-    with pytest.warns(UserWarning, match="interrupted after 19 models: BoostedSelector keeps the best so far"):
-        selector = BoostedSelector(encoder=None).fit(codes, y)
-    monkeypatch.undo()
-    assert not selector.trace_.complete
-    assert selector.support_.tolist() == BoostedSelector(3, encoder=None).fit(codes, y).support_.tolist()
-
-
-def test_progress_counts_rounds_and_may_stop() -> None:
-    coded = coded_table(*draw(23, 100, 6))
-    seen = []
-    trace = Boosting(5).run(coded, np.arange(6), lambda *now: seen.append(now))
-    assert [done for done, _, _ in seen] == [1, 2, 3, 4, 5]
-    assert [best for _, _, best in seen] == trace.moves.cost.tolist()
-    stopped = Boosting(5).run(coded, np.arange(6), lambda done, total, best: done == 2)
-    assert (stopped.moves.cost.size, stopped.complete) == (2, False)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_rounds": None}, "cannot both be None"),
-        ({"n_features_to_select": 7}, "more than the 6 features"),
-    ],
-)
-def test_bad_options(options: dict[str, Any], message: str) -> None:
-    codes, y = draw(29, 30, 6)
-    with pytest.raises(ValueError, match=message):
-        BoostedSelector(**options, encoder=None).fit(codes, y)
-
-
-@pytest.mark.parametrize(
-    ("load_table", "selector"), [(load_breast_cancer, BoostedSelector(12, 8)), (load_iris, "boosted")]
-)
-def test_models_are_saved_and_loaded(load_table: Any, selector: Any, tmp_path: Any) -> None:
-    X, y = load_table(return_X_y=True, as_frame=True)
-    model = SelectiveNB(selector).fit(X, y)
-    model.save(tmp_path / "model.json")
-    again = bayesieve.load(tmp_path / "model.json")
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert again.trace_.to_frame().equals(model.trace_.to_frame())
-    assert "again" in model.trace_.path()["move"]
-    for name in ("alphas_", "scores_", "n_features_selected_"):
-        np.testing.assert_array_equal(getattr(again.selector_, name), getattr(model.selector_, name))
-    assert again.trace_.ended == model.trace_.ended
+    for wrong in (BoostedSelector(None), BoostedSelector(n_features_to_select=7)):
+        with pytest.raises(ValueError, match="n_features_to_select"):
+            wrong.set_params(encoder=None).fit(codes, y)
 
 
 def test_the_classifier_itself_is_not_weighted() -> None:
@@ -273,13 +191,3 @@ def test_the_classifier_itself_is_not_weighted() -> None:
     coded = model.encoder_.fit_transform_coded(X, y)
     kept = coded.select(model.selector_.support_)
     np.testing.assert_allclose(model.predict_proba(X), DiscreteNB().fit(kept).predict_proba(kept), atol=1e-12)
-
-
-def test_ctrl_c_ends_a_long_search() -> None:
-    codes, y = draw(31, 20_000, 30)
-    BoostedSelector(1, encoder=None).fit(codes, y)
-    threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()
-    begin = time.perf_counter()
-    with pytest.warns(UserWarning, match="interrupted after"):
-        BoostedSelector(10**6, encoder=None).fit(codes, y)
-    assert time.perf_counter() - begin < 30

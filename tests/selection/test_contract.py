@@ -1,8 +1,9 @@
-"""What every selector of the registry promises; formulas and searches are tested one by one."""
+"""What every selector of the registry promises, and says of itself; formulas and searches are tested one by one."""
 
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,15 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
+from sklearn.model_selection import StratifiedKFold
 
 from bayesieve import SelectiveNB, TableEncoder, load
+from bayesieve.cli.fit import SELECTOR_TITLES
+from bayesieve.criteria import CRITERIA, ExpectedCost
+from bayesieve.engine.progress import SearchProgress
 from bayesieve.selection import SELECTORS, CodedSelector, make_selector
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 RNG = np.random.default_rng(7)
 N = 200
@@ -196,15 +203,60 @@ def test_the_end_of_the_time_asked_for_is_no_warning(name: str) -> None:
     assert selector.weights_.shape == (6,)
 
 
-@each
-def test_the_classifier_its_file_and_its_explanations(name: str, tmp_path: Path) -> None:
-    model = SelectiveNB(name).fit(FRAME, Y)
+@pytest.mark.parametrize("name", [n for n, kind in SELECTORS.own.items() if "max_seconds" in kind().get_params()])
+def test_ctrl_c_warns_and_keeps_the_best_so_far(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    selector = made(name, verbose=1)
+    if "exhaustive" in selector.get_params():
+        selector.set_params(exhaustive=False)
+    whole = clone(selector).set_params(verbose=0).fit(FRAME, Y).trace_
+    monkeypatch.setattr(SearchProgress, "__call__", interrupted)
+    with pytest.warns(UserWarning, match=r"interrupted after \d+ models: \w+ keeps the best"):
+        selector.fit(FRAME, Y)
+    assert not selector.trace_.complete
+    assert selector.trace_.n_models <= whole.n_models
+    assert np.all((selector.weights_ >= 0) & (selector.weights_ <= 1))
+    best, best_of_all = selector.trace_.best_criterion, whole.best_criterion
+    assert best >= best_of_all if whole.lower_is_better else best <= best_of_all
+
+
+def test_progress_is_shown_if_asked_for(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bayesieve.engine.progress._SECONDS_BETWEEN_LINES", 0.0)
+    made("wrapper", criterion="auc").fit(FRAME, Y)
+    assert capfd.readouterr() == ("", "")
+    made("wrapper", criterion="auc", verbose=1).fit(FRAME, Y)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "WrapperSelector: searching: " in err
+    assert ", auc 0." in err
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        *SELECTORS.own,
+        made("boosted", n_rounds=12, n_features_to_select=2),
+        made("information-gain", alpha=0.1),
+        made("imprecise-information-gain", s=2.0, level_probabilities="maximum-entropy"),
+        made("wrapper", criterion="brier", direction="forward", evaluation=5, n_features_to_select=2, tol=0.001),
+        made("wrapper", criterion=ExpectedCost([[0, 1], [2, 0]]), evaluation=StratifiedKFold(3)),
+        made("clusters", constraints={"recall:yes": 0.5}, scoring="auc"),
+    ],
+    ids=str,
+)
+def test_the_classifier_its_file_and_its_explanations(selector: Any, tmp_path: Path) -> None:
+    model = SelectiveNB(selector).fit(FRAME, Y)
     model.save(tmp_path / "model.json")
     again = load(tmp_path / "model.json")
     np.testing.assert_array_equal(again.predict_proba(FRAME), model.predict_proba(FRAME))
     assert again.trace_.to_frame().equals(model.trace_.to_frame())
-    assert again.selector_.get_params() == model.selector_.get_params()
-    np.testing.assert_array_equal(again.selector_.weights_, model.selector_.weights_)
+    assert str(again.selector_) == str(model.selector_)
+    assert (again.trace_.ended, again.trace_.measured) == (model.trace_.ended, model.trace_.measured)
+    for result in ("weights_", "scores_", "ranking_", "alphas_", "n_features_selected_"):
+        if hasattr(model.selector_, result):
+            np.testing.assert_array_equal(getattr(again.selector_, result), getattr(model.selector_, result))
     assert model.score(FRAME, Y) > 0.75
     assert model.explain(FRAME[:3]).equals(again.explain(FRAME[:3]))
     model.report(tmp_path / "report.html")
@@ -225,3 +277,37 @@ def test_rows_elsewhere_give_the_same_weights(name: str, engine: str, tmp_path: 
         there = SelectiveNB(selector, engine=engine).fit(FRAME, Y)
     np.testing.assert_allclose(there.selector_.weights_, here.selector_.weights_, rtol=1e-12)
     np.testing.assert_allclose(there.predict_proba(FRAME), here.predict_proba(FRAME), rtol=1e-9)
+
+
+@pytest.mark.parametrize("selector", SELECTORS.own.values(), ids=SELECTORS.own)
+def test_selectors_describe_themselves(selector: type[CodedSelector]) -> None:
+    own = vars(selector)
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", own["name"])
+    assert own["title"]
+    assert not own["title"].endswith(".")
+    assert own["sentence"][0].isupper()
+    assert own["sentence"].endswith(".")
+    assert set(selector.unsaved_options) <= set(selector().get_params())
+
+
+def test_scores_and_criteria_have_different_names() -> None:
+    names = [score.name for selector in SELECTORS.own.values() for score in selector.scores]
+    assert len({*names, *CRITERIA.own}) == len(names) + len(CRITERIA.own)
+
+
+def test_the_documentation_lists_every_selector() -> None:
+    page = (DOCS / "selective-naive-bayes.md").read_text(encoding="utf-8")
+    rows = re.findall(r'^\| `"(.+)"` \| `(.+)` \| (.+) \|$', page, re.M)
+    assert rows == [(name, part.__name__, part.title) for name, part in SELECTORS.own.items()]
+
+
+def test_the_documentation_lists_every_criterion() -> None:
+    page = (DOCS / "wrapper-search.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r'^\| `"(.+)"` \|.* \| (lower|higher) \|$', page, re.M))
+    named = {name: part for name, part in CRITERIA.own.items() if not part.needs_options}
+    assert rows == {name: "lower" if part.lower_is_better else "higher" for name, part in named.items()}
+    assert all(f"`{part.__name__}(" in page for part in CRITERIA.own.values() if part.needs_options)
+
+
+def test_the_help_of_fit_shows_the_title_of_every_selector() -> None:
+    assert {name: part.title for name, part in SELECTORS.own.items()} == SELECTOR_TITLES

@@ -23,7 +23,7 @@ from bayesieve import (
     WrapperSelector,
     pair_statistics,
 )
-from bayesieve.search import SearchState, multi_start
+from bayesieve.search import multi_start
 from bayesieve.selection import SELECTORS, CodedSelector, averaging, make_selector
 from tests.criteria.coded_tables import coded_table
 from tests.reference import selective
@@ -89,17 +89,10 @@ def test_very_large_costs_do_not_underflow() -> None:
     np.testing.assert_allclose(weights, [1.0, 0.4], atol=1e-3)
 
 
-def test_registry() -> None:
-    assert set(SELECTORS) >= {"all", "map", "bayesian", "compression"}
-    for name, kind in SELECTORS.items():
-        assert type(make_selector(name)) is kind
-    mine = MAPSelector(n_starts=3)
-    made = make_selector(mine)
-    assert made is not mine
-    assert made.get_params() == mine.get_params()
-    for wrong in ("maps", "", None, 3, MAPSelector, ["map"]):
-        with pytest.raises(ValueError, match=r"selector must be one of 'all', 'map'.* or a selector object, got"):
-            make_selector(wrong)
+@pytest.mark.parametrize("wrong", ["maps", "", None, 3, MAPSelector, ["map"]])
+def test_what_is_no_selector(wrong: Any) -> None:
+    with pytest.raises(ValueError, match=r"selector must be one of 'all', 'map'.* or a selector object, got"):
+        make_selector(wrong)
 
 
 def test_the_number_of_threads_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,14 +185,14 @@ def test_columns_must_be_those_of_the_fit() -> None:
         selector.transform(FRAME.rename({"text": "texts"}))
 
 
-@pytest.mark.parametrize(("output", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
-def test_set_output(output: str, kind: type) -> None:
-    numbers = FRAME.select("noise", "number").to_pandas()
-    selector = MAPSelector().set_output(transform=output).fit(numbers, Y)
-    for X in (numbers, pl.DataFrame(numbers)):
+@pytest.mark.parametrize(("output", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("default", None)])
+def test_set_output(output: str, kind: Any) -> None:
+    frame = FRAME.select("noise", "number")
+    selector = MAPSelector().set_output(transform=output).fit(frame, Y)
+    for X in (frame, frame.to_pandas(), frame.to_arrow()):
         found = selector.transform(X)
-        assert isinstance(found, kind)
-        assert list(found.columns) == ["number"]
+        assert isinstance(found, kind or type(X))
+        assert list(getattr(found, "column_names", None) or found.columns) == ["number"]
 
 
 @pytest.mark.parametrize("kind", SEARCHING)
@@ -230,72 +223,20 @@ def test_auto_enumerates_small_tables_only(monkeypatch: pytest.MonkeyPatch) -> N
     assert CompressionAveraging(encoder=None).fit(codes, y).trace_.n_starts > 1
 
 
-@pytest.mark.parametrize("exhaustive", [True, False])
-@pytest.mark.parametrize("kind", SEARCHING)
-def test_an_interrupted_search_warns_and_keeps_the_best_so_far(
-    monkeypatch: pytest.MonkeyPatch, kind: type[CodedSelector], exhaustive: bool
-) -> None:
-    table = coded_table(1, n_rows=50, n_features=9, strength=1.0)
-    candidates, calls = SearchState.candidates, itertools.count()
-
-    def interrupted(state: SearchState, features: np.ndarray) -> np.ndarray:
-        if next(calls) == 6:
-            raise KeyboardInterrupt
-        return candidates(state, features)
-
-    monkeypatch.setattr(SearchState, "candidates", interrupted)
-    selector = kind(encoder=None, exhaustive=exhaustive)
-    with pytest.warns(UserWarning, match=rf"interrupted after \d+ models: {kind.__name__} keeps the best so far"):
-        selector.fit(table.codes.T.astype(int), table.class_codes, [2] * 50)  # with weights step by step, not at once
-    assert not selector.trace_.complete
-    assert np.all(np.isfinite(selector.weights_))
-
-
-def test_refitting_on_a_table_of_another_width() -> None:
-    selector = AllFeatures(encoder=None).fit(np.eye(4, dtype=int), [0, 0, 1, 1])
-    selector.fit(np.eye(4, 2, dtype=int), [0, 0, 1, 1])
-    assert selector.n_features_in_ == 2
-    assert selector.transform(np.eye(4, 2, dtype=int)).shape == (4, 2)
-
-
-def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    MAPSelector(exhaustive=False).fit(FRAME, Y)
-    assert capfd.readouterr() == ("", "")
-    MAPSelector(exhaustive=False, verbose=1).fit(FRAME, Y)
-    assert capfd.readouterr().out == ""
-
-
-def test_more_features_than_an_exponent_holds() -> None:
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 60)
-    codes = np.where(rng.random((60, 1100)) < 0.6, y[:, None], rng.integers(0, 2, (60, 1100)))
-    selector = MAPSelector(encoder=None, n_starts=1).fit(codes, y)
-    assert 1 <= selector.support_.sum() < 1100
-
-
-def test_set_output_names_a_column_that_polars_cannot_hold() -> None:
-    y = np.arange(60) % 2
-    mixed = pd.DataFrame({"a": y + 0.5, "m * x": ["x" if label else 1.5 for label in y]})
-    selector = AllFeatures().set_output(transform="polars").fit(mixed, y)
-    assert selector.support_.all()
-    with pytest.raises(ValueError, match=r"^Column 'm \* x' cannot become a polars column \(.*\); convert [^\n]*\.$"):
-        selector.transform(mixed)
-    assert selector.set_output(transform="pandas").transform(mixed).equals(mixed)
-
-
-def test_set_output_says_so_where_pandas_cannot_hold_a_column() -> None:
-    whole = pl.DataFrame({"a": pl.Series([1, 2] * 30, dtype=pl.Int128)})
-    selector = AllFeatures().set_output(transform="pandas").fit(whole, np.arange(60) % 2)
-    with pytest.raises(ValueError, match=r"cannot become a pandas column \(.*\); .*set_output\(transform='polars'\)"):
-        selector.transform(whole)
-
-
-def test_set_output_of_a_pyarrow_table() -> None:
-    table = FRAME.to_arrow()
-    for output, kind in (("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("default", pa.Table)):
-        selected = MAPSelector().set_output(transform=output).fit(table, Y).transform(table)
-        assert isinstance(selected, kind)
-        assert list(getattr(selected, "column_names", None) or selected.columns) == ["number", "text"]
+@pytest.mark.parametrize(
+    ("frame", "kept", "refused", "column"),
+    [
+        (pd.DataFrame({"a": Y + 0.5, "m * x": ["x" if label else 1.5 for label in Y]}), "pandas", "polars", "'m . x'"),
+        (pl.DataFrame({"a": pl.Series(Y + 1, dtype=pl.Int128)}), "polars", "pandas", "A selected column"),
+        (pl.DataFrame({"\0": Y * 1.0, "a": Y + 1.0}), "polars", "pandas", "Column"),
+    ],
+)
+def test_set_output_names_a_column_that_a_library_cannot_hold(frame: Any, kept: str, refused: str, column: str) -> None:
+    selector = AllFeatures().set_output(transform=kept).fit(frame, Y)
+    assert list(selector.transform(frame).columns) == list(frame.columns)
+    message = rf"{column}.* cannot become a {refused} column \(.*\); convert .*set_output\(transform='{kept}'\)\.$"
+    with pytest.raises(ValueError, match=message):
+        selector.set_output(transform=refused).transform(frame)
 
 
 def test_pairs_keep_both_their_columns() -> None:
@@ -310,11 +251,3 @@ def test_pairs_keep_both_their_columns() -> None:
         assert selector.get_feature_names_out().tolist() == ["left", "right"]
         assert selector.get_support().tolist() == [True, False, True]
         assert selector.inverse_transform(selector.transform(frame).to_numpy()).shape == (600, 3)
-
-
-def test_a_name_that_arrow_cannot_hold_is_named() -> None:
-    frame = pl.DataFrame({"\0": [0.0, 1.0] * 20, "a": [1.0, 2.0] * 20})
-    selector = AllFeatures().set_output(transform="polars").fit(frame, [0, 1] * 20)
-    assert selector.transform(frame).columns == frame.columns
-    with pytest.raises(ValueError, match=r"cannot become a pandas column \(its name holds the character 0\)"):
-        selector.set_output(transform="pandas").transform(frame)

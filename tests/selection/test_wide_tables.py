@@ -51,7 +51,7 @@ def test_all_features_walk_as_one_by_one(n_classes: int, weighted: bool, smoothi
     state, costs = SearchState(problem), []
     for feature in problem.candidates.tolist():
         costs.append(float(state.candidates(np.array([feature]))[0]))
-        state.add(feature, costs[-1])
+        state.flip(feature, costs[-1])
     assert trace["criterion"][1:].to_list() == costs
     assert trace["feature"][1:].to_list() == [table.names[k] for k in problem.candidates]
     assert trace["n_features"].to_list() == list(range(len(costs) + 1))

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score
-from sklearn.pipeline import make_pipeline
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 
-import bayesieve
 from bayesieve import (
     AccuracySelector,
     AUCSelector,
@@ -26,7 +21,7 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.criteria import AUC, ExpectedCost, Precision, Recall, RowLoss
-from bayesieve.search import MultiStart, SearchState, SubsetProblem
+from bayesieve.search import MultiStart, SubsetProblem
 
 
 def mixed_frame(n_rows: int = 300, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -44,34 +39,14 @@ def mixed_frame(n_rows: int = 300, seed: int = 0) -> tuple[pd.DataFrame, np.ndar
     return frame, y
 
 
-def test_any_table_and_names() -> None:
-    frame, y = mixed_frame()
-    selector = WrapperSelector(evaluation="loo", criterion="log_loss").fit(frame, y)
-    assert set(selector.get_feature_names_out()) == {"age", "job", "income"}
-    assert list(selector.transform(frame).columns) == list(selector.get_feature_names_out())
-    other = WrapperSelector(evaluation="loo", criterion="log_loss").fit(pl.from_pandas(frame), y)
-    np.testing.assert_array_equal(selector.weights_, other.weights_)
-    assert selector.n_features_selected_ == 3
-    assert selector.n_features_in_ == 5
-    features = selector.trace_.to_frame()["feature"].drop_nulls()
-    assert set(features) == {"age", "job", "income"}  # the others have one level: nothing to decide
-
-
-def test_codes_make_candidates_of_constant_columns() -> None:
+def test_constant_columns_are_candidates_among_codes_only() -> None:
     codes = np.column_stack([np.zeros(40, int), np.arange(40) % 2, np.arange(40) // 20])
     selector = WrapperSelector("error", direction="forward", evaluation="train", encoder=None).fit(codes, codes[:, 1])
     assert selector.support_.tolist() == [False, True, False]
     assert selector.trace_.to_frame().height == 4
-
-
-def test_same_result_every_time_and_with_other_seeds_other_halves() -> None:
     frame, y = mixed_frame()
-    paths = [
-        WrapperSelector(random_state=state).fit(frame, y).trace_.to_frame()["validation"].to_list()
-        for state in (None, None, 0, 1, np.random.RandomState(1))
-    ]
-    assert paths[0] == paths[1] == paths[2] != paths[3]
-    assert paths[4] != paths[0]
+    selector = WrapperSelector("log_loss", evaluation="loo").fit(frame, y)
+    assert set(selector.trace_.to_frame()["feature"].drop_nulls()) == {"age", "job", "income"}
 
 
 def test_held_out_half_keeps_the_shares_of_the_classes() -> None:
@@ -86,18 +61,6 @@ def test_held_out_half_keeps_the_shares_of_the_classes() -> None:
     auc = WrapperSelector("auc", encoder=None, validation="auc", direction="forward").fit(X, y)
     values = auc.trace_.to_frame()["validation"].to_numpy()
     assert auc.n_features_selected_ == int(np.argmax(values >= values.max() - 1e-12))  # higher is better
-
-
-def test_integer_weights_equal_repeated_rows() -> None:
-    rng = np.random.default_rng(3)
-    X, y = rng.integers(0, 3, (80, 5)), rng.integers(0, 2, 80)
-    times = rng.integers(0, 4, 80)
-    for criterion in ("error", "error_probability", "brier", "log_loss", "auc", "balanced_error"):
-        options: dict[str, Any] = {"criterion": criterion, "evaluation": "train", "encoder": None, "smoothing": 1.0}
-        weighted = WrapperSelector(**options).fit(X, y, sample_weight=times).trace_.to_frame()
-        repeated = WrapperSelector(**options).fit(X.repeat(times, axis=0), y.repeat(times)).trace_.to_frame()
-        assert weighted["feature"].to_list() == repeated["feature"].to_list()
-        np.testing.assert_allclose(weighted["criterion"], repeated["criterion"], rtol=0, atol=1e-12)
 
 
 def test_groups_stay_together() -> None:
@@ -127,14 +90,6 @@ def test_groups_stay_together() -> None:
         WrapperSelector(evaluation=GroupKFold(5), **options).fit(X, y, groups=groups[:-1])
 
 
-class Spherical(RowLoss):
-    name = "spherical"
-    lower_is_better = False
-
-    def losses(self, probability: np.ndarray, true_class: int) -> np.ndarray:
-        return probability[true_class] / np.sqrt((probability**2).sum(axis=0))
-
-
 class SquaredError(RowLoss):
     name = "squared"
 
@@ -158,29 +113,19 @@ def test_a_criterion_of_ones_own(evaluation: Any, weighted: bool) -> None:
     ]
     assert paths[0]["feature"].to_list() == paths[1]["feature"].to_list()
     np.testing.assert_allclose(paths[0]["criterion"], paths[1]["criterion"], rtol=0, atol=1e-13)
-    own = WrapperSelector(Spherical(), evaluation=evaluation, encoder=None).fit(X, y)
-    assert own.trace_.criterion_name == "spherical"
-    assert own.trace_.best_criterion >= own.trace_.null_criterion
 
 
-def test_a_criterion_of_ones_own_that_returns_nonsense() -> None:
-    class Scalar(RowLoss):
-        name = "scalar"
+@pytest.mark.parametrize(("value", "told"), [(1.0, r"got shape \(\)"), (np.full(10, np.nan), "with NaN")])
+def test_a_criterion_of_ones_own_that_returns_nonsense(value: Any, told: str) -> None:
+    class Nonsense(RowLoss):
+        name = "nonsense"
 
         def losses(self, probability: np.ndarray, true_class: int) -> np.ndarray:
-            return probability.sum()
-
-    class NotANumber(RowLoss):
-        name = "nan"
-
-        def losses(self, probability: np.ndarray, true_class: int) -> np.ndarray:
-            return probability[0] * np.nan
+            return np.asarray(value)
 
     X, y = np.arange(40).reshape(20, 2) % 3, np.arange(20) % 2
-    with pytest.raises(ValueError, match=r"criterion 'scalar' must return one number .* got shape \(\)"):
-        WrapperSelector(Scalar(), evaluation="train", encoder=None).fit(X, y)
-    with pytest.raises(ValueError, match=r"criterion 'nan' must return one number .* with NaN"):
-        WrapperSelector(NotANumber(), evaluation="train", encoder=None).fit(X, y)
+    with pytest.raises(ValueError, match=rf"criterion 'nonsense' must return one number .* {told}"):
+        WrapperSelector(Nonsense(), evaluation="train", encoder=None).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -236,35 +181,11 @@ def test_extreme_smoothing_is_refused_or_exact() -> None:
     assert exact.support_.tolist() == [True]
 
 
-def test_time_is_up_and_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_search_goes_on() -> None:
     frame, y = mixed_frame()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # a limit that was asked for needs no warning
-        stopped = WrapperSelector(max_seconds=0).fit(frame, y)
-    assert not stopped.trace_.complete
-    whole = WrapperSelector().fit(frame, y)
+    stopped, whole = WrapperSelector(max_seconds=0).fit(frame, y), WrapperSelector().fit(frame, y)
     again = WrapperSelector(resume=stopped.trace_).fit(frame, y)
-    np.testing.assert_array_equal(again.weights_, whole.weights_)
-    scan, calls = SearchState.candidates, iter(range(10**6))
-
-    def interrupted(state: SearchState, features: np.ndarray) -> np.ndarray:
-        if next(calls) == 2:
-            raise KeyboardInterrupt
-        return scan(state, features)
-
-    monkeypatch.setattr(SearchState, "candidates", interrupted)
-    with pytest.warns(UserWarning, match="interrupted after .* pass its trace_ as resume= to go on"):
-        broken = WrapperSelector().fit(frame, y)
-    monkeypatch.undo()
-    again = WrapperSelector(resume=broken.trace_).fit(frame, y)
     assert again.trace_.to_frame().drop("seconds").equals(whole.trace_.to_frame().drop("seconds"))
-
-
-def test_progress_speaks_of_the_criterion(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayesieve.engine.progress._SECONDS_BETWEEN_LINES", 0.0)
-    frame, y = mixed_frame()
-    WrapperSelector("auc", verbose=1).fit(frame, y)
-    assert "WrapperSelector: searching: 2 of 3, auc 0." in capsys.readouterr().err
 
 
 def test_callbacks_hear_of_every_move_and_may_end_the_search() -> None:
@@ -297,35 +218,6 @@ def test_callbacks_hear_of_every_move_and_may_end_the_search() -> None:
     assert short.trace_.to_frame().height == 3
 
 
-def test_in_a_pipeline_and_in_cross_validation() -> None:
-    frame, y = mixed_frame()
-    model = make_pipeline(WrapperSelector(max_seconds=5), SelectiveNB("all"))
-    assert cross_val_score(model, frame, y, cv=3).mean() > 0.6
-    assert clone(WrapperSelector(Recall("yes"), evaluation=StratifiedKFold(4))).evaluation.n_splits == 4
-
-
-@pytest.mark.parametrize(
-    "selector",
-    [
-        WrapperSelector("brier", direction="forward", evaluation=5, n_features_to_select=2, tol=0.001),
-        WrapperSelector(Recall("yes"), evaluation=StratifiedKFold(3), validation=Recall("no")),
-    ],
-)
-def test_in_the_classifier_saved_and_loaded(selector: Any, tmp_path: Any) -> None:
-    frame, y = mixed_frame()
-    model = SelectiveNB(selector).fit(frame, y)
-    assert set(np.unique(model.feature_weights_)) == {0.0, 1.0}
-    model.save(tmp_path / "model.json")
-    loaded = bayesieve.load(tmp_path / "model.json")
-    np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
-    assert loaded.trace_.to_frame().equals(model.trace_.to_frame())
-    assert loaded.trace_.lower_is_better == model.trace_.lower_is_better
-    if isinstance(selector.criterion, str):
-        for name in ("criterion", "direction", "evaluation", "n_features_to_select", "tol"):
-            assert getattr(loaded.selector_, name) == getattr(selector, name)
-    assert model.report(tmp_path / "report.html", frame, y, cv=2) is not None
-
-
 def test_the_classifier_searches_on_the_rows_in_their_order() -> None:
     frame, y = mixed_frame()
     splits = [(np.arange(0, 200), np.arange(200, 300))]
@@ -343,37 +235,15 @@ def test_accuracy_and_auc_are_forward_wrappers_on_training_rows() -> None:
         assert selector.trace_.to_frame().drop("seconds").equals(wrapper.trace_.to_frame().drop("seconds"))
 
 
-def test_multi_start_auc_is_no_worse_than_its_neighbours() -> None:
-    X, y = load_wine(return_X_y=True)
-    y = (y == 1).astype(int)
-    selector = AUCSelector(search="multi-start", n_jobs=1).fit(X, y)
-    coded = selector.encoder_.fit_transform_coded(X, y)
-
-    def area(support: np.ndarray) -> float:
-        model = SelectiveNB(selector="all", n_jobs=1).fit_coded(coded, selector.encoder_)
-        model.naive_bayes_.set_params(feature_weights=support.astype(float)).update_weights()
-        scores = np.diff(model.naive_bayes_.predict_joint_log_proba(coded), axis=1)[:, 0]
-        return float(roc_auc_score(y, np.round(scores, 9)))
-
-    best = area(selector.support_)
-    assert best == pytest.approx(max(selector.trace_.to_frame()["criterion"]), abs=1e-9)
-    for k in range(X.shape[1]):
-        changed = selector.support_.copy()
-        changed[k] = not changed[k]
-        assert area(changed) <= best + 1e-9
-    again = AUCSelector(search="multi-start", n_jobs=2).fit(X, y)
-    np.testing.assert_array_equal(again.support_, selector.support_)
-
-
-def test_multi_start_auc_of_several_classes_is_that_of_the_search() -> None:
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_multi_start_auc_is_that_of_the_search(n_classes: int) -> None:
     X, y = load_iris(return_X_y=True)
+    y = np.minimum(y, n_classes - 1)
     selector = AUCSelector(search="multi-start", random_state=3).fit(X, y)
     problem = SubsetProblem.of(selector.encoder_.fit_transform_coded(X, y), "m-estimate", AUC())
     trace = MultiStart(seed=3).run(problem)
     np.testing.assert_array_equal(selector.support_, trace.best_on_path())
     assert selector.trace_.to_frame().drop("seconds").equals(trace.to_frame().drop("seconds"))
-    with pytest.raises(ValueError, match="search must be 'forward' or 'multi-start', got 'backward'"):
-        AUCSelector(search="backward").fit(X, y)
 
 
 def test_indicators_are_selected_by_name_and_kept_compact() -> None:
@@ -409,9 +279,3 @@ def test_rows_without_weight_fill_no_fold(evaluation: Any, recode: bool) -> None
     removed = selector.fit(X[rows], y[rows]).trace_.to_frame()
     assert weighted["move"].to_list() == removed["move"].to_list()
     np.testing.assert_allclose(weighted["criterion"], removed["criterion"], rtol=1e-12)
-
-
-def test_few_of_many_classes_are_named() -> None:
-    with pytest.raises(ValueError, match=r"the target has the classes 0, 1, 2, 3, 4 and 2,995 more") as refusal:
-        Recall("maybe").check(np.arange(3000))
-    assert len(str(refusal.value)) < 300

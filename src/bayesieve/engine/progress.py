@@ -132,7 +132,7 @@ class Clock:
 
     def stops(self) -> bool:
         """Whether the search is to end here, with something left to do."""
-        self._stopped = self.is_up
+        self._stopped = self._stopped or self.is_up
         return self._stopped
 
     def show(self, done: int, total: int, best: float) -> None:

@@ -22,7 +22,7 @@ _LOWEST = (1023 + LOWEST_EXPONENT) << MANTISSA_BITS  # leading bits of the doubl
 @jit
 def walk(factors, start, first_key, depth, offsets, classes, with_areas, losses, wrong, lower, upper):
     """Figures of the 2^depth subsets ``first_key`` + 0, 1, ...: ``losses`` (nats), ``wrong`` (rows), and bounds on the
-    AUC of each, where asked for.
+    AUC of each, if asked for.
 
     ``factors`` (n_features, n_others, n_rows), ``start`` (n_others, n_rows): ratios of the subset ``first_key``.
     """

@@ -113,8 +113,8 @@ class FeatureClusters:
 def _combinations(
     clusters: list[np.ndarray], most: int, q: float, rng: np.random.Generator, n_features: int
 ) -> np.ndarray:
-    """(n, n_features) one feature of every cluster, with probability q; all combinations where there are no more than
-    ``most``, else so many drawn at random.
+    """(n, n_features) one feature of every cluster, with probability q; all combinations if there are no more than
+    ``most``, else ``most`` of them, drawn at random.
     """
     sizes = np.array([cluster.size for cluster in clusters])
     if math.prod(sizes.tolist()) <= most:
@@ -163,7 +163,7 @@ class ClusterSearch(Search):
     n_cuts : int or None
         Cuts through the tree, where features merge; None: at every merge, at most 100.
     n_combinations : int
-        Combinations at each cut; where there are no more of them, all.
+        Combinations at each cut; all if there are fewer.
     q : float or "auto"
         Probability that a cluster gives a feature. "auto": 0.4 where at least 20 % of the entries of the matrix of
         dependences exceed 0.1, else 0.6.

@@ -1,13 +1,13 @@
-"""All subsets of up to 25 features: in a tree of products where that can be done, else one feature at a time."""
+"""All subsets of up to 25 features: in a tree of products if possible, else one feature at a time."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from bayesieve.criteria import AUC, ClassBlock, MAPCost
+from bayesieve.criteria import ClassBlock, MAPCost
 from bayesieve.engine import map_in_threads
 from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.problem import Search, SearchState, SubsetProblem, first_record
@@ -22,8 +22,6 @@ _PIECE_WORK = 20_000_000  # ... of no more subsets x rows x other classes, some 
 _AT_ONCE = 32  # pieces between two readings of the clock
 _MOST_BYTES = 1 << 30  # of the factors of all rows
 _LARGEST_LOG = 470.0  # nats: the kernel multiplies a ratio of this size with products of up to 1e100
-_TIE = 1e-12
-_SLACK = 1e-9  # more than rounding can move an AUC across the border between two buckets
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,8 @@ class EverySubset:
     problem : the rows and tables.
     cost : (2^k,) criterion of Boulle (2007), equation 4, in nats.
     wrong : (2^k,) training rows given another class than theirs.
-    area_bounds : (2, 2^k) numbers that the AUC lies between; without columns unless areas were evaluated.
+    area_bounds : (2, 2^k) numbers that the AUC lies between, but for rounding; without columns unless areas were
+        evaluated.
     sizes : (2^k,) number of features.
     n_evaluated : subsets evaluated: all, or the first ones in the order of the Gray code if the walk was ended early.
     seconds : duration of the walk.
@@ -121,40 +120,6 @@ class EverySubset:
         """Positions of the features of a subset, ascending."""
         bits = int(number) >> np.arange(self.problem.candidates.size) & 1
         return self.problem.candidates[bits > 0]
-
-    def number(self, features: np.ndarray) -> int | None:
-        """The number of the subset of these features (positions); None where one of them is no candidate."""
-        if not np.isin(features, self.problem.candidates).all():
-            return None
-        return int((np.int64(1) << np.searchsorted(self.problem.candidates, features)).sum())
-
-    def fewest_wrong(self) -> int:
-        """The subset of highest accuracy, the smallest on ties, then the one of lowest cost."""
-        return self._smallest(np.flatnonzero(self.wrong == self.wrong.min()))
-
-    def largest_area(self) -> tuple[int, float]:
-        """The subset of largest AUC (ties as in ``fewest_wrong``), and that AUC.
-
-        Subsets are evaluated exactly from the highest upper bound down, until no bound reaches the best AUC so far.
-        """
-        if not self.area_bounds.shape[1]:
-            raise ValueError("The AUC of the subsets is not known; evaluate them with areas=True.")
-        state = SearchState(replace(self.problem, objective=self.problem.objective.by(AUC())))
-        selected = np.zeros(self.problem.n_features, dtype=bool)
-        best, exact = -np.inf, dict[int, float]()
-        for number in np.argsort(-self.area_bounds[1], kind="stable").tolist():
-            if self.area_bounds[1, number] < best - _SLACK:
-                break
-            selected[:] = False
-            selected[self.features(number)] = True
-            state.reset(selected)
-            exact[number] = -state.cost
-            best = max(best, exact[number])
-        return self._smallest(np.array([n for n, area in exact.items() if area >= best - _TIE])), best
-
-    def _smallest(self, numbers: np.ndarray) -> int:
-        order = np.lexsort((numbers, self.cost[numbers], self.sizes[numbers]))
-        return int(numbers[order[0]])
 
     def trace(self) -> SearchTrace:
         """The subsets as a walk that changes one feature at a time, for selectors to read their weights from."""
@@ -206,7 +171,7 @@ def evaluate_every_subset(
     if obstacle is not None:
         raise ValueError(obstacle)
     clock = Clock(None) if clock is None else clock
-    block, depth = problem.rows.blocks[0].here, k - _cut(problem)
+    block, depth = problem.rows.block.here, k - _cut(problem)
     factors = _row_factors(problem, block)
     start = np.repeat(problem.rows.priors.T, np.diff(block.offsets), axis=1)
     losses, wrong, sizes = np.full(1 << k, np.nan), np.zeros(1 << k, dtype=np.int64), _bit_counts(k)
@@ -239,8 +204,8 @@ def obstacle_to_walk(problem: SubsetProblem) -> str | None:
     k = problem.candidates.size
     if k > MAX_FEATURES:
         return f"{_too_many(k)}."
-    if len(problem.rows.blocks) > 1 or problem.rows.blocks[0].weights.size:
-        return "Subsets of weighted rows, or rows in several blocks, are enumerated by ExhaustiveSearch."
+    if problem.rows.block.weights.size:
+        return "Subsets of weighted rows are enumerated by ExhaustiveSearch."
     reach = sum(float(np.abs(problem.rows.tables.log_factors(int(f))).max(initial=0.0)) for f in problem.candidates)
     if reach > _LARGEST_LOG:
         return f"Ratios of probabilities of up to e^{reach:.0f} exceed the range of numbers; use ExhaustiveSearch."

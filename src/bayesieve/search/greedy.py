@@ -50,7 +50,7 @@ class GreedySearch(Search):
     n_jobs : int or None
         Threads; the results do not depend on it.
     until_best : bool
-        A search forward without validation rows ends where the criterion has its best possible value, which no larger
+        A search forward without validation rows ends once the criterion has its best possible value, which no larger
         subset can beat.
     resume : SearchTrace or None
         A search to go on with: its moves are made again without scanning.
@@ -130,7 +130,7 @@ class _Run:
         recorder = first_record(state)
         self._resumed.begin(recorder)
         self._walks.append(recorder)
-        self._look(recorder.start_validation, recorder.start_violation)
+        self._look(recorder.start.validation, recorder.start.violation)
         while True:
             features = self._problem.candidates[state.selected[self._problem.candidates] != adding]
             if features.size == 0 or self._at_limit(adding) or self._at_best():
@@ -161,16 +161,8 @@ class _Run:
             if self._steps is not None and known is None:
                 self._steps.record(recorder, before, features, costs, best, seconds, value, violation)
             else:
-                recorder.record(
-                    np.array([feature]),
-                    np.array([adding]),
-                    np.array([self._sign * cost]),
-                    np.ones(1, dtype=bool),
-                    np.zeros(1, dtype=np.uint64),
-                    seconds,
-                    value,
-                    violation,
-                )
+                facts = {"validation": value, "violation": violation}
+                recorder.record_one(feature, adding, self._sign * cost, seconds, **facts)
             self._look(value, violation)
             self.clock.show(state.n_selected, self._problem.candidates.size, self._sign * state.cost)
             if self.clock.interrupted:
@@ -186,7 +178,7 @@ class _Run:
 
     def _at_best(self) -> bool:
         """Whether no subset that is still to come can beat the current one."""
-        problem, best = self._problem, self._problem.best
+        problem, best = self._problem, self._problem.criterion.best
         if best is None or not self._options.until_best or self._options.direction != "forward":
             return False
         return not problem.validated and self._state.rank <= problem.sign * best + _TIE
@@ -211,13 +203,10 @@ class _Run:
         if self._best is None or point.beats(self._best[0]):
             self._best = (point, state.selected.copy())
 
-    def _chosen(self) -> np.ndarray:
-        return self._state.selected.copy() if self._best is None else self._best[1]
-
     def trace(self) -> SearchTrace:
         return self._problem.trace(
             self._walks,
-            self._chosen(),
+            self._state.selected.copy() if self._best is None else self._best[1],
             complete=self.clock.complete,
             seconds=self.clock.seconds + self._resumed.seconds,
             null_criterion=self._null,
@@ -244,8 +233,8 @@ class _Resumed:
         if self._trace is None or self._walk >= self._trace.n_starts:
             return
         start = self._trace.starts[self._walk]
-        same = np.array_equal(np.sort(start.features), recorder.initial)
-        if not same or abs(start.criterion - recorder.null_cost) > 1e-9 * max(1.0, abs(start.criterion)):
+        same = np.array_equal(np.sort(start.features), recorder.start.features)
+        if not same or abs(start.criterion - recorder.start.criterion) > 1e-9 * max(1.0, abs(start.criterion)):
             raise ValueError(
                 "resume: the trace is of another search (other rows, criterion, direction or evaluation); search again "
                 "with resume=None."

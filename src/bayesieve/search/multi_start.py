@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import threading
-from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
@@ -13,7 +11,7 @@ import numpy as np
 
 from bayesieve.counts.row_content import listed_by_counts
 from bayesieve.criteria import MAPCost
-from bayesieve.engine import IN_MEMORY, Engine, effective_jobs
+from bayesieve.engine import IN_MEMORY, effective_jobs
 from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.problem import Search, SearchState, SubsetProblem, first_record
 from bayesieve.search.trace import SearchTrace, walks_from_bytes, walks_to_bytes
@@ -47,58 +45,36 @@ class MultiStart(Search):
         n_starts = int(self.n_starts or 0) or max(1, math.ceil(math.log2(max(2.0, size))))
         rng = np.random.default_rng(self.seed)
         candidates = problem.candidates
-        if problem.learnt is not None:  # names and orders of columns have no say
+        if problem.learnt is not None:  # names and orders of columns make no difference
             candidates = listed_by_counts(problem.learnt.counts, candidates)
         zobrist = np.zeros(problem.n_features, dtype=np.uint64)
         zobrist[candidates] = rng.integers(1, 2**63, size=problem.n_varied, dtype=np.uint64)[: candidates.size]
-        seeds: list[int] = []
         key = self._key(problem, n_starts)
         plain = isinstance(problem.criterion, MAPCost) and not (problem.constrained or problem.validated)
         notes = rows.engine if plain else IN_MEMORY
         note = notes.noted(key)
         walks, known = ([], {}) if note is None else walks_from_bytes(note)
-        stop = threading.Event()
-        spare: list[SearchState] = []
-        workers = self._workers(problem)
-        interrupted = False
-
-        def walk(number: int) -> _Walk:
-            try:
-                state = spare.pop()
-                state.reset()
-            except IndexError:  # asked for, not tested before: another thread may take the last one in between
-                state = SearchState(problem)
-            result = _Walk(
-                state, candidates, zobrist, known, np.random.default_rng(seeds[number]), clock, stop, self.tol
-            )
-            result.run(self.max_iter)
-            spare.append(state)
-            return result
-
+        waves = _Waves(self, problem, candidates, zobrist, known, clock)
         for first in range(0, n_starts, _WAVE):
-            wave = range(first, min(first + _WAVE, n_starts))
-            seeds += rng.integers(0, 2**63, size=len(wave)).tolist()
-            if wave.stop <= len(walks):
+            seeds = rng.integers(0, 2**63, size=min(_WAVE, n_starts - first)).tolist()
+            if first + len(seeds) <= len(walks):
                 continue  # of a process that was ended
-            try:
-                finished, interrupted = _run_wave(walk, wave, workers, stop, rows.engine)
-                for result in finished:
-                    known.update(result.known)
-                    walks.append(result.recorder)
+            with clock:
+                for walk in waves.run(seeds, self._workers(problem)):
+                    known.update(walk.known)
+                    walks.append(walk.recorder)
                 clock.show(len(walks), n_starts, problem.sign * min(known.values(), default=np.inf))
-            except KeyboardInterrupt:
-                interrupted = True
-            if interrupted or clock.is_up:
+            if clock.is_up or not clock.complete:
                 break
             if notes.keeps_notes and candidates.size:  # there is nothing to note without
                 notes.note(key, walks_to_bytes(walks, known))
-        complete = not interrupted and not stop.is_set() and len(walks) == n_starts
+        complete = clock.complete and len(walks) == n_starts
         with clock.ended_by_interrupt():  # the walks are not lost while they are put together
             return problem.trace(walks, complete=complete, seconds=clock.seconds)
 
     def _key(self, problem: SubsetProblem, n_starts: int) -> str:
         """A digest of all that decides what a search of the same rows finds."""
-        options = (n_starts, self.max_iter, self.seed, self.tol, problem.criterion.name, problem.evaluation)
+        options = ("walks", n_starts, self.max_iter, self.seed, self.tol, problem.criterion.name, problem.evaluation)
         digest = hashlib.sha256(repr((options, problem.names, problem.objective.total)).encode())
         for array in (problem.candidates, problem.rows.priors, problem.rows.tables.bounds, problem.rows.class_totals):
             digest.update(np.ascontiguousarray(array).data)
@@ -115,87 +91,79 @@ class MultiStart(Search):
         return max(1, min(effective_jobs(self.n_jobs), _WAVE, most))
 
 
-def _run_wave(
-    walk: Callable[[int], _Walk], wave: range, workers: int, stop: threading.Event, engine: Engine
-) -> tuple[list[_Walk], bool]:
-    """Results of the walks of one wave in order, and whether the user interrupted them."""
-    if workers == 1:
+class _Waves:
+    """The starts of one search, some at a time; a start knows the costs that were known when its wave began."""
+
+    def __init__(
+        self,
+        options: MultiStart,
+        problem: SubsetProblem,
+        candidates: np.ndarray,
+        zobrist: np.ndarray,
+        known: dict[int, float],
+        clock: Clock,
+    ) -> None:
+        self.options, self.problem, self.clock = options, problem, clock
+        self.candidates, self.zobrist, self.known = candidates, zobrist, known
+        self._spare: list[SearchState] = []
+
+    def run(self, seeds: list[int], workers: int) -> list[_Walk]:
+        """Walks by their seeds, in order; Ctrl-C, or the end of the time, ends them all."""
         finished: list[_Walk] = []
-        for number in wave:
-            try:
-                finished.append(walk(number))
-            except KeyboardInterrupt:
-                stop.set()
-                return finished, True
-            if stop.is_set():
-                break
-        return finished, finished[-1].interrupted if finished else False
-    with engine.together(len(wave)) as leave, ThreadPoolExecutor(workers) as pool:
+        if workers == 1:
+            with self.clock:
+                for seed in seeds:
+                    finished.append(self._walk(seed))
+                    if not self.clock.complete:
+                        break
+            return finished
+        with self.problem.rows.engine.together(len(seeds)) as leave, ThreadPoolExecutor(workers) as pool:
 
-        def walk_along(number: int) -> _Walk:
-            try:
-                return walk(number)
-            finally:
-                leave()
+            def walk_along(seed: int) -> _Walk:
+                try:
+                    return self._walk(seed)
+                finally:
+                    leave()
 
-        futures = [pool.submit(walk_along, number) for number in wave]
-        interrupted = False
-        pending = set(futures)
-        while pending:
-            try:
-                # A wait without limit could not be interrupted on every platform.
-                _, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-            except KeyboardInterrupt:
-                interrupted = True
-                stop.set()
-        return [future.result() for future in futures], interrupted
+            futures = [pool.submit(walk_along, seed) for seed in seeds]
+            pending = set(futures)
+            while pending:
+                with self.clock:  # a wait without limit could not be interrupted on every platform
+                    _, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+            return [future.result() for future in futures]
+
+    def _walk(self, seed: int) -> _Walk:
+        try:
+            state = self._spare.pop()
+            state.reset()
+        except IndexError:  # asked for, not tested before: another thread may take the last one in between
+            state = SearchState(self.problem)
+        walk = _Walk(self, state, np.random.default_rng(seed))
+        with self.clock:  # everything recorded so far stands; the move under way was not recorded yet
+            walk.run(self.options.max_iter)
+        self._spare.append(state)
+        return walk
 
 
 class _Walk:
     """One start: a walk through subsets that only ever goes to cheaper ones."""
 
-    def __init__(
-        self,
-        state: SearchState,
-        candidates: np.ndarray,
-        zobrist: np.ndarray,
-        known: dict[int, float],
-        rng: np.random.Generator,
-        clock: Clock,
-        stop: threading.Event,
-        tol: float,
-    ) -> None:
-        self._state = state
-        self._candidates = candidates
-        self._zobrist = zobrist
-        self._rng = rng
-        self._clock = clock
-        self._stop = stop
-        self._tol = tol
-        self._sign = state.problem.sign
+    def __init__(self, waves: _Waves, state: SearchState, rng: np.random.Generator) -> None:
+        self._state, self._rng, self._clock = state, rng, waves.clock
+        self._candidates, self._zobrist = waves.candidates, waves.zobrist
+        self._tol, self._sign = waves.options.tol, waves.problem.sign
         self._key = np.uint64(0)
-        self._batch = state.problem.rows.engine.ahead(state.problem.rows.n_rows)
-        self.known = known.copy()
+        rows = waves.problem.rows
+        self._batch = rows.engine.ahead(rows.n_rows)
+        self.known = waves.known.copy()
         self.recorder = first_record(state)
-        self.interrupted = False
 
     def run(self, max_iter: int) -> None:
-        try:
-            for _ in range(max_iter):
-                added = self._pass(adding=True)
-                dropped = self._pass(adding=False)
-                if self._halted or not (added or dropped):
-                    break
-        except KeyboardInterrupt:
-            # Everything recorded so far stands; the move under way was not recorded yet.
-            self.interrupted = True
-            self._stop.set()
-
-    @property
-    def _halted(self) -> bool:
-        if self._clock.is_up:
-            self._stop.set()
-        return self._stop.is_set()
+        for _ in range(max_iter):
+            added = self._pass(adding=True)
+            dropped = self._pass(adding=False)
+            if self._clock.stops() or not (added or dropped):
+                return
 
     def _pass(self, *, adding: bool) -> bool:
         """Try every feature once, in random order; whether any move was made."""
@@ -204,7 +172,7 @@ class _Walk:
         order = order[state.selected[order] != adding]
         toggles, ways, accepted = self._zobrist[order], np.full(order.size, adding), np.zeros(order.size, dtype=bool)
         at, size, improved = 0, 1, False
-        while at < order.size and not self._halted:
+        while at < order.size and not self._clock.stops():
             end = at + max(size, self._batch)
             batch, keys = order[at:end], self._key ^ toggles[at:end]
             costs = self._costs(batch, keys)

@@ -32,7 +32,7 @@ class Constraint:
     bound: float
 
     def violation(self, values: np.ndarray) -> np.ndarray:
-        """(n,) how far values are from beating the bound: 0 where they do, infinity for NaN, 1e-12 for values on the
+        """(n,) how far values are from beating the bound: 0 if they do, infinity for NaN, 1e-12 for values on the
         bound, to within rounding.
         """
         short = values - self.bound if self.measure.lower_is_better else self.bound - values
@@ -115,35 +115,31 @@ class Measured:
     """A criterion on some rows, for the current subset: it is told the moves, and asked for costs."""
 
     def __init__(self, rows: ScoredRows, criterion: Criterion, leave_out: bool, n_jobs: int | None) -> None:
-        if not criterion.additive and len(rows.blocks) > 1:
-            raise ValueError(f"The criterion {criterion.name!r} needs all rows in one block, got {len(rows.blocks)}.")
         effective_jobs(n_jobs)  # refuses other values before anything runs
         self._rows, self._criterion, self._n_jobs = rows, criterion, n_jobs
         self.sign = 1.0 if criterion.lower_is_better else -1.0
-        self._move_work = sum(block.n_rows for block in rows.blocks) * (rows.tables.n_classes - 1)
+        self._move_work = rows.n_rows * (rows.tables.n_classes - 1)
         can_leave = leave_out and criterion.saturation(rows.tables.n_classes) is not None
         start = partial(criterion.start, leave_out=True) if can_leave else criterion.start
-        engine, blocks = rows.blocks[0].engine, rows.blocks
-        if not criterion.additive:
-            engine, blocks = IN_MEMORY, tuple(block.here for block in blocks)
+        engine, block = (rows.engine, rows.block) if criterion.additive else (IN_MEMORY, rows.block.here)
         self._is_remote = engine.is_remote
         self._sums = np.zeros((0, 0))  # of subsets that a cluster was asked about together
         self._taken: int | None = None
-        self._state: Parts[Any] = engine.parts(start, blocks, rows.tables, rows.priors)
+        self._state: Parts[Any] = engine.parts(start, [block], rows.tables, rows.priors)
 
     def reset(self) -> None:
         self._taken = None
-        self._state.update(_reset, self._rows.priors)
+        self._state.update(_ask, "reset", self._rows.priors)
 
     def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
         assert self._taken is None  # workers are at the empty subset
         self._state.update(_multiply, self._rows.tables, features, adding)
 
     def expect_moves(self) -> None:
-        self._state.update(_expect_moves)
+        self._state.update(_ask, "expect_moves")
 
     def sum_subsets(self, subsets: np.ndarray) -> bool:
-        """Prepare `take_subset` for these subsets (n_subsets, n_features); False where that is not possible."""
+        """Prepare `take_subset` for these subsets (n_subsets, n_features); False if that is not possible."""
         if self._is_remote:  # one question for all, whatever they keep of the rows
             rows = self._rows
             self._sums = self._state.reduce(_own_sums_of, self._criterion, rows.tables, rows.priors, subsets)
@@ -154,7 +150,7 @@ class Measured:
         if self._is_remote:
             self._taken = number
         else:
-            self._state.update(_take_subset, number)
+            self._state.update(_ask, "take_subset", number)
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         def part(chosen: slice) -> np.ndarray:
@@ -167,7 +163,7 @@ class Measured:
         elif len(pieces) == 1:
             sums = part(pieces[0])
         else:
-            self._state.update(_prepare)
+            self._state.update(_ask, "scan")  # what threads share
             # Threads would not end at Ctrl-C before their piece is done.
             n_jobs = 1 if self._rows.tables.n_classes > MANY_CLASSES else self._n_jobs
             sums = np.concatenate(map_in_threads(part, pieces, n_jobs))
@@ -219,7 +215,7 @@ def _own_sums_of(
     sums, current = [], np.zeros(subsets.shape[1], dtype=bool)
     for subset in subsets:
         changed = np.flatnonzero(subset != current)
-        _expect_moves(block)
+        _ask(block, "expect_moves")
         _multiply(block, tables, changed.tolist(), subset[changed].tolist())
         sums.append(criterion.own_sums(block, tables))
         current = subset
@@ -227,35 +223,19 @@ def _own_sums_of(
     return np.array(sums)
 
 
-def _reset(block: Any, priors: np.ndarray) -> None:
-    block.reset(priors)
-
-
 def _multiply(block: Any, tables: RatioTables, features: Sequence[int], adding: Sequence[bool]) -> None:
     for feature, add in zip(features, adding, strict=True):
         block.multiply(tables, feature, add)
 
 
-def _expect_moves(block: Any) -> None:
-    expect = getattr(block, "expect_moves", None)
-    if expect is not None:
-        expect()
-
-
 def _fail_to_sum(block: Any, tables: RatioTables, subsets: np.ndarray) -> int:
-    sum_subsets = getattr(block, "sum_subsets", None)
-    return int(sum_subsets is None or not sum_subsets(tables, subsets))
+    return int(not hasattr(block, "sum_subsets") or not block.sum_subsets(tables, subsets))
 
 
-def _take_subset(block: Any, number: int) -> None:
-    block.take_subset(number)
-
-
-def _prepare(block: Any) -> None:
-    """What threads share is computed before they start."""
-    prepare = getattr(block, "scan", None)
-    if prepare is not None:
-        prepare()
+def _ask(block: Any, method: str, *arguments: Any) -> None:
+    """Call a method of a block, if it has such a one."""
+    if hasattr(block, method):
+        getattr(block, method)(*arguments)
 
 
 def make_constraints(constraints: Mapping[str | Criterion, float] | None, coded: CodedTable) -> tuple[Constraint, ...]:

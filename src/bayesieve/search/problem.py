@@ -29,13 +29,12 @@ class SubsetProblem:
     ----------
     objective : guides the search.
     names : of all features; candidates : positions of those with at least two levels, unless said otherwise.
-    validation : objective that chooses among the subsets met, on rows of its own, if any.
-    evaluation, recoded : what a trace says of the rows.
+    validation : objective that chooses among the subsets met, on other rows, if any.
+    evaluation, recoded : of the rows, as in `SearchTrace`.
     learnt : the rows that the probabilities are learnt from, for searches that need more than an objective.
 
-    Searches read ``sign``, what turns costs into values of the criterion, 1 or -1; ``best``, the value that no subset
-    exceeds, if any; ``validated``, whether other rows choose among the subsets met; ``constrained``, whether these have
-    to keep bounds.
+    Searches read ``sign``, what turns costs into values of the criterion, 1 or -1; ``validated``, whether other rows
+    choose among the subsets met; ``constrained``, whether these have to keep bounds.
     """
 
     objective: Objective
@@ -52,20 +51,11 @@ class SubsetProblem:
         coded: CodedTable,
         smoothing: Smoothing = "m-estimate",
         criterion: Criterion | None = None,
-        *,
-        class_smoothing: float = 0.0,
-        every_feature: bool = False,
     ) -> SubsetProblem:
-        """Search by a criterion (`MAPCost` unless given) on the rows that the tables are learnt from.
-
-        ``class_smoothing`` is added to the count of every class; ``every_feature`` makes candidates of features of one
-        level, too.
-        """
-        counts = coded.counts
-        rows = ScoredRows.training(coded, counts, smoothing, class_smoothing)
+        """Search by a criterion (`MAPCost` unless given) on the rows that the tables are learnt from."""
         n_varied = coded.n_features - getattr(coded.levels, "n_constant", 0)
-        objective = Objective(MAPCost(n_varied) if criterion is None else criterion, rows)
-        return cls.on(objective, coded, every_feature=every_feature)
+        rows = ScoredRows.training(coded, coded.counts, smoothing)
+        return cls.on(Objective(MAPCost(n_varied) if criterion is None else criterion, rows), coded)
 
     @classmethod
     def on(
@@ -79,7 +69,10 @@ class SubsetProblem:
         recoded: bool | None = None,
         learnt: CodedTable | None = None,
     ) -> SubsetProblem:
-        """Search the features of a coded table by an objective on any rows with the same features."""
+        """Search the features of a coded table by an objective on any rows with the same features.
+
+        ``every_feature`` makes candidates of features of one level, too.
+        """
         return cls(
             objective=objective,
             names=coded.names,
@@ -89,6 +82,12 @@ class SubsetProblem:
             recoded=recoded,
             learnt=coded if learnt is None else learnt,
         )
+
+    @classmethod
+    def bare(cls, objective: Objective) -> SubsetProblem:
+        """All features that an objective knows, without names."""
+        n_features = int(objective.rows.tables.n_codes.size)
+        return cls(objective, tuple(map(str, range(n_features))), np.arange(n_features))
 
     @property
     def rows(self) -> ScoredRows:
@@ -118,10 +117,6 @@ class SubsetProblem:
     @property
     def sign(self) -> float:
         return self.objective.sign
-
-    @property
-    def best(self) -> float | None:
-        return self.criterion.best
 
     @property
     def validated(self) -> bool:
@@ -277,10 +272,6 @@ class SearchState:
             measures = [measured.sign * measured.own(self.n_selected) for _, measured in self._judged]
         return _violation(self._judged, measures)
 
-    def add(self, feature: int, cost: float | None = None) -> None:
-        """Add ``feature``; ``cost`` is that of the new subset where it is known already."""
-        self._move(feature, True, cost)
-
     def add_all(self, features: np.ndarray) -> np.ndarray:
         """Add features one after another, by a criterion made of log losses; the costs of the subsets on the way."""
         costs = self._guide.path(features, self.n_selected + np.arange(1, features.size + 1))
@@ -289,15 +280,9 @@ class SearchState:
         self.cost = float(costs[-1]) if features.size else self.cost
         return costs
 
-    def drop(self, feature: int, cost: float | None = None) -> None:
-        """Drop ``feature``; ``cost`` is that of the new subset where it is known already."""
-        self._move(feature, False, cost)
-
     def flip(self, feature: int, cost: float | None = None) -> None:
         """Add ``feature`` if absent, drop it otherwise; ``cost`` is that of the new subset if known."""
-        self._move(feature, not self.selected[feature], cost)
-
-    def _move(self, feature: int, adding: bool, cost: float | None) -> None:
+        adding = not self.selected[feature]
         self._apply((int(feature),), (adding,))
         self.selected[feature] = adding
         self.n_selected += 1 if adding else -1

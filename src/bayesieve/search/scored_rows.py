@@ -20,8 +20,8 @@ from bayesieve.table.rows import Rows
 
 _MOST_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
 MANY_CLASSES = 24
-"""From how many on rows are scored by the tables of classes, where all rows have the same; not by those of two classes
-each. Both take about as long for 20 to 30 classes of 20 rows or more.
+"""Number of classes from which rows that share their tables are scored by tables of classes, not of pairs of classes.
+Both take about as long for 20 to 30 classes of 20 rows or more.
 """
 _MOST_GIBIBYTES = 4  # of the log factors of one feature
 
@@ -30,37 +30,32 @@ _MOST_GIBIBYTES = 4  # of the log factors of one feature
 class ScoredRows:
     """Rows with the tables and the class ratios that score them.
 
-    blocks : rows; tables : log factors by segment; priors : (n_segments, n_classes - 1) P(other) / P(true) of the empty
+    block : rows; tables : log factors by segment; priors : (n_segments, n_classes - 1) P(other) / P(true) of the empty
     subset; class_totals : (n_classes,) rows (or weight) scored of each class.
     """
 
-    blocks: tuple[ClassBlock, ...]
+    block: ClassBlock
     tables: RatioTables
     priors: np.ndarray
     class_totals: np.ndarray
 
     @classmethod
-    def training(
-        cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing, prior: float = 0.0
-    ) -> ScoredRows:
+    def training(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing) -> ScoredRows:
         """The rows that the tables are learnt from, or other rows (``coded``) with the same levels."""
-        learnt = _Learnt(counts, smoothing, prior)
-        return cls._of(ClassBlock.of(coded), [learnt], np.zeros(coded.n_classes, dtype=int))
+        return cls._of(ClassBlock.of(coded), [_Learnt(counts, smoothing)], np.zeros(coded.n_classes, dtype=int))
 
     @classmethod
-    def leave_one_out(
-        cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing, prior: float = 0.0
-    ) -> ScoredRows:
+    def leave_one_out(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing) -> ScoredRows:
         """Every row scored by the tables of all others: its own count is taken out of its class at its own levels."""
         own, which = _weights_and_classes(coded)
         order, offsets = _by_segment(which, own.size * coded.n_classes)
         block = ClassBlock.gather(coded, order, offsets, np.tile(np.arange(coded.n_classes), own.size))
-        learnt = [_LeftOut(counts, smoothing, prior, weight) for weight in own.tolist()]
+        learnt = [_Learnt(counts, smoothing, weight) for weight in own.tolist()]
         return cls._of(block, learnt, np.repeat(np.arange(own.size), coded.n_classes))
 
     @classmethod
     def leave_one_out_of_folds(
-        cls, coded: CodedTable, recoder: Recoder, n_folds: int, smoothing: Smoothing, prior: float = 0.0
+        cls, coded: CodedTable, recoder: Recoder, n_folds: int, smoothing: Smoothing
     ) -> ScoredRows:
         """As `leave_one_out`, each row by levels that are learnt from the rows of all other folds."""
         if coded.weights is not None and not np.all(coded.weights):
@@ -73,7 +68,7 @@ class ScoredRows:
         for number in range(n_folds):
             _, every = recoder.learn(np.flatnonzero(fold != number))
             counts = every.counts
-            learnt += [_LeftOut(counts, smoothing, prior, weight) for weight in own.tolist()]
+            learnt += [_Learnt(counts, smoothing, weight) for weight in own.tolist()]
             tests.append(every.take(fold == number))
         per_fold = own.size * coded.n_classes
         rows = np.argsort(fold, kind="stable")
@@ -88,7 +83,6 @@ class ScoredRows:
         counts: ContingencyCounts,
         splits: Sequence[tuple[np.ndarray, np.ndarray]],
         smoothing: Smoothing,
-        prior: float = 0.0,
         recoder: Recoder | None = None,
     ) -> ScoredRows:
         """The test rows of every split, each scored by the tables of the split's training rows.
@@ -111,14 +105,14 @@ class ScoredRows:
                 learnt.append(fit.counts)
                 tests.append(rest)
             block = ClassBlock.gather(_joined(tests), order, offsets, classes)
-        tables = [_Learnt(of_split, smoothing, prior) for of_split in learnt]
+        tables = [_Learnt(of_split, smoothing) for of_split in learnt]
         return cls._of(block, tables, np.repeat(np.arange(len(splits)), n_classes))
 
     @classmethod
     def _of(cls, block: ClassBlock, learnt: Sequence[_Learnt], source: np.ndarray) -> ScoredRows:
         """``source``: which of ``learnt`` scores each segment."""
         classes, n_codes = block.classes, block.n_codes
-        n_classes = learnt[0].class_prior.size
+        n_classes = learnt[0].counts.class_counts.size
         others = np.array([np.delete(np.arange(n_classes), c) for c in range(n_classes)])
 
         def log_factors(feature: int) -> np.ndarray:
@@ -136,27 +130,27 @@ class ScoredRows:
         # A class that the tables know no row of is next to impossible, so that the others still compare.
         true_prior = np.maximum(np.take_along_axis(prior, classes[:, None], axis=1), 1.0 / IMPOSSIBLE)
         ratios = np.take_along_axis(prior, others[classes], axis=1) / true_prior
-        if n_classes >= MANY_CLASSES and len(learnt) == 1 and type(learnt[0]) is _Learnt:
+        if n_classes >= MANY_CLASSES and len(learnt) == 1 and not learnt[0].weight:
             offsets = np.concatenate([[0], np.cumsum(n_codes - 1)])
-            logs = _in_places(learnt[0].all_logs(), learnt[0].offsets, offsets)
+            logs = _in_places(learnt[0], offsets)
             by_class = np.insert(logs, offsets[1:], 0.0, axis=0)  # unseen values
             tables = RatioTables(log_factors, n_codes, classes.size, n_classes, by_class, classes)
-            return cls((block,), tables, ratios, block.class_totals(n_classes))
+            return cls(block, tables, ratios, block.class_totals(n_classes))
         _refuse_large_tables(block, n_classes)
         flat = None
         if keeps(n_codes, classes.size, n_classes):
             flat = _flat_log_factors(learnt, np.asarray(source, dtype=np.int64), classes, n_codes)
         tables = RatioTables(log_factors if flat is None else flat, n_codes, classes.size, n_classes)
-        return cls((block,), tables, ratios, block.class_totals(n_classes))
+        return cls(block, tables, ratios, block.class_totals(n_classes))
 
     @property
     def engine(self) -> Engine:
         """Where the rows live."""
-        return self.blocks[0].engine
+        return self.block.engine
 
     @property
     def n_rows(self) -> int:
-        return sum(block.n_rows for block in self.blocks)
+        return self.block.n_rows
 
     @property
     def n_classes(self) -> int:
@@ -164,22 +158,17 @@ class ScoredRows:
 
     def impossible(self) -> int | None:
         """A class with rows that their tables know no row of, if there is one."""
-        for block in self.blocks:
-            found = np.flatnonzero((np.diff(block.offsets) > 0) & self._unlearnt)
-            if found.size:
-                return int(block.classes[found[0]])
-        return None
+        found = np.flatnonzero((np.diff(self.block.offsets) > 0) & self._unlearnt)
+        return int(self.block.classes[found[0]]) if found.size else None
 
     def without_impossible(self) -> ScoredRows:
         """The same, rows of classes that their tables know no row of with weight 0."""
-        blocks = []
-        for block in (block.here for block in self.blocks):
-            weights = block.weights.copy() if block.weights.size else np.ones(block.n_rows)
-            for segment in np.flatnonzero(self._unlearnt):
-                weights[block.offsets[segment] : block.offsets[segment + 1]] = 0.0
-            blocks.append(replace(block, weights=weights))
-        totals = np.sum([block.class_totals(self.class_totals.size) for block in blocks], axis=0)
-        return replace(self, blocks=tuple(blocks), class_totals=totals)
+        block = self.block.here
+        weights = block.weights.copy() if block.weights.size else np.ones(block.n_rows)
+        for segment in np.flatnonzero(self._unlearnt):
+            weights[block.offsets[segment] : block.offsets[segment + 1]] = 0.0
+        block = replace(block, weights=weights)
+        return replace(self, block=block, class_totals=block.class_totals(self.n_classes))
 
     @property
     def _unlearnt(self) -> np.ndarray:
@@ -187,60 +176,36 @@ class ScoredRows:
         return unlearnt
 
 
+@dataclass(frozen=True)
 class _Learnt:
-    """Tables and class shares learnt from some rows."""
+    """Tables and class shares learnt from some rows; the weight of the row that is scored, if it is one of them, is
+    taken out of its class at its own level.
+    """
 
-    def __init__(self, counts: ContingencyCounts, smoothing: Smoothing, prior: float) -> None:
-        self._counts = counts
-        self._smoothing = smoothing
-        self._prior = prior
-        self.class_prior = self._shares(counts.class_counts)
-
-    @property
-    def offsets(self) -> np.ndarray:
-        """(n_features + 1,) where each feature starts in `all_logs`."""
-        return self._counts.offsets
-
-    def _shares(self, class_counts: np.ndarray) -> np.ndarray:
-        smoothed = class_counts + self._prior
-        return smoothed / max(smoothed.sum(), np.finfo(float).tiny)
+    counts: ContingencyCounts
+    smoothing: Smoothing
+    weight: float = 0.0
 
     def prior_of(self, true_class: int) -> np.ndarray:
         """(n_classes,) class probabilities that score a row of this class."""
-        return self.class_prior
+        class_counts = self.counts.class_counts.copy()
+        class_counts[true_class] = left_over(class_counts, self.weight)[true_class]
+        return class_counts / max(class_counts.sum(), np.finfo(float).tiny)
 
     def all_logs(self) -> np.ndarray:
         """(levels of all features, n_classes) log P(level | class)."""
-        counts = self._counts
-        return log_probabilities_of_all(counts.counts, counts.offsets, max(counts.total, 1e-12), self._smoothing)
+        counts = self.counts
+        return log_probabilities_of_all(counts.counts, counts.offsets, max(counts.total, 1e-12), self.smoothing)
 
     def logs(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
         """(n_levels, n_classes) log P(level | class), and the same of the class of the row that is scored."""
-        counts = self._counts
-        logs = log_probabilities(counts.feature(feature), max(counts.total, 1e-12), self._smoothing)
-        return logs, logs
-
-
-class _LeftOut(_Learnt):
-    """What all rows but the one scored say: its own weight is taken out of its class, at its own level."""
-
-    def __init__(self, counts: ContingencyCounts, smoothing: Smoothing, prior: float, weight: float) -> None:
-        super().__init__(counts, smoothing, prior)
-        self._weight = weight
-
-    def prior_of(self, true_class: int) -> np.ndarray:
-        class_counts = self._counts.class_counts.copy()
-        class_counts[true_class] = left_over(class_counts, self._weight)[true_class]
-        return self._shares(class_counts)
-
-    def logs(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
-        counts = self._counts.feature(feature)
-        total = max(self._counts.total - self._weight, 1e-12)
+        counts, total = self.counts.feature(feature), max(self.counts.total - self.weight, 1e-12)
+        logs = log_probabilities(counts, total, self.smoothing)
+        if not self.weight:
+            return logs, logs
         n_levels, n_classes = counts.shape
-        left = left_over(counts, self._weight)
-        class_left = left_over(counts.sum(axis=0), self._weight)
-        own = smoothed_logs(left, class_left, n_levels, n_classes, total, self._smoothing)
-        return log_probabilities(counts, total, self._smoothing), own
+        left, class_left = left_over(counts, self.weight), left_over(counts.sum(axis=0), self.weight)
+        return logs, smoothed_logs(left, class_left, n_levels, n_classes, total, self.smoothing)
 
 
 def _refuse_large_tables(block: ClassBlock, n_classes: int) -> None:
@@ -257,21 +222,22 @@ def _refuse_large_tables(block: ClassBlock, n_classes: int) -> None:
 def _flat_log_factors(
     learnt: Sequence[_Learnt], source: np.ndarray, classes: np.ndarray, n_codes: np.ndarray
 ) -> np.ndarray | None:
-    """The log factors of all features at once; None where rows are left out, which asks for tables of every class."""
+    """The log factors of all features at once; None if rows are left out, which needs tables of every class."""
     from bayesieve.criteria._kernels import write_log_factors
 
-    if any(type(tables) is not _Learnt for tables in learnt):
+    if any(tables.weight for tables in learnt):
         return None
     offsets = np.concatenate([[0], np.cumsum(n_codes - 1)])
-    logs = np.stack([_in_places(tables.all_logs(), tables.offsets, offsets) for tables in learnt])
+    logs = np.stack([_in_places(tables, offsets) for tables in learnt])
     n_classes = logs.shape[2]
     flat = np.empty(int(n_codes.sum()) * classes.size * (n_classes - 1))
     write_log_factors(logs, offsets, classes, source, flat)
     return flat
 
 
-def _in_places(logs: np.ndarray, starts: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Logarithms of the levels of all features where ``offsets`` has room for more levels: 0 in between."""
+def _in_places(learnt: _Learnt, offsets: np.ndarray) -> np.ndarray:
+    """Logarithms of the levels of all features; ``offsets`` may have room for more levels, which are 0."""
+    logs, starts = learnt.all_logs(), learnt.counts.offsets
     if np.array_equal(starts, offsets):
         return logs
     wide = np.zeros((int(offsets[-1]), logs.shape[1]))
@@ -318,7 +284,7 @@ def _counts_by_segment(
 
 
 def _joined(parts: Sequence[CodedTable]) -> CodedTable:
-    """Rows of several parts, each with levels of its own, one part after another."""
+    """Rows of several parts, one part after another; the levels of parts may differ."""
     first, every = parts[0], [part.rows for part in parts]
     dtype = max(part.codes.dtype for part in parts)
     rows = Rows(

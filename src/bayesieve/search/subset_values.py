@@ -29,10 +29,10 @@ class SubsetValues:
     ----------
     values : (n_subsets,) criterion.
     measures : measures of the constraints (n_subsets,) by their names.
-    violations : (n_subsets,) how far each subset is from the constraints; 0 where it satisfies them.
+    violations : (n_subsets,) how far each subset is from the constraints; 0 if it satisfies them.
     sizes : (n_subsets,) number of features.
     best : position of the best subset: the one nearest to the constraints, then by the criterion, or its value on
-        validation rows where there are any (within 1e-12), then the smallest one, then the first.
+        validation rows if there are any (within 1e-12), then the smallest one, then the first.
     validations : (n_subsets,) values on validation rows; NaN without such rows. All is NaN for a subset that was not
         evaluated, because the time was up.
     """
@@ -78,9 +78,8 @@ def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None =
     ValueError
         For subsets of other features than the objective's.
     """
-    n_features = int(objective.rows.tables.n_codes.size)
-    problem = SubsetProblem(objective, tuple(map(str, range(n_features))), np.arange(n_features))
-    return walk_subsets(problem, as_subsets(subsets, n_features), n_jobs=n_jobs)
+    problem = SubsetProblem.bare(objective)
+    return walk_subsets(problem, as_subsets(subsets, problem.n_features), n_jobs=n_jobs)
 
 
 def walk_subsets(
@@ -139,7 +138,7 @@ def _pieces(problem: SubsetProblem, subsets: np.ndarray, summed: bool, at_once: 
     n_states = at_once * sum(1 + len(objective.constraints) for objective in objectives)
     if problem.rows.engine.is_remote:
         return [np.arange(at, min(at + _MOST_ASKED, len(subsets))) for at in range(1, len(subsets), _MOST_ASKED)]
-    most = [most_subsets(block, problem.rows.n_classes) for objective in objectives for block in objective.rows.blocks]
+    most = [most_subsets(objective.rows.block, problem.rows.n_classes) for objective in objectives]
     size = max(1, min(_MOST_SUMMED, -(-len(subsets) // at_once), min(most) // n_states))
     return [np.arange(at, min(at + size, len(subsets))) for at in range(1, len(subsets), size)]
 

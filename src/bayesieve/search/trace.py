@@ -4,13 +4,54 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 
+from bayesieve.plain_values import Count, Damaged, Number, converted, number, number_to_json
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table.frames import polars_frame
+
+Positions = list[Annotated[int, msgspec.Meta(ge=0, lt=2**31)]]
+Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e300)]
+Starts = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]  # more are a sign of damage, and each takes a row of the path
+
+
+class _Walks(msgspec.Struct):
+    """The totals and the accepted moves. Walks start from the empty subset, and their criterion is "map", unless
+    `_Guided` says otherwise; ``again`` and ``chosen`` are positions of moves and features.
+    """
+
+    null_criterion: Number
+    best_criterion: Number
+    n_starts: Starts
+    n_models: Count
+    complete: bool
+    seconds: Seconds
+    start: Positions
+    feature: Positions
+    adding: list[bool]
+    cost: list[Number]
+    move_seconds: list[Seconds]
+    again: Positions | msgspec.UnsetType = msgspec.UNSET
+    ended: str | msgspec.UnsetType = msgspec.UNSET
+    chosen: Positions | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Guided(msgspec.Struct):
+    """What guided the walks, and where each starts: its features, their criterion and its validation."""
+
+    criterion: str
+    lower_is_better: bool
+    validation: str | None
+    validation_lower_is_better: bool
+    validation_total: Number
+    evaluation: str | None
+    recoded: bool | None
+    starts: list[tuple[Positions, Number, Number]]
+    move_validation: list[Number]
 
 
 @dataclass(frozen=True)
@@ -39,19 +80,26 @@ class Moves:
         return Moves(*(array[moves] for array in vars(self).values()))
 
 
-@dataclass
-class TraceRecorder:
-    """Collects the moves of one walk, which starts from the empty subset by default.
-
-    ``null_cost`` is the criterion of the subset that the walk starts from, ``start_validation`` its value on the
-    validation rows and ``initial`` the features it holds.
+@dataclass(frozen=True)
+class WalkStart:
+    """The subset that a walk starts from: its features, its criterion, its value on the validation rows, and how far it
+    is from the constraints.
     """
 
-    null_cost: float
-    initial: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    start_validation: float = float("nan")
-    start_violation: float = 0.0
-    parts: list[tuple[Any, ...]] = field(default_factory=list)
+    features: np.ndarray
+    criterion: float
+    validation: float = float("nan")
+    violation: float = 0.0
+
+
+class TraceRecorder:
+    """Collects the moves of one walk, which starts from the empty subset by default; arguments as in `WalkStart`."""
+
+    def __init__(
+        self, criterion: float, features: Any = (), validation: float = float("nan"), violation: float = 0.0
+    ) -> None:
+        self.start = WalkStart(np.asarray(features, dtype=np.int64), criterion, validation, violation)
+        self.parts: list[Moves] = []
 
     def record(
         self,
@@ -61,31 +109,33 @@ class TraceRecorder:
         accepted: np.ndarray,
         keys: np.ndarray,
         seconds: float,
-        validation: float = float("nan"),
+        validation: float | np.ndarray = float("nan"),
         violation: float = 0.0,
         again: bool = False,
     ) -> None:
-        """Moves evaluated from one subset; an accepted one is the last that starts from it, and has the value
-        ``validation`` on the validation rows; ``violation`` says how far it is from the constraints, ``again`` that the
-        subset holds the feature already.
+        """Moves evaluated from one subset; an accepted one is the last that starts from it.
+
+        ``validation`` is its value on the validation rows, ``violation`` how far it is from the constraints, and
+        ``again`` whether the subset held the feature before.
         """
-        self.parts.append((features, adding, costs, accepted, keys, seconds, validation, violation, again))
+        validations = np.where(accepted, validation, np.nan)
+        n = len(features)
+        facts = (np.full(n, seconds), validations, np.full(n, violation), np.full(n, again))
+        self.parts.append(Moves(features, adding, costs, accepted, keys, *facts))
+
+    def record_one(self, feature: int, adding: bool, cost: float, seconds: float, **facts: Any) -> None:
+        """One move that was made, without a key; ``facts`` as for `record`."""
+        made, no_key = np.ones(1, dtype=bool), np.zeros(1, dtype=np.uint64)
+        self.record(np.array([feature]), np.array([adding]), np.array([cost]), made, no_key, seconds, **facts)
 
 
 def walks_to_bytes(walks: list[TraceRecorder], known: Mapping[int, float]) -> bytes:
-    """Walks, and costs of subsets by key, exact to the last bit."""
-    arrays: dict[str, np.ndarray] = {
-        "known": np.array(list(known), dtype=np.uint64),
-        "costs": np.array(list(known.values()), dtype=float),
-    }
-    for number, walk in enumerate(walks):
-        *runs, seconds, validation, violation, again = zip(*walk.parts, strict=True)
-        start = np.array([walk.null_cost, walk.start_validation, walk.start_violation])
-        arrays |= {f"{number}.start": start, f"{number}.initial": walk.initial}
-        arrays |= {f"{number}.{at}": np.concatenate(run) for at, run in enumerate(runs)}
-        facts = np.array([list(map(len, runs[0])), seconds, validation, violation, again], dtype=float)
-        arrays[f"{number}.facts"] = facts
+    """Walks from the empty subset, and costs of subsets by key, exact to the last bit."""
+    moves, walk_of = joined(walks)
+    starts = [(walk.start.criterion, walk.start.validation, walk.start.violation) for walk in walks]
+    keys, costs = np.array(list(known), dtype=np.uint64), np.array(list(known.values()), dtype=float)
     buffer = io.BytesIO()
+    arrays = {"known": keys, "costs": costs, "starts": np.array(starts), "walk_of": walk_of, **vars(moves)}
     np.savez(buffer, allow_pickle=False, **arrays)
     return buffer.getvalue()
 
@@ -94,31 +144,20 @@ def walks_from_bytes(state: bytes) -> tuple[list[TraceRecorder], dict[int, float
     """What `walks_to_bytes` was given."""
     with np.load(io.BytesIO(state), allow_pickle=False) as arrays:
         known = dict(zip(arrays["known"].tolist(), arrays["costs"].tolist(), strict=True))
-        walks: list[TraceRecorder] = []
-        while f"{len(walks)}.start" in arrays:
-            number = len(walks)
-            null_cost, validation, violation = arrays[f"{number}.start"].tolist()
-            walk = TraceRecorder(null_cost, arrays[f"{number}.initial"], validation, violation)
-            lengths, *facts = arrays[f"{number}.facts"].tolist()
-            ends = np.cumsum(lengths).astype(int)[:-1]
-            runs = [np.split(arrays[f"{number}.{at}"], ends) for at in range(5)]
-            parts = zip(*runs, *facts[:-1], np.array(facts[-1], dtype=bool).tolist(), strict=True)
-            walk.parts += list(parts)
-            walks.append(walk)
+        moves, walk_of = Moves(*(arrays[field.name] for field in fields(Moves))), arrays["walk_of"]
+        walks = [TraceRecorder(criterion, (), *facts) for criterion, *facts in arrays["starts"].tolist()]
+    for own, walk in enumerate(walks):
+        walk.parts.append(moves.at(walk_of == own))
     return walks, known
 
 
 def joined(walks: list[TraceRecorder]) -> tuple[Moves, np.ndarray]:
     """The moves of all walks, and the walk of each."""
-    nothing = 0, *(np.zeros(0, kind) for kind in (np.int64, bool, float, bool, np.uint64)), 0.0, 0.0, 0.0, False
-    parts = [(number, *part) for number, walk in enumerate(walks) for part in walk.parts] or [nothing]
-    number, *arrays, seconds, validation, violation, again = zip(*parts, strict=True)
-    features, adding, costs, accepted, keys = map(np.concatenate, arrays)
-    lengths = list(map(len, arrays[0]))
-    walk_of, *facts = (np.repeat(each, lengths) for each in (number, seconds, validation, violation, again))
-    moves = Moves(features, adding, costs, accepted, keys, *facts)
-    moves.validation[~accepted] = np.nan
-    return moves, walk_of
+    nothing = Moves(*(np.zeros(0, kind) for kind in (int, bool, float, bool, np.uint64, float, float, float, bool)))
+    parts = [nothing, *(part for walk in walks for part in walk.parts)]
+    lengths = [sum(part.cost.size for part in walk.parts) for walk in walks]
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
+    return Moves(*map(np.concatenate, columns)), np.repeat(np.arange(len(walks)), lengths)
 
 
 @dataclass(frozen=True)
@@ -139,16 +178,6 @@ class Point:
         return self.value < other.value - tie or (self.value <= other.value + tie and self.size < other.size)
 
 
-@dataclass(frozen=True)
-class WalkStart:
-    """The subset that a walk starts from: its features, and its criterion on the fitting and the validation rows."""
-
-    features: np.ndarray
-    criterion: float
-    validation: float = float("nan")
-    violation: float = 0.0
-
-
 @dataclass(repr=False, eq=False)
 class SearchTrace(ShortRepr):
     """Every subset of features that a search evaluated.
@@ -165,16 +194,16 @@ class SearchTrace(ShortRepr):
     validation_name, validation_lower_is_better : the same for the criterion on the validation rows; None without.
     validation_total : number (or weight) of the validation rows, or None.
     evaluation : where the criterion was measured: "train", "holdout", "loo", or a number of folds such as "10 folds";
-        None where there is only one way, on the training rows.
-    recoded : whether levels were learnt again without the rows that are scored; None where they do not depend on the
+        None if it can only be the training rows.
+    recoded : whether levels were learnt again without the rows that are scored; None if they do not depend on the
         classes, or all rows are training rows.
     null_criterion : criterion of the empty subset.
     best_criterion : best criterion met.
     n_starts, n_models : walks, and distinct subsets evaluated (the empty one included).
     complete : False when the search was stopped by ``max_seconds`` or by the user.
     seconds : duration of the search.
-    chosen : (n_features,) bool, the subset that the search chose; None where a ranking or an average takes no subset.
-    ended : the reason for which the search ended, in words, where it may end for several.
+    chosen : (n_features,) bool, the subset that the search chose; None for rankings and averages.
+    ended : the reason for which the search ended, in words, if there are several.
     """
 
     names: tuple[str, ...]
@@ -212,7 +241,7 @@ class SearchTrace(ShortRepr):
     ) -> SearchTrace:
         """The trace of one walk or several, in the order of their starts.
 
-        ``null_criterion`` is needed where the first walk does not start from the empty subset; ``n_models`` where not
+        ``null_criterion`` is needed if the first walk does not start from the empty subset; ``n_models`` if not
         every subset evaluated was recorded. ``words`` are further attributes of the trace.
         """
         moves, walk_of = joined(walks)
@@ -222,7 +251,7 @@ class SearchTrace(ShortRepr):
         distinct[np.unique(moves.key, return_index=True)[1]] = True
         distinct &= moves.key != 0
         if null_criterion is None:
-            null_criterion = walks[0].null_cost
+            null_criterion = walks[0].start.criterion
         best = min if lower_is_better else max
         return cls(
             names,
@@ -230,13 +259,11 @@ class SearchTrace(ShortRepr):
             walk_of,
             distinct=distinct,
             null_criterion=null_criterion,
-            best_criterion=best([null_criterion, *(walk.null_cost for walk in walks), *moves.cost.tolist()]),
+            best_criterion=best([null_criterion, *(walk.start.criterion for walk in walks), *moves.cost.tolist()]),
             n_models=1 + int(distinct.sum()) if n_models is None else n_models,
             complete=complete,
             seconds=seconds,
-            starts=[
-                WalkStart(walk.initial, walk.null_cost, walk.start_validation, walk.start_violation) for walk in walks
-            ],
+            starts=[walk.start for walk in walks],
             lower_is_better=lower_is_better,
             **words,
         )
@@ -259,7 +286,7 @@ class SearchTrace(ShortRepr):
 
     @property
     def measured(self) -> str | None:
-        """Where the criterion was measured, in words; None where the selector knows of the training rows only."""
+        """Where the criterion was measured, in words; None for selectors that only use the training rows."""
         if self.evaluation is None:
             return None
         where = _EVALUATIONS.get(self.evaluation, f"on {self.evaluation}")
@@ -296,7 +323,7 @@ class SearchTrace(ShortRepr):
     def best_on_path(self, most_features: int | None = None) -> np.ndarray:
         """(n_features,) bool: the best subset that a walk went through.
 
-        The lowest value on the validation rows counts, where there are any, or else the best criterion; among equals
+        The lowest value on the validation rows counts if there are any, else the best criterion; among equals
         (within 1e-12) the smallest subset, then the first met. ``most_features`` leaves larger subsets out.
         """
         best: Point | None = None
@@ -385,23 +412,106 @@ class SearchTrace(ShortRepr):
 
     def to_json(self) -> dict[str, Any]:
         """The accepted moves and the totals, as plain values."""
-        from bayesieve.search.trace_json import trace_to_json
+        accepted = self.moves.accepted
+        moves = self.moves.at(accepted)
+        walks = _Walks(
+            null_criterion=number_to_json(self.null_criterion),
+            best_criterion=number_to_json(self.best_criterion),
+            n_starts=self.n_starts,
+            n_models=int(self.n_models),
+            complete=bool(self.complete),
+            seconds=self.seconds,
+            start=self.walk_of[accepted].tolist(),
+            feature=moves.feature.tolist(),
+            adding=moves.adding.tolist(),
+            cost=list(map(number_to_json, moves.cost.tolist())),
+            move_seconds=moves.seconds.tolist(),
+            again=np.flatnonzero(moves.again).tolist() or msgspec.UNSET,
+            ended=msgspec.UNSET if self.ended is None else self.ended,
+            chosen=msgspec.UNSET if self.chosen is None else np.flatnonzero(self.chosen).tolist(),
+        )
+        if self._is_plain:
+            return msgspec.to_builtins(walks)
+        guided = _Guided(
+            criterion=self.criterion_name,
+            lower_is_better=self.lower_is_better,
+            validation=self.validation_name,
+            validation_lower_is_better=self.validation_lower_is_better,
+            validation_total=self.validation_total,
+            evaluation=self.evaluation,
+            recoded=self.recoded,
+            starts=[
+                (s.features.tolist(), number_to_json(s.criterion), number_to_json(s.validation)) for s in self.starts
+            ],
+            move_validation=list(map(number_to_json, moves.validation.tolist())),
+        )
+        return msgspec.to_builtins(walks) | msgspec.to_builtins(guided)
 
-        return trace_to_json(self)
+    @property
+    def _is_plain(self) -> bool:
+        from_empty = all(s.features.size == 0 and s.criterion == self.null_criterion for s in self.starts)
+        return from_empty and self.criterion_name == "map" and self.validation_name is None
 
     @classmethod
     def from_json(cls, data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
         """What ``to_json`` wrote: the walks, without the subsets they passed by; ValueError otherwise."""
-        from bayesieve.search.trace_json import trace_from_json
-
-        return trace_from_json(data, names)
+        walks = converted(data, _Walks, "search")
+        if "criterion" in data:
+            guided = converted(data, _Guided, "search")
+        else:
+            empty: tuple[list[int], Number, Number] = ([], walks.null_criterion, None)
+            starts = [empty] * walks.n_starts
+            guided = _Guided("map", True, None, True, None, None, None, starts, [None] * len(walks.feature))
+        n_moves = len(walks.feature)
+        columns: list[list[Any]] = [walks.start, walks.adding, walks.cost, walks.move_seconds, guided.move_validation]
+        if {n_moves} != set(map(len, columns)) or len(guided.starts) != walks.n_starts:
+            raise Damaged("the moves of the search do not fit together")
+        moves = Moves(
+            feature=np.array(walks.feature, dtype=np.int64),
+            adding=np.array(walks.adding, dtype=bool),
+            cost=np.array(list(map(number, walks.cost)), dtype=np.float64),
+            accepted=np.ones(n_moves, dtype=bool),
+            key=np.zeros(n_moves, dtype=np.uint64),
+            seconds=np.array(walks.move_seconds, dtype=np.float64),
+            validation=np.array(list(map(number, guided.move_validation)), dtype=np.float64),
+            violation=np.zeros(n_moves),
+            again=_marked([] if walks.again is msgspec.UNSET else walks.again, n_moves),
+        )
+        walk_of = np.array(walks.start, dtype=np.int64)
+        for features, *_ in guided.starts:
+            _marked(features, len(names))
+        walk_starts = [WalkStart(np.array(f, dtype=np.int64), number(c), number(v)) for f, c, v in guided.starts]
+        inside = moves.feature.max(initial=0) < len(names) and walk_of.max(initial=0) < walks.n_starts
+        if not (inside and _are_walks(moves, walk_of, walk_starts)):
+            raise Damaged("the moves of the search do not fit together")
+        return cls(
+            names,
+            moves,
+            walk_of=walk_of,
+            distinct=moves.accepted,
+            null_criterion=number(walks.null_criterion),
+            best_criterion=number(walks.best_criterion),
+            n_models=walks.n_models,
+            complete=walks.complete,
+            seconds=walks.seconds,
+            starts=walk_starts,
+            criterion_name=guided.criterion,
+            lower_is_better=guided.lower_is_better,
+            validation_name=guided.validation,
+            validation_lower_is_better=guided.validation_lower_is_better,
+            validation_total=or_none(number(guided.validation_total)),
+            evaluation=guided.evaluation,
+            recoded=guided.recoded,
+            chosen=None if walks.chosen is msgspec.UNSET else _marked(walks.chosen, len(names)),
+            ended=None if walks.ended is msgspec.UNSET else walks.ended,
+        )
 
     def to_frame(self, *, evaluated: bool = False) -> Any:
         """The walk as a polars dataframe.
 
         One row per accepted move (``evaluated=True``: per evaluated move): ``start``, ``step``, ``move`` ("start",
         "add", "drop", or "again" for a feature that is in already), ``feature``, ``n_features``, ``criterion`` (on the
-        rows that guide the search), ``validation`` (on the rows that choose the size; null where there are none),
+        rows that guide the search), ``validation`` (on the rows that choose the size; null without such rows),
         ``seconds`` since the search began, and, with ``evaluated=True``, ``accepted``.
         """
         import polars as pl
@@ -430,3 +540,25 @@ _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "vali
 def or_none(value: float) -> float | None:
     """A value as plain data: NaN, which stands for none, as None."""
     return None if np.isnan(value) else value
+
+
+def _marked(positions: list[int], size: int) -> np.ndarray:
+    """(size,) bool: the entries at these positions."""
+    if len(set(positions)) != len(positions) or max(positions, default=-1) >= size:
+        raise Damaged("the search holds features or moves that are not there")
+    return np.bincount(np.array(positions, dtype=np.int64), minlength=size) > 0
+
+
+def _are_walks(moves: Moves, walk_of: np.ndarray, starts: list[WalkStart]) -> bool:
+    """Whether moves stand walk after walk, and each adds a feature that is absent, or drops or repeats one that is
+    there.
+    """
+    order = np.lexsort((moves.feature, walk_of))
+    feature, walk, adding = moves.feature[order], walk_of[order], moves.adding[order]
+    same = (np.diff(feature) == 0) & (np.diff(walk) == 0)
+    first = np.concatenate([[True], ~same])[: adding.size]
+    at_start = {(s, f) for s, start in enumerate(starts) for f in start.features.tolist()}
+    held = np.roll(adding, 1)  # before the move
+    held[first] = [pair in at_start for pair in zip(walk[first].tolist(), feature[first].tolist(), strict=True)]
+    fit = np.where(moves.again[order], held & adding, held != adding)
+    return bool(np.all(fit) and np.all(np.diff(walk_of) >= 0))

@@ -56,7 +56,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     weights_ : float array, shape (n_features,)
         Weight of each feature, in [0, 1].
     support_ : bool array, shape (n_features,)
-        Features of positive weight: columns and, after them, pairs of columns where the encoder makes such.
+        Features of positive weight: columns and, after them, the pairs of columns that the encoder makes.
     trace_ : SearchTrace
         Every subset that was evaluated.
     encoder_ : TableEncoder or None
@@ -163,7 +163,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return False
 
     def n_to_learn(self, n_rows: int) -> int:
-        """Rows of a class with so many that `rows_to_learn` has."""
+        """Rows that `rows_to_learn` keeps of a class of ``n_rows``."""
         return n_rows
 
     def rows_to_learn(self, coded: CodedTable) -> CodedTable:
@@ -171,7 +171,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return coded
 
     def takes(self, option: str) -> bool:
-        """Whether the search makes use of something that ``fit_coded`` may be given, such as ``groups``."""
+        """Whether the search accepts this argument of ``fit_coded``, such as ``groups``."""
         parameters = inspect.signature(self._search).parameters
         return option in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
@@ -315,7 +315,7 @@ def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
 def with_benefit(coded: CodedTable, benefit: Any, selector: CodedSelector) -> CodedTable:
     """The same rows with a column ``benefit``, as `bayesieve.criteria.Benefit` reads it; None leaves them as they are.
 
-    ValueError unless it holds numbers for every row; a warning where no criterion of the selector reads it.
+    ValueError unless it holds numbers for every row; a warning if no criterion of the selector reads it.
     """
     if benefit is None:
         return coded

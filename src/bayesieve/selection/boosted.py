@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.engine.progress import SearchProgress
+from bayesieve.counts.contingency import ContingencyCounts, left_over
+from bayesieve.counts.joint_codes import JointCodes
+from bayesieve.counts.probabilities import log_probabilities_of_all
+from bayesieve.engine import Parts
+from bayesieve.engine.progress import Clock, Progress, SearchProgress
 from bayesieve.parts import Score
-from bayesieve.search.boosting import EDGE, Boosting
+from bayesieve.search import SearchTrace, TraceRecorder
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector
 from bayesieve.table.choices import Allowed
+
+EDGE = "edge"
+_TIE = 1e-12
+_MOST_IDLE = 100  # rounds in a row without a new feature, if rounds are not limited
+_FEWEST_ROWS = 10.0  # that the weight must not be concentrated on ...
+_LEAST_SHARE = 0.1  # ... or, in tables of fewer than 100 rows, this share of them
 
 
 class BoostedSelector(CodedSelector):
@@ -98,11 +109,70 @@ class BoostedSelector(CodedSelector):
                 "table; use at most that many, or None."
             )
         candidates = np.flatnonzero(coded.n_levels > (0 if coded.levels is None else 1))
-        search = Boosting(self.n_rounds, self.n_features_to_select, self.smoothing, self.max_seconds)
         with SearchProgress("BoostedSelector: boosting", self.verbose, EDGE) as progress:
-            self.trace_ = search.run(coded, candidates, progress)
+            self.trace_ = self.boost(coded, candidates, progress)
         self._warn_if_interrupted(self.trace_, self.max_seconds)
         return np.asarray(self.trace_.chosen).astype(float)
+
+    def boost(self, coded: CodedTable, candidates: np.ndarray, progress: Progress | None = None) -> SearchTrace:
+        """Boost one class after another against the rest, two classes only once; Ctrl-C keeps the rounds so far.
+
+        Parameters
+        ----------
+        coded : CodedTable with classes
+        candidates : positions of the features that may win
+        progress : called after every round
+        """
+        clock, coded = Clock(self.max_seconds, progress), coded.by_class
+        targets = _targets(coded)
+        walks = []
+        if targets:
+            weights = coded.parts(_Weights, targets)
+            walks = [_AgainstRest(coded, weights, *target, self.smoothing) for target in enumerate(targets)]
+        with clock:
+            self._boost(walks, candidates, clock)
+        chosen = np.zeros(coded.n_features, dtype=bool)
+        chosen[list(_winners(walks))] = True
+        return SearchTrace.of(
+            coded.names,
+            [walk.recorder for walk in walks] or [TraceRecorder(1.0)],
+            complete=clock.complete,
+            seconds=clock.seconds,
+            n_models=1 + sum(walk.n_rounds for walk in walks) * candidates.size,
+            criterion_name=EDGE,
+            lower_is_better=False,
+            chosen=chosen,
+            ended=_reasons(walks, coded) if clock.complete else None,
+        )
+
+    def _boost(self, walks: list[_AgainstRest], candidates: np.ndarray, clock: Clock) -> None:
+        """The rounds of all classes in turn."""
+        running, rounds = walks, 0
+        while running := [walk for walk in running if walk.ended is None]:
+            for walk in running:
+                if clock.stops():
+                    return
+                if walk.ended is not None:  # the features of others were enough
+                    continue
+                walk.ended = walk.round(candidates, clock) or self._limit(walk)
+                if self.n_features_to_select is not None and len(_winners(walks)) == self.n_features_to_select:
+                    for every in walks:
+                        every.ended = every.ended or f"with {_counted(self.n_features_to_select, 'feature')}"
+            rounds += 1
+            done, total = (
+                (len(_winners(walks)), self.n_features_to_select) if self.n_rounds is None else (rounds, self.n_rounds)
+            )
+            clock.show(done, total or 0, max(walk.edge for walk in running))
+            if clock.interrupted:
+                return
+
+    def _limit(self, walk: _AgainstRest) -> str | None:
+        """The limit of rounds that was reached, if one was."""
+        if walk.n_rounds == self.n_rounds:
+            return f"after {_counted(walk.n_rounds, 'round')}"
+        if self.n_rounds is None and walk.idle_rounds == _MOST_IDLE:
+            return f"after {_MOST_IDLE} rounds without a new feature"
+        return None
 
     # Read from the trace, which models that were saved and loaded have too.
     @property
@@ -117,3 +187,140 @@ class BoostedSelector(CodedSelector):
     def _check_options(self) -> None:
         if self.n_rounds is None and self.n_features_to_select is None:
             raise ValueError("n_rounds and n_features_to_select cannot both be None; give one of them.")
+
+
+class _Weights:
+    """The weights of rows while each of some classes is boosted against all others; methods take its position."""
+
+    def __init__(self, coded: CodedTable, targets: Sequence[int]) -> None:
+        self._coded, n_rows = coded, coded.n_rows
+        given = np.ones(n_rows) if coded.weights is None else coded.weights
+        self._inverse = np.divide(1.0, given, out=np.zeros(n_rows), where=given > 0)
+        # The weights sum to the number of rows, so that the first round smooths as `DiscreteNB` does.
+        self._weights = [given.astype(float) for _ in targets]
+        self._own = [(np.asarray(coded.class_codes) == target).astype(np.uint8) for target in targets]
+        self._classes = [(np.arange(coded.n_classes) == target).astype(np.int64) for target in targets]
+        self._joint = JointCodes.of(coded) if coded.families is None else None
+
+    def total(self, number: int) -> float:
+        return float(self._weights[number].sum())
+
+    def of_class(self, number: int) -> float:
+        """Weight of the rows of the class."""
+        return float(self._weights[number][self._own[number] > 0].sum())
+
+    def counts(self, number: int) -> ContingencyCounts:
+        """Weight of every level by class."""
+        weights = self._weights[number]
+        if self._joint is None:
+            return self._coded.with_rows(class_codes=self._own[number], classes=np.arange(2), weights=weights).counts
+        return self._joint.weigh(weights, self._classes[number])
+
+    def multiply(self, number: int, winner: int, factors: np.ndarray) -> None:
+        """Multiply by ``factors`` (2, levels and one for none) of the class and the level of the winner."""
+        codes = np.minimum(self._coded.codes_of([winner])[0], factors.shape[1] - 1)
+        self._weights[number] *= factors[self._own[number], codes]
+
+    def scale(self, number: int, factor: float) -> None:
+        self._weights[number] *= factor
+
+    def squares(self, number: int) -> float:
+        """Sum of the squares, a row of weight 2 counting as two."""
+        return float(np.sum(self._weights[number] ** 2 * self._inverse))
+
+
+class _AgainstRest:
+    """Boosting of one class (y = +1) against all others (y = -1); ``number`` : its position among the classes."""
+
+    def __init__(
+        self, coded: CodedTable, weights: Parts[_Weights], number: int, target: int, smoothing: Smoothing
+    ) -> None:
+        self.target, self._number = target, number
+        self.ended: str | None = None
+        self.edge = 0.0
+        self.idle_rounds = 0
+        self._smoothing, self._names, self._weights = smoothing, coded.names, weights
+        self._total = weights.reduce(_Weights.total, number)
+        share = weights.reduce(_Weights.of_class, number) / self._total
+        self.recorder = TraceRecorder((2.0 * share - 1.0) ** 2)
+
+    @property
+    def n_rounds(self) -> int:
+        return len(self.recorder.parts)
+
+    def round(self, candidates: np.ndarray, clock: Clock) -> str | None:
+        """Let the best feature win and weigh the rows again; the reason to end, if there is one."""
+        if not candidates.size:
+            return "at once, for no feature has several levels"
+        levels, confidence, edges = self._learn()
+        own = edges[candidates]
+        best = int(np.argmax(own >= own.max() - _TIE))
+        winner, self.edge = int(candidates[best]), float(own[best])
+        edge = self.edge
+        if edge <= _TIE:
+            return "when no feature was better than chance on the weighted rows"
+        again = winner in _winners([self])
+        self.idle_rounds = self.idle_rounds + 1 if again else 0
+        self.recorder.record_one(winner, True, edge, clock.seconds, again=again)
+        if edge >= 1.0 - _TIE:
+            return f"when {self._names[winner]} separated the classes without error"
+        self._reweigh(winner, np.append(confidence[levels[winner] : levels[winner + 1]], confidence[-1]), edge)
+        rows = self._effective_rows()
+        if rows < min(_FEWEST_ROWS, _LEAST_SHARE * self._total):
+            return f"when the weight was concentrated on {_counted(int(rows), 'row')}"
+        return None
+
+    def _learn(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where the levels of each feature start, the confidence h = 2 s - 1 of every level and, at the end, of unseen
+        ones, and the edge r of every feature.
+        """
+        counts: ContingencyCounts = self._weights.reduce(_Weights.counts, self._number)  # type: ignore[type-var]
+        offsets, (rest, own) = counts.offsets, counts.class_counts
+        logs = log_probabilities_of_all(counts.counts, offsets, self._total, self._smoothing)
+        prior = np.log(own) - np.log(rest)
+        confidence = np.tanh(0.5 * np.append(prior + logs[:, 1] - logs[:, 0], prior))  # of probabilities, 2 s - 1
+        of_level = np.repeat(np.arange(counts.n_features), np.diff(offsets))
+        gains = confidence[:-1] * (counts.counts[:, 1] - counts.counts[:, 0])
+        known = np.array([np.bincount(of_level, column, counts.n_features) for column in counts.counts.T])
+        unseen = left_over(np.repeat(counts.class_counts[:, None], counts.n_features, axis=1), known)
+        edges = np.bincount(of_level, gains, counts.n_features) + confidence[-1] * (unseen[1] - unseen[0])
+        return offsets, confidence, edges / self._total
+
+    def _reweigh(self, winner: int, confidence: np.ndarray, edge: float) -> None:
+        """w <- w exp(-alpha y h), scaled to the same sum; ``confidence`` of each level of the winner."""
+        alpha = np.arctanh(edge)  # 0.5 ln((1 + r) / (1 - r))
+        factors = np.exp(alpha * np.outer([1.0, -1.0], confidence))
+        self._weights.update(_Weights.multiply, self._number, winner, factors)
+        total = self._weights.reduce(_Weights.total, self._number)
+        self._weights.update(_Weights.scale, self._number, self._total / total)
+
+    def _effective_rows(self) -> float:
+        """(sum w)^2 / sum w^2 (Kish), a row of weight 2 counting as two."""
+        return self._total**2 / self._weights.reduce(_Weights.squares, self._number)
+
+
+def _targets(coded: CodedTable) -> list[int]:
+    """The classes to boost against the rest: of two only the second, none that has no row or all of them."""
+    weights = np.bincount(np.asarray(coded.class_codes), coded.weights, coded.n_classes)
+    present = np.flatnonzero(weights > 0)
+    return present[1:].tolist() if present.size <= 2 else present.tolist()
+
+
+def _winners(walks: list[_AgainstRest]) -> set[int]:
+    """The features that won a round; from the records, which an interrupt leaves whole."""
+    return {int(part.feature[0]) for walk in walks for part in walk.recorder.parts}
+
+
+def _reasons(walks: list[_AgainstRest], coded: CodedTable) -> str:
+    """The reasons for which boosting ended; those of several classes if they differ."""
+    reasons = [str(walk.ended) for walk in walks]
+    if not reasons:
+        return "at once, for the rows have one class"
+    if len(set(reasons)) == 1:
+        return reasons[0]
+    labels = np.asarray(coded.classes).tolist()
+    return "; ".join(f"class {labels[walk.target]!r} {reason}" for walk, reason in zip(walks, reasons, strict=True))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -147,7 +147,8 @@ class MeritObjective(Objective):
     merits: Any = None
 
     def measured(self, *, leave_out: bool = False, n_jobs: int | None = None) -> Any:
-        return CurrentMerit(self.merits)
+        self.merits.reset()
+        return self.merits
 
 
 @dataclass(frozen=True)
@@ -183,36 +184,13 @@ class MeritProblem(SubsetProblem):
         return walk, state.selected
 
 
-class CurrentMerit:
-    """The merit of the current subset, as `Measured` follows a criterion."""
-
-    sign = -1.0
-
-    def __init__(self, merits: SubsetMerits) -> None:
-        self._merits = merits
-        self.reset()
-
-    def reset(self) -> None:
-        self._selected = np.zeros(self._merits.n_features, dtype=bool)
-
-    def expect_moves(self) -> None:
-        """Moves cost nothing before the merit is asked for."""
-
-    def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        self._selected[list(features)] = adding
-
-    def own(self, size: int) -> float:
-        return -self._merits.of(self._selected)
-
-    def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        return -self._merits.after(self._selected, features)
-
-
 class SubsetMerits:
     """Merits of subsets of features, from correlations that are counted when they are first needed.
 
-    Hall (1999), equation 4.4.
+    Hall (1999), equation 4.4. Follows the current subset of a search as `Measured` does.
     """
+
+    sign = -1.0
 
     def __init__(
         self,
@@ -228,10 +206,24 @@ class SubsetMerits:
         self._rows: dict[int, np.ndarray] = {}
         self._own = np.zeros(class_correlations.size)  # of a feature with itself: 1, or 0 of a constant
         self._clear()
+        self.reset()
 
     @property
     def n_features(self) -> int:
         return int(self.class_correlations.size)
+
+    def reset(self) -> None:
+        self._selected = np.zeros(self.n_features, dtype=bool)
+
+    def expect_moves(self) -> None:
+        """Moves cost nothing before the merit is asked for."""
+
+    def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        self._selected[list(features)] = adding
+
+    def own(self, size: int) -> float:
+        """Minus the merit of the current subset."""
+        return -self.of(self._selected)
 
     def correlations(self, features: np.ndarray) -> np.ndarray:
         """(features, n_features) correlations of these features with all."""
@@ -243,14 +235,14 @@ class SubsetMerits:
         self._go_to(selected)
         return float(_merit(self._with_class, np.count_nonzero(selected), self._within))
 
-    def after(self, selected: np.ndarray, moves: np.ndarray) -> np.ndarray:
-        """Merits of the subsets that differ from this one by each of ``moves``: added if absent, else dropped."""
-        self._go_to(selected)
-        sign = np.where(selected[moves], -1, 1)
-        own = np.where(selected[moves], self._own[moves], 0.0)
-        with_class = self._with_class + sign * self.class_correlations[moves]
-        size = np.count_nonzero(selected) + sign
-        return _merit(with_class, size, self._within + sign * (self._with_subset[moves] - own))
+    def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Minus the merits of the subsets that differ from the current one by each of ``features``."""
+        self._go_to(self._selected)
+        sign = np.where(adding, 1, -1)
+        own = np.where(adding, 0.0, self._own[features])
+        with_class = self._with_class + sign * self.class_correlations[features]
+        within = self._within + sign * (self._with_subset[features] - own)
+        return -np.asarray(_merit(with_class, sizes, within))
 
     def _count(self, features: np.ndarray) -> None:
         new = np.array([k for k in features.tolist() if k not in self._rows], dtype=np.int64)
@@ -268,7 +260,7 @@ class SubsetMerits:
         self._with_subset = np.zeros(self.n_features)  # sums of every feature with those of the subset
 
     def _go_to(self, selected: np.ndarray) -> None:
-        """Sums of another subset, from those of the last one where they have much in common."""
+        """Sums of another subset, from those of the last one if they have much in common."""
         changed = np.flatnonzero(selected != self._subset)
         if changed.size >= np.count_nonzero(selected):
             self._clear()

@@ -39,7 +39,7 @@ class DependenceClusterSelector(SubsetSelector):
     n_cuts : int or None, default=None
         Cuts through the tree, at merges spread evenly over the list of merges; None: at every merge, at most 100.
     n_combinations : int, default=25
-        Combinations at each cut; where there are no more of them, all.
+        Combinations at each cut; all if there are fewer.
     q : float or "auto", default="auto"
         Probability that a cluster gives a feature; smaller values select fewer features. "auto": 0.4 where at least
         20 % of the entries of the matrix of dependences exceed 0.1, else 0.6.
@@ -52,7 +52,7 @@ class DependenceClusterSelector(SubsetSelector):
         ``"recall:CLASS"``, ``"precision:CLASS"``, an object such as `ExpectedCost`, or a scorer of scikit-learn.
     constraints : mapping or None, default=None
         Bounds that other measures of the same rows must beat, such as ``{"recall:bad": 0.85}``: above the bound, or
-        below it where lower is better. Where no candidate beats them, the nearest one is selected, with a warning.
+        below it where lower is better. If no candidate beats them, the nearest one is selected, with a warning.
     evaluation : str, int, splitter or pairs of row positions, default="holdout"
         ``"holdout"``: probabilities are learnt from two thirds of the rows, candidates are measured on the others.
         ``"train"``, ``"loo"``, folds and splitters as for `WrapperSelector`.
@@ -158,8 +158,10 @@ class DependenceClusterSelector(SubsetSelector):
             self._candidates = search.explore(problem, progress)
             return self._candidates.trace
 
-        self._names = problem.names
-        return self._run(explore, problem, self.max_seconds)
+        weights = self._run(explore, problem, self.max_seconds)
+        clusters, self.q_ = self._candidates.clusters, self._candidates.q
+        self.dependence_, self.linkage_, self.clustered_ = clusters.dependence, clusters.linkage, clusters.features
+        return weights
 
     def _fit(self, coded: CodedTable, **options: Any) -> CodedSelector:
         super()._fit(coded, **options)
@@ -183,7 +185,7 @@ class DependenceClusterSelector(SubsetSelector):
 
     @property
     def candidates_(self) -> Any:
-        candidates, names = self._candidates, np.array(self._names, dtype=object)
+        candidates, names = self._candidates, np.array(self._candidates.trace.names, dtype=object)
         values, evaluated = candidates.values, candidates.values.evaluated
         columns: dict[str, Any] = {
             "cut": [None if np.isnan(height) else height for height in candidates.cut[evaluated].tolist()],
@@ -195,22 +197,6 @@ class DependenceClusterSelector(SubsetSelector):
             "feasible": values.feasible[evaluated],
         }
         return polars_frame(columns)
-
-    @property
-    def dependence_(self) -> np.ndarray:
-        return self._candidates.clusters.dependence
-
-    @property
-    def linkage_(self) -> np.ndarray:
-        return self._candidates.clusters.linkage
-
-    @property
-    def clustered_(self) -> np.ndarray:
-        return self._candidates.clusters.features
-
-    @property
-    def q_(self) -> float:
-        return self._candidates.q
 
     def _check_options(self) -> None:
         super()._check_options()

@@ -27,7 +27,7 @@ class EvaluationRows:
     """The rows that guide a search, and those that choose the size of the subset.
 
     evaluation : where that is, as a `SearchTrace` has it; recoded : whether the levels were learnt without the rows
-    that are scored, None where levels do not depend on the classes, or all rows are training rows; learnt : the rows
+    that are scored, None if levels do not depend on the classes, or all rows are training rows; learnt : the rows
     that the probabilities are learnt from, None for all.
     """
 
@@ -54,15 +54,14 @@ def evaluation_rows(
 
     ValueError if the rows cannot be split that way, or their levels cannot be learnt again.
     """
-    if isinstance(evaluation, str) and evaluation == "holdout":
+    if isinstance(evaluation, str) and evaluation in ("holdout", "validation"):
         recoder, recoded = recoder_for(coded, recode, 1)
         fit, rest = hold_out(coded, validation_size, seed, recoder=recoder)
-        guide, validation = (ScoredRows.training(half, fit.counts, smoothing) for half in (fit, rest))
-        return EvaluationRows(guide, validation, "holdout", recoded, fit)
-    if isinstance(evaluation, str) and evaluation == "validation":
-        recoder, recoded = recoder_for(coded, recode, 1)
-        fit, rest = hold_out(coded, validation_size, seed, recoder=recoder)
-        return EvaluationRows(ScoredRows.training(rest, fit.counts, smoothing), None, evaluation, recoded, fit)
+        held_out = ScoredRows.training(rest, fit.counts, smoothing)
+        if evaluation == "validation":
+            return EvaluationRows(held_out, None, evaluation, recoded, fit)
+        guide = ScoredRows.training(fit, fit.counts, smoothing)
+        return EvaluationRows(guide, held_out, evaluation, recoded, fit)
     if isinstance(evaluation, str) and evaluation == "train":
         return EvaluationRows(ScoredRows.training(coded, coded.counts, smoothing))
     if isinstance(evaluation, str):
@@ -82,7 +81,7 @@ def evaluation_rows(
 
 
 def recoder_for(coded: CodedTable, recode: bool | Literal["auto"], n_times: int) -> tuple[Recoder | None, bool | None]:
-    """The recoder that learns the levels again this many times, and whether it does; None where there is no need.
+    """The recoder that learns the levels again this many times, and whether it does; None if there is no need.
 
     ValueError if it is asked for, and the raw values are not at hand.
     """
@@ -103,8 +102,8 @@ def recoder_for(coded: CodedTable, recode: bool | Literal["auto"], n_times: int)
 
 
 def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Criterion:
-    """The criterion of the held-out rows; ``"auto"``: the log loss where the error is blind, for a class has over 80 %
-    of the rows, or of their weight.
+    """The criterion of the held-out rows; ``"auto"``: the log loss if a class has over 80 % of the rows, or of
+    their weight, which makes the error blind.
     """
     if isinstance(validation, str) and validation == "auto":
         shares = np.bincount(np.asarray(coded.class_codes), weights=coded.weights, minlength=coded.n_classes)
@@ -113,7 +112,7 @@ def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Crit
 
 
 def check_evaluation(evaluation: Any) -> None:
-    """Raise ValueError unless ``evaluation`` says where to measure."""
+    """Raise ValueError unless ``evaluation`` is one of the ways to measure."""
     if isinstance(evaluation, str):
         if evaluation in NAMES:
             return
@@ -129,7 +128,7 @@ def check_evaluation(evaluation: Any) -> None:
 
 
 def n_held_out(n_rows: int, validation_size: float) -> int:
-    """Rows of a class with so many that `hold_out` holds out."""
+    """Rows that `hold_out` holds out of a class of ``n_rows``."""
     return min(max(0, n_rows - 1), round(n_rows * validation_size))
 
 
@@ -144,7 +143,7 @@ def hold_out(
 
     ``recoder`` learns the levels again, from the rows to fit.
 
-    ValueError if there are too few rows; ``remedy`` says what to do then.
+    ValueError if there are too few rows; ``remedy`` is the advice of its message.
     """
     rng = np.random.default_rng(seed)
     classes = np.asarray(coded.class_codes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.imprecise import LEVEL_PROBABILITIES, LevelProbabilities, class_imprecise_information
 from bayesieve.counts.information import class_information
-from bayesieve.criteria import Criterion, make_criterion
+from bayesieve.criteria import Criterion
 from bayesieve.parts import Score
 from bayesieve.search import Clock, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem, TraceRecorder
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
@@ -53,17 +53,31 @@ class RankedSelector(CodedSelector):
 
     def _search(self, coded: CodedTable) -> np.ndarray:
         clock, options = Clock(None), self.get_params(deep=False)
-        fit, held_out, path, recoded = coded, None, None, None
+        fit, held_out, facts = coded, None, dict[str, Any]()
         if isinstance(options.get("n_features_to_select"), str):
             recoder, recoded = recoder_for(coded, options["recode"], 1)
             seed, share = seed_of(options["random_state"]), float(options["validation_size"])
             fit, held_out = hold_out(coded, share, seed, self._remedy, recoder)
         ranking, scores = self._rank(fit, coded)
+        score, values = self._score, np.full(ranking.size + 1, np.nan)
         if held_out is not None:
             criterion = validation_criterion(options["validation"], coded)
-            path = NestedPath.measure(ranking, fit, held_out, criterion, self.smoothing, options.get("n_jobs"))
-        self.trace_ = ranking_trace(coded.names, ranking, scores, self._score, clock.seconds, path, recoded)
-        if path is not None:
+            rows = ScoredRows.training(held_out, fit.counts, self.smoothing)
+            objective = Objective(criterion, rows)
+            values = nested_values(objective, ranking, options.get("n_jobs"))
+            facts = {
+                "validation_name": criterion.name,
+                "validation_lower_is_better": criterion.lower_is_better,
+                "validation_total": objective.total,
+                "evaluation": "holdout",
+                "recoded": recoded,
+            }
+        recorder, every = TraceRecorder(0.0, (), float(values[0])), np.ones(ranking.size, dtype=bool)
+        keys = np.arange(1, ranking.size + 1, dtype=np.uint64)
+        recorder.record(ranking, every, scores, every, keys, clock.seconds, values[1:])
+        facts |= {"criterion_name": score.name, "lower_is_better": score.lower_is_better}
+        self.trace_ = SearchTrace.of(coded.names, [recorder], complete=True, seconds=clock.seconds, **facts)
+        if held_out is not None:
             return self.trace_.best_on_path(int(self._worthwhile(coded).sum())).astype(float)
         return self._keep(coded)
 
@@ -268,104 +282,16 @@ class ImpreciseInformationGainSelector(FilterSelector):
         return above(scores, self.threshold)
 
 
-@dataclass(frozen=True)
-class NestedPath:
-    """The leading features of a ranking, one more each time, measured on rows that neither the ranking nor the
-    probabilities were learnt from.
-
-    values : (n_features + 1,) the criterion on the held-out rows, from the empty subset on; criterion_name,
-    lower_is_better : of that criterion; total : number (or weight) of those rows.
+def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    """(n_features + 1,) values of an objective for the leading features of a ranking, from the empty subset on: one
+    pass over its rows for each feature.
     """
-
-    values: np.ndarray
-    criterion_name: str
-    lower_is_better: bool
-    total: float
-
-    @classmethod
-    def measure(
-        cls,
-        ranking: np.ndarray,
-        fit: CodedTable,
-        held_out: CodedTable,
-        criterion: str | Criterion = "error",
-        smoothing: Smoothing = "m-estimate",
-        n_jobs: int | None = None,
-    ) -> NestedPath:
-        """Naive Bayes with the probabilities of ``fit``, on the rows of ``held_out``.
-
-        Parameters
-        ----------
-        ranking : (n_features,) positions of the features, the best first
-        fit, held_out : coded tables of the same features and classes, such as `hold_out` makes
-        criterion : name of a criterion, or an object, as `WrapperSelector` takes it
-        smoothing : of the probabilities
-        n_jobs : threads
-        """
-        rows = ScoredRows.training(held_out, fit.counts, smoothing)
-        return cls.on(rows, fit, ranking, criterion, n_jobs)
-
-    @classmethod
-    def on(
-        cls,
-        rows: ScoredRows,
-        fit: CodedTable,
-        ranking: np.ndarray,
-        criterion: str | Criterion = "error",
-        n_jobs: int | None = None,
-    ) -> NestedPath:
-        """The same on rows that are scored already, by the probabilities of ``fit``: one pass over them a feature."""
-        objective = Objective(make_criterion(criterion, fit.n_features, fit.classes), rows)
-        problem = SubsetProblem.on(objective, fit)
-        state = SearchState(problem, n_jobs=n_jobs)
-        values = [state.cost]
-        for feature in ranking.tolist():
-            state.add(feature)
-            values.append(state.cost)
-        measured = problem.criterion
-        return cls(problem.sign * np.array(values), measured.name, measured.lower_is_better, objective.total)
-
-
-def ranking_trace(
-    names: tuple[str, ...],
-    ranking: np.ndarray,
-    scores: np.ndarray,
-    score: Score,
-    seconds: float,
-    path: NestedPath | None = None,
-    recoded: bool | None = None,
-) -> SearchTrace:
-    """The trace that adds all features in the order of a ranking: its criterion is their score, its validation, where
-    there is one, that of the subset of leading features.
-
-    Parameters
-    ----------
-    names : of the features
-    ranking, scores : (n_features,) positions, the best first, and the score of each of those
-    score : name and direction of the scores
-    seconds : that the ranking took
-    path : of the same ranking
-    recoded : of the path, as `SearchTrace` has it
-    """
-    recorder = TraceRecorder(0.0)
-    words: dict[str, Any] = {}
-    if path is not None:
-        recorder.start_validation = float(path.values[0])
-        words = {
-            "validation_name": path.criterion_name,
-            "validation_lower_is_better": path.lower_is_better,
-            "validation_total": path.total,
-            "evaluation": "holdout",
-            "recoded": recoded,
-        }
-    every = np.ones(ranking.size, dtype=bool)
-    keys = np.arange(1, ranking.size + 1, dtype=np.uint64)
-    recorder.record(ranking, every, scores, every, keys, seconds)
-    options = {"criterion_name": score.name, "lower_is_better": score.lower_is_better, **words}
-    trace = SearchTrace.of(names, [recorder], complete=True, seconds=seconds, **options)
-    if path is not None:
-        trace.moves.validation[:] = path.values[1:]
-    return trace
+    state = SearchState(SubsetProblem.bare(objective), n_jobs=n_jobs)
+    costs = [state.cost]
+    for feature in ranking.tolist():
+        state.flip(feature)
+        costs.append(state.cost)
+    return objective.sign * np.array(costs)
 
 
 def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np.ndarray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -49,14 +50,8 @@ except ImportError:  # before scikit-learn 1.9
 
 
 Direction = Literal["forward", "backward", "forward-backward", "backward-forward", "fast"]
-_OF_DIRECTIONS = {
-    "direction": "backward-forward",
-    "n_features_to_select": "best",
-    "tol": None,
-    "max_seconds": None,
-    "resume": None,
-}
-"""Options of the searches that directions name, with their defaults; an object has its own."""
+_OF_DIRECTIONS = ("direction", "n_features_to_select", "tol", "max_seconds", "resume")
+"""Options of the searches that directions name; a search object has its own."""
 
 
 class SubsetSelector(CodedSelector):
@@ -122,12 +117,12 @@ class SubsetSelector(CodedSelector):
         run: Callable[[SubsetProblem, Progress | None], SearchTrace],
         problem: SubsetProblem,
         max_seconds: float | None,
-        tasks: SearchTasks | None = None,
+        telling: Callable[[Progress | None], Progress | None] | None = None,
     ) -> np.ndarray:
         """Search, set ``trace_`` and ``feasible_``, and return the weights."""
         name = type(self).__name__
         with SearchProgress(f"{name}: searching", self.verbose, problem.criterion.name) as progress:
-            trace = run(problem, progress if tasks is None else tasks.after(progress))
+            trace = run(problem, progress if telling is None else telling(progress))
         advice = "; pass its trace_ as resume= to go on" if hasattr(self, "resume") else ""
         self._warn_if_interrupted(trace, max_seconds, advice)
         if trace.chosen is None:
@@ -172,7 +167,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         Whether the levels that the criterion is measured with are learnt again without the rows that are scored: from
         the fitted half, or from the training rows of every fold; for ``"loo"`` from the rows of nine folds of ten,
         which the row is not in, with its own count taken out. Otherwise levels learnt from the classes of all
-        rows make the criterion look better than it is, the more so the fewer rows a value has. "auto": where the raw
+        rows make the criterion look better than it is, the more so the fewer rows a value has. "auto": if the raw
         table is at hand, levels depend on the classes, and rows x columns x folds stay below 10 million. The features
         selected keep the levels of all rows; ``trace_.recoded`` says whether it was done.
     resume : SearchTrace or None, default=None
@@ -183,7 +178,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
     constraints : mapping or None, default=None
         Bounds that other measures of the same rows must beat, such as ``{"recall:bad": 0.85}``: above the bound, or
         below it where lower is better. Measures are names of criteria, ``"recall:CLASS"``, ``"precision:CLASS"`` or
-        objects. Where no subset met beats them, the one nearest to them is selected, with a warning.
+        objects. If no subset met beats them, the one nearest to them is selected, with a warning.
     encoder : "modl", TableEncoder, IndicatorEncoder or None, default="modl"
         None: the table is coded already (integers from 0); then every column is a candidate, also a constant one.
     verbose : int, default=0
@@ -278,10 +273,8 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         -------
         self
         """
-        tasks = SearchTasks(self)
-        tasks.begin()
-        self._fit(self._code(X, y, sample_weight, benefit), groups=groups, tasks=tasks)
-        tasks.end()
+        with telling_callbacks(self) as telling:
+            self._fit(self._code(X, y, sample_weight, benefit), groups=groups, telling=telling)
         return self
 
     @property
@@ -290,14 +283,14 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         name = getattr(self.criterion, "name", self.criterion)
         return ("search", "auc", "auc-levels") if name == "auc" else ("search", "wrapper")
 
-    def _search(self, coded: CodedTable, *, groups: Any = None, tasks: SearchTasks | None = None) -> np.ndarray:
+    def _search(self, coded: CodedTable, *, groups: Any = None, telling: Any = None) -> np.ndarray:
         seed = seed_of(self.random_state)
         criterion = make_criterion(self.criterion, coded.n_features, coded.classes)
         rows = self._rows(coded, seed, groups, self.evaluation)
         validation = None if rows.validation is None else validation_criterion(self.validation, coded)
         problem = self._problem(coded, rows, criterion, validation)
         search = self._greedy(problem, seed) if self.search is None else self.search
-        return self._run(search.run, problem, getattr(search, "max_seconds", None), tasks)
+        return self._run(search.run, problem, getattr(search, "max_seconds", None), telling)
 
     def _greedy(self, problem: SubsetProblem, seed: int) -> GreedySearch:
         return GreedySearch(
@@ -329,8 +322,8 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
             return
         if not callable(getattr(self.search, "run", None)):
             raise ValueError(f"search must be a search such as BestFirst() or None, got {self.search!r}.")
-        for name, default in _OF_DIRECTIONS.items():
-            if getattr(self, name) != default:
+        for name in _OF_DIRECTIONS:
+            if getattr(self, name) != getattr(WrapperSelector, name):
                 raise ValueError(f"{name} is an option of the search object where search is given; leave it out here.")
 
 
@@ -439,45 +432,35 @@ class AUCSelector(TrainingSelector):
     verbose: int = 0
 
 
-class SearchTasks:
-    """Reports the moves of a search to the callbacks of an estimator.
+@contextmanager
+def telling_callbacks(estimator: Any) -> Iterator[Callable[[Progress | None], Progress | None]]:
+    """Tell the callbacks of an estimator about its search, which any of them may end.
 
-    Use between ``begin`` and ``end``; ``move`` is called after every move and returns whether a callback asks to stop.
+    Gives a function that makes a progress tell them about every move, too.
     """
+    begin = getattr(estimator, "_init_callback_context", None)
+    if begin is None:
+        yield lambda progress: progress
+        return
+    search = begin(max_subtasks=None)
 
-    def __init__(self, estimator: Any) -> None:
-        self._estimator = estimator
-        begin = getattr(estimator, "_init_callback_context", None)
-        self._context: Any = begin(max_subtasks=None) if begin is not None else None
-
-    def begin(self) -> None:
-        if self._context is not None:
-            self._context.call_on_fit_task_begin(estimator=self._estimator)
-
-    def move(self) -> bool:
-        if self._context is None:
-            return False
-        task = self._context.subcontext(task_name="move")
-        task.call_on_fit_task_begin(estimator=self._estimator)
-        return bool(task.call_on_fit_task_end(estimator=self._estimator))
-
-    def end(self) -> None:
-        if self._context is not None:
-            self._context.call_on_fit_task_end(estimator=self._estimator)
-
-    def after(self, progress: Progress | None) -> Progress:
-        """A progress function that shows ``progress`` and then asks the callbacks."""
-
-        def show_and_ask(done: int, total: int, best: float) -> bool:
+    def telling(progress: Progress | None) -> Progress:
+        def show_and_tell(done: int, total: int, best: float) -> bool:
             if progress is not None:
                 progress(done, total, best)
-            return self.move()
+            move = search.subcontext(task_name="move")
+            move.call_on_fit_task_begin(estimator=estimator)
+            return bool(move.call_on_fit_task_end(estimator=estimator))
 
-        return show_and_ask
+        return show_and_tell
+
+    search.call_on_fit_task_begin(estimator=estimator)
+    yield telling
+    search.call_on_fit_task_end(estimator=estimator)
 
 
 def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
-    """Whether a subset keeps all constraints; a warning where it does not."""
+    """Whether a subset keeps all constraints; warn if it does not."""
     if not objective.constraints:
         return True
     evaluated = evaluate_subsets(objective, chosen[None])
@@ -496,7 +479,7 @@ def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
 
 
 def with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:
-    """The rows, without those of a class that none of their training rows has where the criterion cannot score them."""
+    """The rows, without those whose training rows lack their class if the criterion cannot score them."""
     absent = rows.impossible()
     if absent is None:
         return rows

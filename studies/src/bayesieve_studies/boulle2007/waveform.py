@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -13,12 +13,13 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from bayesieve.classifier import SelectiveNB
+from bayesieve.criteria import AUC
 from bayesieve.discretize import TableEncoder
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.comparison import time_left
 from bayesieve.evaluation.fold_run import fold_measures
 from bayesieve.naive_bayes import DiscreteNB
-from bayesieve.search import SubsetProblem
+from bayesieve.search import SearchState, SubsetProblem
 from bayesieve.search.exhaustive import EverySubset, evaluate_every_subset
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.table import as_target, write_atomically
@@ -35,6 +36,8 @@ PAPER_MAP = (5, 6, 9, 10, 11, 12, 13, 17)
 """The features of the paper's most probable subset; numbers from 1."""
 
 _SHARES = 1001  # points of the distribution function
+_TIE = 1e-12
+_SLACK = 1e-9  # more than rounding can move an AUC across the border between two buckets
 
 
 @dataclass(frozen=True)
@@ -186,7 +189,7 @@ class _Split:
 
     def result(self) -> SplitResult:
         subsets, coded = self._subsets, self._coded
-        largest, area = subsets.largest_area()
+        largest, area = largest_area(subsets)
         trace = subsets.trace()
         ours = SelectiveNB(
             pairs=0, prior="published", calibrate="weights", random_state=self._seed, n_jobs=self._n_jobs
@@ -194,7 +197,7 @@ class _Split:
         ours.fit_coded(coded, self._encoder)
         weights = {
             "NB": self._indicator(subsets.problem.candidates),
-            "SNB(ACC)": self._indicator(subsets.features(subsets.fewest_wrong())),
+            "SNB(ACC)": self._indicator(subsets.features(fewest_wrong(subsets))),
             "SNB(AUC)": self._indicator(subsets.features(largest)),
             # Selectors compute weights from any trace, here from one with all subsets.
             "SNB(MAP)": MAPSelector().weigh(trace),
@@ -241,7 +244,7 @@ def posterior_of(subsets: EverySubset) -> Posterior:
     below = _powers_of_ten(cost - cost[order[0]])
     ranks = np.rint(np.linspace(cost.size - 1, 0, _SHARES)).astype(int)
     largest = int(sizes.max())
-    paper = subsets.number(np.array(PAPER_MAP) - 1)
+    paper = number_of(subsets, np.array(PAPER_MAP) - 1)
     return Posterior(
         n_models=cost.size,
         top=tuple(Model(_numbers(subsets.features(n)), float(below[n])) for n in order[:TOP].tolist()),
@@ -253,6 +256,44 @@ def posterior_of(subsets: EverySubset) -> Posterior:
         paper_rank=None if paper is None else int((cost < cost[paper]).sum()) + 1,
         paper_below_best=None if paper is None else float(below[paper]),
     )
+
+
+def number_of(subsets: EverySubset, features: np.ndarray) -> int | None:
+    """The number of the subset of these features (positions); None if one of them is no candidate."""
+    candidates = subsets.problem.candidates
+    if not np.isin(features, candidates).all():
+        return None
+    return int((np.int64(1) << np.searchsorted(candidates, features)).sum())
+
+
+def fewest_wrong(subsets: EverySubset) -> int:
+    """The subset of highest accuracy, the smallest on ties, then the one of lowest cost."""
+    return _smallest(subsets, np.flatnonzero(subsets.wrong == subsets.wrong.min()))
+
+
+def largest_area(subsets: EverySubset) -> tuple[int, float]:
+    """The subset of largest AUC (ties as in ``fewest_wrong``), and that AUC.
+
+    Subsets are evaluated exactly from the highest upper bound down, until no bound reaches the best AUC so far.
+    """
+    problem = subsets.problem
+    state = SearchState(replace(problem, objective=problem.objective.by(AUC())))
+    selected = np.zeros(problem.n_features, dtype=bool)
+    best, exact = -np.inf, dict[int, float]()
+    for number in np.argsort(-subsets.area_bounds[1], kind="stable").tolist():
+        if subsets.area_bounds[1, number] < best - _SLACK:
+            break
+        selected[:] = False
+        selected[subsets.features(number)] = True
+        state.reset(selected)
+        exact[number] = -state.cost
+        best = max(best, exact[number])
+    return _smallest(subsets, np.array([n for n, area in exact.items() if area >= best - _TIE])), best
+
+
+def _smallest(subsets: EverySubset, numbers: np.ndarray) -> int:
+    order = np.lexsort((numbers, subsets.cost[numbers], subsets.sizes[numbers]))
+    return int(numbers[order[0]])
 
 
 def _powers_of_ten(nats: Any) -> Any:

@@ -16,7 +16,7 @@ from bayesieve.criteria import make_criterion
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import GreedySearch, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem
 from bayesieve.search.trace import Point
-from bayesieve.selection.filters import NestedPath, rank
+from bayesieve.selection.filters import nested_values, rank
 from bayesieve.selection.mrmr import rank_by_mrmr
 
 _TIE = 1e-12
@@ -253,7 +253,8 @@ def best_on_walks(trace: SearchTrace, halves: Halves) -> np.ndarray:
 
 def _path(halves: Halves, rows: ScoredRows, order: np.ndarray) -> list[float]:
     """Errors on ``rows`` of the empty subset and of the leading features, one more each time."""
-    errors: list[float] = NestedPath.on(rows, halves.fit, order).values.tolist()
+    criterion = make_criterion("error", halves.fit.n_features, halves.fit.classes)
+    errors: list[float] = nested_values(Objective(criterion, rows), order).tolist()
     return errors
 
 
