@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.families import Families
+from bayesieve.counts.coded import Families
 from bayesieve.table import as_table
 from bayesieve.table.indicator_levels import IndicatorLevels, indicator_name, number_text, scores_of
 from bayesieve.table.levels import smallest_unsigned

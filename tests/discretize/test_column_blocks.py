@@ -25,8 +25,7 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.discretize import intervals
-from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
+from bayesieve.discretize.value_counts import ClassOrder, ValueBlocks, ValueCounts
 from bayesieve.engine import InMemory
 from bayesieve.table import as_table
 from tests.discretize.columns import Found, fit_intervals

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bayesieve.discretize import grouping
-from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.criterion import Groups
 from bayesieve.discretize.grouping import group_values
 from bayesieve.discretize.intervals import TooManyBlocks
-from bayesieve.discretize.partition import Groups
-from bayesieve.discretize.value_counts import ValueCounts
+from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.table import Categories
 from tests.reference import modl
 

@@ -288,7 +288,7 @@ def test_many_thresholds_are_kept_as_one_code_per_score() -> None:
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 3])
 def test_results_do_not_depend_on_the_number_of_threads(n_jobs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayesieve.discretize.families._PARALLEL_ROWS", 0)
+    monkeypatch.setattr("bayesieve.discretize.indicators._PARALLEL_ROWS", 0)
     expected = IndicatorEncoder(7).fit_transform_coded(FRAME, Y)
     coded = IndicatorEncoder(7, n_jobs=n_jobs).fit_transform_coded(FRAME, Y)
     assert coded.names == expected.names

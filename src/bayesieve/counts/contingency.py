@@ -11,8 +11,7 @@ from bayesieve.short_repr import ShortRepr
 from bayesieve.table.rows import count_classes
 
 if TYPE_CHECKING:
-    from bayesieve.counts.coded import CodedTable
-    from bayesieve.counts.families import Families
+    from bayesieve.counts.coded import CodedTable, Families
 
 
 @dataclass(frozen=True, repr=False)

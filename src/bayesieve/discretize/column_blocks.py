@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.criterion import part_cost
+from bayesieve.discretize.criterion import Intervals, part_cost
 from bayesieve.discretize.intervals import TooManyBlocks
-from bayesieve.discretize.partition import Intervals
-from bayesieve.discretize.value_counts import LEAST_HASHED, ValueBlocks, ValueCounts
+from bayesieve.discretize.value_counts import LEAST_HASHED, ClassOrder, ValueBlocks, ValueCounts
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import warn_caller

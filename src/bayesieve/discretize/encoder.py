@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteCodes, RemoteTable
-from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
-from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.column_blocks import (
     FittedColumns,
     code_columns,
@@ -24,17 +23,14 @@ from bayesieve.discretize.column_blocks import (
     fit_useful,
 )
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
-from bayesieve.discretize.criterion import Prior, check_prior, doubtful
-from bayesieve.discretize.mdlp import MDLPDiscretizer
-from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
+from bayesieve.discretize.criterion import Intervals, Prior, check_prior, doubtful
+from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGrouper, ValueCoder
 from bayesieve.discretize.pairs import NumbersApart, PairFinder, check_pairs, grouper_of
-from bayesieve.discretize.partition import Intervals
 from bayesieve.discretize.random_sums import RandomSums, SummedTable, with_sums
 from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.discretize.remote_columns import RemoteColumns
 from bayesieve.discretize.scanned_columns import QUANTILES, ScannedColumns, noted_cautions
-from bayesieve.discretize.value_counts import ValueCounts
-from bayesieve.discretize.values import GroupsOrValues, ValueCoder
+from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
 from bayesieve.engine.memory_limit import mapped_options
 from bayesieve.shared_docs import with_shared_docs

@@ -16,13 +16,10 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.counts.row_content import drawn_by_content, keys_of
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer
-from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder
-from bayesieve.discretize.criterion import Prior, part_cost
-from bayesieve.discretize.modl import MODLGrouper
-from bayesieve.discretize.partition import Groups
-from bayesieve.discretize.value_counts import ValueCounts
-from bayesieve.discretize.values import LEAST_VALUES, ValueCoder, saved_by_values
+from bayesieve.discretize.criterion import Groups, Prior, part_cost
+from bayesieve.discretize.modl import LEAST_VALUES, MODLGrouper, ValueCoder, saved_by_values
+from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import Rows
 from bayesieve.table.pair_levels import PairLevels, unused_pair_name

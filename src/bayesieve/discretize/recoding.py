@@ -11,9 +11,9 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.counts.row_content import Content, keys_of
 from bayesieve.discretize.cells import cells_of
-from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_columns
 from bayesieve.discretize.pairs import PairFinder
+from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.table import FeatureLevels, Rows, Table
 from bayesieve.table.columns import Column
 from bayesieve.table.levels import smallest_unsigned

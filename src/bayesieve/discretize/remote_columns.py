@@ -11,12 +11,11 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteCodes, RemoteColumn, gather
 from bayesieve.discretize import scanned_columns as limits
-from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import code_columns
+from bayesieve.discretize.numbered_values import QuantileSketch
 from bayesieve.discretize.pairs import PairFinder, cells_of_pair, with_pairs
-from bayesieve.discretize.quantile_grid import QuantileSketch
 from bayesieve.discretize.scanned_columns import ScannedColumns
-from bayesieve.discretize.value_counts import ValueCounts
+from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.engine import IN_MEMORY, Cluster, Engine
 from bayesieve.engine.progress import SearchProgress, bytes_and_time_left
 from bayesieve.table import Target

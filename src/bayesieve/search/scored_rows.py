@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bayesieve.counts import CodedTable, ContingencyCounts, Recoder, Smoothing, log_probabilities
+from bayesieve.counts.coded import Families
 from bayesieve.counts.contingency import left_over
-from bayesieve.counts.families import Families
 from bayesieve.counts.probabilities import log_probabilities_of_all, smoothed_logs
 from bayesieve.criteria import ClassBlock, RatioTables
 from bayesieve.criteria.ratio_tables import keeps
