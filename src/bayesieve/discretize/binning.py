@@ -50,10 +50,24 @@ class EqualFrequencyDiscretizer(_Binner):
     """
 
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        from bayesieve.discretize._value_kernels import equal_parts
+        inner = []
+        for first, stop in zip(blocks.known_starts().tolist(), blocks.starts[1:].tolist(), strict=True):
+            above = (blocks.cumulated[first:stop] - blocks.cumulated[first]).sum(axis=1, dtype=float)
+            inner.append(first + _equal_parts(above, int(self.n_bins)))
+        return blocks.with_first(np.concatenate(inner))
 
-        inner = equal_parts(blocks.known_starts(), blocks.starts[1:] - 1, blocks.cumulated, int(self.n_bins))
-        return blocks.with_first(inner)
+
+def _equal_parts(above: np.ndarray, n_parts: int) -> np.ndarray:
+    """Values at which parts of about equal weight begin, but the first: that above whose value the cumulated weight
+    ``above`` is nearest to its target, the lower one on ties.
+    """
+    n_values = above.size - 1
+    if n_values < 2:
+        return np.zeros(0, dtype=np.int64)
+    targets = above[-1] * np.arange(1, n_parts) / n_parts
+    after = np.clip(np.searchsorted(above, targets), 1, n_values - 1)
+    before = np.maximum(after - 1, 1)
+    return np.unique(np.where(targets - above[before] <= above[after] - targets, before, after))
 
 
 class EqualWidthDiscretizer(_Binner):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.counts.row_content import mixed
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.engine import Engine
 from bayesieve.table import Categories, Column, FeatureLevels
@@ -17,8 +18,11 @@ from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.sources.base import BLOCK_ROWS
 from bayesieve.table.values import Scalar, canonical_text, merge_values
 
+_POINTS_PER_CELL = 16  # rows that stand for others when the cells are chosen
+_SMALLEST = 4096  # hashes by which distinct values are estimated, to within 1.6 %
 _BYTES_PER_TEXT = 200  # with what looks it up
 _FEWEST_TEXTS = 1 << 14
+_INCREMENT = np.uint64(0x9E3779B97F4A7C15)  # that `mixed` adds
 State = dict[str, np.ndarray]
 
 
@@ -126,10 +130,11 @@ class NumberedValues(ABC):
             self.numbers = wide
         self.numbers[rows] = numbers
 
-    def _exact(self, counts: np.ndarray) -> np.ndarray:
-        """Counts as whole numbers, where they are."""
-        whole = self.counts.sum() < 2**31 and np.array_equal(counts, np.floor(counts))
-        return counts.astype(np.int32) if whole else counts
+
+def whole_if_possible(counts: np.ndarray) -> np.ndarray:
+    """Counts as whole numbers, if they are."""
+    whole = counts.sum() < 2**31 and np.array_equal(counts, np.floor(counts))
+    return counts.astype(np.int32) if whole else counts
 
 
 class NumberedNumbers(NumberedValues):
@@ -141,7 +146,7 @@ class NumberedNumbers(NumberedValues):
         self._keys, self._slots = np.zeros(256), np.zeros(256, dtype=np.int32)
         self._known = np.zeros(128)
         self._sketch: QuantileSketch | None = None
-        self._cuts: np.ndarray | None = None
+        self._grid: Grid | None = None
 
     @property
     def n_bytes(self) -> int:
@@ -155,11 +160,11 @@ class NumberedNumbers(NumberedValues):
 
     def add(self, column: Column, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
         values = column.numbers()
-        if self._cuts is not None:
-            self._count_cells(values, rows, classes, weights)
+        if self._grid is not None:
+            self.numbers[rows] = self._grid.add(values, classes, weights)
         elif self._sketch is None:
             self._count(values, rows, classes, weights)
-        if self._sketch is not None and self._cuts is None:
+        if self._sketch is not None and self._grid is None:
             ordered = np.sort(values)
             self._sketch.add(ordered[: np.searchsorted(ordered, np.nan)])
 
@@ -208,11 +213,8 @@ class NumberedNumbers(NumberedValues):
     def begin_again(self) -> bool:
         if self._sketch is None or self.on_grid:
             return self.on_grid
-        self._cuts, self.on_grid = self._sketch.cuts(), True
-        self.n_known = self._cuts.size + 1
-        self.counts = np.zeros((self.n_known + 1, self.counts.shape[1]))
-        self._lowest, self._highest = np.full((2, self.n_known + 1), np.inf)
-        self._highest *= -1.0
+        self._grid, self.on_grid = Grid(self._sketch.cuts(), self.counts.shape[1]), True
+        self.n_known, self.counts = len(self._grid.counts) - 1, self._grid.counts
         self.numbers = self._array(self.numbers.size, smallest_unsigned(self.n_known))
         return True
 
@@ -220,49 +222,34 @@ class NumberedNumbers(NumberedValues):
         if self._sketch is None:
             return super().state(n_rows) | {"known": self._known[: self.n_known + 1]}
         state = super().state(n_rows if self.on_grid else 0) | self._sketch.state()
-        if self._cuts is not None:
-            state |= {"cuts": self._cuts, "ends": np.array([self._lowest, self._highest])}
+        if self._grid is not None:
+            state |= {"cuts": self._grid.cuts, "ends": self._grid.ends}
         return state
 
     def restore(self, state: State, n_rows: int) -> None:
         on_grid, gridded = "cuts" in state, "points" in state
         super().restore(state, n_rows if on_grid or not gridded else 0)
         if on_grid:
-            self._cuts, (self._lowest, self._highest) = state["cuts"], state["ends"].copy()
+            self._grid = Grid(state["cuts"], self.counts.shape[1])
+            self._grid.counts, self._grid.ends = self.counts, state["ends"].copy()
         if gridded:
             self._sketch = QuantileSketch.restored(self.numbers.size, self._n_cells, state)
         else:
             self._known = state["known"]
             self._widen(2 * len(self.counts))
 
-    def _count_cells(self, values: np.ndarray, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
-        from bayesieve.discretize._value_kernels import count_numbered, widen_cells
-        from bayesieve.table._kernels import code_numbers
-
-        assert self._cuts is not None
-        numbers = np.empty((1, values.size), dtype=self.numbers.dtype)
-        missing = np.array([np.iinfo(numbers.dtype).max])  # 0 after the last step
-        values = np.ascontiguousarray(values)
-        code_numbers(values[None, :], self._cuts, np.array([0, self._cuts.size]), missing, numbers)
-        numbers += numbers.dtype.type(1)
-        count_numbered(numbers[0], classes, weights, self.counts)
-        widen_cells(values, numbers[0], self._lowest, self._highest)
-        self.numbers[rows] = numbers[0]
-
     def value_counts(self) -> ValueCounts:
-        counts = self.counts[: self.n_known + 1]
-        met = np.flatnonzero(counts[1:].any(axis=1)) + 1
-        missing = self._exact(counts[0])
-        if self.on_grid:
+        if self._grid is not None:
             assert self._sketch is not None
-            ranges = (self._lowest[met], self._highest[met])
-            return ValueCounts(ranges[0], self._exact(counts[met]), missing, ranges[1], self._sketch.n_distinct)
+            return self._grid.value_counts(self._sketch.n_distinct)
+        counts = whole_if_possible(self.counts[: self.n_known + 1])
+        met = np.flatnonzero(counts[1:].any(axis=1)) + 1
         met = met[np.argsort(self._known[met])]
-        return ValueCounts(self._known[met], self._exact(counts[met]), missing)
+        return ValueCounts(self._known[met], counts[met], counts[0])
 
     def codes(self, levels: FeatureLevels) -> np.ndarray:
         of_missing = levels.unseen_code if levels.missing_code is None else levels.missing_code
-        values = self._highest if self.on_grid else self._known
+        values = self._known if self._grid is None else self._grid.ends[1]
         codes = levels.code_numbers(values[: self.n_known + 1])
         codes[0] = of_missing
         return codes
@@ -285,12 +272,9 @@ class NumberedTexts(NumberedValues):
         self._most = min(self._most, max(_FEWEST_TEXTS, self.n_known))
 
     def add(self, column: Column, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
-        from bayesieve.discretize._value_kernels import count_numbered
-
-        numbers = self._numbers_of(column)
+        self._put(rows, self._numbers_of(column))
         self._grow(1 << (self.n_known + 2).bit_length())
-        count_numbered(numbers, classes, weights, self.counts)
-        self._put(rows, numbers)
+        add_counts(self.numbers[rows], classes, weights, self.counts)
 
     def state(self, n_rows: int) -> State:
         texts = json.dumps([self._pool is not None, *self._raw]).encode()
@@ -331,8 +315,8 @@ class NumberedTexts(NumberedValues):
     def value_counts(self) -> ValueCounts:
         values, position = merge_values(self._raw)
         order = np.argsort(position[:-1])
-        counts = self._exact(self.counts[1 : self.n_known + 1][order])
-        return ValueCounts(values, counts, self._exact(self.counts[0]))
+        counts = whole_if_possible(self.counts[: self.n_known + 1])
+        return ValueCounts(values, counts[1:][order], counts[0])
 
     @property
     def n_left_out(self) -> int:  # type: ignore[override]
@@ -377,8 +361,56 @@ class TextPool:
         return texts
 
 
-_POINTS_PER_CELL = 16  # rows that stand for others when the cells are chosen
-_SMALLEST = 4096  # hashes by which distinct values are estimated, to within 1.6 %
+class Grid:
+    """Rows by class, and the lowest and the highest value, of the cells of a grid.
+
+    Parameters
+    ----------
+    cuts : ascending numbers: cells are the intervals between them, each with its upper end.
+
+    Attributes
+    ----------
+    counts : (n_cells + 1, n_classes) rows, or weight; the first line of missing values.
+    ends : (2, n_cells + 1) lowest and highest values, in the same order.
+    """
+
+    def __init__(self, cuts: np.ndarray, n_classes: int) -> None:
+        self.cuts, self.counts = cuts, np.zeros((cuts.size + 2, n_classes))
+        self.ends = np.tile([[np.inf], [-np.inf]], cuts.size + 2)
+
+    def add(self, values: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Count some rows, and return the line of each."""
+        from bayesieve.discretize._value_kernels import widen_cells
+        from bayesieve.table._kernels import code_numbers
+
+        numbers = np.empty((1, values.size), dtype=smallest_unsigned(self.cuts.size + 1))
+        missing = np.array([np.iinfo(numbers.dtype).max])  # 0 after the last step
+        values = np.ascontiguousarray(values)
+        code_numbers(values[None, :], self.cuts, np.array([0, self.cuts.size]), missing, numbers)
+        numbers += numbers.dtype.type(1)
+        add_counts(numbers[0], classes, weights, self.counts)
+        known = np.where(weights > 0.0, values, np.nan) if weights.size else values  # rows of weight 0 do not count
+        widen_cells(known, numbers[0], *self.ends)
+        return numbers[0]
+
+    def __add__(self, other: Grid) -> Grid:
+        both = Grid(self.cuts, self.counts.shape[1])
+        both.counts = self.counts + other.counts
+        both.ends = np.array([np.minimum(self.ends[0], other.ends[0]), np.maximum(self.ends[1], other.ends[1])])
+        return both
+
+    def value_counts(self, n_distinct: int) -> ValueCounts:
+        """The counts of cells with rows, among so many distinct values."""
+        counts = whole_if_possible(self.counts)
+        met = np.flatnonzero(counts[1:].any(axis=1)) + 1
+        return ValueCounts(self.ends[0, met], counts[met], counts[0], self.ends[1, met], n_distinct)
+
+
+def add_counts(numbers: np.ndarray, classes: np.ndarray, weights: np.ndarray, counts: np.ndarray) -> None:
+    """Add rows, or weight, by number and class."""
+    from bayesieve.counts._kernels import count_codes
+
+    count_codes(numbers[None, :], classes, weights, np.array([len(counts)]), np.array([0]), counts)
 
 
 class QuantileSketch:
@@ -405,7 +437,7 @@ class QuantileSketch:
             last = np.cumsum(rows)
             at = np.arange(self._step // 2, last[-1] if last.size else 0, self._step)
             self._points.append(values[np.searchsorted(last, at, side="right")])
-        self._count(_hashes(values))
+        self._count(mixed((values + 0.0).view(np.uint64) - _INCREMENT))
 
     def join(self, other: QuantileSketch) -> None:
         """Add the numbers of another sketch of the same table."""
@@ -440,11 +472,3 @@ class QuantileSketch:
         if self._smallest.size < _SMALLEST:
             return int(self._smallest.size)
         return round((_SMALLEST - 1) / (float(self._smallest[-1]) / 2.0**64))
-
-
-def _hashes(values: np.ndarray) -> np.ndarray:
-    """Numbers that look random and are equal where the values are (the finaliser of SplitMix64)."""
-    hashes = (values + 0.0).view(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        hashes = (hashes ^ (hashes >> np.uint64(shift))) * np.uint64(factor)
-    return hashes ^ (hashes >> np.uint64(31))
