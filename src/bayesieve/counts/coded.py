@@ -274,29 +274,28 @@ class CodedTable(ShortRepr):
         """The same rows in the care of another engine."""
         if engine is self.engine:
             return self
-        table = copy(self)
         stored = engine.array(self.stored.shape, self.stored.dtype)
         for from_, to in zip(self.stored, stored, strict=True):
             to[:] = from_
             engine.visited(to.nbytes)
-        for derived in ("by_class", "codes"):
-            vars(table).pop(derived, None)
-        vars(table).update(stored=stored, engine=engine)
-        return table
+        return self._changed(("by_class", "codes"), stored=stored, engine=engine)
 
     def with_columns(self, **columns: np.ndarray) -> CodedTable:
         """The same codes, with further columns of `Rows`, which rows that are coded again have, too."""
-        table = copy(self)
-        vars(table).pop("by_class", None)
         recoder = None if self.recoder is None else self.recoder.with_columns(columns)
-        vars(table).update(rows=replace(self.rows, columns={**self.rows.columns, **columns}), recoder=recoder)
-        return table
+        rows = replace(self.rows, columns={**self.rows.columns, **columns})
+        return self._changed(("by_class",), rows=rows, recoder=recoder)
 
     def with_levels(self, levels: Sequence[FeatureLevels], unseen: np.ndarray | None = None) -> CodedTable:
         """The same rows and codes, with the levels behind the codes; counts are not taken again."""
+        return self._changed(("by_class",), levels=levels, unseen=unseen)
+
+    def _changed(self, derived: Sequence[str], **parts: Any) -> CodedTable:
+        """A copy with other parts, without what was derived from them."""
         table = copy(self)
-        vars(table).pop("by_class", None)
-        vars(table).update(levels=levels, unseen=unseen)
+        vars(table).update(parts)
+        for name in derived:
+            vars(table).pop(name, None)
         return table
 
     def _with(self, stored: np.ndarray, rows: Rows, recoder: Recoder | None = None) -> CodedTable:

@@ -71,13 +71,17 @@ class Dependence(ABC):
 
     def checked(self, tables: np.ndarray) -> np.ndarray:
         """``of_tables``, refused unless it is one finite number for each table."""
-        values = np.asarray(self.of_tables(tables), dtype=float)
-        if values.shape != tables.shape[:1] or not np.isfinite(values).all():
+        return self._finite(self.of_tables(tables), tables.shape[:1], f"{len(tables)} tables")
+
+    def _finite(self, values: Any, shape: tuple[int, ...], of: str) -> np.ndarray:
+        values = np.asarray(values, dtype=float)
+        if values.shape != shape or not np.isfinite(values).all():
             raise ValueError(
-                f"The dependence measure {self.name!r} must return one finite number for each of {len(tables)} tables, "
+                f"The dependence measure {self.name!r} must return one finite number for each of {of}, "
                 f"got shape {values.shape}{'' if np.isfinite(values).all() else ' with NaN or infinity'}."
             )
-        return values
+        checked: np.ndarray = values
+        return checked
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -120,14 +124,8 @@ class ValueDependence(Dependence):
                     "measure, such as 'spearman'."
                 )
             weights = None
-        values = np.asarray(self.of_columns(left, right, weights), dtype=float)
-        if values.shape != (len(left), len(right)) or not np.isfinite(values).all():
-            raise ValueError(
-                f"The dependence measure {self.name!r} must return one finite number for each of {len(left)} x "
-                f"{len(right)} pairs, got shape {values.shape}"
-                f"{'' if np.isfinite(values).all() else ' with NaN or infinity'}."
-            )
-        return values
+        shape = (len(left), len(right))
+        return self._finite(self.of_columns(left, right, weights), shape, f"{len(left)} x {len(right)} pairs")
 
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
         """As of numbers that are the positions of the levels; the counts weigh them."""

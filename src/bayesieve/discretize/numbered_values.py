@@ -262,7 +262,7 @@ class NumberedTexts(NumberedValues):
         super().__init__(key, n_rows, n_classes, engine, most)
         self._number: dict[str, int] = {}
         self._raw: list[Scalar] = []
-        self._pool: TextPool | None = TextPool()
+        self._new_pool([])
 
     @property
     def n_bytes(self) -> int:
@@ -283,14 +283,27 @@ class NumberedTexts(NumberedValues):
     def restore(self, state: State, n_rows: int) -> None:
         super().restore(state, n_rows)
         in_pool, *self._raw = json.loads(state["values"].tobytes())
-        self._pool = TextPool(self._raw) if in_pool else None
-        self._number = {} if in_pool else {_text_of(value): number for number, value in enumerate(self._raw, 1)}
+        if in_pool:
+            self._new_pool(self._raw)
+        else:
+            self._pool = None
+            self._number = {_text_of(value): number for number, value in enumerate(self._raw, 1)}
+
+    def _new_pool(self, texts: Sequence[Any]) -> None:
+        """Codes of texts that go on from block to block, with these ones first."""
+        import polars as pl
+
+        self._pool: Any = pl.Categories.random()
+        self._last = pl.Series(texts, dtype=pl.String).cast(pl.Categorical(self._pool))  # an unused pool is emptied
 
     def _numbers_of(self, column: Column) -> np.ndarray:
-        pool = self._pool
-        if pool is not None and pool.takes(column):
-            codes = pool.codes(column)
-            self._raw += pool.values(len(self._raw))
+        import polars as pl
+
+        data = column._data
+        if self._pool is not None and isinstance(data, pl.Series) and data.dtype == pl.String:
+            self._last = column._selected().cast(pl.Categorical(self._pool))
+            codes = self._last.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+            self._raw += self._pool.to_series().slice(len(self._raw)).to_list()
             self.n_known = min(len(self._raw), self._most)
             if len(self._raw) > self._most:  # one by one from now on
                 self._pool, self._raw = None, self._raw[: self._most]
@@ -330,35 +343,6 @@ class NumberedTexts(NumberedValues):
 
 def _text_of(value: Scalar) -> str:
     return value if isinstance(value, str) else canonical_text(value)
-
-
-class TextPool:
-    """Codes of the texts of a column that go on from block to block; ``texts`` have the first ones."""
-
-    def __init__(self, texts: Sequence[Any] = ()) -> None:
-        import polars as pl
-
-        self._pool = pl.Categories.random()
-        self._last: Any = pl.Series(texts, dtype=pl.String).cast(pl.Categorical(self._pool))
-
-    def takes(self, column: Column) -> bool:
-        """Whether this is a column of text."""
-        import polars as pl
-
-        return isinstance(column._data, pl.Series) and column._data.dtype == pl.String
-
-    def codes(self, column: Column) -> np.ndarray:
-        """(n_rows,) codes in the order in which texts were first met, -1 = missing."""
-        import polars as pl
-
-        self._last = column._selected().cast(pl.Categorical(self._pool))  # an unused pool is emptied
-        codes: np.ndarray = self._last.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        return codes
-
-    def values(self, begin: int) -> list[str]:
-        """The texts from this code on."""
-        texts: list[str] = self._pool.to_series().slice(begin).to_list()
-        return texts
 
 
 class Grid:

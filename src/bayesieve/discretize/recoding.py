@@ -96,6 +96,11 @@ class TableRecoder:
         return replace(self, known=replace(self.known, columns={**self.known.columns, **of_table}))
 
     @property
+    def _own(self) -> Table:
+        """The rows that count."""
+        return self.table if self.rows is None else self.table.take(self.rows)
+
+    @property
     def in_memory(self) -> bool:
         return not isinstance(self.table, ScannedTable)
 
@@ -118,7 +123,7 @@ class TableRecoder:
 
     def _values(self) -> tuple[Iterator[np.ndarray], Sequence[str]]:
         """The values of each raw column, numbers or codes that do not depend on the order of the rows; and its kind."""
-        table = self.table if self.rows is None else self.table.take(self.rows)
+        table = self._own
         kinds = table.kinds()
         columns = (table.column(i) for i in range(table.n_columns))
         values = (
@@ -128,7 +133,7 @@ class TableRecoder:
         return values, kinds
 
     def numbers(self) -> list[np.ndarray | None]:
-        table = self.table if self.rows is None else self.table.take(self.rows)
+        table = self._own
         columns = [table.column(i) if len(feature) == 1 else None for feature in self.features for i in feature[:1]]
         return [column.numbers() if column is not None and column.kind == "numeric" else None for column in columns]
 
@@ -140,13 +145,12 @@ class TableRecoder:
         return self._coded(own, levels, every[fit]), self._coded(codes, levels, others)
 
     def code(self, levels: Sequence[FeatureLevels]) -> CodedTable:
-        table = self.table if self.rows is None else self.table.take(self.rows)
         of_table = TableLevels.of(levels)
-        codes, unseen = code_columns(table, of_table, self.n_jobs)
+        codes, unseen = code_columns(self._own, of_table, self.n_jobs)
         return CodedTable(codes, of_table.n_levels, of_table.names, levels=of_table, unseen=unseen)
 
     def refine(self, levels: Sequence[FeatureLevels], weights: np.ndarray) -> tuple[list[FeatureLevels], np.ndarray]:
-        table = self.table if self.rows is None else self.table.take(self.rows)
+        table = self._own
         columns: list[Any] = [[table.column(i) for i in feature] for feature in self.features]
         columns = [both if len(both) > 1 else both[0] for both in columns]
         cells = [
