@@ -100,8 +100,3 @@ def test_all_features_at_once_are_as_each_alone() -> None:
 def test_states_without_rows_may_come() -> None:
     assert float(maximum_entropy([0, 0, 0])) == pytest.approx(math.log(3))
     assert imprecise_information_gain([[4, 2, 0], [5, 4, 0]]) < imprecise_information_gain([[4, 2], [5, 4]])
-
-
-def test_counts_must_be_a_table() -> None:
-    with pytest.raises(ValueError, match="levels by classes, got an array of 1 dimensions"):
-        imprecise_information_gain([1, 2])
