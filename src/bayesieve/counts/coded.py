@@ -2,64 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts, count_features
-from bayesieve.counts.row_content import Content
 from bayesieve.engine import IN_MEMORY, Engine, Parts
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table.indicator_levels import MISSING_LEVEL
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.rows import Rows
-
-
-class Recoder(Protocol):
-    """Codes the rows of a coded table again, from their raw values, with levels learnt from some of them only."""
-
-    @property
-    def uses_classes(self) -> bool:
-        """Whether the levels depend on the classes of the rows."""
-
-    def take(self, rows: np.ndarray) -> Recoder:
-        """The same for some of the rows, in this order."""
-
-    def select(self, features: np.ndarray) -> Recoder:
-        """The same of these features only (ascending positions)."""
-
-    def with_columns(self, columns: Mapping[str, np.ndarray]) -> Recoder:
-        """The same with further columns of `Rows`, each of shape (n_rows, ...)."""
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether the raw values are at hand, and need not be read from a source."""
-
-    def fingerprints(self) -> np.ndarray:
-        """(n_rows,) numbers that are equal where all raw values are, whatever the order of the rows."""
-
-    def content(self, classes: np.ndarray) -> Content:
-        """The rows with these classes by their values in all columns that are not constant."""
-
-    def numbers(self) -> list[np.ndarray | None]:
-        """(n_rows,) values of each feature of numbers, NaN where missing; None for the others."""
-
-    def code(self, levels: Sequence[FeatureLevels]) -> CodedTable:
-        """The rows coded by other levels of the same columns, without classes."""
-
-    def refine(self, levels: Sequence[FeatureLevels], weights: np.ndarray) -> tuple[list[FeatureLevels], np.ndarray]:
-        """Cells nested in these levels, learnt from the rows and their positive weights, and the rows coded by them;
-        levels that cannot be split stay as they are.
-        """
-
-    def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
-        """The rows at the positions ``fit``, which the levels are learnt from, and those at ``rows`` (None: all), with
-        the levels where they are those of all features.
-        """
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -81,7 +37,7 @@ class CodedTable(ShortRepr):
         How features are stored as thresholds on ordered codes; None: each has codes of its own.
     unseen : int array, shape (n_features,), or None
         Rows without a level, of each feature, where an encoder counted them.
-    recoder : Recoder or None
+    recoder : bayesieve.discretize.recoding.TableRecoder or None
         Learns the levels again from some of the rows, where the raw values are at hand.
     engine : Engine
         Where the rows live, in memory unless given, and in which blocks they are read.
@@ -113,7 +69,7 @@ class CodedTable(ShortRepr):
     levels: Sequence[FeatureLevels] | None
     families: Families | None
     unseen: np.ndarray | None
-    recoder: Recoder | None
+    recoder: Any
     engine: Engine
 
     def __init__(
@@ -129,7 +85,7 @@ class CodedTable(ShortRepr):
         rows: Rows | None = None,
         families: Families | None = None,
         unseen: np.ndarray | None = None,
-        recoder: Recoder | None = None,
+        recoder: Any = None,
         engine: Engine = IN_MEMORY,
     ) -> None:
         if codes.ndim != 2 or codes.dtype.kind != "u":
@@ -298,7 +254,7 @@ class CodedTable(ShortRepr):
             vars(table).pop(name, None)
         return table
 
-    def _with(self, stored: np.ndarray, rows: Rows, recoder: Recoder | None = None) -> CodedTable:
+    def _with(self, stored: np.ndarray, rows: Rows, recoder: Any = None) -> CodedTable:
         same: dict[str, Any] = {"levels": self.levels, "families": self.families, "engine": self.engine}
         return CodedTable(stored, self.n_levels, self.names, rows=rows, recoder=recoder, **same)
 

@@ -74,18 +74,17 @@ _FINER: dict[str, ColumnCoder] = {"numeric": EqualFrequencyDiscretizer(N_BINS), 
 
 def check_pairs(pairs: Any) -> None:
     """Raise ValueError unless ``pairs`` is an option of `TableEncoder`."""
-    if isinstance(pairs, str):
-        if pairs == "auto":
-            return
-    elif isinstance(pairs, Integral) and not isinstance(pairs, bool):
-        if int(pairs) >= 0:
-            return
-    elif isinstance(pairs, (list, tuple)) and all(
-        isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(name, str) for name in pair)
-        for pair in pairs
-    ):
-        return
-    raise ValueError(f"pairs must be 'auto', a number of pairs or a list of pairs of names, got {pairs!r:.80}.")
+    if isinstance(pairs, Integral) and not isinstance(pairs, bool):
+        is_option = int(pairs) >= 0
+    elif isinstance(pairs, (list, tuple)):
+        is_option = all(
+            isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(name, str) for name in pair)
+            for pair in pairs
+        )
+    else:
+        is_option = isinstance(pairs, str) and pairs == "auto"
+    if not is_option:
+        raise ValueError(f"pairs must be 'auto', a number of pairs or a list of pairs of names, got {pairs!r:.80}.")
 
 
 def grouper_of(categorical: ColumnCoder, prior: Prior) -> MODLGrouper:
