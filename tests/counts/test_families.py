@@ -159,31 +159,6 @@ def test_threads_and_processes_get_the_compact_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        ({"codes": np.zeros(4, dtype=np.uint8)}, "codes must be a 2-D array of unsigned integers"),
-        ({"codes": np.zeros((1, 4))}, "codes must be a 2-D array of unsigned integers"),
-        ({"threshold_of": [0]}, "family_of has 2 features but threshold_of has 1 entries"),
-        ({"n_thresholds": [2, 2]}, "1 families but n_thresholds has 2 entries"),
-        ({"family_of": [0, 1]}, "family_of must hold families, from 0 to 0"),
-        ({"threshold_of": [0, 2]}, "threshold_of must hold thresholds"),
-        ({"n_levels": [2, 4]}, "n_levels of an indicator is 2, or 3"),
-    ],
-)
-def test_contradictions_are_refused(parts: dict[str, Any], message: str) -> None:
-    whole: dict[str, Any] = {
-        "codes": np.array([[0, 1, 2, 3]], dtype=np.uint8),
-        "n_levels": [2, 3],
-        "names": ["a<=1", "a<=2"],
-    }
-    families = {"n_thresholds": [2], "family_of": [0, 0], "threshold_of": [0, 1]}
-    families |= {name: part for name, part in parts.items() if name in families}
-    whole |= {name: part for name, part in parts.items() if name not in families}
-    with pytest.raises(ValueError, match=message):
-        CodedTable(**whole, families=Families(**families))
-
-
-@pytest.mark.parametrize(
     ("number", "text"),
     [(0.05, "0.05"), (3, "3"), (-0.0, "0"), (1e-9, "1e-09"), (0.1 + 0.2, "0.30000000000000004"), (1e300, "1e+300")],
 )

@@ -38,12 +38,6 @@ def test_golden_gains_of_made_up_counts() -> None:
         assert imprecise_information_gain(counts) == pytest.approx(case["IIG"], abs=1e-12)
 
 
-@settings(max_examples=60)
-@given(COUNTS, MASSES)
-def test_no_distribution_of_the_model_has_more_entropy(counts: list[int], s: float) -> None:
-    assert float(maximum_entropy(counts, s)) == pytest.approx(imprecise.maximum_entropy(counts, s), abs=1e-7)
-
-
 @given(COUNTS, MASSES)
 def test_the_mass_is_shared_among_the_smallest(counts: list[int], s: float) -> None:
     filled = maximum_entropy_counts(counts, s)

@@ -21,6 +21,8 @@ def test_equal_frequency_of_distinct_values() -> None:
     fitted = EqualFrequencyDiscretizer(n_bins=4).fit(column(list(range(20))))
     assert fitted.cut_points_[0].tolist() == [4.5, 9.5, 14.5]
     assert np.bincount(fitted.transform(column(list(range(20))))[:, 0]).tolist() == [5, 5, 5, 5]
+    tied = EqualFrequencyDiscretizer(n_bins=2).fit(column([1.0, 2.0, 2.0, 3.0]))
+    assert tied.cut_points_[0].tolist() == [1.5]  # the lower of two bounds as near
 
 
 @given(FLOATS, st.integers(1, 12))

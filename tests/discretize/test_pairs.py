@@ -117,6 +117,18 @@ def test_the_pairs_of_best_gain_are_chosen(prior: Any, seed: int) -> None:
     assert named_pairs(TableEncoder(pairs=1, prior=prior).fit(frame, y)) == best[:1]
 
 
+def test_a_pair_has_to_save_more_than_chance_does() -> None:
+    rng = np.random.default_rng(0)
+    one, other, u = rng.choice(["a", "b"], N), rng.choice(["a", "b"], N), rng.random(N)
+    frame, gains = pl.DataFrame({"one": one, "other": other}), []
+    for strength in np.arange(0.18, 0.3, 0.02):
+        y = np.where(u < strength, one == other, rng.permutation(N) % 2).astype(int)
+        (pair,) = pairs_of(TableEncoder(pairs=[("one", "other")]).fit(frame, y))
+        gains.append(gain(pair, 1, "sizes"))
+        assert len(pairs_of(TableEncoder(pairs="auto").fit(frame, y))) == (gains[-1] > 0)
+    assert min(gains) < -math.log(100) / 2 < 0 < max(gains)  # some for, some against it
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.sampled_from(["sizes", "published"]))
 @settings(max_examples=60)
 def test_no_groups_save_more_than_is_thought_possible(seed: int, n_classes: int, prior: Any) -> None:

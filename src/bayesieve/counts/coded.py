@@ -13,7 +13,6 @@ import numpy as np
 from bayesieve.counts.contingency import ContingencyCounts, count_features
 from bayesieve.engine import IN_MEMORY, Engine, Parts
 from bayesieve.short_repr import ShortRepr
-from bayesieve.table.indicator_levels import MISSING_LEVEL
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.rows import Rows
 
@@ -101,8 +100,6 @@ class CodedTable(ShortRepr):
             recoder=recoder,
             engine=engine,
         )
-        if families is not None:
-            families.check(len(codes), self.n_levels)
         for what, length in (("n_levels", len(self.n_levels)), ("names", len(self.names))):
             if length != self.n_features:
                 raise ValueError(f"codes has {self.n_features} features but {what} has {length} entries.")
@@ -294,21 +291,6 @@ class Families:
     def missing_codes(self) -> np.ndarray:
         """The ordered code of a missing score, of every family."""
         return self.n_thresholds + 1
-
-    def check(self, n_stored: int, n_levels: np.ndarray) -> None:
-        """Raise ValueError if the parts contradict each other, or a table with these runs of codes and levels."""
-        if len(self.threshold_of) != len(self.family_of):
-            raise ValueError(
-                f"family_of has {len(self.family_of)} features but threshold_of has {len(self.threshold_of)} entries."
-            )
-        if n_stored != self.n_families:
-            raise ValueError(f"codes has {n_stored} families but n_thresholds has {self.n_families} entries.")
-        if self.family_of.size and not (self.family_of.min() >= 0 and self.family_of.max() < self.n_families):
-            raise ValueError(f"family_of must hold families, from 0 to {self.n_families - 1}.")
-        if np.any(self.threshold_of < 0) or np.any(self.threshold_of >= self.n_thresholds[self.family_of]):
-            raise ValueError("threshold_of must hold thresholds of the indicator's family, counted from 0.")
-        if np.any((n_levels != MISSING_LEVEL) & (n_levels != MISSING_LEVEL + 1)):
-            raise ValueError("n_levels of an indicator is 2, or 3 where missing scores are a level.")
 
     def codes_of(self, stored: np.ndarray, features: Any) -> np.ndarray:
         """Codes of indicators, shape (n, n_rows): 0 where the score is at most the threshold, 1 above, 2 missing."""

@@ -351,9 +351,7 @@ class _Fit:
         """Levels, and codes of the rows, (n_features, n_rows)."""
         if isinstance(self.table, ScannedTable):
             self.values = self._read(self.table)
-        summed, known = self.table, {}
-        if len(self.sums):
-            summed, known = self._with_useful_sums()
+        summed, known = self._with_useful_sums() if len(self.sums) else (self.table, {})
         fitted, codes = self.fit(summed, self.with_coders_of(summed.sums), known)
         self.marked = self.marks_of(fitted.levels)
         if all(getattr(coder, "prior", None) == "sizes" for coder in self.coders):
@@ -366,7 +364,10 @@ class _Fit:
         finder = of_values(summed.kinds(), self.grouper, self.order, self.rows, self.encoder.n_jobs)
         apart = is_apart is not None and is_apart(fitted.levels, self.rows.n_classes)
         alone = {*self.single, *self.marked, *fitted.levels.sums_with(self.marked)}
-        finer = lambda i, by: self.fit(summed.select(i), by)  # noqa: E731
+
+        def finer(columns: list[int], coders: list[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:
+            return self.fit(summed.select(columns), coders)
+
         return finder.add(pairs, fitted, codes, finer, self.engine, alone, apart)
 
     def fit(

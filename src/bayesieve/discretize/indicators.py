@@ -367,9 +367,7 @@ def fit_families(
 
 def code_families(columns: Sequence[Column], families: Sequence[FeatureLevels], n_jobs: int | None) -> np.ndarray:
     """How many thresholds of each family are below the score, shape (n_families, n_rows)."""
-    codes = np.empty(
-        (len(families), len(columns[0])), dtype=smallest_unsigned(max(one.unseen_code for one in families))
-    )
+    codes = np.empty((len(families), len(columns[0])), smallest_unsigned(max(one.unseen_code for one in families)))
 
     def code(i: int) -> None:
         codes[i] = families[i].code_numbers(columns[i].read_numbers("number")[0])

@@ -165,8 +165,7 @@ class NumberedNumbers(NumberedValues):
         elif self._sketch is None:
             self._count(values, rows, classes, weights)
         if self._sketch is not None and self._grid is None:
-            ordered = np.sort(values)
-            self._sketch.add(ordered[: np.searchsorted(ordered, np.nan)])
+            self._sketch.add(*np.unique(values[~np.isnan(values)], return_counts=True))
 
     def _count(self, values: np.ndarray, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
         from bayesieve.discretize._value_kernels import number_values
@@ -261,6 +260,7 @@ class NumberedTexts(NumberedValues):
     def __init__(self, key: str, n_rows: int, n_classes: int, engine: Engine, most: int) -> None:
         super().__init__(key, n_rows, n_classes, engine, most)
         self._number: dict[str, int] = {}
+        self._pool: Any = None
         self._raw: list[Scalar] = []
         self._new_pool([])
 
@@ -293,7 +293,7 @@ class NumberedTexts(NumberedValues):
         """Codes of texts that go on from block to block, with these ones first."""
         import polars as pl
 
-        self._pool: Any = pl.Categories.random()
+        self._pool = pl.Categories.random()
         self._last = pl.Series(texts, dtype=pl.String).cast(pl.Categorical(self._pool))  # an unused pool is emptied
 
     def _numbers_of(self, column: Column) -> np.ndarray:
@@ -412,15 +412,11 @@ class QuantileSketch:
         self._points: list[np.ndarray] = []
         self._smallest = np.zeros(0, dtype=np.uint64)
 
-    def add(self, values: np.ndarray, rows: np.ndarray | None = None) -> None:
-        """Numbers of a block in ascending order, or distinct ones with the rows that have each."""
-        if rows is None:
-            self._points.append(values[self._step // 2 :: self._step].copy())  # a view would keep all of the block
-            values = values[np.append(True, values[1:] != values[:-1])] if values.size else values
-        else:
-            last = np.cumsum(rows)
-            at = np.arange(self._step // 2, last[-1] if last.size else 0, self._step)
-            self._points.append(values[np.searchsorted(last, at, side="right")])
+    def add(self, values: np.ndarray, rows: np.ndarray) -> None:
+        """Distinct numbers of a block in ascending order, and the rows that have each."""
+        last = np.cumsum(rows)
+        at = np.arange(self._step // 2, last[-1] if last.size else 0, self._step)
+        self._points.append(values[np.searchsorted(last, at, side="right")])
         self._count(mixed((values + 0.0).view(np.uint64) - _INCREMENT))
 
     def join(self, other: QuantileSketch) -> None:

@@ -225,7 +225,7 @@ def _count(
 def _count_cells(block: _Block, position: int, cuts: np.ndarray) -> Grid:
     grid, rows = Grid(cuts, block.rows.n_classes), block.rows
     values = block.part.table(block.part.frame([position])).column(0).numbers()
-    grid.add(values, rows.class_codes, np.zeros(0) if rows.weights is None else rows.weights)
+    grid.add(values, np.asarray(rows.class_codes), np.zeros(0) if rows.weights is None else rows.weights)
     return grid
 
 
