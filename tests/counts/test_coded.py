@@ -116,3 +116,12 @@ def test_levels_are_attached_without_counting_again() -> None:
     assert table.with_levels(levels).counts is counts
     assert table.with_levels(levels).levels is levels
     assert table.levels is None
+
+
+def test_what_was_derived_from_other_parts_is_not_kept() -> None:
+    table, levels = _table(levels=None), _table().levels
+    assert levels is not None
+    assert dict(table.by_class.rows.columns) == {}  # kept from here on
+    further = table.with_columns(benefit=np.arange(4.0))
+    assert further.by_class.rows.columns["benefit"].tolist() == [0.0, 3.0, 1.0, 2.0]
+    assert further.with_levels(levels).by_class.levels is levels

@@ -181,14 +181,20 @@ def number_values(values, begin, class_codes, weights, keys, slots, known, count
 
 
 @jit
-def widen_cells(values, numbers, lowest, highest):
-    """Let the range of each numbered cell reach to all values in it."""
+def count_in_cells(values, numbers, class_codes, weights, counts, lowest, highest):
+    """Add rows, or weight, by numbered cell and class, and let the range of each cell reach to all its values; rows of
+    weight 0 do not count.
+    """
+    weighted = weights.size > 0
     for i in range(values.size):
-        number, value = numbers[i], values[i]
-        if value < lowest[number]:
-            lowest[number] = value
-        if value > highest[number]:
-            highest[number] = value
+        weight = weights[i] if weighted else 1.0
+        if weight > 0.0:
+            number, value = numbers[i], values[i]
+            counts[number, class_codes[i]] += weight
+            if value < lowest[number]:
+                lowest[number] = value
+            if value > highest[number]:
+                highest[number] = value
 
 
 @jit

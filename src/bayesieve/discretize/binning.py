@@ -16,7 +16,6 @@ _MOST_BINS = 1_000_000
 class _Binner(IntervalCoder):
     supervised = False
     joins = NEVER
-    separates_missing = True  # bins are not chosen by cost
 
     def __init__(self, n_bins: int = 10, *, n_jobs: int | None = -1) -> None:
         self.n_bins = n_bins

@@ -188,7 +188,8 @@ def fit_counts(
 
 
 def _options(coder: IntervalCoder, missing: str) -> dict[str, Any]:
-    return {"joined": coder.joins, "apart": missing != "share", "ignore": missing == "ignore"}
+    apart = missing != "share" or coder.separates_missing
+    return {"joined": coder.joins, "apart": apart, "ignore": missing == "ignore"}
 
 
 def _fit_groups(

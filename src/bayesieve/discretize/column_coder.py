@@ -175,7 +175,7 @@ class IntervalCoder(ColumnCoder):
     prior: Prior = "published"
     """How the costs of intervals announce them."""
     separates_missing: ClassVar[bool] = False
-    """Whether missing values always have an interval of their own."""
+    """Whether missing values never share a block with others."""
     must_pay: ClassVar[bool] = False
     """Whether a column whose intervals cost no less than a single one gets a single one."""
 
@@ -195,7 +195,7 @@ class IntervalCoder(ColumnCoder):
 
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
         """Intervals of the columns; with ``apart``, missing values have one of their own."""
-        starts = self.find_starts(blocks, apart or self.separates_missing)
+        starts = self.find_starts(blocks, apart)
         intervals = self._intervals(blocks, starts)
         useless = (intervals.n_levels > 1) & ~pays(intervals.costs, intervals.null_costs)
         if not self.must_pay or not useless.any():

@@ -165,7 +165,8 @@ class NumberedNumbers(NumberedValues):
         elif self._sketch is None:
             self._count(values, rows, classes, weights)
         if self._sketch is not None and self._grid is None:
-            self._sketch.add(*np.unique(values[~np.isnan(values)], return_counts=True))
+            ordered = np.sort(values)
+            self._sketch.add(ordered[: np.searchsorted(ordered, np.nan)])
 
     def _count(self, values: np.ndarray, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
         from bayesieve.discretize._value_kernels import number_values
@@ -272,9 +273,12 @@ class NumberedTexts(NumberedValues):
         self._most = min(self._most, max(_FEWEST_TEXTS, self.n_known))
 
     def add(self, column: Column, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
+        from bayesieve.counts._kernels import count_codes
+
         self._put(rows, self._numbers_of(column))
         self._grow(1 << (self.n_known + 2).bit_length())
-        add_counts(self.numbers[rows], classes, weights, self.counts)
+        numbers, n = self.numbers[None, rows], np.array([len(self.counts)])
+        count_codes(numbers, classes, weights, n, np.array([0]), self.counts)
 
     def state(self, n_rows: int) -> State:
         texts = json.dumps([self._pool is not None, *self._raw]).encode()
@@ -364,7 +368,7 @@ class Grid:
 
     def add(self, values: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Count some rows, and return the line of each."""
-        from bayesieve.discretize._value_kernels import widen_cells
+        from bayesieve.discretize._value_kernels import count_in_cells
         from bayesieve.table._kernels import code_numbers
 
         numbers = np.empty((1, values.size), dtype=smallest_unsigned(self.cuts.size + 1))
@@ -372,9 +376,7 @@ class Grid:
         values = np.ascontiguousarray(values)
         code_numbers(values[None, :], self.cuts, np.array([0, self.cuts.size]), missing, numbers)
         numbers += numbers.dtype.type(1)
-        add_counts(numbers[0], classes, weights, self.counts)
-        known = np.where(weights > 0.0, values, np.nan) if weights.size else values  # rows of weight 0 do not count
-        widen_cells(known, numbers[0], *self.ends)
+        count_in_cells(values, numbers[0], classes, weights, self.counts, *self.ends)
         return numbers[0]
 
     def __add__(self, other: Grid) -> Grid:
@@ -388,13 +390,6 @@ class Grid:
         counts = whole_if_possible(self.counts)
         met = np.flatnonzero(counts[1:].any(axis=1)) + 1
         return ValueCounts(self.ends[0, met], counts[met], counts[0], self.ends[1, met], n_distinct)
-
-
-def add_counts(numbers: np.ndarray, classes: np.ndarray, weights: np.ndarray, counts: np.ndarray) -> None:
-    """Add rows, or weight, by number and class."""
-    from bayesieve.counts._kernels import count_codes
-
-    count_codes(numbers[None, :], classes, weights, np.array([len(counts)]), np.array([0]), counts)
 
 
 class QuantileSketch:
@@ -412,11 +407,15 @@ class QuantileSketch:
         self._points: list[np.ndarray] = []
         self._smallest = np.zeros(0, dtype=np.uint64)
 
-    def add(self, values: np.ndarray, rows: np.ndarray) -> None:
-        """Distinct numbers of a block in ascending order, and the rows that have each."""
-        last = np.cumsum(rows)
-        at = np.arange(self._step // 2, last[-1] if last.size else 0, self._step)
-        self._points.append(values[np.searchsorted(last, at, side="right")])
+    def add(self, values: np.ndarray, rows: np.ndarray | None = None) -> None:
+        """Numbers of a block in ascending order, or distinct ones with the rows that have each."""
+        if rows is None:
+            self._points.append(values[self._step // 2 :: self._step].copy())  # a view would keep all of the block
+            values = values[np.append(True, values[1:] != values[:-1])] if values.size else values
+        else:
+            last = np.cumsum(rows)
+            at = np.arange(self._step // 2, last[-1] if last.size else 0, self._step)
+            self._points.append(values[np.searchsorted(last, at, side="right")])
         self._count(mixed((values + 0.0).view(np.uint64) - _INCREMENT))
 
     def join(self, other: QuantileSketch) -> None:
