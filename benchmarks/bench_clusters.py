@@ -14,7 +14,7 @@ from sklearn.naive_bayes import CategoricalNB
 from bayesieve import DependenceClusterSelector, TableEncoder
 from bayesieve.counts import CodedTable
 from bayesieve.counts.dependence import DEPENDENCES
-from bayesieve.counts.within_classes import strongest_within_classes
+from bayesieve.counts.pairs import strongest_within_classes
 from bayesieve_studies.simulate import correlated_blocks
 
 SECONDS = 2.0

@@ -20,9 +20,8 @@ from threadpoolctl import threadpool_limits
 
 from bayesieve import MODLDiscretizer, RepeatedFolds, SelectiveNB, TableEncoder
 from bayesieve.discretize import criterion, intervals, modl
-from bayesieve.discretize.criterion import interval_prior, pays, price_of_cuts, total_costs
+from bayesieve.discretize.criterion import Intervals, interval_prior, pays, price_of_cuts, total_costs
 from bayesieve.discretize.intervals import search_bounds
-from bayesieve.discretize.partition import Intervals
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks
 from bayesieve.evaluation.fold_run import DataSet, FoldRun
 from bayesieve.table import as_target

@@ -44,8 +44,7 @@ if phase == "reading":
     from tests.classifier.test_scanned_killed import read_in_small_blocks
     read_in_small_blocks(setattr)
     numbered_values.NumberedTexts.add = kill_at(int(sys.argv[4]), numbered_values.NumberedTexts.add)
-    cells = kill_at(int(sys.argv[5]), numbered_values.NumberedNumbers._count_cells)
-    numbered_values.NumberedNumbers._count_cells = cells
+    numbered_values.Grid.add = kill_at(int(sys.argv[5]), numbered_values.Grid.add)
 if phase == "coding":
     Cache._checksums = kill_at(1, Cache._checksums)
 if phase == "searching":

@@ -27,14 +27,6 @@ def _table(**parts: Any) -> CodedTable:
     return CodedTable(**whole)
 
 
-def test_sizes() -> None:
-    table = _table()
-    assert (table.n_features, table.n_rows, table.n_classes) == (2, 4, 2)
-    assert table.n_levels.dtype == np.int64
-    assert table.names == ("a", "b")
-    assert _table(classes=None, class_codes=None).n_classes == 0
-
-
 @pytest.mark.parametrize("features", [[1], np.array([False, True]), slice(1, 2)])
 def test_select(features: Any) -> None:
     part = _table().select(features)
@@ -57,11 +49,6 @@ def test_take(rows: Any) -> None:
     bare = _table(class_codes=None, weights=None).take(rows)
     assert bare.class_codes is None
     assert bare.weights is None
-
-
-def test_codes_are_made_contiguous() -> None:
-    codes = np.asfortranarray(np.zeros((2, 4), dtype=np.uint16))
-    assert _table(codes=codes).codes.flags.c_contiguous
 
 
 @pytest.mark.parametrize(
@@ -94,6 +81,8 @@ def test_rows_class_after_class() -> None:
     assert by_class.is_sorted_by_class
     assert by_class.by_class is by_class
     np.testing.assert_array_equal(coded.codes, codes)
+    bare = coded.with_rows(class_codes=None, classes=None)
+    assert (bare.by_class is bare, bare.is_sorted_by_class, bare.n_classes) == (True, False, 0)
 
 
 def test_a_table_is_frozen() -> None:
@@ -129,7 +118,10 @@ def test_levels_are_attached_without_counting_again() -> None:
     assert table.levels is None
 
 
-def test_without_classes_there_is_nothing_to_sort_by() -> None:
-    coded = CodedTable(np.array([[1, 0]], dtype=np.uint8), np.array([2]), ("a",))
-    assert coded.by_class is coded
-    assert not coded.is_sorted_by_class
+def test_what_was_derived_from_other_parts_is_not_kept() -> None:
+    table, levels = _table(levels=None), _table().levels
+    assert levels is not None
+    assert dict(table.by_class.rows.columns) == {}  # kept from here on
+    further = table.with_columns(benefit=np.arange(4.0))
+    assert further.by_class.rows.columns["benefit"].tolist() == [0.0, 3.0, 1.0, 2.0]
+    assert further.with_levels(levels).by_class.levels is levels

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.families import Families
+from bayesieve.counts.coded import Families
 from bayesieve.table import as_table
 from bayesieve.table.indicator_levels import IndicatorLevels, indicator_name, number_text, scores_of
 from bayesieve.table.levels import smallest_unsigned
@@ -104,10 +104,13 @@ def test_one_code_per_score_is_stored() -> None:
     assert max(array.nbytes for array in stored) == families * rows
 
 
-@pytest.mark.parametrize("rows", [[1, 3, 3], np.arange(40) % 3 == 0, slice(1, None, 2), slice(None)])
-def test_take(rows: Any) -> None:
+def test_some_rows_and_rows_class_after_class() -> None:
     table = indicators(2, 40, [2, 4], weighted=True)
-    check_same(table.take(rows), written_out(table).take(rows))
+    for rows in ([1, 3, 3], np.arange(40) % 3 == 0, slice(1, None, 2), slice(None)):
+        check_same(table.take(rows), written_out(table).take(rows))
+    assert table.codes.shape == (6, 40)  # written out before the rows move
+    assert table.by_class.is_sorted_by_class
+    check_same(table.by_class, written_out(table).by_class)
 
 
 @pytest.mark.parametrize("features", [[5, 0, 1], np.array([False] * 4 + [True] * 3), slice(2, 5), [3]])
@@ -119,13 +122,6 @@ def test_select_drops_the_scores_nobody_asks_for(features: Any) -> None:
     check_same(part.take([0, 1]), written_out(table).select(features).take([0, 1]))
     counts, expected = part.counts, written_out(part).counts
     np.testing.assert_allclose(counts.counts, expected.counts, rtol=1e-13, atol=0)
-
-
-def test_rows_class_after_class() -> None:
-    table = indicators(4, 50, [2, 3], weighted=True)
-    assert table.codes.shape == (5, 50)  # written out before the rows move
-    assert table.by_class.is_sorted_by_class
-    check_same(table.by_class, written_out(table).by_class)
 
 
 @given(
@@ -160,34 +156,6 @@ def test_threads_and_processes_get_the_compact_form() -> None:
     table = indicators(6, 30, [4, 4])
     check_same(pickle.loads(pickle.dumps(table)), written_out(table))
     assert repr(table) == "CodedTable(30 rows, 8 features of 2 scores, 3 classes)"
-
-
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        ({"codes": np.zeros(4, dtype=np.uint8)}, "codes must be a 2-D array of unsigned integers"),
-        ({"codes": np.zeros((1, 4))}, "codes must be a 2-D array of unsigned integers"),
-        ({"names": ["a"]}, "codes has 2 features but names has 1 entries"),
-        ({"threshold_of": [0]}, "family_of has 2 features but threshold_of has 1 entries"),
-        ({"class_codes": np.zeros(3)}, "codes has 4 rows but class_codes has 3"),
-        ({"weights": np.zeros(3)}, "codes has 4 rows but weights has 3"),
-        ({"n_thresholds": [2, 2]}, "1 families but n_thresholds has 2 entries"),
-        ({"family_of": [0, 1]}, "family_of must hold families, from 0 to 0"),
-        ({"threshold_of": [0, 2]}, "threshold_of must hold thresholds"),
-        ({"n_levels": [2, 4]}, "n_levels of an indicator is 2, or 3"),
-    ],
-)
-def test_contradictions_are_refused(parts: dict[str, Any], message: str) -> None:
-    whole: dict[str, Any] = {
-        "codes": np.array([[0, 1, 2, 3]], dtype=np.uint8),
-        "n_levels": [2, 3],
-        "names": ["a<=1", "a<=2"],
-    }
-    families = {"n_thresholds": [2], "family_of": [0, 0], "threshold_of": [0, 1]}
-    families |= {name: part for name, part in parts.items() if name in families}
-    whole |= {name: part for name, part in parts.items() if name not in families}
-    with pytest.raises(ValueError, match=message):
-        CodedTable(**whole, families=Families(**families))
 
 
 @pytest.mark.parametrize(

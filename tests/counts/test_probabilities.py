@@ -26,18 +26,6 @@ def test_against_the_formula(counts: list[list[int]], smoothing: float | str) ->
     np.testing.assert_allclose(log_probabilities(table, table.sum(), smoothing), expected, rtol=1e-13, atol=1e-14)
 
 
-def test_m_estimate_by_hand() -> None:
-    # N = 10 rows, J = 2 classes: (N_ij + 1/10) / (N_j + 2/10).
-    table = np.array([[3.0, 0.0], [1.0, 6.0]])
-    expected = np.log(np.array([[3.1 / 4.2, 0.1 / 6.2], [1.1 / 4.2, 6.1 / 6.2]]))
-    np.testing.assert_allclose(log_probabilities(table, 10.0, "m-estimate"), expected, rtol=1e-14)
-
-
-def test_levels_of_a_class_sum_to_one_with_laplace() -> None:
-    table = np.array([[3.0, 0.0, 2.5], [1.0, 6.0, 0.0]])
-    np.testing.assert_allclose(np.exp(log_probabilities(table, 12.5, 0.5)).sum(axis=0), 1.0, rtol=1e-14)
-
-
 def test_rows_without_a_level_say_nothing_about_the_others() -> None:
     # Two of ten rows have no level: the shares are those of the eight that have one, N stays 10.
     table = np.array([[3.0, 1.0], [1.0, 3.0]])

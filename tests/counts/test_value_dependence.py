@@ -13,9 +13,8 @@ from sklearn.metrics import mutual_info_score
 
 from bayesieve import EqualFrequencyDiscretizer, MRMRSelector, TableEncoder, pair_statistics
 from bayesieve.counts import CodedTable
-from bayesieve.counts.column_values import ColumnValues
-from bayesieve.counts.dependence import DEPENDENCES, ValueDependence, make_dependence
-from bayesieve.counts.within_classes import strongest_within_classes
+from bayesieve.counts.dependence import DEPENDENCES, ColumnValues, ValueDependence, make_dependence
+from bayesieve.counts.pairs import strongest_within_classes
 
 ORACLES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "pearson": lambda x, y: abs(stats.pearsonr(x, y).statistic),

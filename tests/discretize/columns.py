@@ -9,10 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from bayesieve import MODLDiscretizer
-from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_coder import IntervalCoder
-from bayesieve.discretize.partition import Intervals
-from bayesieve.discretize.value_counts import ValueBlocks
+from bayesieve.discretize.criterion import Intervals
+from bayesieve.discretize.value_counts import ClassOrder, ValueBlocks
 
 
 @dataclass

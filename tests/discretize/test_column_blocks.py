@@ -25,8 +25,7 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.discretize import intervals
-from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
+from bayesieve.discretize.value_counts import ClassOrder, ValueBlocks, ValueCounts
 from bayesieve.engine import InMemory
 from bayesieve.table import as_table
 from tests.discretize.columns import Found, fit_intervals
@@ -111,14 +110,6 @@ def test_levels_of_blocks_of_rows_are_those_of_all_rows(
         assert found.transform(frame).tolist() == expected.transform(frame).tolist()
 
 
-def test_weights_of_one_change_nothing() -> None:
-    X, classes = draw_table(2, 90, 3, "few")
-    for coder in CODERS:
-        plain = coder.fit(X, classes).levels_
-        weighted = coder.fit(X, classes, sample_weight=np.ones(90)).levels_
-        assert [level.to_json() for level in plain] == [level.to_json() for level in weighted]
-
-
 @pytest.mark.parametrize("missing", ["level", "ignore"])
 @pytest.mark.parametrize("values", ["few", "sparse"])
 def test_levels_are_made_when_asked_for(missing: Any, values: str) -> None:
@@ -147,7 +138,7 @@ def sparse_data(dtype: Any = np.float64, n_rows: int = 150) -> tuple[np.ndarray,
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int32, np.bool_])
-@pytest.mark.parametrize("selector", ["all", "accuracy", "auc", "map", "bayesian", "compression", WrapperSelector()])
+@pytest.mark.parametrize("selector", ["all", "compression", WrapperSelector()])
 def test_models_of_sparse_rows_are_those_of_dense_rows(selector: Any, dtype: Any) -> None:
     dense, rows, y = sparse_data(dtype)
     expected, found = SelectiveNB(selector).fit(dense, y), SelectiveNB(selector).fit(rows, y)
@@ -166,8 +157,7 @@ def test_a_selector_keeps_the_format() -> None:
     dense, rows, y = sparse_data()
     selector = bayesieve.MAPSelector().fit(rows, y)
     kept = selector.transform(rows)
-    assert kept.format == "csr"
-    assert kept.toarray().tolist() == dense[:, selector.support_].tolist()
+    assert (kept.format, kept.toarray().tolist()) == ("csr", dense[:, selector.support_].tolist())
 
 
 def test_a_model_of_sparse_rows_is_saved_explained_and_reported(tmp_path: Any) -> None:

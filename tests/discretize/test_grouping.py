@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from bayesieve.discretize import grouping
-from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.criterion import Groups
 from bayesieve.discretize.grouping import group_values
-from bayesieve.discretize.intervals import TooManyBlocks
-from bayesieve.discretize.partition import Groups
-from bayesieve.discretize.value_counts import ValueCounts
+from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.table import Categories
 from tests.reference import modl
 
@@ -45,36 +42,24 @@ def check_consistent(found: Groups, counts: np.ndarray) -> None:
 
 
 @given(tables())
-def test_exact_against_all_partitions(counts: np.ndarray) -> None:
+def test_against_all_partitions(counts: np.ndarray) -> None:
     best, _ = modl.optimal_groups(counts)
-    found = group_values(counts, method="optimal")
-    check_consistent(found, counts)
-    assert found.cost == pytest.approx(best, abs=COST)
-
-
-@given(tables(max_classes=2))
-def test_two_classes_are_always_exact(counts: np.ndarray) -> None:
-    best, _ = modl.optimal_groups(counts)
-    assert group_values(counts).cost == pytest.approx(best, abs=COST)
-
-
-@given(tables())
-def test_greedy_is_consistent(counts: np.ndarray) -> None:
-    best, _ = modl.optimal_groups(counts)
-    found = group_values(counts)
-    check_consistent(found, counts)
-    assert best - COST <= found.cost <= best * 1.05 + COST
+    for method in ("optimal", "greedy"):
+        found = group_values(counts, method=method)
+        check_consistent(found, counts)
+        is_exact = method == "optimal" or counts.shape[1] == 2
+        assert best - COST <= found.cost <= best * (1.0 if is_exact else 1.05) + COST
 
 
 def test_greedy_reaches_the_optimum_nearly_always() -> None:
     rng = np.random.default_rng(8)
     missed = 0
-    for _ in range(200):
+    for _ in range(100):
         kinds = rng.dirichlet(np.ones(3), size=3)
         counts = np.array([rng.multinomial(rng.integers(1, 40), kinds[rng.integers(3)]) for _ in range(9)])
         counts = counts.astype(np.int32)
         missed += group_values(counts).cost > group_values(counts, method="optimal").cost + 1e-6
-    assert missed <= 6
+    assert missed <= 3
 
 
 @given(tables(max_values=6), st.integers(0, 5), st.sampled_from(["greedy", "optimal"]))
@@ -172,19 +157,3 @@ def test_values_of_nearly_equal_ratio_are_joined_first(monkeypatch: pytest.Monke
     found = group_values(counts)
     assert exact.cost - COST <= found.cost <= exact.cost * 1.02
     assert group_values(counts, method="optimal").cost == pytest.approx(exact.cost, abs=COST)
-
-
-def test_too_many_values_for_the_exact_search() -> None:
-    counts = np.tile(np.array([[3, 2, 1], [1, 3, 2]], dtype=np.int32), (9, 1))
-    with pytest.raises(TooManyBlocks, match=r"18 values .* too many for method='optimal' with 3 classes"):
-        group_values(counts, method="optimal")
-
-
-@settings(max_examples=20)
-@given(tables(max_values=6))
-def test_the_order_of_the_values_does_not_matter(counts: np.ndarray) -> None:
-    costs = {
-        round(group_values(counts[list(order)], method="optimal").cost, 9)
-        for order in itertools.islice(itertools.permutations(range(len(counts))), 0, 24, 5)
-    }
-    assert len(costs) == 1

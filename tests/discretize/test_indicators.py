@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 
 from bayesieve import DiscreteNB, EqualFrequencyDiscretizer, IndicatorEncoder, ParametricScore
-from bayesieve.counts import CodedTable
 
 RNG = np.random.default_rng(11)
 N = 300
@@ -124,6 +119,7 @@ def test_thresholds_by_name() -> None:
         (True, "thresholds must be a sequence of numbers"),
         (None, "thresholds must be a sequence of numbers"),
         (0, "thresholds must be at least 1"),
+        (2**32, "thresholds must be at most 1,000,000"),
     ],
 )
 def test_thresholds_without_a_meaning_are_refused(thresholds: Any, message: str) -> None:
@@ -271,55 +267,13 @@ def test_grids_without_a_meaning_are_refused() -> None:
     assert ParametricScore(np.ptp, axis=[1], scale=0.25, kind=None).names == ("ptp(axis=1, scale=0.25, kind=None)",)
 
 
-def test_many_thresholds_are_kept_as_one_code_per_score() -> None:
-    rows = 1000
-    X = RNG.normal(size=(rows, 74))
-    y = RNG.integers(0, 4, rows)
-    encoder = IndicatorEncoder(11)
-    coded = encoder.fit_transform_coded(X, y)
-    again = encoder.transform_coded(X)
-    for table in (coded, again):
-        assert table.n_features == 814
-        assert table.stored.nbytes == 74 * rows
-    plain = CodedTable(coded.codes, coded.n_levels, coded.names, coded.class_codes, coded.classes)
-    assert plain.codes.nbytes == 814 * rows
-    np.testing.assert_array_equal(coded.counts.counts, plain.counts.counts)
-
-
 @pytest.mark.parametrize("n_jobs", [None, 1, 3])
 def test_results_do_not_depend_on_the_number_of_threads(n_jobs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayesieve.discretize.families._PARALLEL_ROWS", 0)
+    monkeypatch.setattr("bayesieve.discretize.indicators._PARALLEL_ROWS", 0)
     expected = IndicatorEncoder(7).fit_transform_coded(FRAME, Y)
     coded = IndicatorEncoder(7, n_jobs=n_jobs).fit_transform_coded(FRAME, Y)
     assert coded.names == expected.names
     np.testing.assert_array_equal(coded.stored, expected.stored)
-
-
-def test_as_a_step_of_scikit_learn() -> None:
-    encoder = IndicatorEncoder(LEVELS).set_output(transform="pandas")
-    frame = encoder.fit_transform(FRAME, Y)
-    assert frame.columns.tolist() == encoder.get_feature_names_out().tolist()
-    copied = clone(IndicatorEncoder({"drop": 3}, scores=[ParametricScore(drop, w=[2])], missing="ignore"))
-    assert copied.fit(SERIES).get_feature_names_out().size == 3
-    model = make_pipeline(IndicatorEncoder(LEVELS), DiscreteNB()).fit(FRAME, Y)
-    assert model.score(FRAME, Y) > 0.4
-    again = pickle.loads(pickle.dumps(encoder))
-    assert again.transform(FRAME).equals(frame)
-
-
-def test_tables_are_checked_as_by_other_encoders() -> None:
-    encoder = IndicatorEncoder(LEVELS)
-    with pytest.raises(NotFittedError):
-        encoder.transform(FRAME)
-    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
-        encoder.fit_transform_coded(FRAME, None)
-    encoder.fit(FRAME, Y)
-    with pytest.raises(ValueError, match="feature names should match"):
-        encoder.transform(FRAME.rename({"p": "q"}))
-    with pytest.raises(ValueError, match="missing must be 'level' or 'ignore'"):
-        IndicatorEncoder(LEVELS, missing="drop").fit(FRAME, Y)  # type: ignore[arg-type]
-    whole = encoder.transform(FRAME.with_columns(pl.col("count").cast(pl.String)))  # as a file may give them
-    np.testing.assert_array_equal(whole, encoder.transform(FRAME))
 
 
 def test_to_frame_lists_every_level() -> None:
@@ -330,9 +284,3 @@ def test_to_frame_lists_every_level() -> None:
     totals = frame.group_by("feature", maintain_order=True).agg(pl.col("count").sum())["count"]
     assert totals.to_list() == [N] * 9
     assert first["count_mean"] == ((P_VALUES <= 0.01) & (Y == "mean")).sum()
-
-
-@pytest.mark.parametrize(("n", "sentence"), [(0, "must be at least 1"), (2**32, "must be at most 1,000,000")])
-def test_numbers_of_thresholds_are_in_range(n: int, sentence: str) -> None:
-    with pytest.raises(ValueError, match=f"^thresholds {sentence}"):
-        IndicatorEncoder(n).fit(np.arange(20.0)[:, None], [0, 1] * 10)

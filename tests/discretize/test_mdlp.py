@@ -89,17 +89,6 @@ def _cuts_by_floats(values: np.ndarray, classes: np.ndarray) -> list[float]:
     return [*_cuts_by_floats(values[below], classes[below]), cut, *_cuts_by_floats(values[~below], classes[~below])]
 
 
-def test_integer_weights_equal_repeated_rows() -> None:
-    rng = np.random.default_rng(3)
-    X, times = column(rng.normal(size=150).round(1)), rng.integers(0, 4, 150)
-    y = (X[:, 0] + rng.normal(0, 0.5, 150) > 0).astype(int)
-    weighted = MDLPDiscretizer().fit(X, y, sample_weight=times)
-    repeated = MDLPDiscretizer().fit(np.repeat(X, times, axis=0), np.repeat(y, times))
-    assert weighted.cut_points_[0].size > 0
-    np.testing.assert_array_equal(weighted.cut_points_[0], repeated.cut_points_[0])
-    np.testing.assert_array_equal(weighted.levels_[0].counts, repeated.levels_[0].counts)
-
-
 def test_fractional_weights_move_the_cut() -> None:
     values, classes = np.repeat([0.0, 1.0, 2.0], 20), np.repeat([0, 1, 1], 20)
     classes[[25, 35]] = 0
@@ -109,40 +98,8 @@ def test_fractional_weights_move_the_cut() -> None:
     assert MDLPDiscretizer().fit(X, classes, weights).cut_points_[0].tolist() == [1.5]
 
 
-def test_missing_values_are_left_out_and_have_a_level_of_their_own() -> None:
-    values = np.concatenate([np.arange(40.0), np.full(20, np.nan)])
-    classes = np.concatenate([np.repeat([0, 1], 20), np.ones(20, dtype=int)])
-    fitted = MDLPDiscretizer().fit(column(values), classes)
-    assert fitted.cut_points_[0].tolist() == [19.5]
-    assert fitted.levels_[0].cut_points.tolist() == [-np.inf, 19.5]
-    assert fitted.levels_[0].missing_code == 0
-    assert fitted.levels_[0].counts.tolist() == [[0.0, 20.0], [20.0, 0.0], [0.0, 20.0]]
-    assert fitted.transform(column([np.nan, 3.0, 30.0]))[:, 0].tolist() == [0, 1, 2]
-    ignoring = TableEncoder(numeric="mdlp", missing="ignore").fit(column(values), classes)
-    assert ignoring.levels_[0].cut_points.tolist() == [19.5]
-    assert ignoring.transform(column([np.nan, 3.0, 30.0]))[:, 0].tolist() == [2, 0, 1]
-
-
-@pytest.mark.parametrize("values", [[3.0] * 8, [np.nan] * 8, [1.0], list(range(8))])
-def test_nothing_to_cut(values: list[float]) -> None:
-    fitted = MDLPDiscretizer().fit(column(values), np.arange(len(values)) % 2)
-    assert fitted.cut_points_[0].size == 0
-    assert fitted.level_scores_[0] == 0.0
-
-
 def test_a_single_class_is_never_cut() -> None:
     assert MDLPDiscretizer().fit(column(range(20)), np.zeros(20)).cut_points_[0].size == 0
-
-
-def test_values_at_the_edge_of_what_floats_hold() -> None:
-    X = column([-1.7e308] * 9 + [1.7e308, np.nextafter(1.7e308, np.inf)] * 9)
-    cuts = MDLPDiscretizer().fit(X, [0] * 9 + [1, 2] * 9).cut_points_[0]
-    assert cuts.tolist() == [0.0, 1.7e308]
-
-
-def test_tables_without_numbers_are_told_what_to_do() -> None:
-    with pytest.raises(ValueError, match=r"no numeric column .* TableEncoder"):
-        MDLPDiscretizer().fit(pd.DataFrame({"job": ["a", "b"]}), [0, 1])
 
 
 def test_a_saved_classifier_codes_with_the_same_cuts(tmp_path: object) -> None:

@@ -85,19 +85,20 @@ def pairs_of(encoder: TableEncoder) -> list[PairLevels]:
 
 
 @pytest.mark.parametrize("missing", ["level", "ignore"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_levels_of_named_pairs_are_those_of_loops(missing: Any, n_classes: int) -> None:
+@pytest.mark.parametrize(("n_classes", "weighted"), [(2, False), (3, False), (2, True)])
+def test_levels_of_named_pairs_are_those_of_loops(missing: Any, n_classes: int, weighted: bool) -> None:
     frame, y = table(n_classes=n_classes)
     names = list(itertools.combinations(frame.columns, 2))
-    encoder = TableEncoder(pairs=names, missing=missing).fit(frame, y)
+    weights = np.random.default_rng(2).random(N) if weighted else np.ones(N)
+    encoder = TableEncoder(pairs=names, missing=missing).fit(frame, y, weights)
     assert named_pairs(encoder) == names
     for pair in pairs_of(encoder):
-        check_pair(encoder, pair, frame, y, np.ones(N))
+        check_pair(encoder, pair, frame, y, weights)
         for part, axis in zip(pair.parts, (1, 0), strict=True):
             single = encoder.levels_[frame.columns.index(part.name)]
             if single.n_levels > 1:
                 assert part is single
-                if single.counts is not None and pair.cells.sum() == N:
+                if single.counts is not None and missing == "level":
                     np.testing.assert_allclose(pair.cells.sum(axis=axis), single.counts)
             else:
                 assert part.n_levels <= 7
@@ -114,6 +115,18 @@ def test_the_pairs_of_best_gain_are_chosen(prior: Any, seed: int) -> None:
     assert best[0] == ("left", "right")
     assert named_pairs(TableEncoder(pairs="auto", prior=prior).fit(frame, y)) == best
     assert named_pairs(TableEncoder(pairs=1, prior=prior).fit(frame, y)) == best[:1]
+
+
+def test_a_pair_has_to_save_more_than_chance_does() -> None:
+    rng = np.random.default_rng(0)
+    one, other, u = rng.choice(["a", "b"], N), rng.choice(["a", "b"], N), rng.random(N)
+    frame, gains = pl.DataFrame({"one": one, "other": other}), []
+    for strength in np.arange(0.18, 0.3, 0.02):
+        y = np.where(u < strength, one == other, rng.permutation(N) % 2).astype(int)
+        (pair,) = pairs_of(TableEncoder(pairs=[("one", "other")]).fit(frame, y))
+        gains.append(gain(pair, 1, "sizes"))
+        assert len(pairs_of(TableEncoder(pairs="auto").fit(frame, y))) == (gains[-1] > 0)
+    assert min(gains) < -math.log(100) / 2 < 0 < max(gains)  # some for, some against it
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.sampled_from(["sizes", "published"]))
@@ -186,14 +199,6 @@ def test_a_weight_of_two_is_the_row_repeated(seed: int) -> None:
         np.testing.assert_array_equal(a.cells, b.cells)
         np.testing.assert_array_equal(a.grid, b.grid)
     np.testing.assert_array_equal(one.transform(frame), other.transform(frame))
-
-
-def test_fractions_as_weights() -> None:
-    frame, y = table(2)
-    weights = np.random.default_rng(2).random(N)
-    encoder = TableEncoder(pairs=[("left", "right"), ("town", "noisy")]).fit(frame, y, weights)
-    for pair in pairs_of(encoder):
-        check_pair(encoder, pair, frame, y, weights)
 
 
 def test_coding_row_by_row() -> None:

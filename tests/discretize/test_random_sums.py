@@ -13,7 +13,6 @@ import pytest
 import bayesieve
 from bayesieve import (
     BoostedSelector,
-    EqualFrequencyDiscretizer,
     MODLDiscretizer,
     RandomSums,
     SelectiveNB,
@@ -112,11 +111,6 @@ def test_bad_input(options: dict[str, Any], X: Any, message: str) -> None:
             TableEncoder(sums=RandomSums(**options)).fit(X, np.arange(len(X)) % 2)
 
 
-def test_only_random_sums_are_sums() -> None:
-    with pytest.raises(ValueError, match="sums must be None or RandomSums"):
-        TableEncoder(sums=5).fit(*mixed())  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("missing", ["level", "ignore"])
 @pytest.mark.parametrize("numeric", ["modl", "equal-frequency", MODLDiscretizer(prior="published")])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -182,27 +176,19 @@ def test_a_model_sees_what_no_column_says(tmp_path: Any) -> None:
     assert "a + d" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_model_of_part_of_the_rows_keeps_its_sums(tmp_path: Any) -> None:
-    frame, y = mixed()
-    model = SelectiveNB("clusters", encoder=TableEncoder(sums=RandomSums(6), pairs=2)).fit(frame, y)
-    assert model.naive_bayes_.class_count_.sum() < len(y)  # two thirds
-    assert [level.name for level in model.encoder_.levels_ if level.sum_of]
-    model.save(tmp_path / "model.json")
-    again = bayesieve.load(tmp_path / "model.json")
-    assert again.feature_names_in_.tolist() == frame.columns
-    new, _ = mixed(seed=5)
-    np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))
-
-
 @pytest.mark.parametrize("calibrate", ["weights", "levels", "cells"])
-def test_calibration_and_pairs_take_sums_for_columns(calibrate: Any, tmp_path: Any) -> None:
+@pytest.mark.parametrize("selector", ["compression", "clusters"])  # clusters learn from two thirds of the rows
+def test_calibration_pairs_and_saved_models_take_sums_for_columns(selector: str, calibrate: Any, tmp_path: Any) -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(500, 5))
     y = (X[:, 0] + X[:, 3] + 0.3 * rng.normal(size=500) > 0) ^ (X[:, 1] + X[:, 2] > 1)
-    model = SelectiveNB(encoder=TableEncoder(sums=RandomSums(10), pairs="auto"), calibrate=calibrate).fit(X, y)
+    encoder = TableEncoder(sums=RandomSums(10), pairs="auto")
+    model = SelectiveNB(selector, encoder=encoder, calibrate=calibrate).fit(X, y)
+    assert (model.naive_bayes_.class_count_.sum() < len(y)) == (selector == "clusters")
     assert any(level.sum_of for level in model.encoder_.levels_)
     model.save(tmp_path / "model.json")
     again = bayesieve.load(tmp_path / "model.json")
+    assert again.n_features_in_ == 5
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(again.predict_proba(X[:7]), model.predict_proba(X)[:7])
 
@@ -274,12 +260,6 @@ def test_the_cache_tells_sums_apart(tmp_path: Any) -> None:
     without = SelectiveNB(encoder=TableEncoder(sums=RandomSums(1, random_state=4)), pairs=0).fit(frame, y)
     np.testing.assert_array_equal(other.predict_proba(frame), without.predict_proba(frame))
     assert len(plain.encoder_.levels_) == 5
-
-
-def test_other_coders() -> None:
-    frame, y = mixed()
-    encoder = TableEncoder(sums=RandomSums(6), numeric=EqualFrequencyDiscretizer(3)).fit(frame, y)
-    assert len(encoder.levels_) == 11
 
 
 def test_numbers_that_are_read_as_categories_take_no_part() -> None:

@@ -69,9 +69,9 @@ def test_groups_are_exact(counts: np.ndarray) -> None:
 
 def test_greedy_groups_of_more_values_are_nearly_always_the_best() -> None:
     rng, missed = np.random.default_rng(3), 0
-    for _ in range(60):
+    for _ in range(40):
         kinds = rng.dirichlet(np.ones(3), size=3)
-        counts = [rng.multinomial(rng.integers(1, rng.choice([10, 200])), kinds[rng.integers(3)]) for _ in range(11)]
+        counts = [rng.multinomial(rng.integers(1, rng.choice([10, 200])), kinds[rng.integers(3)]) for _ in range(10)]
         found, best = (group_values(np.array(counts), method=m, prior="sizes").cost for m in ("greedy", "optimal"))
         assert best - COST <= found <= best * 1.001
         missed += found > best + 1e-6
@@ -111,19 +111,6 @@ def test_values_are_counted_whatever_their_weights(column: tuple[np.ndarray, np.
     n_values = np.unique(values[weights > 0]).size
     null = modl.part_cost_lgamma(np.bincount(codes, weights / 2, n_classes))
     assert half.null_cost == pytest.approx(np.log(n_values) + null, abs=COST)
-
-
-def test_blocks_of_rows_give_the_same_levels() -> None:
-    from bayesieve.engine import InMemory
-
-    rng = np.random.default_rng(4)
-    X = np.array([[f"v{v}", v % 7 + 0.5] for v in rng.zipf(1.5, 3000) % 400], dtype=object)
-    y = (rng.random(3000) < 0.2 + 0.6 * (X[:, 1].astype(float) > 3)).astype(int)
-    whole = TableEncoder(prior="sizes", kinds={"x1": "numeric"}).fit(X, y)
-    blocks = TableEncoder(prior="sizes", kinds={"x1": "numeric"})
-    blocks.fit_transform_coded(X, y, engine=InMemory(block_rows=256))
-    assert [level.labels for level in whole.levels_] == [level.labels for level in blocks.levels_]
-    assert whole.level_scores_.tolist() == blocks.level_scores_.tolist()
 
 
 def test_cuts_cost_more_in_tables_of_many_columns() -> None:

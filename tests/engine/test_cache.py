@@ -205,7 +205,7 @@ if place in ("rows", "cells"):
 if place == "rows":
     numbered_values.NumberedTexts.add = wait_at(numbered_values.NumberedTexts.add)
 if place == "cells":
-    numbered_values.NumberedNumbers._count_cells = wait_at(numbered_values.NumberedNumbers._count_cells)
+    numbered_values.Grid.add = wait_at(numbered_values.Grid.add)
 if place == "codes":
     Cache._checksums = wait_at(Cache._checksums)
 if place == "manifest":

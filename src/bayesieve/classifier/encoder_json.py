@@ -13,9 +13,9 @@ from bayesieve.classifier.option_json import option_from_json, option_to_json
 from bayesieve.discretize import IndicatorEncoder, RandomSums, TableEncoder
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.criterion import check_prior
+from bayesieve.discretize.indicators import thresholds_of
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.scanned_columns import QUANTILES
-from bayesieve.discretize.thresholds import thresholds_of
 from bayesieve.parts import options_of
 from bayesieve.plain_values import Damaged, count, member, numbers, read_by
 from bayesieve.table import FeatureLevels

@@ -1,6 +1,6 @@
 """Coded rows, additive summaries of them, and the log probabilities they give."""
 
-from bayesieve.counts.coded import CodedTable, Recoder
+from bayesieve.counts.coded import CodedTable
 from bayesieve.counts.contingency import ContingencyCounts
 from bayesieve.counts.dependence import (
     Dependence,
@@ -20,7 +20,6 @@ __all__ = [
     "EntropyDependence",
     "MutualInformation",
     "PearsonCorrelation",
-    "Recoder",
     "Smoothing",
     "SpearmanCorrelation",
     "SymmetricalUncertainty",

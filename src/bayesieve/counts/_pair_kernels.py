@@ -182,7 +182,7 @@ def row_information(codes, left, right, n_levels, weights, starts, logs, wide, o
     codes : (n_features, n_rows); left, right : positions of the features; starts : (n_segments + 1,) first rows; wide :
     (n, m) pairs that are left to `sparse_information`; out : as of `plane_information`.
     """
-    most, most_x, most_y = 0, 0, 0
+    most, most_x, most_y, weighted = 0, 0, 0, weights.size > 0
     for i in range(left.size):
         most_x = max(most_x, n_levels[left[i]])
         for j in range(right.size):
@@ -198,14 +198,10 @@ def row_information(codes, left, right, n_levels, weights, starts, logs, wide, o
             y, n_y = codes[right[j]], n_levels[right[j]]
             for s in range(starts.size - 1):
                 first, last = starts[s], starts[s + 1]
-                if weights.size == 0:
-                    for k in range(first, last):
-                        if x[k] < n_x and y[k] < n_y:
-                            cells[np.uint64(x[k]) * np.uint64(n_y) + np.uint64(y[k])] += 1.0
-                else:
-                    for k in range(first, last):
-                        if x[k] < n_x and y[k] < n_y:
-                            cells[np.uint64(x[k]) * np.uint64(n_y) + np.uint64(y[k])] += weights[k]
+                for k in range(first, last):
+                    if x[k] < n_x and y[k] < n_y:
+                        cell = np.uint64(x[k]) * np.uint64(n_y) + np.uint64(y[k])
+                        cells[cell] += weights[k] if weighted else 1.0
                 if n_x * n_y <= 2 * (last - first):
                     sums = _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights)
                 else:  # only cells with rows are looked at

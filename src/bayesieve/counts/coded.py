@@ -2,64 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts, count_features
-from bayesieve.counts.families import Families
-from bayesieve.counts.row_content import Content
 from bayesieve.engine import IN_MEMORY, Engine, Parts
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.rows import Rows
-
-
-class Recoder(Protocol):
-    """Codes the rows of a coded table again, from their raw values, with levels learnt from some of them only."""
-
-    @property
-    def uses_classes(self) -> bool:
-        """Whether the levels depend on the classes of the rows."""
-
-    def take(self, rows: np.ndarray) -> Recoder:
-        """The same for some of the rows, in this order."""
-
-    def select(self, features: np.ndarray) -> Recoder:
-        """The same of these features only (ascending positions)."""
-
-    def with_columns(self, columns: Mapping[str, np.ndarray]) -> Recoder:
-        """The same with further columns of `Rows`, each of shape (n_rows, ...)."""
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether the raw values are at hand, and need not be read from a source."""
-
-    def fingerprints(self) -> np.ndarray:
-        """(n_rows,) numbers that are equal where all raw values are, whatever the order of the rows."""
-
-    def content(self, classes: np.ndarray) -> Content:
-        """The rows with these classes by their values in all columns that are not constant."""
-
-    def numbers(self) -> list[np.ndarray | None]:
-        """(n_rows,) values of each feature of numbers, NaN where missing; None for the others."""
-
-    def code(self, levels: Sequence[FeatureLevels]) -> CodedTable:
-        """The rows coded by other levels of the same columns, without classes."""
-
-    def refine(self, levels: Sequence[FeatureLevels], weights: np.ndarray) -> tuple[list[FeatureLevels], np.ndarray]:
-        """Cells nested in these levels, learnt from the rows and their positive weights, and the rows coded by them;
-        levels that cannot be split stay as they are.
-        """
-
-    def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
-        """The rows at the positions ``fit``, which the levels are learnt from, and those at ``rows`` (None: all), with
-        the levels where they are those of all features.
-        """
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -81,7 +36,7 @@ class CodedTable(ShortRepr):
         How features are stored as thresholds on ordered codes; None: each has codes of its own.
     unseen : int array, shape (n_features,), or None
         Rows without a level, of each feature, where an encoder counted them.
-    recoder : Recoder or None
+    recoder : bayesieve.discretize.recoding.TableRecoder or None
         Learns the levels again from some of the rows, where the raw values are at hand.
     engine : Engine
         Where the rows live, in memory unless given, and in which blocks they are read.
@@ -113,7 +68,7 @@ class CodedTable(ShortRepr):
     levels: Sequence[FeatureLevels] | None
     families: Families | None
     unseen: np.ndarray | None
-    recoder: Recoder | None
+    recoder: Any
     engine: Engine
 
     def __init__(
@@ -129,7 +84,7 @@ class CodedTable(ShortRepr):
         rows: Rows | None = None,
         families: Families | None = None,
         unseen: np.ndarray | None = None,
-        recoder: Recoder | None = None,
+        recoder: Any = None,
         engine: Engine = IN_MEMORY,
     ) -> None:
         if codes.ndim != 2 or codes.dtype.kind != "u":
@@ -145,8 +100,6 @@ class CodedTable(ShortRepr):
             recoder=recoder,
             engine=engine,
         )
-        if families is not None:
-            families.check(len(codes), self.n_levels)
         for what, length in (("n_levels", len(self.n_levels)), ("names", len(self.names))):
             if length != self.n_features:
                 raise ValueError(f"codes has {self.n_features} features but {what} has {length} entries.")
@@ -274,31 +227,89 @@ class CodedTable(ShortRepr):
         """The same rows in the care of another engine."""
         if engine is self.engine:
             return self
-        table = copy(self)
         stored = engine.array(self.stored.shape, self.stored.dtype)
         for from_, to in zip(self.stored, stored, strict=True):
             to[:] = from_
             engine.visited(to.nbytes)
-        for derived in ("by_class", "codes"):
-            vars(table).pop(derived, None)
-        vars(table).update(stored=stored, engine=engine)
-        return table
+        return self._changed(("by_class", "codes"), stored=stored, engine=engine)
 
     def with_columns(self, **columns: np.ndarray) -> CodedTable:
         """The same codes, with further columns of `Rows`, which rows that are coded again have, too."""
-        table = copy(self)
-        vars(table).pop("by_class", None)
         recoder = None if self.recoder is None else self.recoder.with_columns(columns)
-        vars(table).update(rows=replace(self.rows, columns={**self.rows.columns, **columns}), recoder=recoder)
-        return table
+        rows = replace(self.rows, columns={**self.rows.columns, **columns})
+        return self._changed(("by_class",), rows=rows, recoder=recoder)
 
     def with_levels(self, levels: Sequence[FeatureLevels], unseen: np.ndarray | None = None) -> CodedTable:
         """The same rows and codes, with the levels behind the codes; counts are not taken again."""
+        return self._changed(("by_class",), levels=levels, unseen=unseen)
+
+    def _changed(self, derived: Sequence[str], **parts: Any) -> CodedTable:
+        """A copy with other parts, without what was derived from them."""
         table = copy(self)
-        vars(table).pop("by_class", None)
-        vars(table).update(levels=levels, unseen=unseen)
+        vars(table).update(parts)
+        for name in derived:
+            vars(table).pop(name, None)
         return table
 
-    def _with(self, stored: np.ndarray, rows: Rows, recoder: Recoder | None = None) -> CodedTable:
+    def _with(self, stored: np.ndarray, rows: Rows, recoder: Any = None) -> CodedTable:
         same: dict[str, Any] = {"levels": self.levels, "families": self.families, "engine": self.engine}
         return CodedTable(stored, self.n_levels, self.names, rows=rows, recoder=recoder, **same)
+
+
+@dataclass(frozen=True, eq=False)
+class Families:
+    """How indicators "score <= threshold" are read from the ordered codes of their scores.
+
+    All indicators of one score are a *family*. A row says one number about the whole family, how many of its thresholds
+    are below the score (``n_thresholds + 1`` where the score is missing), and only that is stored: 74 scores with 11
+    thresholds each take 74 codes a row, not 814.
+
+    Parameters
+    ----------
+    n_thresholds : int64 array, shape (n_families,)
+        Thresholds that the codes of each family count, also those of no feature of the table.
+    family_of : int64 array, shape (n_features,)
+        The family of each indicator.
+    threshold_of : int64 array, shape (n_features,)
+        Which of its family's thresholds, in ascending order from 0, each indicator compares with.
+    """
+
+    n_thresholds: np.ndarray
+    family_of: np.ndarray
+    threshold_of: np.ndarray
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            object.__setattr__(self, part.name, np.asarray(getattr(self, part.name), dtype=np.int64))
+
+    @property
+    def n_families(self) -> int:
+        """Number of scores."""
+        return len(self.n_thresholds)
+
+    @property
+    def missing_codes(self) -> np.ndarray:
+        """The ordered code of a missing score, of every family."""
+        return self.n_thresholds + 1
+
+    def codes_of(self, stored: np.ndarray, features: Any) -> np.ndarray:
+        """Codes of indicators, shape (n, n_rows): 0 where the score is at most the threshold, 1 above, 2 missing."""
+        picked = np.arange(len(self.family_of))[features]
+        codes = np.empty((picked.size, stored.shape[1]), dtype=np.uint8)
+        missing: dict[int, np.ndarray | None] = {}
+        for at, k in enumerate(picked.tolist()):
+            family = int(self.family_of[k])
+            ordered = stored[family]
+            if family not in missing:
+                mask = ordered > self.n_thresholds[family]
+                missing[family] = mask if mask.any() else None
+            np.greater(ordered, self.threshold_of[k], out=codes[at].view(bool))
+            above = missing[family]
+            if above is not None:
+                codes[at] += above  # a missing score is above every threshold already: 1 + 1
+        return codes
+
+    def select(self, features: np.ndarray) -> tuple[np.ndarray, Families]:
+        """The families that these indicators are of (positions), and how the indicators are read from them."""
+        families, family_of = np.unique(self.family_of[features], return_inverse=True)
+        return families, Families(self.n_thresholds[families], family_of, self.threshold_of[features])

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesieve.short_repr import ShortRepr
+from bayesieve.table.indicator_levels import MISSING_LEVEL
 from bayesieve.table.rows import count_classes
 
 if TYPE_CHECKING:
-    from bayesieve.counts.coded import CodedTable
-    from bayesieve.counts.families import Families
+    from bayesieve.counts.coded import CodedTable, Families
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,16 +41,18 @@ class ContingencyCounts(ShortRepr):
         return self.counts[self.offsets[k] : self.offsets[k + 1]]
 
     def __add__(self, other: ContingencyCounts) -> ContingencyCounts:
-        if not np.array_equal(self.offsets, other.offsets) or self.counts.shape != other.counts.shape:
-            raise ValueError("Counts of different features, levels or classes cannot be added.")
+        self._check_same(other)
         return ContingencyCounts(self.counts + other.counts, self.offsets, self.class_counts + other.class_counts)
 
     def __sub__(self, other: ContingencyCounts) -> ContingencyCounts:
         """Counts without the rows of ``other``, which must be a subset of these rows."""
-        if not np.array_equal(self.offsets, other.offsets) or self.counts.shape != other.counts.shape:
-            raise ValueError("Counts of different features, levels or classes cannot be subtracted.")
+        self._check_same(other)
         counts = left_over(self.counts, other.counts)
         return ContingencyCounts(counts, self.offsets, left_over(self.class_counts, other.class_counts))
+
+    def _check_same(self, other: ContingencyCounts) -> None:
+        if not np.array_equal(self.offsets, other.offsets) or self.counts.shape != other.counts.shape:
+            raise ValueError("Counts of different features, levels or classes cannot be added or subtracted.")
 
 
 def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
@@ -68,20 +70,11 @@ def count_features(coded: CodedTable) -> ContingencyCounts:
     class_codes, weights = coded.class_codes, coded.weights
     if class_codes is None:
         raise ValueError("The coded table has no classes to count by; code it together with its target.")
-    offsets = np.concatenate([[0], np.cumsum(coded.n_levels)]).astype(np.int64)
-    counts = np.zeros((offsets[-1], coded.n_classes))
-    if coded.families is not None:
-        _count_indicators(coded, coded.families, offsets, counts)
+    offsets = _offsets(coded.n_levels)
+    if coded.families is None:
+        counts = _count_stored(coded, coded.n_levels, offsets)
     else:
-        from bayesieve.counts._kernels import count_codes, count_sorted
-
-        if weights is None and coded.stored.dtype == np.uint8 and coded.is_sorted_by_class:
-            starts = np.concatenate([[0], np.cumsum(count_classes(class_codes, coded.n_classes))])
-            for bounds in coded.engine.blocks(starts, len(coded.stored)):
-                count_sorted(coded.stored, bounds, coded.n_levels, offsets, counts)
-        else:
-            for block in coded.blocks:
-                count_codes(block.stored, block.class_codes, _weights_of(block), coded.n_levels, offsets, counts)
+        counts = _count_indicators(coded, coded.families, offsets)
     if weights is None:
         class_counts = count_classes(class_codes, coded.n_classes).astype(float)
     else:
@@ -89,18 +82,41 @@ def count_features(coded: CodedTable) -> ContingencyCounts:
     return ContingencyCounts(counts, offsets, class_counts)
 
 
-def _weights_of(coded: CodedTable) -> np.ndarray:
-    return np.zeros(0) if coded.weights is None else coded.weights
+def _offsets(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _count_indicators(coded: CodedTable, families: Families, offsets: np.ndarray, counts: np.ndarray) -> None:
-    from bayesieve.counts._kernels import count_families, cumulate_families
+def _count_stored(coded: CodedTable, n_levels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Rows (or weight) of every level by class, where the stored codes have so many levels each."""
+    from bayesieve.counts._kernels import count_codes, count_sorted
 
-    sizes = families.n_thresholds
-    ends = np.cumsum(sizes + 2)
-    starts = ends - (sizes + 2)
-    histogram = np.zeros((int(ends[-1]), counts.shape[1]))
+    counts, class_codes = np.zeros((offsets[-1], coded.n_classes)), np.asarray(coded.class_codes)
+    if coded.weights is None and coded.stored.dtype == np.uint8 and coded.is_sorted_by_class:
+        starts = _offsets(count_classes(class_codes, coded.n_classes))
+        for bounds in coded.engine.blocks(starts, len(coded.stored)):
+            count_sorted(coded.stored, bounds, n_levels, offsets, counts)
+        return counts
     for block in coded.blocks:
-        count_families(block.stored, block.class_codes, _weights_of(block), sizes, starts, histogram)
-    of_features = (families.family_of, families.threshold_of, coded.n_levels)
-    cumulate_families(histogram, starts, sizes, *of_features, offsets, counts)
+        weights = np.zeros(0) if block.weights is None else block.weights
+        count_codes(block.stored, block.class_codes, weights, n_levels, offsets, counts)
+    return counts
+
+
+def _count_indicators(coded: CodedTable, families: Families, offsets: np.ndarray) -> np.ndarray:
+    """Counts of every indicator from those of the codes of its score: up to the threshold, above it, missing.
+
+    Both sides are sums, never differences, so that no rounding of weights leaves a count below zero.
+    """
+    sizes = families.n_thresholds
+    starts = _offsets(sizes + 2)
+    of_codes = _count_stored(coded, sizes + 2, starts)
+    below, above = of_codes.copy(), of_codes.copy()
+    for first, last in zip(starts.tolist(), (starts[1:] - 1).tolist(), strict=False):
+        np.cumsum(of_codes[first:last], axis=0, out=below[first:last])
+        np.cumsum(of_codes[first:last][::-1], axis=0, out=above[first:last][::-1])
+    at = starts[families.family_of] + families.threshold_of
+    counts = np.empty((offsets[-1], coded.n_classes))
+    counts[offsets[:-1]], counts[offsets[:-1] + 1] = below[at], above[at + 1]
+    with_missing = coded.n_levels == MISSING_LEVEL + 1
+    counts[offsets[:-1][with_missing] + 2] = of_codes[starts[1:][families.family_of[with_missing]] - 1]
+    return counts

@@ -7,6 +7,7 @@ counts, raising them to one level, as water fills a vessel.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -53,6 +54,7 @@ def maximum_entropy_counts(counts: Any, s: float = 1.0) -> np.ndarray:
     sizes = np.arange(1, counts.shape[-1] + 1)
     # Raising the m smallest counts to the m-th takes m n_(m) - (n_(1) + ... + n_(m)), which grows with m.
     raised = np.count_nonzero(ascending * sizes - sums <= s, axis=-1)[..., None]
+    raised = np.maximum(raised, 1)  # rounding of huge weights may hide the lowest one
     level = (s + np.take_along_axis(sums, raised - 1, axis=-1)) / raised
     return np.maximum(counts, level)
 
@@ -135,30 +137,17 @@ def class_imprecise_information(
     if level_probabilities == "frequency":
         shares = level_sums / np.where(totals > 0.0, totals, 1.0)[feature_of]
     else:
-        shares = _most_even_shares(level_sums, feature_of, counts.n_features, s)
+        shares = _most_even_shares(level_sums, counts.offsets, s)
     doubt_left = sums_of_features(shares * maximum_entropy(table, s), counts.offsets)
     return np.where(totals > 0.0, maximum_entropy(class_sums, s) - doubt_left, 0.0)
 
 
-def _most_even_shares(level_sums: np.ndarray, feature_of: np.ndarray, n_features: int, s: float) -> np.ndarray:
-    """The distribution of maximum entropy over the levels of each feature that have rows, 0 for the others.
-
-    As `maximum_entropy_counts`, of lists of different lengths one after another.
-    """
+def _most_even_shares(level_sums: np.ndarray, offsets: np.ndarray, s: float) -> np.ndarray:
+    """The distribution of maximum entropy over the levels of each feature that have rows, 0 for the others."""
     shares = np.zeros(level_sums.size)
-    seen = np.flatnonzero(level_sums > 0.0)
-    order = seen[np.lexsort((level_sums[seen], feature_of[seen]))]
-    owner, ascending = feature_of[order], level_sums[order]
-    sizes = np.bincount(owner, minlength=n_features)
-    starts = np.cumsum(sizes) - sizes
-    before = np.concatenate([[0.0], np.cumsum(ascending)])
-    sums = before[1:] - before[starts][owner]
-    place = np.arange(1, order.size + 1) - starts[owner]
-    raised = np.bincount(owner, weights=ascending * place - sums <= s, minlength=n_features).astype(np.int64)
-    raised = np.maximum(raised, 1)  # the lowest one always is; rounding of huge weights may hide that
-    there = np.flatnonzero(sizes)
-    levels = np.zeros(n_features)
-    levels[there] = (s + sums[starts[there] + raised[there] - 1]) / raised[there]
-    filled = np.maximum(ascending, levels[owner])
-    shares[order] = filled / np.bincount(owner, weights=filled, minlength=n_features)[owner]
+    for first, last in pairwise(offsets.tolist()):
+        seen = first + np.flatnonzero(level_sums[first:last] > 0.0)
+        if seen.size:
+            filled = maximum_entropy_counts(level_sums[seen], s)
+            shares[seen] = filled / filled.sum()
     return shares

@@ -42,8 +42,7 @@ def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) ->
     -------
     (n_levels, n_classes) natural logarithms.
     """
-    n_levels, n_classes = counts.shape
-    return smoothed_logs(counts, counts.sum(axis=0), n_levels, n_classes, total, smoothing)
+    return log_probabilities_of_all(counts, np.array([0, len(counts)]), total, smoothing)
 
 
 def smoothed_logs(

@@ -9,17 +9,15 @@ import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts
 
-_MULTIPLIERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _ROUNDS = 3  # of telling rows, values, columns and classes apart by each other
 
 
 def mixed(numbers: np.ndarray) -> np.ndarray:
     """Of unsigned 64-bit numbers, others that look random (the finaliser of SplitMix64)."""
-    result = numbers + np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in _MULTIPLIERS:
-        result ^= result >> np.uint64(shift)
-        result *= np.uint64(factor)
-    result ^= result >> np.uint64(31)
+    from bayesieve.counts._kernels import mix
+
+    result = np.array(numbers, dtype=np.uint64, order="C")
+    mix(result.reshape(-1))
     return result
 
 

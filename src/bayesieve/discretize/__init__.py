@@ -1,9 +1,8 @@
 """Raw columns -> levels -> codes."""
 
-from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
+from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.encoder import TableEncoder
 from bayesieve.discretize.indicators import IndicatorEncoder
-from bayesieve.discretize.mdlp import MDLPDiscretizer
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 from bayesieve.discretize.parametric_scores import ParametricScore
 from bayesieve.discretize.random_sums import RandomSums

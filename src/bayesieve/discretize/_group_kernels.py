@@ -87,6 +87,25 @@ def merge_pairs(counts, log_factorials):
     return groups, totals
 
 
+@jit_inner
+def _cheapest_merge(table, units, costs, n, saved, log_factorials):
+    """The merge of two of the first ``n`` groups that lowers the cost most, where one group less saves ``-saved``: its
+    change of the cost and both groups, -1 if none lowers it.
+    """
+    best, into, out = -EPSILON, -1, -1
+    for g in range(n):
+        if units[g] == 0:
+            continue
+        for h in range(g + 1, n):
+            if units[h] == 0:
+                continue
+            change = _part(table[g], table[h], 1, log_factorials) - costs[g] - costs[h]
+            change += saved
+            if change < best:
+                best, into, out = change, g, h
+    return best, into, out
+
+
 @jit
 def move_values(counts, group, prior, log_factorials):
     """Move single values between groups (or into an empty one), and merge groups, best change first, until nothing
@@ -106,17 +125,9 @@ def move_values(counts, group, prior, log_factorials):
     for g in range(n):
         costs[g] = _part(table[g], table[g], 0, log_factorials)
     while True:
-        best, best_value, best_from, best_to = -EPSILON, -1, -1, -1
-        for g in range(n):
-            if size[g] == 0:
-                continue
-            for h in range(g + 1, n):
-                if size[h] == 0:
-                    continue
-                change = _part(table[g], table[h], 1, log_factorials) - costs[g] - costs[h]
-                change += prior[n_groups - 1] - prior[n_groups]
-                if change < best:
-                    best, best_value, best_from, best_to = change, -1, h, g
+        saved = prior[n_groups - 1] - prior[n_groups]
+        best, best_to, best_from = _cheapest_merge(table, size, costs, n, saved, log_factorials)
+        best_value = -1
         for v in range(n):
             g = group[v]
             left = _part(table[g], counts[v], -1, log_factorials) - costs[g]
@@ -173,6 +184,34 @@ def costs_of_groups(counts, groups, prior, log_factorials):
     return result
 
 
+@jit_inner
+def _merge_groups(group, table, units, costs, n_groups, prior, log_factorials):
+    """Merge the cheapest two groups until nothing falls, the last group taking the number of the one that ends; returns
+    the number of groups left.
+    """
+    while True:
+        saved = prior[n_groups - 1] - prior[n_groups]
+        _, into, out = _cheapest_merge(table, units, costs, n_groups, saved, log_factorials)
+        if into < 0:
+            return n_groups
+        n_groups -= 1
+        units[into] += units[out]
+        units[out] = units[n_groups]
+        units[n_groups] = 0
+        for j in range(table.shape[1]):
+            table[into, j] += table[out, j]
+            table[out, j] = table[n_groups, j]
+            table[n_groups, j] = 0
+        for v in range(group.size):
+            if group[v] == out:
+                group[v] = into
+            elif group[v] == n_groups:
+                group[v] = out
+        costs[into] = _part(table[into], table[into], 0, log_factorials)
+        costs[out] = costs[n_groups] if out < n_groups else 0.0
+        costs[n_groups] = 0.0
+
+
 @jit
 def settle_values(counts, group, prior, log_factorials):
     """Move values, each to its best group or a new one, and merge groups, until nothing falls.
@@ -201,34 +240,9 @@ def settle_values(counts, group, prior, log_factorials):
         costs[g] = _part(table[g], table[g], 0, log_factorials)
     moved = True
     while moved:
-        moved = False
-        while True:
-            best, into, out = -EPSILON, -1, -1
-            for g in range(n_groups):
-                for h in range(g + 1, n_groups):
-                    change = _part(table[g], table[h], 1, log_factorials) - costs[g] - costs[h]
-                    change += prior[n_groups - 1] - prior[n_groups]
-                    if change < best:
-                        best, into, out = change, g, h
-            if into < 0:
-                break
-            moved = True
-            n_groups -= 1
-            units[into] += units[out]
-            units[out] = units[n_groups]
-            units[n_groups] = 0
-            for j in range(width):
-                table[into, j] += table[out, j]
-                table[out, j] = table[n_groups, j]
-                table[n_groups, j] = 0
-            for v in range(n):
-                if group[v] == out:
-                    group[v] = into
-                elif group[v] == n_groups:
-                    group[v] = out
-            costs[into] = _part(table[into], table[into], 0, log_factorials)
-            costs[out] = costs[n_groups] if out < n_groups else 0.0
-            costs[n_groups] = 0.0
+        before = n_groups
+        n_groups = _merge_groups(group, table, units, costs, n_groups, prior, log_factorials)
+        moved = n_groups < before
         for v in range(n):
             g = group[v]
             if units[g] == 1:

@@ -1,4 +1,5 @@
-"""Compiled loops of the exact MODL interval search, by dynamic programming.
+"""Compiled loops of the MODL interval search: exact, by dynamic programming; for columns too large for it, by merges of
+neighbouring intervals, then moves of their bounds.
 
 Every loop sees a column as *blocks* (runs of neighbouring distinct values) through ``cumulated``, the (blocks + 1,
 classes) table of class counts summed from the left, so that the counts of any interval are one subtraction.
@@ -153,3 +154,231 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
                 found[n_found] = start + bounds[k]
                 n_found += 1
     return found[:n_found]
+
+
+@jit_inner
+def _pack(cumulated, most_rows):
+    """Bounds of runs of neighbouring blocks that hold at most ``most_rows`` rows together; larger ones stay alone."""
+    n_blocks, n_classes = cumulated.shape[0] - 1, cumulated.shape[1]
+    packed = np.empty(n_blocks + 1, dtype=np.int64)
+    packed[0] = 0
+    n, start, rows = 0, 0, 0.0
+    for i in range(n_blocks):
+        size = 0.0
+        for j in range(n_classes):
+            size += cumulated[i + 1, j] - cumulated[i, j]
+        if i > start and rows + size > most_rows:
+            n += 1
+            packed[n] = i
+            start, rows = i, 0.0
+        rows += size
+    packed[n + 1] = n_blocks
+    return packed[: n + 2].copy()
+
+
+@jit_inner
+def _join_local_minima(cumulated, log_factorials, target):
+    """Bounds of about ``target`` intervals that rounds of merges of the cheapest neighbours leave.
+
+    A round merges every pair that is cheaper than both overlapping pairs and among the cheaper half of all pairs. It
+    costs one pass, where a priority queue would cost a cache miss per merge. Blocks of a few rows, far more than
+    ``target``, are packed together before: the moves that follow the search start again from all
+    blocks, so only its starting point is approximate.
+    """
+    rows = 0.0
+    for j in range(cumulated.shape[1]):
+        rows += cumulated[-1, j]
+    bounds = _pack(cumulated, rows / (16 * target))
+    n = bounds.size - 1
+    costs = np.empty(n)
+    for i in range(n):
+        costs[i] = part_cost(cumulated, bounds[i], bounds[i + 1], log_factorials)
+    unions = np.empty(n)
+    deltas = np.empty(n + 1)
+    sample = np.empty(1024)
+    while n > target:
+        deltas[0] = np.inf
+        deltas[n] = np.inf
+        for i in range(n - 1):
+            unions[i] = part_cost(cumulated, bounds[i], bounds[i + 2], log_factorials)
+            deltas[i + 1] = unions[i] - costs[i] - costs[i + 1]
+        stride = max(1, (n - 1) // sample.size)
+        taken = 0
+        for i in range(0, n - 1, stride):
+            if taken < sample.size:
+                sample[taken] = deltas[i + 1]
+                taken += 1
+        threshold = np.median(sample[:taken])
+        n_left = 0
+        i = 0
+        while i < n:
+            delta = deltas[i + 1]  # of the pair (i, i + 1)
+            start, cost = bounds[i], costs[i]
+            if i + 1 < n and delta <= threshold and delta <= deltas[i] and delta < deltas[i + 2]:
+                cost = unions[i]
+                i += 1
+            bounds[n_left], costs[n_left] = start, cost
+            n_left += 1
+            i += 1
+        bounds[n_left] = bounds[n]
+        if n_left == n:
+            break
+        n = n_left
+    return bounds[: n + 1].copy()
+
+
+@jit_inner
+def _play(tree, key, i):
+    """Renew the winners on the way from leaf ``i`` to the root: the index of the smallest key, the lowest of equals."""
+    at = (i + tree.size // 2) >> 1
+    while at > 0:
+        left, right = tree[2 * at], tree[2 * at + 1]
+        tree[at] = left if key[left] <= key[right] else right
+        at >>= 1
+
+
+@jit
+def merge_greedily(cumulated, log_factorials, most_queued, n_parts):
+    """Bounds of the ``n_parts`` intervals that are left when the cheapest neighbours are merged one after another;
+    blocks beyond ``most_queued`` are joined in rounds before.
+    """
+    n = cumulated.shape[0] - 1
+    bounds = np.arange(n + 1) if n <= most_queued else _join_local_minima(cumulated, log_factorials, most_queued - 1)
+    n = bounds.size - 1
+    width = 1
+    while width < n:
+        width *= 2
+    # Pair i joins the interval that begins at bound i with the next one; bound `after[i]` disappears with it.
+    before, after = np.arange(-1, n), np.arange(1, n + 2)
+    costs, key, tree = np.empty(n), np.full(width, np.inf), np.empty(2 * width, dtype=np.int64)
+    alive = np.ones(n + 1, dtype=np.bool_)
+    for i in range(n):
+        costs[i] = part_cost(cumulated, bounds[i], bounds[i + 1], log_factorials)
+    for i in range(n - 1):
+        key[i] = part_cost(cumulated, bounds[i], bounds[i + 2], log_factorials) - costs[i] - costs[i + 1]
+    for i in range(width):
+        tree[width + i] = i
+    for at in range(width - 1, 0, -1):
+        left, right = tree[2 * at], tree[2 * at + 1]
+        tree[at] = left if key[left] <= key[right] else right
+    for _ in range(n - n_parts):
+        i = tree[1]
+        j = after[i]
+        following = after[j]
+        costs[i] += costs[j] + key[i]
+        alive[j] = False
+        key[i] = key[j] = np.inf
+        after[i] = following
+        before[following] = i
+        if following < n:
+            union = part_cost(cumulated, bounds[i], bounds[after[following]], log_factorials)
+            key[i] = union - costs[i] - costs[following]
+        _play(tree, key, i)
+        _play(tree, key, j)
+        p = before[i]
+        if p >= 0:
+            key[p] = part_cost(cumulated, bounds[p], bounds[following], log_factorials) - costs[p] - costs[i]
+            _play(tree, key, p)
+    return bounds[alive]
+
+
+@jit_inner
+def _slide_bounds(cumulated, bounds, reach, log_factorials):
+    """Move every inner bound to its best place within ``reach`` blocks, in rounds, until none moves any more."""
+    moved = True
+    while moved:
+        moved = False
+        for i in range(1, bounds.size - 1):
+            left, right, here = bounds[i - 1], bounds[i + 1], bounds[i]
+            best = part_cost(cumulated, left, here, log_factorials) + part_cost(cumulated, here, right, log_factorials)
+            for bound in range(max(left + 1, here - reach), min(right, here + reach + 1)):
+                cost = part_cost(cumulated, left, bound, log_factorials)
+                cost += part_cost(cumulated, bound, right, log_factorials)
+                if cost < best - EPSILON:
+                    best = cost
+                    bounds[i] = bound
+                    moved = True
+
+
+@jit_inner
+def _best_bound(cumulated, start, stop, log_factorials):
+    """Cheapest way to cut blocks start..stop-1 in two: (cost of both parts, bound); infinite when there is one block
+    only.
+    """
+    best = np.inf
+    where = start
+    for bound in range(start + 1, stop):
+        cost = part_cost(cumulated, start, bound, log_factorials) + part_cost(cumulated, bound, stop, log_factorials)
+        if cost < best:
+            best = cost
+            where = bound
+    return best, where
+
+
+@jit
+def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
+    """Slide the bounds, then apply the best split, merge-split or merge-merge-split until none lowers the cost (Boulle
+    2006; Khiops' post-optimisation).
+    """
+    n_blocks = cumulated.shape[0] - 1
+    capacity = min(n_blocks, prior.size - 1) + 2
+    constant = log_factorial(cumulated.shape[1] - 1, log_factorials)
+    bound = np.empty(capacity + 1, dtype=np.int64)
+    n = bounds.size - 1
+    bound[: n + 1] = bounds
+    if reach > 0:
+        _slide_bounds(cumulated, bound[: n + 1], reach, log_factorials)
+    # Per number of intervals replaced (1 = split, 2 = merge-split, 3 = merge-merge-split): best new cost and bound of
+    # each start.
+    gain = np.empty((4, capacity + 1))
+    where = np.empty((4, capacity + 1), dtype=np.int64)
+    cost = np.empty(capacity + 1)
+    stale_from, stale_to = 0, n
+    for i in range(n):
+        cost[i] = part_cost(cumulated, bound[i], bound[i + 1], log_factorials)
+    while True:
+        for width in range(1, 4):
+            for i in range(max(0, stale_from - width + 1), min(stale_to, n - width + 1)):
+                new, at = _best_bound(cumulated, bound[i], bound[i + width], log_factorials)
+                old = 0.0
+                for k in range(i, i + width):
+                    old += cost[k]
+                gain[width, i] = new - old + (width - 2) * constant
+                where[width, i] = at
+        best, best_width, best_at = -EPSILON, 0, 0
+        for width in (3, 2, 1):
+            parts = n + 2 - width
+            if parts >= prior.size or parts > n_blocks:
+                continue
+            change = prior[parts] - prior[n]
+            for i in range(n - width + 1):
+                value = gain[width, i] + change
+                # Fewer intervals at the same cost are preferred, as the criterion's own ties are.
+                if value < best or (width == 3 and best_width == 0 and value <= EPSILON):
+                    best, best_width, best_at = value, width, i
+        if best_width == 0:
+            return bound[: n + 1].copy()
+        i = best_at
+        at = where[best_width, i]
+        if best_width == 3:
+            n -= 1
+            for k in range(i + 2, n + 1):
+                bound[k] = bound[k + 1]
+            for k in range(i + 2, n):
+                cost[k] = cost[k + 1]
+                for width in range(1, 4):
+                    gain[width, k] = gain[width, k + 1]
+                    where[width, k] = where[width, k + 1]
+        elif best_width == 1:
+            for k in range(n, i, -1):
+                bound[k + 1] = bound[k]
+            n += 1
+            for k in range(n - 1, i + 1, -1):
+                cost[k] = cost[k - 1]
+                for width in range(1, 4):
+                    gain[width, k] = gain[width, k - 1]
+                    where[width, k] = where[width, k - 1]
+        bound[i + 1] = at
+        cost[i] = part_cost(cumulated, bound[i], bound[i + 1], log_factorials)
+        cost[i + 1] = part_cost(cumulated, bound[i + 1], bound[i + 2], log_factorials)
+        stale_from, stale_to = i, i + 2

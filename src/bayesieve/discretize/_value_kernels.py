@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring bit patterns over the table
 
@@ -25,27 +25,21 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
     ``n_values`` among them, and returns their number of rows.
     """
     n_classes = offsets.size - 1
-    heads = np.empty(n_classes, dtype=np.int64)
     row = c = 0
     joining = joined <= 1
     while c < values.shape[0]:
         column = values[c]
         starts[c] = row
         n_distinct = 0
-        previous = -1  # class of the last block if it is pure, -2 if it is not, -1 if there is none
-        for j in range(n_classes):
-            heads[j] = offsets[j]
-            cumulated[row, j] = 0
-            if missing[c, j] > 0:
-                previous = j if previous == -1 else -2
+        heads = offsets[:-1].copy()
+        cumulated[row] = 0
+        previous = _only_class(missing[c])  # class of the last block if it is pure, -2 if it is not, -1 without one
         if previous != -1:
             lower[row] = upper[row] = -np.inf
             n_distinct = 1
             row += 1
-            for j in range(n_classes):
-                cumulated[row, j] = missing[c, j]
-        if apart:
-            previous = -1
+            cumulated[row] = missing[c]
+        previous = -1 if apart else previous
         while True:
             value, pure = np.inf, -1
             for j in range(n_classes):
@@ -88,6 +82,16 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
         c += 1
     starts[c] = row
     return row
+
+
+@jit_inner
+def _only_class(counts):
+    """The class of all rows, -2 for several classes, -1 without rows."""
+    only = -1
+    for j in range(counts.size):
+        if counts[j] > 0:
+            only = j if only == -1 else -2
+    return only
 
 
 @jit
@@ -147,36 +151,6 @@ def count_distinct(values, class_codes, n_classes, most):
 
 
 @jit
-def equal_parts(first, stops, cumulated, n_parts):
-    """Rows at which parts of about equal weight begin, the first part of each column left out.
-
-    The values of column c are in rows first[c] .. stops[c] - 1; cumulated : of `ValueBlocks`. A part begins above the
-    value whose cumulated weight is nearest to its target, the lower one on ties.
-    """
-    found = np.empty(cumulated.shape[0], dtype=np.int64)
-    above = np.empty(cumulated.shape[0])
-    n_found = 0
-    for c in range(first.size):
-        n_values = stops[c] - first[c]
-        for i in range(n_values + 1):
-            above[i] = 0.0
-            for j in range(cumulated.shape[1]):
-                above[i] += cumulated[first[c] + i, j] - cumulated[first[c], j]
-        last, after = 0, 1
-        for i in range(1, n_parts if n_values > 1 else 0):
-            target = above[n_values] * i / n_parts
-            while after < n_values - 1 and above[after] < target:
-                after += 1
-            before = max(after - 1, 1)
-            nearest = before if target - above[before] <= above[after] - target else after
-            if nearest > last:
-                found[n_found] = first[c] + nearest
-                n_found += 1
-                last = nearest
-    return found[:n_found]
-
-
-@jit
 def number_values(values, begin, class_codes, weights, keys, slots, known, counts, n_known, numbers):
     """Number distinct values in the order in which they come, from 1 on, 0 for NaN; count them by class.
 
@@ -207,22 +181,20 @@ def number_values(values, begin, class_codes, weights, keys, slots, known, count
 
 
 @jit
-def count_numbered(numbers, class_codes, weights, counts):
-    """Add rows, or weight, by number and class."""
+def count_in_cells(values, numbers, class_codes, weights, counts, lowest, highest):
+    """Add rows, or weight, by numbered cell and class, and let the range of each cell reach to all its values; rows of
+    weight 0 do not count.
+    """
     weighted = weights.size > 0
-    for i in range(numbers.size):
-        counts[numbers[i], class_codes[i]] += weights[i] if weighted else 1.0
-
-
-@jit
-def widen_cells(values, numbers, lowest, highest):
-    """Let the range of each numbered cell reach to all values in it."""
     for i in range(values.size):
-        number, value = numbers[i], values[i]
-        if value < lowest[number]:
-            lowest[number] = value
-        if value > highest[number]:
-            highest[number] = value
+        weight = weights[i] if weighted else 1.0
+        if weight > 0.0:
+            number, value = numbers[i], values[i]
+            counts[number, class_codes[i]] += weight
+            if value < lowest[number]:
+                lowest[number] = value
+            if value > highest[number]:
+                highest[number] = value
 
 
 @jit

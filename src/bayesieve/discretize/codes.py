@@ -51,7 +51,9 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
         return X
     X = whole_frame(X)
     if nw.dependencies.is_into_dataframe(X):
-        _refuse_equal_names(list(getattr(X, "column_names", X.columns)))
+        names = [str(name) for name in getattr(X, "column_names", X.columns)]
+        if len(set(names)) < len(names):
+            refuse_duplicates(names)
     if (isinstance(X, (list, tuple)) and np.ndim(X[:1]) > 1) or isinstance(X, np.ma.MaskedArray):
         X = as_array(X)
     try:
@@ -74,15 +76,8 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
     if n_levels is None:
         n_levels = highest + 1
     dtype = smallest_unsigned(int(max(highest.max(), np.max(n_levels))))
-    names = tuple(getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(codes.shape[1])]))
-    return CodedTable(
-        codes=np.ascontiguousarray(codes.T, dtype=dtype), n_levels=np.asarray(n_levels, dtype=np.int64), names=names
-    )
-
-
-def _refuse_equal_names(names: list[Any]) -> None:
-    if len(set(names)) < len(names):
-        refuse_duplicates([str(name) for name in names])
+    names = getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(codes.shape[1])])
+    return CodedTable(np.ascontiguousarray(codes.T, dtype=dtype), n_levels, names)
 
 
 def _refuse_other_types(X: Any) -> None:
@@ -146,10 +141,5 @@ def _numbers_of_objects(codes: np.ndarray) -> np.ndarray:
             if np.isnan(numbers[row, column]):
                 raise ValueError  # the text "nan"
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"Column {column} holds the code {_shortened(value)}; {_REMEDY}") from None
+            raise ValueError(f"Column {column} holds the code {value!r:.60}; {_REMEDY}") from None
     return numbers
-
-
-def _shortened(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

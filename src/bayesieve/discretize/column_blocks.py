@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.discretize.class_order import ClassOrder
-from bayesieve.discretize.criterion import part_cost
+from bayesieve.discretize.criterion import Intervals, part_cost
 from bayesieve.discretize.intervals import TooManyBlocks
-from bayesieve.discretize.partition import Intervals
-from bayesieve.discretize.value_counts import LEAST_HASHED, ValueBlocks, ValueCounts
+from bayesieve.discretize.value_counts import LEAST_HASHED, ClassOrder, ValueBlocks, ValueCounts
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import warn_caller
@@ -190,7 +188,8 @@ def fit_counts(
 
 
 def _options(coder: IntervalCoder, missing: str) -> dict[str, Any]:
-    return {"joined": coder.joins, "apart": missing != "share", "ignore": missing == "ignore"}
+    apart = missing != "share" or coder.separates_missing
+    return {"joined": coder.joins, "apart": apart, "ignore": missing == "ignore"}
 
 
 def _fit_groups(

@@ -10,11 +10,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import code_columns, fit_columns
-from bayesieve.discretize.criterion import Prior, interval_costs, pays
-from bayesieve.discretize.partition import Groups, Intervals
-from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
+from bayesieve.discretize.criterion import Groups, Intervals, Prior, interval_costs, pays
+from bayesieve.discretize.value_counts import ClassOrder, ValueBlocks, ValueCounts
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import FeatureLevels, Table, Target, as_sample_weight, as_target
 from bayesieve.table.cautions import Caution, issue
@@ -177,7 +175,7 @@ class IntervalCoder(ColumnCoder):
     prior: Prior = "published"
     """How the costs of intervals announce them."""
     separates_missing: ClassVar[bool] = False
-    """Whether missing values always have an interval of their own."""
+    """Whether missing values never share a block with others."""
     must_pay: ClassVar[bool] = False
     """Whether a column whose intervals cost no less than a single one gets a single one."""
 
@@ -197,7 +195,7 @@ class IntervalCoder(ColumnCoder):
 
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
         """Intervals of the columns; with ``apart``, missing values have one of their own."""
-        starts = self.find_starts(blocks, apart or self.separates_missing)
+        starts = self.find_starts(blocks, apart)
         intervals = self._intervals(blocks, starts)
         useless = (intervals.n_levels > 1) & ~pays(intervals.costs, intervals.null_costs)
         if not self.must_pay or not useless.any():

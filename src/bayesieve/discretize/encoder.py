@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, Literal
 
@@ -12,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteCodes, RemoteTable
-from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer
-from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.column_blocks import (
     FittedColumns,
     code_columns,
@@ -24,17 +24,14 @@ from bayesieve.discretize.column_blocks import (
     fit_useful,
 )
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
-from bayesieve.discretize.criterion import Prior, check_prior, doubtful
-from bayesieve.discretize.mdlp import MDLPDiscretizer
-from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
+from bayesieve.discretize.criterion import Intervals, Prior, check_prior, doubtful
+from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGrouper, ValueCoder
 from bayesieve.discretize.pairs import NumbersApart, PairFinder, check_pairs, grouper_of
-from bayesieve.discretize.partition import Intervals
 from bayesieve.discretize.random_sums import RandomSums, SummedTable, with_sums
 from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.discretize.remote_columns import RemoteColumns
 from bayesieve.discretize.scanned_columns import QUANTILES, ScannedColumns, noted_cautions
-from bayesieve.discretize.value_counts import ValueCounts
-from bayesieve.discretize.values import GroupsOrValues, ValueCoder
+from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
 from bayesieve.engine.memory_limit import mapped_options
 from bayesieve.shared_docs import with_shared_docs
@@ -183,100 +180,34 @@ class TableEncoder(TableCoder):
             X, y, sample_weight = scan.table, scan.target, scan.weights
         else:
             X, y, sample_weight = apart_by_name(X, y, sample_weight)
-        table, drawn, coders, grouper = self._read_for_fit(X)
+        table, sums, coders, grouper = self._read_for_fit(X)
         target, weights, order = read_classes(self, table, y, sample_weight)
-        of_table = {coder: coder.in_table(table.n_columns + len(drawn), float(order.total)) for coder in set(coders)}
+        of_table = {coder: coder.in_table(table.n_columns + len(sums), float(order.total)) for coder in set(coders)}
         coders = [of_table[coder] for coder in coders]
-        numeric: Any = next((coder for coder in coders if coder.kind == "numeric"), None)
-        scanned = table if isinstance(table, ScannedTable) else None
-        rows, engine = _listed(target, weights, scanned is not None and by_class), _engine_for(table, engine)
-        blocks = [slice(*bounds.tolist()) for bounds in engine.blocks(np.array([0, table.n_rows]))]
-        counted = None if weights is None else np.flatnonzero(weights > 0)
-        total = None if weights is None else float(weights.sum())
-        if scanned is not None:
-            scanned.keep(rows_to_judge(scanned.n_rows, counted))
-
-        cautions: list[list[Caution]] = []
-        marked: dict[str, Mark] | None = None
-        is_remote = isinstance(engine, Cluster) and scanned is not None and scanned.can_be_read_elsewhere
-
-        def code() -> tuple[TableLevels, np.ndarray]:
-            nonlocal marked
-            values: ScannedColumns | None = None
-            if scanned is not None:
-                options: Any = (scanned, target, weights, engine, self.n_jobs, rows.runs, verbose, self.n_quantiles)
-                options += () if is_remote else (seconds_left,)
-                values = (RemoteColumns if is_remote else ScannedColumns)(*options)
-                cautions[:] = [noted_cautions(engine, values.cautions())]  # before the codes count as whole
-
-            def fit(of: Table, by: Sequence[ColumnCoder], known: Any = None) -> tuple[FittedColumns, np.ndarray]:
-                if values is not None:
-                    return values.fit([table.names.index(name) for name in of.names], by, self.missing)
-                if len(blocks) == 1 or not order.integral:
-                    return fit_columns(of, by, order, self.missing, self.n_jobs, engine, known)
-                fitted = self._count(of, by, target, weights, blocks)
-                return fitted, code_in_blocks(of, fitted.levels, blocks, self.n_jobs, engine)
-
-            summed, known = _with_useful(drawn, table, numeric, order, self.missing, self.n_jobs)
-            fitted, codes = fit(summed, [*coders, *[numeric] * len(summed.sums)], known)
-            marked = marks(table, fitted.levels, counted, total)
-            if all(getattr(coder, "prior", None) == "sizes" for coder in coders):
-                fitted.levels.doubtful = doubtful(
-                    fitted.null_costs - fitted.costs, float(order.total), fitted.levels.n_constant
-                )
-            if not self.pairs:
-                return fitted.levels, codes
-            of_values = PairFinder if values is None else values.pair_finder
-            finder = of_values(summed.kinds(), grouper, order, rows, self.n_jobs)
-            apart = self._numbers_apart is not None and self._numbers_apart(fitted.levels, rows.n_classes)
-            alone = {*single, *marked, *fitted.levels.sums_with(marked)}
-            return finder.add(self.pairs, fitted, codes, lambda i, by: fit(summed.select(i), by), engine, alone, apart)
-
-        def facts() -> Iterator[Any]:
-            yield repr(
-                [self.missing, self.pairs, *single, self._numbers_apart is not None]
-                + [(type(coder).__name__, coder.price, _options(coder)) for coder in coders]
-            ).encode()
-            yield from (drawn.data,) if len(drawn) else ()
-            if scanned is not None:
-                yield repr((scanned.source.fingerprint(), scanned.kinds(), by_class, self.n_quantiles)).encode()
-            for block in blocks if scanned is None else ():
-                yield from _contents(table.take(block))
-            yield repr(target.classes.tolist()).encode()
-            yield from (target.codes.data, b"" if weights is None else weights.data)
-
-        levels, codes = engine.remembered(facts, code)
-        self.scan_cautions_ = noted_cautions(engine, *cautions) if scanned is not None else []
-        self.marks_ = marks(table, levels, counted, total) if marked is None else marked
-        table, coders = with_sums(table, levels.sums), [*coders, *[numeric] * len(levels.sums)]
-        if scanned is not None and rows.runs is not None:
-            table = scanned.by_class(rows.runs)
+        rows, engine = (
+            _listed(target, weights, isinstance(table, ScannedTable) and by_class),
+            _engine_for(table, engine),
+        )
+        fit = _Fit(self, table, sums, coders, grouper, target, weights, order, rows, engine, single)
+        fit.reading = {"verbose": verbose, "seconds_left": seconds_left}
+        if isinstance(table, ScannedTable):
+            table.keep(rows_to_judge(table.n_rows, fit.counted))
+        levels, codes = engine.remembered(fit.facts, fit.code)
+        self.scan_cautions_ = noted_cautions(engine, fit.cautions) if isinstance(table, ScannedTable) else []
+        self.marks_ = fit.marks_of(levels) if fit.marked is None else fit.marked
         self._remember(levels, target.classes)
+        summed, coders = with_sums(table, levels.sums), fit.with_coders_of(levels.sums)
+        if isinstance(table, ScannedTable) and rows.runs is not None:
+            summed = table.by_class(rows.runs)
         return (RemoteTable if isinstance(codes, RemoteCodes) else CodedTable)(
             codes,
             n_levels=levels.n_levels,
             names=levels.names,
             rows=rows,
             levels=self.levels_,
-            recoder=TableRecoder.of(levels, table, coders, grouper, self.missing, rows, self.n_jobs),
+            recoder=TableRecoder.of(levels, summed, coders, grouper, self.missing, rows, self.n_jobs),
             engine=engine,
         )
-
-    def _count(
-        self,
-        table: Table,
-        coders: Sequence[ColumnCoder],
-        target: Target,
-        weights: np.ndarray | None,
-        blocks: Sequence[slice],
-    ) -> FittedColumns:
-        """Levels from the counts of blocks of rows."""
-        counts: list[ValueCounts] = []
-        for rows in blocks:
-            order = ClassOrder.of(target.codes[rows], target.n_classes, None if weights is None else weights[rows])
-            block = count_columns(table.take(rows), coders, order, self.n_jobs)
-            counts = [ValueCounts.sum(both) for both in zip(counts, block, strict=True)] if counts else block
-        return fit_counts(table.names, table.types(), counts, coders, self.missing, self.n_jobs, table.sums)
 
     def _read_for_fit(self, X: Any) -> tuple[Table, np.ndarray, list[ColumnCoder], MODLGrouper]:
         """The table, the sums to try, (n_sums, n_terms), the coder of each column, and that of the cells of pairs."""
@@ -358,13 +289,133 @@ class TableEncoder(TableCoder):
         }
 
 
-def _with_useful(sums: np.ndarray, table: Table, *options: Any) -> tuple[Table, dict[range, Intervals]]:
-    """The table with those of the sums that get several levels, and their intervals."""
-    if not len(sums):
-        return table, {}
-    tried = SummedTable(table, sums)
-    useful, intervals = fit_useful(tried, range(table.n_columns, tried.n_columns), *options)
-    return with_sums(table, sums[useful]), intervals
+@dataclass
+class _Fit:
+    """The training rows of a `TableEncoder`, and how their levels and codes are found.
+
+    Parameters
+    ----------
+    encoder : its options.
+    table : the columns; ``sums`` : (n_sums, n_terms) positions of those whose sums are tried.
+    coders : of each column; ``grouper`` : of the cells of pairs.
+    target, weights, order : classes and weights of the rows, as they come and class by class.
+    rows : the rows as they are coded.
+    engine : where the codes live.
+    single : columns that no pair is looked for with.
+
+    Attributes
+    ----------
+    cautions, marked : of the columns, once they are read and fitted; None if the engine had kept their codes.
+    """
+
+    encoder: TableEncoder
+    table: Table
+    sums: np.ndarray
+    coders: Sequence[ColumnCoder]
+    grouper: MODLGrouper
+    target: Target
+    weights: np.ndarray | None
+    order: ClassOrder
+    rows: Rows
+    engine: Engine
+    single: Collection[str]
+    reading: dict[str, Any] = field(default_factory=dict)
+    cautions: list[Caution] | None = None
+    marked: dict[str, Mark] | None = None
+    values: ScannedColumns | None = None
+
+    def __post_init__(self) -> None:
+        bounds = self.engine.blocks(np.array([0, self.table.n_rows]))
+        self.blocks = [slice(*block.tolist()) for block in bounds]
+        self.counted = None if self.weights is None else np.flatnonzero(self.weights > 0)
+
+    def facts(self) -> Iterator[Any]:
+        """Everything that the codes depend on, as bytes."""
+        encoder = self.encoder
+        yield repr(
+            [encoder.missing, encoder.pairs, *self.single, encoder._numbers_apart is not None]
+            + [(type(coder).__name__, coder.price, _options(coder)) for coder in self.coders]
+        ).encode()
+        yield from (self.sums.data,) if len(self.sums) else ()
+        if isinstance(self.table, ScannedTable):
+            by_class = self.rows.runs is not None
+            scan = (self.table.source.fingerprint(), self.table.kinds(), by_class, encoder.n_quantiles)
+            yield repr(scan).encode()
+        else:
+            for block in self.blocks:
+                yield from _contents(self.table.take(block))
+        yield repr(self.target.classes.tolist()).encode()
+        yield from (self.target.codes.data, b"" if self.weights is None else self.weights.data)
+
+    def code(self) -> tuple[TableLevels, np.ndarray]:
+        """Levels, and codes of the rows, (n_features, n_rows)."""
+        if isinstance(self.table, ScannedTable):
+            self.values = self._read(self.table)
+        summed, known = self._with_useful_sums() if len(self.sums) else (self.table, {})
+        fitted, codes = self.fit(summed, self.with_coders_of(summed.sums), known)
+        self.marked = self.marks_of(fitted.levels)
+        if all(getattr(coder, "prior", None) == "sizes" for coder in self.coders):
+            saved = fitted.null_costs - fitted.costs
+            fitted.levels.doubtful = doubtful(saved, float(self.order.total), fitted.levels.n_constant)
+        pairs, is_apart = self.encoder.pairs, self.encoder._numbers_apart
+        if not pairs:
+            return fitted.levels, codes
+        of_values = PairFinder if self.values is None else self.values.pair_finder
+        finder = of_values(summed.kinds(), self.grouper, self.order, self.rows, self.encoder.n_jobs)
+        apart = is_apart is not None and is_apart(fitted.levels, self.rows.n_classes)
+        alone = {*self.single, *self.marked, *fitted.levels.sums_with(self.marked)}
+
+        def finer(columns: list[int], coders: list[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:
+            return self.fit(summed.select(columns), coders)
+
+        return finder.add(pairs, fitted, codes, finer, self.engine, alone, apart)
+
+    def fit(
+        self, table: Table, coders: Sequence[ColumnCoder], known: Mapping[range, Intervals] | None = None
+    ) -> tuple[FittedColumns, np.ndarray]:
+        """Levels and codes of some columns; ``known`` : intervals of the last ones."""
+        missing, n_jobs = self.encoder.missing, self.encoder.n_jobs
+        if self.values is not None:
+            return self.values.fit([self.table.names.index(name) for name in table.names], coders, missing)
+        if len(self.blocks) == 1 or not self.order.integral:
+            return fit_columns(table, coders, self.order, missing, n_jobs, self.engine, known)
+        counts: list[ValueCounts] = []
+        for rows in self.blocks:
+            weights = None if self.weights is None else self.weights[rows]
+            order = ClassOrder.of(self.target.codes[rows], self.target.n_classes, weights)
+            block = count_columns(table.take(rows), coders, order, n_jobs)
+            counts = [ValueCounts.sum(both) for both in zip(counts, block, strict=True)] if counts else block
+        fitted = fit_counts(table.names, table.types(), counts, coders, missing, n_jobs, table.sums)
+        return fitted, code_in_blocks(table, fitted.levels, self.blocks, n_jobs, self.engine)
+
+    def marks_of(self, levels: TableLevels) -> dict[str, Mark]:
+        """Columns that mark rows or moments."""
+        return marks(self.table, levels, self.counted, None if self.weights is None else float(self.weights.sum()))
+
+    def with_coders_of(self, sums: np.ndarray) -> list[ColumnCoder]:
+        """The coders of the columns and of so many sums."""
+        return [*self.coders, *[self._numeric] * len(sums)]
+
+    @property
+    def _numeric(self) -> Any:
+        return next((coder for coder in self.coders if coder.kind == "numeric"), None)
+
+    def _read(self, table: ScannedTable) -> ScannedColumns:
+        encoder, options = self.encoder, self.reading
+        known = (table, self.target, self.weights, self.engine, encoder.n_jobs, self.rows.runs)
+        if isinstance(self.engine, Cluster) and table.can_be_read_elsewhere:
+            values: ScannedColumns = RemoteColumns(*known, options["verbose"], encoder.n_quantiles)  # type: ignore[arg-type]
+        else:
+            values = ScannedColumns(*known, options["verbose"], encoder.n_quantiles, options["seconds_left"])
+        self.cautions = noted_cautions(self.engine, values.cautions())  # before the codes count as whole
+        return values
+
+    def _with_useful_sums(self) -> tuple[Table, dict[range, Intervals]]:
+        """The table with those of the sums that get several levels, and their intervals."""
+        tried = SummedTable(self.table, self.sums)
+        of_sums, encoder = range(self.table.n_columns, tried.n_columns), self.encoder
+        useful, known = fit_useful(tried, of_sums, self._numeric, self.order, encoder.missing, encoder.n_jobs)
+        return with_sums(self.table, self.sums[useful]), known
 
 
 def _listed(target: Target, weights: np.ndarray | None, by_class: bool) -> Rows:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from bayesieve.discretize.criterion import (
+    Groups,
     Prior,
     group_prior,
     log_factorials,
@@ -20,7 +21,6 @@ from bayesieve.discretize.criterion import (
     total_costs,
 )
 from bayesieve.discretize.intervals import Method, TooManyBlocks, search_bounds
-from bayesieve.discretize.partition import Groups
 
 MAX_OPTIMAL_VALUES = 16
 """Values (with the published prior: those pure in one class joined) up to which ``method="optimal"`` tries all."""

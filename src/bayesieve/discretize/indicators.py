@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.counts import CodedTable
-from bayesieve.discretize.class_order import ClassOrder
+from bayesieve.counts import CodedTable, ContingencyCounts
+from bayesieve.counts.coded import Families
 from bayesieve.discretize.column_coder import TableCoder, read_classes
-from bayesieve.discretize.families import (
-    code_families,
-    fit_families,
-    indicator_table,
-    indicator_values,
-    level_scores,
-    make_family,
-)
+from bayesieve.discretize.criterion import interval_costs, level_scores as shares_saved
 from bayesieve.discretize.parametric_scores import as_parametric_scores, compute_table
-from bayesieve.discretize.thresholds import thresholds_of
-from bayesieve.engine import IN_MEMORY, Engine
+from bayesieve.discretize.value_counts import ClassOrder
+from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.shared_docs import with_shared_docs
-from bayesieve.table import FeatureLevels, Rows, Table
+from bayesieve.table import Column, FeatureLevels, Rows, Table
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import new_table, remember_features
 from bayesieve.table.frames import apart_by_name, as_table
-from bayesieve.table.indicator_levels import MISSING_LEVEL, IndicatorLevels, score_values
+from bayesieve.table.indicator_levels import MISSING_LEVEL, IndicatorLevels, indicator_name, score_values
+from bayesieve.table.levels import smallest_unsigned
 
 
 class IndicatorEncoder(TableCoder):
@@ -262,3 +257,150 @@ class IndicatorEncoder(TableCoder):
                     "number; convert the column, or leave it out."
                 )
         return table, table.names
+
+
+_MOST_QUANTILES = 1_000_000
+
+
+def thresholds_of(thresholds: Any, scores: Sequence[str], groups: Sequence[str]) -> list[np.ndarray | int]:
+    """For each score, its ascending thresholds or the number of thresholds to learn.
+
+    Parameters
+    ----------
+    thresholds : int, sequence of numbers, or mapping from the name of a score, or of its group, to either
+    scores : names of the scores
+    groups : the parametric score that each score belongs to, otherwise its own name
+
+    Raises
+    ------
+    ValueError
+        If a mapping leaves a score out or names an unknown one, or a threshold is not a finite number.
+    """
+    if not isinstance(thresholds, Mapping):
+        return [_one(thresholds, "thresholds")] * len(scores)
+    known = {*scores, *groups}
+    for name in thresholds:
+        if name not in known:
+            raise ValueError(f"thresholds has no score {name!r}; known scores: {_listed(scores)}.")
+    settings = []
+    for score, group in zip(scores, groups, strict=True):
+        name = score if score in thresholds else group
+        if name not in thresholds:
+            raise ValueError(f"thresholds lacks the score {score!r}; add its thresholds, or drop the score from X.")
+        settings.append(_one(thresholds[name], f"thresholds[{name!r}]"))
+    return settings
+
+
+def quantile_thresholds(values: np.ndarray, weights: np.ndarray, n: int, score: str) -> np.ndarray:
+    """Up to ``n`` distinct values of the score that cut the rows with a finite one into parts of about equal size.
+
+    Threshold i is the smallest value that at least i / (n + 1) of the rows do not exceed. The largest value is no
+    threshold (every row would meet it) unless there is no other.
+
+    Parameters
+    ----------
+    values : float array, shape (n_rows,), NaN = missing
+    weights : float array, shape (n_rows,), or empty when every row counts once
+    n : number of thresholds to learn
+    score : its name, for the message
+
+    Raises
+    ------
+    ValueError
+        If no value is finite.
+    """
+    finite = np.isfinite(values)
+    if not finite.any():
+        raise ValueError(
+            f"Score {score!r} has no finite value to learn thresholds from; give its thresholds, or leave it out."
+        )
+    order = np.argsort(values[finite], kind="stable")
+    ascending = values[finite][order]
+    cumulated = np.cumsum(weights[finite][order]) if weights.size else np.arange(1.0, order.size + 1.0)
+    targets = cumulated[-1] * np.arange(1, n + 1) / (n + 1)
+    quantiles = np.unique(ascending[np.minimum(np.searchsorted(cumulated, targets), order.size - 1)])
+    below = quantiles[quantiles < ascending[-1]]
+    return below if below.size else ascending[-1:]
+
+
+def _one(setting: Any, what: str) -> np.ndarray | int:
+    if isinstance(setting, Integral) and not isinstance(setting, bool):
+        if setting < 1:
+            raise ValueError(f"{what} must be at least 1, the number of thresholds to learn, got {setting!r}.")
+        if int(setting) > _MOST_QUANTILES:
+            raise ValueError(f"{what} must be at most {_MOST_QUANTILES:,}, got {setting!r}; list thresholds for more.")
+        return int(setting)
+    numbers = np.asarray(list(setting) if isinstance(setting, Iterable) and not isinstance(setting, str) else setting)
+    if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iuf":
+        raise ValueError(
+            f"{what} must be a sequence of numbers, or a whole number of thresholds to learn, got {setting!r}."
+        )
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{what} holds {numbers[~np.isfinite(numbers)][0]}; thresholds must be finite numbers.")
+    return np.unique(numbers.astype(np.float64))
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
+
+
+_PARALLEL_ROWS = 20_000  # below, starting threads costs more than coding
+
+
+def make_family(score: str, thresholds: np.ndarray) -> FeatureLevels:
+    """All thresholds of a score as one ordered feature; its unseen code stands for missing scores."""
+    return FeatureLevels(name=score, kind="numeric", type="number", cut_points=thresholds)
+
+
+def fit_families(
+    columns: Sequence[Column], settings: Sequence[np.ndarray | int], order: ClassOrder, n_jobs: int | None
+) -> list[FeatureLevels]:
+    def fit(i: int) -> FeatureLevels:
+        thresholds = settings[i]
+        if isinstance(thresholds, int):
+            listed = score_values(columns[i])[order.rows]
+            thresholds = quantile_thresholds(listed, order.weights, thresholds, columns[i].name)
+        return make_family(columns[i].name, thresholds)
+
+    return map_in_threads(fit, range(len(columns)), n_jobs)
+
+
+def code_families(columns: Sequence[Column], families: Sequence[FeatureLevels], n_jobs: int | None) -> np.ndarray:
+    """How many thresholds of each family are below the score, shape (n_families, n_rows)."""
+    codes = np.empty((len(families), len(columns[0])), smallest_unsigned(max(one.unseen_code for one in families)))
+
+    def code(i: int) -> None:
+        codes[i] = families[i].code_numbers(columns[i].read_numbers("number")[0])
+
+    map_in_threads(code, range(len(families)), n_jobs if codes.shape[1] >= _PARALLEL_ROWS else None)
+    return codes
+
+
+def indicator_table(
+    codes: np.ndarray, families: Sequence[FeatureLevels], n_levels: np.ndarray, rows: Rows | None = None
+) -> CodedTable:
+    """All indicators of these families; ``n_levels`` has an entry for each indicator."""
+    sizes = np.array([one.n_levels - 1 for one in families])
+    names = [indicator_name(one.name, cut) for one in families for cut in np.asarray(one.cut_points).tolist()]
+    stored = Families(
+        n_thresholds=sizes,
+        family_of=np.repeat(np.arange(sizes.size), sizes),
+        threshold_of=np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes),
+    )
+    return CodedTable(codes, n_levels, names, families=stored, rows=rows)
+
+
+def indicator_values(coded: CodedTable) -> np.ndarray:
+    """1 where the score is at most the threshold, shape (n_rows, n_indicators)."""
+    return (coded.codes == 0).view(np.uint8).T
+
+
+def level_scores(counts: ContingencyCounts, n_levels: np.ndarray) -> np.ndarray:
+    """1 - cost / null cost of the intervals of every indicator, as other discretizers have it, for all of them at
+    once: the levels are the intervals, among the rows that have a level.
+    """
+    whole = np.add.reduceat(counts.counts, counts.offsets[:-1])
+    totals = whole.sum(axis=1)
+    totals[totals == 0.0] = 1.0
+    null_costs = interval_costs(whole, np.ones_like(n_levels), totals)
+    return shares_saved(interval_costs(counts.counts, n_levels, totals), null_costs)

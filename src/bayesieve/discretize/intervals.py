@@ -80,7 +80,7 @@ def _search(
 
 def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """First blocks of good intervals of a column too large for the exact search."""
-    from bayesieve.discretize import _greedy_kernels as kernels
+    from bayesieve.discretize import _interval_kernels as kernels
 
     n_blocks, table = len(cumulated) - 1, _log_factorials(cumulated[-1:])
     # The merges are trusted down to a few hundred intervals only: the best of their bounds are chosen exactly, then all

@@ -1,4 +1,4 @@
-"""The values of one scanned column by number: numbered and counted by class block after block."""
+"""The values of one scanned column by number: numbered and counted by class block after block, too many in a grid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.discretize.quantile_grid import QuantileSketch
+from bayesieve.counts.row_content import mixed
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.engine import Engine
 from bayesieve.table import Categories, Column, FeatureLevels
@@ -18,8 +18,11 @@ from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.sources.base import BLOCK_ROWS
 from bayesieve.table.values import Scalar, canonical_text, merge_values
 
+_POINTS_PER_CELL = 16  # rows that stand for others when the cells are chosen
+_SMALLEST = 4096  # hashes by which distinct values are estimated, to within 1.6 %
 _BYTES_PER_TEXT = 200  # with what looks it up
 _FEWEST_TEXTS = 1 << 14
+_INCREMENT = np.uint64(0x9E3779B97F4A7C15)  # that `mixed` adds
 State = dict[str, np.ndarray]
 
 
@@ -127,10 +130,11 @@ class NumberedValues(ABC):
             self.numbers = wide
         self.numbers[rows] = numbers
 
-    def _exact(self, counts: np.ndarray) -> np.ndarray:
-        """Counts as whole numbers, where they are."""
-        whole = self.counts.sum() < 2**31 and np.array_equal(counts, np.floor(counts))
-        return counts.astype(np.int32) if whole else counts
+
+def whole_if_possible(counts: np.ndarray) -> np.ndarray:
+    """Counts as whole numbers, if they are."""
+    whole = counts.sum() < 2**31 and np.array_equal(counts, np.floor(counts))
+    return counts.astype(np.int32) if whole else counts
 
 
 class NumberedNumbers(NumberedValues):
@@ -142,7 +146,7 @@ class NumberedNumbers(NumberedValues):
         self._keys, self._slots = np.zeros(256), np.zeros(256, dtype=np.int32)
         self._known = np.zeros(128)
         self._sketch: QuantileSketch | None = None
-        self._cuts: np.ndarray | None = None
+        self._grid: Grid | None = None
 
     @property
     def n_bytes(self) -> int:
@@ -156,11 +160,11 @@ class NumberedNumbers(NumberedValues):
 
     def add(self, column: Column, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
         values = column.numbers()
-        if self._cuts is not None:
-            self._count_cells(values, rows, classes, weights)
+        if self._grid is not None:
+            self.numbers[rows] = self._grid.add(values, classes, weights)
         elif self._sketch is None:
             self._count(values, rows, classes, weights)
-        if self._sketch is not None and self._cuts is None:
+        if self._sketch is not None and self._grid is None:
             ordered = np.sort(values)
             self._sketch.add(ordered[: np.searchsorted(ordered, np.nan)])
 
@@ -209,11 +213,8 @@ class NumberedNumbers(NumberedValues):
     def begin_again(self) -> bool:
         if self._sketch is None or self.on_grid:
             return self.on_grid
-        self._cuts, self.on_grid = self._sketch.cuts(), True
-        self.n_known = self._cuts.size + 1
-        self.counts = np.zeros((self.n_known + 1, self.counts.shape[1]))
-        self._lowest, self._highest = np.full((2, self.n_known + 1), np.inf)
-        self._highest *= -1.0
+        self._grid, self.on_grid = Grid(self._sketch.cuts(), self.counts.shape[1]), True
+        self.n_known, self.counts = len(self._grid.counts) - 1, self._grid.counts
         self.numbers = self._array(self.numbers.size, smallest_unsigned(self.n_known))
         return True
 
@@ -221,49 +222,34 @@ class NumberedNumbers(NumberedValues):
         if self._sketch is None:
             return super().state(n_rows) | {"known": self._known[: self.n_known + 1]}
         state = super().state(n_rows if self.on_grid else 0) | self._sketch.state()
-        if self._cuts is not None:
-            state |= {"cuts": self._cuts, "ends": np.array([self._lowest, self._highest])}
+        if self._grid is not None:
+            state |= {"cuts": self._grid.cuts, "ends": self._grid.ends}
         return state
 
     def restore(self, state: State, n_rows: int) -> None:
         on_grid, gridded = "cuts" in state, "points" in state
         super().restore(state, n_rows if on_grid or not gridded else 0)
         if on_grid:
-            self._cuts, (self._lowest, self._highest) = state["cuts"], state["ends"].copy()
+            self._grid = Grid(state["cuts"], self.counts.shape[1])
+            self._grid.counts, self._grid.ends = self.counts, state["ends"].copy()
         if gridded:
             self._sketch = QuantileSketch.restored(self.numbers.size, self._n_cells, state)
         else:
             self._known = state["known"]
             self._widen(2 * len(self.counts))
 
-    def _count_cells(self, values: np.ndarray, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
-        from bayesieve.discretize._value_kernels import count_numbered, widen_cells
-        from bayesieve.table._kernels import code_numbers
-
-        assert self._cuts is not None
-        numbers = np.empty((1, values.size), dtype=self.numbers.dtype)
-        missing = np.array([np.iinfo(numbers.dtype).max])  # 0 after the last step
-        values = np.ascontiguousarray(values)
-        code_numbers(values[None, :], self._cuts, np.array([0, self._cuts.size]), missing, numbers)
-        numbers += numbers.dtype.type(1)
-        count_numbered(numbers[0], classes, weights, self.counts)
-        widen_cells(values, numbers[0], self._lowest, self._highest)
-        self.numbers[rows] = numbers[0]
-
     def value_counts(self) -> ValueCounts:
-        counts = self.counts[: self.n_known + 1]
-        met = np.flatnonzero(counts[1:].any(axis=1)) + 1
-        missing = self._exact(counts[0])
-        if self.on_grid:
+        if self._grid is not None:
             assert self._sketch is not None
-            ranges = (self._lowest[met], self._highest[met])
-            return ValueCounts(ranges[0], self._exact(counts[met]), missing, ranges[1], self._sketch.n_distinct)
+            return self._grid.value_counts(self._sketch.n_distinct)
+        counts = whole_if_possible(self.counts[: self.n_known + 1])
+        met = np.flatnonzero(counts[1:].any(axis=1)) + 1
         met = met[np.argsort(self._known[met])]
-        return ValueCounts(self._known[met], self._exact(counts[met]), missing)
+        return ValueCounts(self._known[met], counts[met], counts[0])
 
     def codes(self, levels: FeatureLevels) -> np.ndarray:
         of_missing = levels.unseen_code if levels.missing_code is None else levels.missing_code
-        values = self._highest if self.on_grid else self._known
+        values = self._known if self._grid is None else self._grid.ends[1]
         codes = levels.code_numbers(values[: self.n_known + 1])
         codes[0] = of_missing
         return codes
@@ -275,8 +261,9 @@ class NumberedTexts(NumberedValues):
     def __init__(self, key: str, n_rows: int, n_classes: int, engine: Engine, most: int) -> None:
         super().__init__(key, n_rows, n_classes, engine, most)
         self._number: dict[str, int] = {}
+        self._pool: Any = None
         self._raw: list[Scalar] = []
-        self._pool: TextPool | None = TextPool()
+        self._new_pool([])
 
     @property
     def n_bytes(self) -> int:
@@ -286,12 +273,12 @@ class NumberedTexts(NumberedValues):
         self._most = min(self._most, max(_FEWEST_TEXTS, self.n_known))
 
     def add(self, column: Column, rows: slice, classes: np.ndarray, weights: np.ndarray) -> None:
-        from bayesieve.discretize._value_kernels import count_numbered
+        from bayesieve.counts._kernels import count_codes
 
-        numbers = self._numbers_of(column)
+        self._put(rows, self._numbers_of(column))
         self._grow(1 << (self.n_known + 2).bit_length())
-        count_numbered(numbers, classes, weights, self.counts)
-        self._put(rows, numbers)
+        numbers, n = self.numbers[None, rows], np.array([len(self.counts)])
+        count_codes(numbers, classes, weights, n, np.array([0]), self.counts)
 
     def state(self, n_rows: int) -> State:
         texts = json.dumps([self._pool is not None, *self._raw]).encode()
@@ -300,14 +287,27 @@ class NumberedTexts(NumberedValues):
     def restore(self, state: State, n_rows: int) -> None:
         super().restore(state, n_rows)
         in_pool, *self._raw = json.loads(state["values"].tobytes())
-        self._pool = TextPool(self._raw) if in_pool else None
-        self._number = {} if in_pool else {_text_of(value): number for number, value in enumerate(self._raw, 1)}
+        if in_pool:
+            self._new_pool(self._raw)
+        else:
+            self._pool = None
+            self._number = {_text_of(value): number for number, value in enumerate(self._raw, 1)}
+
+    def _new_pool(self, texts: Sequence[Any]) -> None:
+        """Codes of texts that go on from block to block, with these ones first."""
+        import polars as pl
+
+        self._pool = pl.Categories.random()
+        self._last = pl.Series(texts, dtype=pl.String).cast(pl.Categorical(self._pool))  # an unused pool is emptied
 
     def _numbers_of(self, column: Column) -> np.ndarray:
-        pool = self._pool
-        if pool is not None and pool.takes(column):
-            codes = pool.codes(column)
-            self._raw += pool.values(len(self._raw))
+        import polars as pl
+
+        data = column._data
+        if self._pool is not None and isinstance(data, pl.Series) and data.dtype == pl.String:
+            self._last = column._selected().cast(pl.Categorical(self._pool))
+            codes = self._last.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+            self._raw += self._pool.to_series().slice(len(self._raw)).to_list()
             self.n_known = min(len(self._raw), self._most)
             if len(self._raw) > self._most:  # one by one from now on
                 self._pool, self._raw = None, self._raw[: self._most]
@@ -332,8 +332,8 @@ class NumberedTexts(NumberedValues):
     def value_counts(self) -> ValueCounts:
         values, position = merge_values(self._raw)
         order = np.argsort(position[:-1])
-        counts = self._exact(self.counts[1 : self.n_known + 1][order])
-        return ValueCounts(values, counts, self._exact(self.counts[0]))
+        counts = whole_if_possible(self.counts[: self.n_known + 1])
+        return ValueCounts(values, counts[1:][order], counts[0])
 
     @property
     def n_left_out(self) -> int:  # type: ignore[override]
@@ -349,30 +349,105 @@ def _text_of(value: Scalar) -> str:
     return value if isinstance(value, str) else canonical_text(value)
 
 
-class TextPool:
-    """Codes of the texts of a column that go on from block to block; ``texts`` have the first ones."""
+class Grid:
+    """Rows by class, and the lowest and the highest value, of the cells of a grid.
 
-    def __init__(self, texts: Sequence[Any] = ()) -> None:
-        import polars as pl
+    Parameters
+    ----------
+    cuts : ascending numbers: cells are the intervals between them, each with its upper end.
 
-        self._pool = pl.Categories.random()
-        self._last: Any = pl.Series(texts, dtype=pl.String).cast(pl.Categorical(self._pool))
+    Attributes
+    ----------
+    counts : (n_cells + 1, n_classes) rows, or weight; the first line of missing values.
+    ends : (2, n_cells + 1) lowest and highest values, in the same order.
+    """
 
-    def takes(self, column: Column) -> bool:
-        """Whether this is a column of text."""
-        import polars as pl
+    def __init__(self, cuts: np.ndarray, n_classes: int) -> None:
+        self.cuts, self.counts = cuts, np.zeros((cuts.size + 2, n_classes))
+        self.ends = np.tile([[np.inf], [-np.inf]], cuts.size + 2)
 
-        return isinstance(column._data, pl.Series) and column._data.dtype == pl.String
+    def add(self, values: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Count some rows, and return the line of each."""
+        from bayesieve.discretize._value_kernels import count_in_cells
+        from bayesieve.table._kernels import code_numbers
 
-    def codes(self, column: Column) -> np.ndarray:
-        """(n_rows,) codes in the order in which texts were first met, -1 = missing."""
-        import polars as pl
+        numbers = np.empty((1, values.size), dtype=smallest_unsigned(self.cuts.size + 1))
+        missing = np.array([np.iinfo(numbers.dtype).max])  # 0 after the last step
+        values = np.ascontiguousarray(values)
+        code_numbers(values[None, :], self.cuts, np.array([0, self.cuts.size]), missing, numbers)
+        numbers += numbers.dtype.type(1)
+        count_in_cells(values, numbers[0], classes, weights, self.counts, *self.ends)
+        return numbers[0]
 
-        self._last = column._selected().cast(pl.Categorical(self._pool))  # an unused pool is emptied
-        codes: np.ndarray = self._last.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        return codes
+    def __add__(self, other: Grid) -> Grid:
+        both = Grid(self.cuts, self.counts.shape[1])
+        both.counts = self.counts + other.counts
+        both.ends = np.array([np.minimum(self.ends[0], other.ends[0]), np.maximum(self.ends[1], other.ends[1])])
+        return both
 
-    def values(self, begin: int) -> list[str]:
-        """The texts from this code on."""
-        texts: list[str] = self._pool.to_series().slice(begin).to_list()
-        return texts
+    def value_counts(self, n_distinct: int) -> ValueCounts:
+        """The counts of cells with rows, among so many distinct values."""
+        counts = whole_if_possible(self.counts)
+        met = np.flatnonzero(counts[1:].any(axis=1)) + 1
+        return ValueCounts(self.ends[0, met], counts[met], counts[0], self.ends[1, met], n_distinct)
+
+
+class QuantileSketch:
+    """Every so many-th number of each block of rows, and an estimate of how many are distinct.
+
+    Parameters
+    ----------
+    n_rows : rows in all.
+    n_cells : of the grid.
+    """
+
+    def __init__(self, n_rows: int, n_cells: int) -> None:
+        self._n_cells = n_cells
+        self._step = max(1, n_rows // (_POINTS_PER_CELL * n_cells))
+        self._points: list[np.ndarray] = []
+        self._smallest = np.zeros(0, dtype=np.uint64)
+
+    def add(self, values: np.ndarray, rows: np.ndarray | None = None) -> None:
+        """Numbers of a block in ascending order, or distinct ones with the rows that have each."""
+        if rows is None:
+            self._points.append(values[self._step // 2 :: self._step].copy())  # a view would keep all of the block
+            values = values[np.append(True, values[1:] != values[:-1])] if values.size else values
+        else:
+            last = np.cumsum(rows)
+            at = np.arange(self._step // 2, last[-1] if last.size else 0, self._step)
+            self._points.append(values[np.searchsorted(last, at, side="right")])
+        self._count(mixed((values + 0.0).view(np.uint64) - _INCREMENT))
+
+    def join(self, other: QuantileSketch) -> None:
+        """Add the numbers of another sketch of the same table."""
+        self._points += other._points
+        self._count(other._smallest)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What `restored` makes the same sketch of."""
+        return {"points": np.concatenate(self._points), "smallest": self._smallest}
+
+    @classmethod
+    def restored(cls, n_rows: int, n_cells: int, state: dict[str, np.ndarray]) -> QuantileSketch:
+        """The sketch with this `state`."""
+        sketch = cls(n_rows, n_cells)
+        sketch._points, sketch._smallest = [state["points"]], state["smallest"]
+        return sketch
+
+    def _count(self, hashes: np.ndarray) -> None:
+        if self._smallest.size == _SMALLEST:
+            hashes = hashes[hashes < self._smallest[-1]]
+        self._smallest = np.union1d(self._smallest, hashes)[:_SMALLEST]
+
+    def cuts(self) -> np.ndarray:
+        """Ascending numbers: cells are the intervals between them, each with its upper end."""
+        points = np.sort(np.concatenate(self._points))
+        cuts: np.ndarray = np.unique(points[np.arange(1, self._n_cells) * points.size // self._n_cells])
+        return cuts
+
+    @property
+    def n_distinct(self) -> int:
+        """About how many numbers are distinct."""
+        if self._smallest.size < _SMALLEST:
+            return int(self._smallest.size)
+        return round((_SMALLEST - 1) / (float(self._smallest[-1]) / 2.0**64))

@@ -16,13 +16,10 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.counts.row_content import drawn_by_content, keys_of
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer
-from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder
-from bayesieve.discretize.criterion import Prior, part_cost
-from bayesieve.discretize.modl import MODLGrouper
-from bayesieve.discretize.partition import Groups
-from bayesieve.discretize.value_counts import ValueCounts
-from bayesieve.discretize.values import LEAST_VALUES, ValueCoder, saved_by_values
+from bayesieve.discretize.criterion import Groups, Prior, part_cost
+from bayesieve.discretize.modl import LEAST_VALUES, MODLGrouper, ValueCoder, saved_by_values
+from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import Rows
 from bayesieve.table.pair_levels import PairLevels, unused_pair_name
@@ -77,18 +74,17 @@ _FINER: dict[str, ColumnCoder] = {"numeric": EqualFrequencyDiscretizer(N_BINS), 
 
 def check_pairs(pairs: Any) -> None:
     """Raise ValueError unless ``pairs`` is an option of `TableEncoder`."""
-    if isinstance(pairs, str):
-        if pairs == "auto":
-            return
-    elif isinstance(pairs, Integral) and not isinstance(pairs, bool):
-        if int(pairs) >= 0:
-            return
-    elif isinstance(pairs, (list, tuple)) and all(
-        isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(name, str) for name in pair)
-        for pair in pairs
-    ):
-        return
-    raise ValueError(f"pairs must be 'auto', a number of pairs or a list of pairs of names, got {pairs!r:.80}.")
+    if isinstance(pairs, Integral) and not isinstance(pairs, bool):
+        is_option = int(pairs) >= 0
+    elif isinstance(pairs, (list, tuple)):
+        is_option = all(
+            isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(name, str) for name in pair)
+            for pair in pairs
+        )
+    else:
+        is_option = isinstance(pairs, str) and pairs == "auto"
+    if not is_option:
+        raise ValueError(f"pairs must be 'auto', a number of pairs or a list of pairs of names, got {pairs!r:.80}.")
 
 
 def grouper_of(categorical: ColumnCoder, prior: Prior) -> MODLGrouper:

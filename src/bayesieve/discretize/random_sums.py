@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import combinations
 from math import comb
 from numbers import Integral
 from typing import Any, Literal
@@ -157,14 +158,8 @@ def _seed(random_state: Any) -> Any:
 
 
 def _combinations(n: int, order: int) -> np.ndarray:
-    """All ascending combinations of 2 or 3 of n positions, (n! / (n - order)! / order!, order)."""
-    pairs = np.column_stack(np.triu_indices(n, 1))
-    if order == 2:
-        return pairs
-    n_more = n - 1 - pairs[:, 1]
-    third = np.arange(n_more.sum()) - np.repeat(np.cumsum(n_more) - n_more, n_more)
-    longer = np.repeat(pairs, n_more, axis=0)
-    return np.column_stack([longer, longer[:, 1] + 1 + third])
+    """All ascending combinations of so many of n positions, in order, (n_combinations, order)."""
+    return np.fromiter(combinations(range(n), order), dtype=np.dtype((np.int64, order)))
 
 
 class SummedTable(Table):

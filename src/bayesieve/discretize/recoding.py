@@ -11,9 +11,9 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.counts.row_content import Content, keys_of
 from bayesieve.discretize.cells import cells_of
-from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_columns
 from bayesieve.discretize.pairs import PairFinder
+from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.table import FeatureLevels, Rows, Table
 from bayesieve.table.columns import Column
 from bayesieve.table.levels import smallest_unsigned
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableRecoder:
-    """The `Recoder` of a table that was coded column by column.
+    """Codes the rows of a table again, from their raw values, with levels learnt from some of them only.
 
     Parameters
     ----------
@@ -70,12 +70,15 @@ class TableRecoder:
 
     @property
     def uses_classes(self) -> bool:
+        """Whether the levels depend on the classes of the rows."""
         return any(coder.supervised for coder in self.coders) or any(len(columns) > 1 for columns in self.features)
 
     def take(self, rows: np.ndarray) -> TableRecoder:
+        """The same for some of the rows, in this order."""
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
     def select(self, features: np.ndarray) -> TableRecoder:
+        """The same of these features only (ascending positions)."""
         chosen = [self.features[k] for k in features.tolist()]
         columns = sorted({i for feature in chosen for i in feature})
         at = {i: k for k, i in enumerate(columns)}
@@ -88,6 +91,7 @@ class TableRecoder:
         )
 
     def with_columns(self, columns: Mapping[str, np.ndarray]) -> TableRecoder:
+        """The same with further columns of `Rows`, each of shape (n_rows, ...)."""
         of_table = dict(columns)
         if self.rows is not None:
             for name, column in columns.items():
@@ -96,10 +100,17 @@ class TableRecoder:
         return replace(self, known=replace(self.known, columns={**self.known.columns, **of_table}))
 
     @property
+    def _own(self) -> Table:
+        """The rows that count."""
+        return self.table if self.rows is None else self.table.take(self.rows)
+
+    @property
     def in_memory(self) -> bool:
+        """Whether the raw values are at hand, and need not be read from a source."""
         return not isinstance(self.table, ScannedTable)
 
     def fingerprints(self) -> np.ndarray:
+        """(n_rows,) numbers that are equal where all raw values are, whatever the order of the rows."""
         if self.rows is None or 2 * self.rows.size < self.table.n_rows:
             columns, _ = self._values()
             return keys_of(columns, np.zeros(self.table.n_rows if self.rows is None else self.rows.size, np.uint8))
@@ -107,6 +118,7 @@ class TableRecoder:
         return keys_of(columns, np.zeros(self.table.n_rows, np.uint8))[self.rows]
 
     def content(self, classes: np.ndarray) -> Content:
+        """The rows with these classes by their values in all columns that are not constant."""
         columns, kinds = self._values()
         numbered, ordered = [], []
         for column, kind in zip(columns, kinds, strict=True):
@@ -118,7 +130,7 @@ class TableRecoder:
 
     def _values(self) -> tuple[Iterator[np.ndarray], Sequence[str]]:
         """The values of each raw column, numbers or codes that do not depend on the order of the rows; and its kind."""
-        table = self.table if self.rows is None else self.table.take(self.rows)
+        table = self._own
         kinds = table.kinds()
         columns = (table.column(i) for i in range(table.n_columns))
         values = (
@@ -128,11 +140,15 @@ class TableRecoder:
         return values, kinds
 
     def numbers(self) -> list[np.ndarray | None]:
-        table = self.table if self.rows is None else self.table.take(self.rows)
+        """(n_rows,) values of each feature of numbers, NaN where missing; None for the others."""
+        table = self._own
         columns = [table.column(i) if len(feature) == 1 else None for feature in self.features for i in feature[:1]]
         return [column.numbers() if column is not None and column.kind == "numeric" else None for column in columns]
 
     def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
+        """The rows at the positions ``fit``, which the levels are learnt from, and those at ``rows`` (None: all), with
+        the levels where they are those of all features.
+        """
         every = np.arange(self.table.n_rows) if self.rows is None else self.rows
         others = every if rows is None else every[rows]
         levels, own = self._learnt(every[fit])
@@ -140,13 +156,16 @@ class TableRecoder:
         return self._coded(own, levels, every[fit]), self._coded(codes, levels, others)
 
     def code(self, levels: Sequence[FeatureLevels]) -> CodedTable:
-        table = self.table if self.rows is None else self.table.take(self.rows)
+        """The rows coded by other levels of the same columns, without classes."""
         of_table = TableLevels.of(levels)
-        codes, unseen = code_columns(table, of_table, self.n_jobs)
+        codes, unseen = code_columns(self._own, of_table, self.n_jobs)
         return CodedTable(codes, of_table.n_levels, of_table.names, levels=of_table, unseen=unseen)
 
     def refine(self, levels: Sequence[FeatureLevels], weights: np.ndarray) -> tuple[list[FeatureLevels], np.ndarray]:
-        table = self.table if self.rows is None else self.table.take(self.rows)
+        """Cells nested in these levels, learnt from the rows and their positive weights, and the rows coded by them;
+        levels that cannot be split stay as they are.
+        """
+        table = self._own
         columns: list[Any] = [[table.column(i) for i in feature] for feature in self.features]
         columns = [both if len(both) > 1 else both[0] for both in columns]
         cells = [

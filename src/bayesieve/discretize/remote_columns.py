@@ -11,12 +11,11 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteCodes, RemoteColumn, gather
 from bayesieve.discretize import scanned_columns as limits
-from bayesieve.discretize.class_order import ClassOrder
 from bayesieve.discretize.column_blocks import code_columns
+from bayesieve.discretize.numbered_values import Grid, QuantileSketch
 from bayesieve.discretize.pairs import PairFinder, cells_of_pair, with_pairs
-from bayesieve.discretize.quantile_grid import QuantileSketch
 from bayesieve.discretize.scanned_columns import ScannedColumns
-from bayesieve.discretize.value_counts import ValueCounts
+from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.engine import IN_MEMORY, Cluster, Engine
 from bayesieve.engine.progress import SearchProgress, bytes_and_time_left
 from bayesieve.table import Target
@@ -117,8 +116,8 @@ class RemoteColumns(ScannedColumns):
                 sketch.add(part.values, part.counts.sum(axis=1))
             else:
                 sketch.join(part)
-        cells: _Cells = self._held.total(_count_cells, position, sketch.cuts())
-        return _Counted(cells.value_counts(sketch.n_distinct))
+        grid: Grid = self._held.total(_count_cells, position, sketch.cuts())
+        return _Counted(grid.value_counts(sketch.n_distinct))
 
     def _codes(self, positions: Sequence[int], levels: TableLevels) -> RemoteCodes:  # type: ignore[override]
         dtype = smallest_unsigned(int(levels.n_levels.max()))
@@ -149,38 +148,6 @@ class _Counted:
 
     def value_counts(self) -> ValueCounts:
         return self.counts
-
-
-@dataclass(frozen=True)
-class _Cells:
-    """Rows of each cell of a grid by class, missing values last, and the range of their values."""
-
-    counts: np.ndarray
-    lowest: np.ndarray
-    highest: np.ndarray
-
-    @classmethod
-    def of(cls, values: np.ndarray, order: ClassOrder, cuts: np.ndarray) -> _Cells:
-        own = ValueCounts.of_numbers(values, order)
-        cell = np.searchsorted(cuts, own.values)  # a cell has its upper end
-        counts = np.zeros((cuts.size + 2, order.n_classes))
-        np.add.at(counts, cell, own.counts)
-        counts[-1] = own.missing
-        lowest, highest = np.full((2, cuts.size + 1), np.inf)
-        np.minimum.at(lowest, cell, own.values)
-        highest *= -1.0
-        np.maximum.at(highest, cell, own.values)
-        return cls(counts, lowest, highest)
-
-    def __add__(self, other: _Cells) -> _Cells:
-        counts = self.counts + other.counts
-        return _Cells(counts, np.minimum(self.lowest, other.lowest), np.maximum(self.highest, other.highest))
-
-    def value_counts(self, n_distinct: int) -> ValueCounts:
-        whole = self.counts.sum() < 2**31 and np.array_equal(self.counts, np.floor(self.counts))
-        counts = self.counts.astype(np.int32) if whole else self.counts
-        met = np.flatnonzero(counts[:-1].any(axis=1))
-        return ValueCounts(self.lowest[met], counts[met], counts[-1], self.highest[met], n_distinct)
 
 
 class RemotePairFinder(PairFinder):
@@ -255,9 +222,11 @@ def _count(
     return counted, frame[block.wanted]
 
 
-def _count_cells(block: _Block, position: int, cuts: np.ndarray) -> _Cells:
+def _count_cells(block: _Block, position: int, cuts: np.ndarray) -> Grid:
+    grid, rows = Grid(cuts, block.rows.n_classes), block.rows
     values = block.part.table(block.part.frame([position])).column(0).numbers()
-    return _Cells.of(values, block.order, cuts)
+    grid.add(values, np.asarray(rows.class_codes), np.zeros(0) if rows.weights is None else rows.weights)
+    return grid
 
 
 def _code(block: _Block, positions: list[int], levels: TableLevels, dtype: np.dtype[Any]) -> None:

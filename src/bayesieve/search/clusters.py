@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Dependence
 from bayesieve.counts.dependence import make_dependence
-from bayesieve.counts.within_classes import strongest_within_classes
+from bayesieve.counts.pairs import strongest_within_classes
 from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.problem import Search, SubsetProblem
 from bayesieve.search.subset_values import SubsetValues, walk_subsets

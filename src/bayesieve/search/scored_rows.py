@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayesieve.counts import CodedTable, ContingencyCounts, Recoder, Smoothing, log_probabilities
+from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing, log_probabilities
+from bayesieve.counts.coded import Families
 from bayesieve.counts.contingency import left_over
-from bayesieve.counts.families import Families
 from bayesieve.counts.probabilities import log_probabilities_of_all, smoothed_logs
 from bayesieve.criteria import ClassBlock, RatioTables
 from bayesieve.criteria.ratio_tables import keeps
 from bayesieve.criteria.row_steps import IMPOSSIBLE
+from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.engine import Engine
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.rows import Rows
@@ -55,7 +56,7 @@ class ScoredRows:
 
     @classmethod
     def leave_one_out_of_folds(
-        cls, coded: CodedTable, recoder: Recoder, n_folds: int, smoothing: Smoothing
+        cls, coded: CodedTable, recoder: TableRecoder, n_folds: int, smoothing: Smoothing
     ) -> ScoredRows:
         """As `leave_one_out`, each row by levels that are learnt from the rows of all other folds."""
         if coded.weights is not None and not np.all(coded.weights):
@@ -83,7 +84,7 @@ class ScoredRows:
         counts: ContingencyCounts,
         splits: Sequence[tuple[np.ndarray, np.ndarray]],
         smoothing: Smoothing,
-        recoder: Recoder | None = None,
+        recoder: TableRecoder | None = None,
     ) -> ScoredRows:
         """The test rows of every split, each scored by the tables of the split's training rows.
 

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesieve.counts import CodedTable, Recoder, Smoothing
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion, make_criterion
+from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.search import ScoredRows
 from bayesieve.selection.row_splits import is_number_of_folds, is_splitter, row_splits
 
@@ -80,7 +81,9 @@ def evaluation_rows(
     return EvaluationRows(rows, None, f"{len(splits)} folds", recoded)
 
 
-def recoder_for(coded: CodedTable, recode: bool | Literal["auto"], n_times: int) -> tuple[Recoder | None, bool | None]:
+def recoder_for(
+    coded: CodedTable, recode: bool | Literal["auto"], n_times: int
+) -> tuple[TableRecoder | None, bool | None]:
     """The recoder that learns the levels again this many times, and whether it does; None if there is no need.
 
     ValueError if it is asked for, and the raw values are not at hand.
@@ -137,7 +140,7 @@ def hold_out(
     validation_size: float,
     seed: int,
     remedy: str = "use evaluation='loo' or 'train'",
-    recoder: Recoder | None = None,
+    recoder: TableRecoder | None = None,
 ) -> tuple[CodedTable, CodedTable]:
     """Rows to fit and rows to validate, with the shares of the classes; a class of one row is fitted.
 

@@ -120,7 +120,7 @@ def _tree(saved: dict[str, Any]) -> Tree:
 def tree_of(coded: Any) -> Tree:
     """The tree of a coded table."""
     from bayesieve.counts.dependence import make_dependence
-    from bayesieve.counts.within_classes import strongest_within_classes
+    from bayesieve.counts.pairs import strongest_within_classes
     from bayesieve.search.clusters import FeatureClusters
 
     dependence = strongest_within_classes(coded, make_dependence("mutual_information", grows=True))
