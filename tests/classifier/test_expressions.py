@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from bayesieve.classifier.level_expressions import BLANKS
 
 from bayesieve import IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
 from bayesieve.classifier import expressions
-from bayesieve.classifier.level_expressions import BLANKS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

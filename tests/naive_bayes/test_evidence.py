@@ -582,7 +582,7 @@ def test_what_is_dropped_gives_its_weight_back(monkeypatch: pytest.MonkeyPatch) 
     def without_the_pair(contributions: np.ndarray, *_: Any) -> np.ndarray:
         return np.arange(len(contributions)) < 2
 
-    monkeypatch.setattr("bayesieve.classifier.calibrating.worth_keeping", without_the_pair)
+    monkeypatch.setattr("bayesieve.naive_bayes.fitting.worth_keeping", without_the_pair)
     model = SelectiveNB(pairs=[("a", "b")]).fit(X, y)
     assert model.feature_weights_[2] == 0
     assert (model.feature_weights_[:2] > shared.feature_weights_[:2] + 0.05).all()

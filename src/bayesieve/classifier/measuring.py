@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from bayesieve.classifier.rows import coded_twice
 from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation import out_of_fold_log_proba
@@ -91,9 +92,7 @@ def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -
     if unknown:
         raise ValueError(f"y holds the class {unknown[0]!r} that the model does not know; leave its rows out.")
     codes = np.array([positions[label] for label in labels], dtype=np.int64)[target.codes]
-    coded = model.encoder_.transform_coded(table)
-    cells = coded if model.cells_ is None else model.encoder_.transform_coded(table, model, levels=model.cells_)
-    return JudgedRows(X, target.classes[target.codes], codes, weights, coded, cells)
+    return JudgedRows(X, target.classes[target.codes], codes, weights, *coded_twice(model, table))
 
 
 def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:

@@ -12,9 +12,8 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from bayesieve import SelectiveNB, load
-from bayesieve.classifier import calibrating, surfaces as module
 from bayesieve.classifier.report_data import report_data
-from bayesieve.naive_bayes import shapes
+from bayesieve.naive_bayes import fitting, shapes, surfaces as module
 from bayesieve.naive_bayes.surfaces import _VARIANCES, grid_gains, surface_gains
 from bayesieve.table.pair_levels import PairLevels
 
@@ -183,7 +182,7 @@ def test_monotone_columns_are_on_no_surface() -> None:
 
 def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = frame(6, 1500)
-    fits, fit_evidence = [], calibrating.fit_evidence
+    fits, fit_evidence = [], fitting.fit_evidence
 
     def ended(*args: Any, **options: Any) -> Any:
         fits.append(fit_evidence(*args, **options))
@@ -191,7 +190,7 @@ def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
             object.__setattr__(fits[-1], "complete", False)
         return fits[-1]
 
-    monkeypatch.setattr(calibrating, "fit_evidence", ended)
+    monkeypatch.setattr(fitting, "fit_evidence", ended)
     with pytest.warns(UserWarning, match="best evidence so far"):
         model = SelectiveNB().fit(X, y)
     assert surfaces(model)
