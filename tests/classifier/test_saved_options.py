@@ -471,26 +471,6 @@ def test_searches_and_constraints_come_back(tmp_path: Path, kind: type[s.Search]
     check_round_trip(by_merit.fit(table(), y), tmp_path, table(), y)
 
 
-def test_a_search_that_was_resumed_is_saved_without_the_trace(tmp_path: Path) -> None:
-    y = LABELS["str"](codes())
-    stopped = WrapperSelector(search=s.GreedySearch(max_seconds=0.0), evaluation="train").fit(table(), y)
-    search = s.GreedySearch(resume=stopped.trace_, tol=1e-4)
-    model = SelectiveNB(WrapperSelector(search=search, evaluation="train")).fit(table(), y)
-    again = check_round_trip(model, tmp_path, table(), y)
-    assert again.selector.search == s.GreedySearch(tol=1e-4)
-
-
-def test_a_loaded_model_is_reported_with_its_options(tmp_path: Path) -> None:
-    y = LABELS["str"](codes())
-    selector = WrapperSelector(c.Recall("yés"), evaluation=model_selection.StratifiedKFold(3), tol=math.inf)
-    encoder = TableEncoder(numeric=EqualFrequencyDiscretizer(4), categorical=MODLGrouper(method="optimal"))
-    model = SelectiveNB(selector, encoder=encoder).fit(table(), y)
-    again = check_round_trip(model, tmp_path, table(), y)
-    figures = [m.report(tmp_path / "report.html", table(), y, cv=3) for m in (model, again)]
-    assert figures[0].accuracy == figures[1].accuracy
-    assert again.summary().equals(model.summary())
-
-
 class Mine(c.RowLoss):
     name = "mine"
 
@@ -535,11 +515,16 @@ def test_what_no_file_can_hold_is_one_sentence(tmp_path: Path, model: SelectiveN
     assert path.read_text() == "an older file"
 
 
-def test_a_trace_to_go_on_with_is_no_option_of_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_search", [False, True])
+def test_a_trace_to_go_on_with_is_no_option_of_the_file(in_search: bool, tmp_path: Path) -> None:
     y = LABELS["str"](codes())
-    first = WrapperSelector(direction="forward").fit(table(), y)
-    model = SelectiveNB(WrapperSelector(direction="forward", resume=first.trace_)).fit(table(), y)
-    assert check_round_trip(model, tmp_path, table(), y).selector.resume is None
+    options = {"search": s.GreedySearch(max_seconds=0.0)} if in_search else {"direction": "forward"}
+    trace = WrapperSelector(evaluation="train", **options).fit(table(), y).trace_
+    options |= {"search": s.GreedySearch(resume=trace, tol=1e-4)} if in_search else {"resume": trace}
+    model = SelectiveNB(WrapperSelector(evaluation="train", **options)).fit(table(), y)
+    again = check_round_trip(model, tmp_path, table(), y)
+    assert again.selector.resume is None
+    assert again.selector.search == (s.GreedySearch(tol=1e-4) if in_search else None)
 
 
 def test_categories_that_are_infinite(tmp_path: Path) -> None:
@@ -552,33 +537,9 @@ def test_categories_that_are_infinite(tmp_path: Path) -> None:
     check_round_trip(model, tmp_path, texts, y)
 
 
-BROKEN = "caf\ud800"
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        (np.array([[BROKEN if one else "a"] for one in codes()], dtype=object), codes(), "Column 'x0' holds"),
-        (codes()[:, None], np.array([BROKEN if one else "a" for one in codes()], dtype=object), "The target holds"),
-    ],
-)
-def test_half_a_character_is_refused_before_anything_is_searched(X: Any, y: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{message} 'caf\\ud800', which is not valid Unicode; decode it again"):
+@pytest.mark.parametrize("where", ["Column 'x0'", "The target"])
+def test_half_a_character_is_refused_before_anything_is_searched(where: str) -> None:
+    texts = np.array(["caf\ud800" if one else "a" for one in codes()], dtype=object)
+    X, y = (codes()[:, None], texts) if where == "The target" else (texts[:, None], codes())
+    with pytest.raises(ValueError, match=rf"^{where} holds 'caf\\ud800', which is not valid Unicode; decode it again"):
         SelectiveNB("all").fit(X, y)
-
-
-def test_a_model_that_contradicts_itself_is_not_saved(tmp_path: Path) -> None:
-    path = tmp_path / "model.json"
-    path.write_text("an older file")
-    y = LABELS["str"](codes())
-    for spoil, message in (
-        (lambda model: model.naive_bayes_.class_count_.fill(-1.0), "its class counts are out of range"),
-        (lambda model: model.naive_bayes_.feature_log_prob_[0].fill(np.nan), "holds a number that is not finite"),
-        (lambda model: model.feature_weights_.fill(2.0), "feature weights are out of range"),
-        (lambda model: setattr(model, "n_rows_", 0), "n_rows is not a positive whole number"),
-    ):
-        model = SelectiveNB("all").fit(table(), y)
-        spoil(model)
-        with pytest.raises(ValueError, match=f"^This model cannot be saved as JSON: .*{message}; pickle it.$"):
-            model.save(path)
-        assert path.read_text() == "an older file"

@@ -15,6 +15,7 @@ import pytest
 from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
+from bayesieve.discretize.cells import coarser_codes
 from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes import calibration, evidence, shapes
 from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
@@ -249,18 +250,6 @@ def test_an_early_end_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_allclose(model.predict_log_proba(X), counted.predict_log_proba(X), atol=1e-12)
 
 
-def test_fitted_evidence_is_saved_and_the_next_fit_is_the_same(tmp_path: Any) -> None:
-    from bayesieve import load
-
-    X, y = frame(4, 400)
-    model = SelectiveNB(calibrate="levels").fit(X, y)
-    model.save(tmp_path / "model.json")
-    again = load(tmp_path / "model.json")
-    np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
-    np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
-    np.testing.assert_array_equal(again.fit(X, y).predict_joint_log_proba(X), model.predict_joint_log_proba(X))
-
-
 def test_other_parameters_count_again() -> None:
     X, y = frame(5, 200)
     encoder = TableEncoder()
@@ -306,9 +295,6 @@ def test_cells_predict_better_than_levels_where_evidence_is_smooth() -> None:
 
 
 def test_cells_are_nested_in_levels_and_contributions_add_up(tmp_path: Any) -> None:
-    from bayesieve import load
-    from bayesieve.discretize.cells import coarser_codes
-
     X, y = smooth(2, 800)
     model = SelectiveNB(calibrate="cells").fit(X, y)
     assert model.cells_ is not None
@@ -322,22 +308,8 @@ def test_cells_are_nested_in_levels_and_contributions_add_up(tmp_path: Any) -> N
     np.testing.assert_array_equal(model.predict_joint_log_proba(coded.take(np.arange(9, 4, -1))), joint[9:4:-1])
     with pytest.raises(ValueError, match="predicts by parts of levels"):
         model.predict(coded.with_rows(weights=None))
-    model.save(tmp_path / "model.json")
-    again = load(tmp_path / "model.json")
-    np.testing.assert_array_equal(again.predict_joint_log_proba(X), joint)
-    np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
-    assert again.selected_features_ == model.selected_features_
-    np.testing.assert_array_equal(again.fit(X, y).predict_joint_log_proba(X), joint)
     model.report(tmp_path / "report.html", X, y, cv=0)
     assert 'class="curve"' in (tmp_path / "report.html").read_text("utf-8")
-
-
-def test_rows_coded_once_give_the_model_of_the_table() -> None:
-    X, y = smooth(3, 500)
-    encoder = TableEncoder()
-    coded = encoder.fit_transform_coded(X, y)
-    joint = SelectiveNB(calibrate="cells").fit_coded(coded, encoder).predict_joint_log_proba(coded)
-    np.testing.assert_array_equal(joint, SelectiveNB(calibrate="cells").fit(X, y).predict_joint_log_proba(X))
 
 
 def test_a_feature_without_weight_comes_back_through_its_cells() -> None:

@@ -219,20 +219,6 @@ def test_no_pair_contains_a_monotone_column() -> None:
     assert named.feature_weights_[4] == 0 < named.feature_weights_[5]
 
 
-@pytest.mark.parametrize("calibrate", ["levels", "cells"])
-def test_a_saved_model_and_its_next_fit_are_the_same(tmp_path: Any, calibrate: Any) -> None:
-    X, y = frame(8, 500)
-    model = SelectiveNB(calibrate=calibrate, monotone={"turns": 1, "up": np.int64(1)}).fit(X, y)
-    model.save(tmp_path / "model.json")
-    again = load(tmp_path / "model.json")
-    assert again.monotone == {"turns": 1, "up": 1}
-    np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
-    np.testing.assert_array_equal(again.fit(X, y).predict_joint_log_proba(X), model.predict_joint_log_proba(X))
-    model.set_params(monotone={"nowhere": 1})
-    with pytest.raises(ValueError, match="cannot be saved as JSON: monotone names the column 'nowhere'"):
-        model.save(tmp_path / "other.json")
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import expit
 from sklearn.base import clone
 
-from bayesieve import SelectiveNB, load
+from bayesieve import SelectiveNB
 from bayesieve.classifier.report_data import report_data
 from bayesieve.naive_bayes import fitting, shapes, surfaces as module
 from bayesieve.naive_bayes.surfaces import _VARIANCES, grid_gains, surface_gains
@@ -118,18 +118,6 @@ def test_the_report_shows_a_heat_map(fitted: tuple[SelectiveNB, pl.DataFrame, np
         assert np.array_equal(np.array(feature.grid.levels), level.grid)
         assert feature.note is not None
         assert feature.note.startswith("A surface")
-
-
-def test_a_saved_model_predicts_the_same(fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray], tmp_path: Any) -> None:
-    model, X, y = fitted
-    model.save(tmp_path / "model.json")
-    again = load(tmp_path / "model.json")
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert again.selected_features_ == model.selected_features_
-    parts = [part for level in surfaces(again) for part in level.parts if part.kind == "numeric"]
-    assert len({id(part) for part in parts}) == len({part.name for part in parts})  # coded once, as before
-    np.testing.assert_array_equal(again.fit(X, y).predict_proba(X), model.predict_proba(X))
-    assert len(model.selector_.weights_) == len(model.encoder_.levels_) == model.feature_weights_.size
 
 
 def test_rows_coded_once_give_the_model_of_the_table(fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray]) -> None:
