@@ -22,7 +22,6 @@ from bayesieve import (
     TableEncoder,
     ThresholdTuner,
     WrapperSelector,
-    scan,
 )
 from bayesieve.criteria import Benefit
 from bayesieve.discretize.numbered_values import NumberedTexts
@@ -96,31 +95,23 @@ def test_weights_groups_and_rows_without_target(tmp_path: Path) -> None:
     assert_same(scanned, SelectiveNB(selector, calibrate=False).fit(X, known["paid"], known["weight"]), X)
 
 
-def test_levels_of_an_encoder(tmp_path: Path) -> None:
-    frame = claims(1500)
-    table = bayesieve.scan(written(frame, tmp_path, 2))
-    encoder = TableEncoder(pairs=2, missing="ignore")
-    codes = encoder.fit_transform(table, "paid")
-    other = TableEncoder(pairs=2, missing="ignore")
-    np.testing.assert_array_equal(codes, other.fit_transform(frame.drop("paid"), frame["paid"]))
-    assert [level.to_json() for level in encoder.levels_] == [level.to_json() for level in other.levels_]
-
-
-def test_selectors_and_lazy_frames(tmp_path: Path) -> None:
+def test_every_estimator_takes_scans_and_lazy_frames(tmp_path: Path) -> None:
     frame = claims(1000)
-    source = written(frame, tmp_path, 9)
-    expected = MAPSelector().fit(frame.drop("paid"), frame["paid"])
-    for table in (source, bayesieve.scan(source), frame.lazy()):
-        np.testing.assert_array_equal(MAPSelector().fit(table, "paid").weights_, expected.weights_)
-
-
-def test_tables_that_say_nothing_and_targets_of_one_class(tmp_path: Path) -> None:
-    frame = claims(400).select("noise", "left", "paid")
+    source, X, y = written(frame, tmp_path, 9), frame.drop("paid"), frame["paid"]
+    for estimator in (MAPSelector(), TableEncoder(pairs=2, missing="ignore")):
+        expected = clone(estimator).fit(X, y)
+        for table in (source, bayesieve.scan(source), frame.lazy()):
+            found = clone(estimator).fit(table, "paid")
+            for name in ("weights_", "level_scores_"):
+                np.testing.assert_array_equal(getattr(found, name, 0), getattr(expected, name, 0))
+            if isinstance(estimator, TableEncoder):
+                np.testing.assert_array_equal(found.transform(X), expected.transform(X))
+    nothing = frame.head(400).select("noise", "left", "paid")
     with pytest.warns(UserWarning, match="No feature is kept"):
-        model = SelectiveNB(pairs=0).fit(written(frame, tmp_path, 1), "paid")
+        model = SelectiveNB(pairs=0).fit(nothing.lazy(), "paid")
     assert model.selected_features_ == []
     with pytest.raises(ValueError, match=r"needs at least 2 classes in the target to tell apart, got 1 class only"):
-        SelectiveNB().fit(bayesieve.scan(frame.with_columns(paid=pl.lit("no"))), "paid")
+        SelectiveNB().fit(bayesieve.scan(nothing.with_columns(paid=pl.lit("no"))), "paid")
 
 
 def test_benefits_are_of_the_rows_as_they_come(tmp_path: Path) -> None:
@@ -193,28 +184,14 @@ def test_class_runs() -> None:
     np.testing.assert_array_equal(runs.starts(131_073), runs.offsets[:-1] + np.bincount(codes[:131_073], minlength=5))
 
 
-@pytest.mark.parametrize(
-    ("limit", "n_bytes"),
-    [("4GiB", 4 << 30), ("1.5 gib", 3 << 29), ("2GB", 2 * 10**9), ("900m", 9 * 10**8), (1 << 30, 1 << 30)],
-)
-def test_memory_limits(limit: int | str, n_bytes: int) -> None:
-    assert bytes_of(limit) == n_bytes
-
-
-@pytest.mark.parametrize("limit", ["4 lions", "", "100MB", 10, 4.5, True, "-4GiB"])
-def test_other_memory_limits_are_one_sentence(limit: object) -> None:
-    with pytest.raises(
-        ValueError, match=r"memory_limit must be a number of bytes or text such as '4GiB', at least 512"
-    ):
-        SelectiveNB(memory_limit=limit).fit(np.zeros((4, 1)), [0, 1, 0, 1])  # type: ignore[arg-type]
-
-
-def test_numbers_of_a_search_stay_in_memory_within_the_limit(tmp_path: Path) -> None:
-    engine = Mapped(tmp_path, memory_bytes=9 << 20)
+def test_memory_limits(tmp_path: Path) -> None:
+    limits = {"4GiB": 4 << 30, "1.5 gib": 3 << 29, "2GB": 2 * 10**9, "900m": 9 * 10**8, 1 << 30: 1 << 30}
+    assert [bytes_of(limit) for limit in limits] == [*limits.values()]
+    engine = Mapped(tmp_path, memory_bytes=9 << 20)  # numbers of a search stay in memory within the limit
     array = engine.array((1 << 20,), np.float64)
     assert array.base is None
-    assert engine.array((1 << 20,), np.float64).base is not None
-    assert engine.array((1 << 20,), np.int64).base is not None
+    for dtype in (np.float64, np.int64):
+        assert engine.array((1 << 20,), dtype).base is not None
     del array
     assert engine.array((1 << 20,), np.float64).base is None
 
@@ -236,12 +213,6 @@ def test_pairs_of_a_model_read_rows_without_names() -> None:
     assert "left × right" in model.selected_features_
     explained = model.explanation(rows).joint_log_proba()
     np.testing.assert_allclose(explained, model.predict_joint_log_proba(frame.drop("paid")), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("engine", [dict, np.array([1, 2]), "disks", 3])
-def test_what_is_no_engine(engine: object) -> None:
-    with pytest.raises(ValueError, match="engine must be 'memory', 'disk', a Dask client"):
-        SelectiveNB(engine=engine).fit([[1], [2]], [0, 1])
 
 
 def test_max_seconds_reads_pieces_spread_over_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,12 +265,3 @@ def test_target_and_weights_by_name_are_the_same_in_memory(convert: Callable[[pl
     assert MODLDiscretizer().fit(convert(frame[["x", "paid"]]), "paid").feature_names_in_.tolist() == ["x"]
     with pytest.raises(ValueError, match="There is no column 'gone'; the columns are 'x'"):
         TableEncoder().fit(convert(frame), "gone")
-
-
-def test_rows_of_a_source_are_explained(tmp_path: Path) -> None:
-    rng = np.random.default_rng(4)
-    X = pl.DataFrame({"x": rng.normal(size=400), "noise": rng.normal(size=400), "c": rng.choice(list("ab"), 400)})
-    y = (X["x"] + X["c"].eq("a") + rng.normal(size=400) > 0).alias("paid")
-    model = SelectiveNB().fit(X, y)
-    X.with_columns(y).write_parquet(tmp_path / "t.parquet", row_group_size=90)
-    assert model.explain(scan(tmp_path / "t.parquet")).equals(model.explain(X))

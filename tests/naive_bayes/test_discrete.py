@@ -115,28 +115,6 @@ def test_fit_forgets_what_partial_fit_saw() -> None:
     assert model.n_features_in_ == 2
 
 
-@pytest.mark.parametrize(
-    ("classes", "new"), [(None, ["c"]), (["a", "b"], ["b", "c"]), (None, [1]), ([0, 1], ["c"]), (["a", "b"], [True])]
-)
-def test_a_class_not_announced(classes: Any, new: list[Any]) -> None:
-    first = ["a", "b"] if classes is None or classes[0] == "a" else [0, 1]
-    model = DiscreteNB().partial_fit([[0], [1]], first, classes=classes)
-    with pytest.raises(
-        ValueError, match=rf"y holds the class {new[-1]!r}, which was not among .*; pass all labels as classes="
-    ):
-        model.partial_fit([[0]] * len(new), new)
-    assert model.class_count_.sum() == 2  # nothing was counted
-
-
-@pytest.mark.parametrize(
-    ("classes", "message"),
-    [(["a", "b"], "y holds the class 0, which"), ([], "0 sample"), ([0, None], "missing|NaN"), (3, "array-like")],
-)
-def test_announced_classes_of_another_type(classes: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        DiscreteNB().partial_fit([[0], [1]], [0, 1], classes=classes)
-
-
 def test_classes_announced_before_they_come() -> None:
     model = DiscreteNB().partial_fit([[0], [1]], ["a", "b"], classes=["c", "b", "a"])
     assert model.classes_.tolist() == ["a", "b", "c"]
@@ -154,56 +132,70 @@ def test_explanations_add_up_exactly() -> None:
     codes = table.codes.T.astype(int)
     model = DiscreteNB(feature_weights=[0.3, 0, 1, 0.7, 0.123, 1, 0.5]).fit(codes, table.class_codes)
     rows = np.vstack([codes[:5], codes[:1] + 50])
-    joint = model.predict_joint_log_proba(rows)
-    frame = model.explain(rows)
-    assert frame.height == 6 * 3 * 6
+    joint, frame = model.predict_joint_log_proba(rows), model.explain(rows)
     assert frame.columns == ["row", "class", "feature", "value", "level", "weight", "contribution", "prior"]
-    for (row, label), part in frame.partition_by(["row", "class"], as_dict=True).items():
-        total = part["prior"][0]
-        for contribution in part["contribution"]:
-            total += contribution
-        assert total == joint[row, label]
+    contributions = frame["contribution"].to_numpy().reshape(6, 3, 6)
+    total = frame["prior"].to_numpy().reshape(6, 3, 6)[:, :, 0].copy()
+    for k in range(6):
+        total += contributions[:, :, k]
+    np.testing.assert_array_equal(total, joint)
     assert "x1" not in frame["feature"].to_list()
-    assert frame.filter(row=5)["contribution"].to_list() == [0.0] * 18
+    assert not contributions[5].any()
     assert frame.filter(row=0, feature="x2")["value"].to_list() == [str(codes[0, 2])] * 3
 
 
+TWO = ([[0, 1], [1, 0]], [0, 1])
+
+
 @pytest.mark.parametrize(
-    ("weights", "message"),
+    ("options", "message"),
     [
-        ([1.0], r"one weight for each of the 2 features, got shape \(1,\)"),
-        ([1.0, -0.5], "weight of feature 1 is -0.5"),
-        ([np.nan, 1.0], "weight of feature 0 is nan"),
-        ([1.0, np.inf], "weight of feature 1 is inf"),
-        ([[1.0, 1.0]], "got shape"),
-        (1.0, "got shape"),
-        ("a", "feature_weights must hold one number for each of the 2 features, got 'a'"),
-        ([1.0, {}], "one number for each of the 2 features"),
+        ({"feature_weights": [1.0]}, r"one weight for each of the 2 features, got shape \(1,\)"),
+        ({"feature_weights": [1.0, -0.5]}, "weight of feature 1 is -0.5"),
+        ({"feature_weights": [np.nan, 1.0]}, "weight of feature 0 is nan"),
+        ({"feature_weights": [1.0, np.inf]}, "weight of feature 1 is inf"),
+        *(({"feature_weights": wrong}, "got shape") for wrong in ([[1.0, 1.0]], 1.0)),
+        *(({"feature_weights": wrong}, "one number for each of the 2 features") for wrong in ("a", [1.0, {}])),
+        *(({"fit_prior": wrong}, "fit_prior must be True or False") for wrong in (None, "yes", [True], np.ones(2))),
+        *(
+            ({"min_categories": wrong}, "min_categories must be a whole number or one for each of the 2 features")
+            for wrong in ("many", 2.5, [2], [2, 3, 4], [[2, 2]])
+        ),
+        ({"min_categories": 2**32}, "Column 0 has 4294967296 levels, whose counts in 2 classes would fill"),
+    ],
+    ids=str,
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DiscreteNB(**options).fit(*TWO)
+
+
+@pytest.mark.parametrize(
+    ("classes", "first", "new", "message"),
+    [
+        (None, ["a", "b"], ["c"], "class 'c', which was not among .*; pass all labels as classes="),
+        (["a", "b"], ["a", "b"], ["b", "c"], "class 'c', which was not among"),
+        (None, ["a", "b"], [1], "class 1, which was not among"),
+        ([0, 1], [0, 1], ["c"], "class 'c', which was not among"),
+        (["a", "b"], ["a", "b"], [True], "class True, which was not among"),
+        (["a", "b"], [0, 1], [], "y holds the class 0, which"),
+        ([], [0, 1], [], "0 sample"),
+        ([0, None], [0, 1], [], "missing|NaN"),
+        (3, [0, 1], [], "array-like"),
     ],
 )
-def test_feature_weights_are_checked(weights: Any, message: str) -> None:
+def test_a_class_not_announced(classes: Any, first: list[Any], new: list[Any], message: str) -> None:
+    model = DiscreteNB()
     with pytest.raises(ValueError, match=message):
-        DiscreteNB(feature_weights=weights).fit([[0, 1], [1, 0]], [0, 1])
-
-
-@pytest.mark.parametrize("fit_prior", [None, "yes", [True, False], np.array([1, 2])])
-def test_fit_prior_is_checked(fit_prior: Any) -> None:
-    with pytest.raises(ValueError, match="fit_prior must be True or False"):
-        DiscreteNB(fit_prior=fit_prior).fit([[0, 1], [1, 0]], [0, 1])
+        model.partial_fit([[0], [1]], first, classes=classes).partial_fit([[0]] * len(new), new)
+    assert not new or model.class_count_.sum() == 2  # nothing more was counted
 
 
 def test_levels_without_rows_must_not_fill_the_memory() -> None:
-    with pytest.raises(ValueError, match="Column 0 has 4294967296 levels, whose counts in 2 classes would fill"):
-        DiscreteNB(min_categories=2**32).fit([[0, 1], [1, 0]], [0, 1])
     codes = np.zeros((40, 4), dtype=int)
     codes[0] = 10_000_000
     with pytest.raises(ValueError, match="Column 0 has 10000001 levels, whose counts in 40 classes would fill"):
         DiscreteNB().fit(codes, np.arange(40))
-
-
-def test_half_characters_are_spelt_out_in_explanations() -> None:
-    model = DiscreteNB().fit([[0], [1]], ["a", "\udcff"])
-    assert model.explain([[0]])["class"].to_list() == ["a", "\\udcff"]
 
 
 def test_changed_weights_are_taken_over_without_counting_again() -> None:
@@ -211,6 +203,8 @@ def test_changed_weights_are_taken_over_without_counting_again() -> None:
     expected = DiscreteNB(feature_weights=[0.0, 0.5]).fit([[0, 1], [1, 0], [1, 1]], [0, 1, 1])
     model.set_params(feature_weights=[0.0, 0.5]).update_weights()
     np.testing.assert_array_equal(model.predict_proba([[0, 0]]), expected.predict_proba([[0, 0]]))
+    model = DiscreteNB().fit([[0], [1]], ["a", "\udcff"])  # half a character is spelt out
+    assert model.explain([[0]])["class"].to_list() == ["a", "\\udcff"]
 
 
 @pytest.mark.parametrize("absent", ["a", "b", "c"])
@@ -231,17 +225,6 @@ def test_a_class_announced_without_rows_of_weight_is_impossible() -> None:
     assert probabilities[:, 2].tolist() == [0.0, 0.0, 0.0]
     assert model.predict([[2]])[0] == 1
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
-
-
-def test_equal_priors_on_demand() -> None:
-    model = DiscreteNB(fit_prior=False).fit([[0], [1], [1]], [0, 1, 1])
-    np.testing.assert_allclose(np.exp(model.class_log_prior_), 0.5)
-
-
-@pytest.mark.parametrize("least", ["many", 2.5, [2], [2, 3, 4], [[2, 2]]])
-def test_min_categories_is_checked(least: Any) -> None:
-    with pytest.raises(ValueError, match="min_categories must be a whole number or one for each of the 2 features"):
-        DiscreteNB(min_categories=least).fit([[0, 1], [1, 0]], [0, 1])
 
 
 @pytest.mark.parametrize(("least", "levels"), [(None, [2, 3]), (1, [2, 3]), (4, [4, 4]), ([5, 1], [5, 3])])

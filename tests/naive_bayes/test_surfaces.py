@@ -120,16 +120,6 @@ def test_the_report_shows_a_heat_map(fitted: tuple[SelectiveNB, pl.DataFrame, np
         assert feature.note.startswith("A surface")
 
 
-def test_rows_coded_once_give_the_model_of_the_table(fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray]) -> None:
-    model, X, y = fitted
-    encoder = SelectiveNB().new_encoder()
-    coded = encoder.fit_transform_coded(X, y)
-    n_features = len(encoder.levels_)
-    shared = SelectiveNB().fit_coded(coded, encoder)
-    assert len(encoder.levels_) == n_features < len(shared.encoder_.levels_)
-    np.testing.assert_array_equal(shared.predict_proba(coded), model.predict_proba(X))
-
-
 def test_pairs_of_numbers_are_left_to_surfaces_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     X = pl.DataFrame({name: rng.normal(size=2000) for name in "abcd"} | {"kind": rng.choice(["u", "v"], 2000)})
@@ -147,15 +137,6 @@ def test_pairs_of_numbers_are_left_to_surfaces_where_there_is_room(monkeypatch: 
     assert {"a", "b"} in [{part.name for part in level.parts} for level in surfaces(SelectiveNB().fit(X, y))]
     monkeypatch.setattr(shapes, "_MOST_IN_COLUMNS", 0.0)
     assert {"a", "b"} in coarse()
-
-
-def test_a_weight_of_two_equals_the_row_repeated() -> None:
-    X, y = frame(4, 1400)
-    twice = np.arange(1400) % 2 == 0
-    weighted = SelectiveNB().fit(X, y, 1.0 + twice)
-    repeated = SelectiveNB().fit(pl.concat([X, X.filter(twice)]), np.append(y, y[twice]))
-    assert surfaces(weighted)
-    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
 
 
 def test_monotone_columns_are_on_no_surface() -> None:
