@@ -243,12 +243,14 @@ def test_a_weight_of_two_equals_the_row_repeated_and_order_makes_no_difference(
     repeated = SelectiveNB(**options).fit(X[rows], y[rows])
     assert (weighted.cells_ is None) == (options.get("calibrate") == "levels")
     assert [one.labels for one in weighted.cells_ or ()] == [other.labels for other in repeated.cells_ or ()]
+    for one, other in zip(weighted.naive_bayes_.evidence_count_, repeated.naive_bayes_.evidence_count_, strict=True):
+        np.testing.assert_allclose(one, other)
     new, _ = smooth(6, 100)
     expected = repeated.predict_log_proba(new)
     np.testing.assert_allclose(weighted.predict_log_proba(new), expected, atol=atol)
     turned = np.random.default_rng(0).permutation(rows)
-    other = SelectiveNB(n_jobs=1, **options).fit(X[turned], y[turned])
-    np.testing.assert_allclose(other.predict_log_proba(new), expected, atol=1e-3)
+    again = SelectiveNB(n_jobs=1, **options).fit(X[turned], y[turned])
+    np.testing.assert_allclose(again.predict_log_proba(new), expected, atol=1e-3)
 
 
 def test_an_early_end_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,34 +163,28 @@ class Stages:
             for j in range(len(self._labels))
         }
 
+    def _each(self, of: Reference, name: str) -> list[Any]:
+        """The columns of this name, one for each class."""
+        return [of(f"{_OWN}{name}_{j}") for j in range(len(self._labels))]
+
     def _top(self, of: Reference) -> Named:
-        joints = (of(f"{_OWN}joint_{j}") for j in range(len(self._labels)))
-        return {f"{_OWN}top": self._ns.max_horizontal(*joints)}
+        return {f"{_OWN}top": self._ns.max_horizontal(*self._each(of, "joint"))}
 
     def _shares(self, of: Reference) -> Named:
         top = of(f"{_OWN}top")
-        return {f"{_OWN}share_{j}": (of(f"{_OWN}joint_{j}") - top).exp() for j in range(len(self._labels))}
+        return {f"{_OWN}share_{j}": (joint - top).exp() for j, joint in enumerate(self._each(of, "joint"))}
 
     def _total(self, of: Reference) -> Named:
-        return {f"{_OWN}total": reduce(add, (of(f"{_OWN}share_{j}") for j in range(len(self._labels))))}
+        return {f"{_OWN}total": reduce(add, self._each(of, "share"))}
 
     def _predictions(self, of: Reference) -> Named:
-        top, total = of(f"{_OWN}top"), of(f"{_OWN}total")
-        first = self._first(of, lambda j: of(f"{_OWN}joint_{j}") >= top)
-        return {"prediction": first} | {
-            f"P({label})": of(f"{_OWN}share_{j}") / total for j, label in enumerate(self._labels)
-        }
-
-    def _first(self, of: Reference, is_best: Callable[[int], Any]) -> Any:
-        """The first class that is best, null where numbers are refused."""
-        ns, prediction = self._ns, self._ns.lit(self._labels[-1])
-        for j in reversed(range(len(self._labels) - 1)):
-            prediction = ns.when(is_best(j)).then(ns.lit(self._labels[j])).otherwise(prediction)
-        return ns.when(~of(f"{_OWN}joint_0").is_nan()).then(prediction)
+        top, total, joints = of(f"{_OWN}top"), of(f"{_OWN}total"), self._each(of, "joint")
+        shares = [share / total for share in self._each(of, "share")]
+        return self._named(joints, lambda j: joints[j] >= top, shares)
 
     def compared(self, of: Reference) -> Named:
-        """Predictions where nothing can be shared: classes compared with each other."""
-        joints = [of(f"{_OWN}joint_{j}") for j in range(len(self._labels))]
+        """Predictions if nothing can be shared: classes compared with each other."""
+        joints = self._each(of, "joint")
         possible = np.flatnonzero(self._intercept > -np.inf).tolist()  # the others have log joints of -inf
 
         def is_best(j: int) -> Any:
@@ -202,9 +196,16 @@ class Stages:
             odds = [(joints[i] - joints[j]).exp() for i in possible if i != j]
             return 1.0 / reduce(add, odds, self._ns.lit(1.0))
 
-        return {"prediction": self._first(of, is_best)} | {
-            f"P({label})": probability(j) for j, label in enumerate(self._labels)
-        }
+        return self._named(joints, is_best, [probability(j) for j in range(len(joints))])
+
+    def _named(self, joints: list[Any], is_best: Callable[[int], Any], probabilities: list[Any]) -> Named:
+        """The first class that is best, null if numbers are refused, and the probabilities."""
+        ns, prediction = self._ns, self._ns.lit(self._labels[-1])
+        for j in reversed(range(len(joints) - 1)):
+            prediction = ns.when(is_best(j)).then(ns.lit(self._labels[j])).otherwise(prediction)
+        names = [f"P({label})" for label in self._labels]
+        first = ns.when(~joints[0].is_nan()).then(prediction)
+        return {"prediction": first, **dict(zip(names, probabilities, strict=True))}
 
 
 class ColumnExpressions:
@@ -279,14 +280,12 @@ class ColumnExpressions:
         return between(0, len(cuts))
 
     def _of_value(self, level: FeatureLevels) -> Any:
-        missing = self._lit(level._code_of_missing)
         own = self._type_of(level.name)
         if own in ("boolean", "number") and own not in _READABLE.get(level.type, (level.type,)):
             return self._of_other_type(level, own)
         if level.type == "boolean":
-            value = self._column(level.name, "boolean", level)
-            of = [self._lit(level._code_of_text.get(text, level.unseen_code)) for text in ("True", "False")]
-            return self.ns.when(value.is_null()).then(missing).when(value.fill_null(False)).then(of[0]).otherwise(of[1])
+            codes = {value: level._code_of_text.get(str(value), level.unseen_code) for value in (True, False)}
+            return self._of_boolean(self._column(level.name, "boolean", level), codes, level)
         if level.type in ("text", "category"):
             return self._of_text(level)
         if level.type == "mixed":
@@ -294,28 +293,32 @@ class ColumnExpressions:
                 f"Column {level.name!r} holds values of several types, which no expression compares; turn it into text "
                 "before the fit, or predict with predict_proba."
             )
-        value, keys = self._number_key(level) if level.type == "number" else self._moment_key(level)
-        is_missing = value.is_null()
         if level.type == "number":
-            is_missing = is_missing | value.cast(self.ns.Float64).is_nan()
-        return self.ns.when(is_missing).then(missing).otherwise(self._replaced(value, keys, level))
+            return self._of_keys(*self._number_key(level), level, may_be_nan=True)
+        return self._of_keys(*self._moment_key(level), level, may_be_nan=False)
 
     def _of_other_type(self, level: FeatureLevels, own: str) -> Any:
         """Booleans and numbers where other values are expected: those that stand for a value of a level."""
-        if own == "boolean":
-            candidates: list[Any] = [False, True]
-        else:
-            texts = level._code_of_text
-            candidates = list({number for text in texts for number in _numbers_like(text)})
+        candidates: list[Any] = [False, True]
+        if own == "number":
+            candidates = list({number for text in level._code_of_text for number in _numbers_like(text)})
         found = level.code_categories(Categories(np.arange(len(candidates)), candidates)).tolist()
-        codes = {value: code for value, code in zip(candidates, found, strict=True) if code != level.unseen_code}
-        missing, value = self._lit(level._code_of_missing), self._named(level.name)
+        codes = dict(zip(candidates, found, strict=True))
         if own == "boolean":
-            of = [self._lit(codes.get(value, level.unseen_code)) for value in (True, False)]
-            return self.ns.when(value.is_null()).then(missing).when(value.fill_null(False)).then(of[0]).otherwise(of[1])
-        number, keys = self._number_key(level, codes)
-        is_missing = number.is_null() | number.cast(self.ns.Float64).is_nan()
-        return self.ns.when(is_missing).then(missing).otherwise(self._replaced(number, keys, level))
+            return self._of_boolean(self._named(level.name), codes, level)
+        known = {value: code for value, code in codes.items() if code != level.unseen_code}
+        return self._of_keys(*self._number_key(level, known), level, may_be_nan=True)
+
+    def _of_boolean(self, value: Any, codes: Mapping[bool, int], level: FeatureLevels) -> Any:
+        yes, no, missing = (self._lit(code) for code in (codes[True], codes[False], level._code_of_missing))
+        return self.ns.when(value.is_null()).then(missing).when(value.fill_null(False)).then(yes).otherwise(no)
+
+    def _of_keys(self, value: Any, keys: Mapping[Any, int], level: FeatureLevels, *, may_be_nan: bool) -> Any:
+        is_missing = value.is_null()
+        if may_be_nan:
+            is_missing = is_missing | value.cast(self.ns.Float64).is_nan()
+        missing = self._lit(level._code_of_missing)
+        return self.ns.when(is_missing).then(missing).otherwise(self._replaced(value, keys, level))
 
     def _of_text(self, level: FeatureLevels) -> Any:
         value, keys = self._column(level.name, level.type, level), level._code_of_text

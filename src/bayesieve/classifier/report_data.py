@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.classifier.deciding import Deciding
 from bayesieve.classifier.description import (
     describe,
     feature_note,
@@ -21,7 +20,7 @@ from bayesieve.classifier.description import (
     weights_in_words,
 )
 from bayesieve.classifier.explaining import on_scores
-from bayesieve.classifier.measuring import JudgedRows, Unmeasured, judged_rows, measure
+from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, judged_rows, measure
 from bayesieve.counts import log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.cells import coarser_codes
