@@ -19,8 +19,7 @@ import pytest
 import bayesieve
 from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
 from bayesieve.engine import Cache
-from tests.classifier.test_scanned import claims, written
-from tests.classifier.test_scanned import read_in_small_blocks
+from tests.classifier.test_scanned import claims, read_in_small_blocks, written
 
 MANIFEST = "bayesieve-cache.json"
 
